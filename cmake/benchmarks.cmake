@@ -1,0 +1,16 @@
+# bench/NAME_bench.cpp becomes the program NAME_bench; `ninja benchmarks` builds them all.
+file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*_bench.cpp")
+find_package(benchmark QUIET)
+if(bench_sources AND benchmark_FOUND)
+  add_custom_target(benchmarks)
+  foreach(source IN LISTS bench_sources)
+    cmake_path(GET source STEM name)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${name} PRIVATE warpwright_headers warpwright_flags fmt::fmt-header-only benchmark::benchmark
+      benchmark::benchmark_main)
+    warpwright_link_present(${name} warpwright_mutants warpwright_runtime warpwright_sim)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+    add_dependencies(benchmarks ${name})
+  endforeach()
+endif()

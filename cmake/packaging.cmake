@@ -1,0 +1,18 @@
+# cmake --install and find_package(warpwright): headers, the simulator and the tool.
+include(CMakePackageConfigHelpers)
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/warpwright")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(TARGETS warpwright_headers EXPORT warpwright-targets)
+if(TARGET warpwright_sim)
+  install(TARGETS warpwright_sim EXPORT warpwright-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+install(EXPORT warpwright-targets NAMESPACE warpwright:: DESTINATION "${package_folder}")
+install(PROGRAMS $<TARGET_FILE:warpwright-tool> DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME warpwright)
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/warpwright-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/warpwright-config.cmake" INSTALL_DESTINATION "${package_folder}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/warpwright-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/warpwright-config.cmake" "${PROJECT_BINARY_DIR}/warpwright-config-version.cmake"
+  DESTINATION "${package_folder}")

@@ -1,0 +1,201 @@
+// The Plan: one constexpr source of truth for a kernel. Roles with their thread ranges, shared-memory and TMEM maps, every
+// barrier with its count, who arrives and who waits, named-barrier ids. Barrier initialisation, storage layout and the
+// simulator's names are all derived from it; check_plan<K>() turns its rules into static_asserts.
+#pragma once
+#include "warpwright/core/address.h"
+
+namespace warpwright {
+
+inline constexpr uint32_t kMaxSharedBytes = 232448;  // 227 KiB a CTA may use on sm_90 and sm_100
+inline constexpr uint32_t kTmemColumns = 512;
+inline constexpr uint32_t kRegisterFile = 65536;
+
+struct RoleSpec {
+  const char* name = nullptr;
+  int first_warp = 0;
+  int warps = 0;
+  int registers = 0;  // a thread, after setmaxnreg; 0: as launched
+  constexpr int first_thread() const { return first_warp * 32; }
+  constexpr int threads() const { return warps * 32; }
+  constexpr bool holds_warp(int w) const { return w >= first_warp && w < first_warp + warps; }
+};
+
+// How many arrivals a role contributes to one phase, over all CTAs that reach the barrier.
+struct ArrivalSpec {
+  const char* role = nullptr;
+  int per_phase = 0;
+};
+
+struct BarrierSpec {
+  const char* name = nullptr;
+  int stages = 0;
+  int count = 0;
+  uint32_t offset = 0;  // of stage 0, from the start of dynamic shared memory
+  ArrivalSpec arrivals[4] = {};
+  const char* waiter = nullptr;
+  constexpr int arrivals_per_phase() const {
+    int n = 0;
+    for (const ArrivalSpec& a : arrivals) n += a.per_phase;
+    return n;
+  }
+};
+
+struct RegionSpec {
+  const char* name = nullptr;
+  uint32_t offset = 0;
+  uint32_t stage_bytes = 0;
+  int stages = 0;
+  uint32_t alignment = 0;
+  constexpr uint32_t bytes() const { return stage_bytes * uint32_t(stages); }
+};
+
+struct NamedBarrierSpec {
+  const char* name = nullptr;
+  int id = 0;
+  int threads = 0;
+};
+
+struct TmemSpec {
+  const char* name = nullptr;
+  uint32_t column = 0;
+  uint32_t columns = 0;
+};
+
+namespace detail {
+constexpr bool same_text(const char* a, const char* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+inline void no_such_name() {}
+template <class T, size_t N>
+constexpr T find_by_name(const T (&list)[N], int count, const char* name) {
+  for (int i = 0; i < count; ++i)
+    if (same_text(list[i].name, name)) return list[i];
+  no_such_name();  // not a constant expression, so a name that is not there does not compile
+  return list[0];
+}
+}  // namespace detail
+
+struct Plan {
+  const char* kernel = nullptr;
+  Arch arch = Arch::sm90;
+  int cluster = 1;
+  int blocks_per_sm = 1;
+  RoleSpec roles[12] = {};
+  BarrierSpec barriers[16] = {};
+  RegionSpec regions[16] = {};
+  NamedBarrierSpec named[15] = {};
+  TmemSpec tmem[8] = {};
+  int role_count = 0, barrier_count = 0, region_count = 0, named_count = 0, tmem_count = 0;
+  uint32_t shared_bytes = 0;
+  uint32_t tmem_columns = 0;  // allocated: a power of two >= 32, or 0
+  int warps = 0;
+
+  constexpr Plan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
+
+  constexpr int threads() const { return warps * 32; }
+
+  // --- declarations, in order -----------------------------------------------------------------------------------------
+  constexpr Plan& role(const char* name, int warp_count, int registers = 0) {
+    roles[role_count++] = {name, warps, warp_count, registers};
+    warps += warp_count;
+    return *this;
+  }
+  constexpr Plan& region(const char* name, uint32_t stage_bytes, int stages, uint32_t alignment) {
+    const uint32_t at = (shared_bytes + alignment - 1) / alignment * alignment;
+    regions[region_count++] = {name, at, stage_bytes, stages, alignment};
+    shared_bytes = at + stage_bytes * uint32_t(stages);
+    return *this;
+  }
+  constexpr Plan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a, ArrivalSpec b = {},
+                          ArrivalSpec c = {}, ArrivalSpec d = {}) {
+    const uint32_t at = (shared_bytes + 7) / 8 * 8;
+    barriers[barrier_count++] = {name, stages, count, at, {a, b, c, d}, waiter};
+    shared_bytes = at + 8 * uint32_t(stages);
+    return *this;
+  }
+  constexpr Plan& named_barrier(const char* name, int thread_count) {
+    named[named_count] = {name, named_count + 1, thread_count};  // id 0 is __syncthreads
+    ++named_count;
+    return *this;
+  }
+  constexpr Plan& tensor_memory(const char* name, uint32_t columns) {
+    uint32_t used = 0;
+    for (int i = 0; i < tmem_count; ++i) used = tmem[i].column + tmem[i].columns;
+    tmem[tmem_count++] = {name, used, columns};
+    tmem_columns = 32;
+    while (tmem_columns < used + columns) tmem_columns *= 2;
+    return *this;
+  }
+
+  // --- look-ups, at compile time only; by value, because nvcc 13 crashes on consteval functions that return references -----
+  consteval RoleSpec role(const char* name) const { return detail::find_by_name(roles, role_count, name); }
+  consteval BarrierSpec barrier(const char* name) const { return detail::find_by_name(barriers, barrier_count, name); }
+  consteval RegionSpec region(const char* name) const { return detail::find_by_name(regions, region_count, name); }
+  consteval NamedBarrierSpec named_barrier(const char* name) const { return detail::find_by_name(named, named_count, name); }
+  consteval TmemSpec tensor_memory(const char* name) const { return detail::find_by_name(tmem, tmem_count, name); }
+
+  // --- rules ------------------------------------------------------------------------------------------------------------
+  constexpr bool arrivals_match_counts() const {
+    for (int i = 0; i < barrier_count; ++i)
+      if (barriers[i].arrivals_per_phase() != barriers[i].count || barriers[i].count < 1) return false;
+    return true;
+  }
+  constexpr bool roles_are_known() const {
+    for (int i = 0; i < barrier_count; ++i) {
+      if (!has_role(barriers[i].waiter)) return false;
+      for (const ArrivalSpec& a : barriers[i].arrivals)
+        if (a.role != nullptr && !has_role(a.role)) return false;
+    }
+    return true;
+  }
+  constexpr bool names_are_unique() const {
+    for (int i = 0; i < barrier_count; ++i)
+      for (int j = 0; j < i; ++j)
+        if (detail::same_text(barriers[i].name, barriers[j].name)) return false;
+    for (int i = 0; i < region_count; ++i)
+      for (int j = 0; j < i; ++j)
+        if (detail::same_text(regions[i].name, regions[j].name)) return false;
+    return true;
+  }
+  constexpr bool shared_memory_fits() const { return shared_bytes * uint32_t(blocks_per_sm) <= kMaxSharedBytes; }
+  constexpr bool tensor_memory_fits() const { return tmem_columns <= kTmemColumns; }
+  constexpr bool named_barriers_are_legal() const {
+    for (int i = 0; i < named_count; ++i)
+      if (named[i].threads % 32 != 0 || named[i].threads < 32 || named[i].threads > threads()) return false;
+    return true;
+  }
+  // What the hardware gives each thread at launch under __launch_bounds__(threads, blocks_per_sm).
+  constexpr int launch_registers() const {
+    const int r = int(kRegisterFile) / (threads() * blocks_per_sm) / 8 * 8;
+    return r > 255 ? 255 : r;
+  }
+  constexpr bool registers_fit() const {
+    int total = 0;
+    for (int i = 0; i < role_count; ++i)
+      total += roles[i].threads() * (roles[i].registers ? roles[i].registers : launch_registers());
+    return total <= int(kRegisterFile) / blocks_per_sm && warps <= 32;
+  }
+
+ private:
+  constexpr bool has_role(const char* name) const {
+    for (int i = 0; i < role_count; ++i)
+      if (detail::same_text(roles[i].name, name)) return true;
+    return false;
+  }
+};
+
+// Every kernel K has `static constexpr Plan plan`. Called once in the body.
+template <class K>
+WW_HD constexpr void check_plan() {
+  static_assert(K::plan.arrivals_match_counts(), "plan: the arrivals of the roles must sum to the barrier's count");
+  static_assert(K::plan.roles_are_known(), "plan: a barrier names a role that the plan does not have");
+  static_assert(K::plan.names_are_unique(), "plan: two barriers or two regions have one name");
+  static_assert(K::plan.shared_memory_fits(), "plan: shared memory exceeds 232448 bytes");
+  static_assert(K::plan.tensor_memory_fits(), "plan: tensor memory exceeds 512 columns");
+  static_assert(K::plan.named_barriers_are_legal(), "plan: a named barrier's threads are not a multiple of 32 in the block");
+  static_assert(K::plan.registers_fit(), "plan: the roles' registers exceed the register file");
+}
+
+}  // namespace warpwright

@@ -1,0 +1,112 @@
+// What it means to hand a stage on: one type per meaning. A producer publishes a stage on its full barrier, a consumer
+// releases it on its empty barrier. `acquired` runs after the wait, before the stage is touched.
+#pragma once
+#include "warpwright/machine/machine.h"
+
+namespace warpwright::inline WW_WORLD::pipeline {
+
+// Publishing, from producer to consumer.
+
+// The TMA fills the stage. The one arrival was made by expect_bytes, the bytes complete the phase: nothing is left
+// to do.
+struct PublishByTma {
+  static constexpr bool expects_bytes = true;
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void publish(Shared<Mbarrier>, machine::here) {}
+};
+
+// Who reads what the threads wrote: other threads, or the asynchronous proxy (a TMA store, an MMA).
+enum class To : uint8_t { threads, async };
+
+// Each thread that wrote a part of the stage arrives.
+template <To T>
+struct PublishByThread {
+  static constexpr bool expects_bytes = false;
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) {
+    // A proxy fence covers the writes of the thread that executes it, so it stands before the arrival of each writer.
+    if constexpr (T == To::async) machine::fence_proxy_async<ProxySpace::shared_cta>(at);
+    machine::mbarrier_arrive(full, 1, at);
+  }
+};
+
+// The tensor core fills the stage in tensor memory: the arrival is made when all MMAs issued by this thread are
+// complete.
+template <int CtaGroup>
+struct PublishByCommit {
+  static constexpr bool expects_bytes = false;
+  // Orders the MMAs that follow after the readers' tcgen05.ld, which they put before their arrival.
+  WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
+  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { machine::tcgen05_commit<CtaGroup>(full, at); }
+};
+
+// Releasing, from consumer back to producer.
+
+// Who read the stage. `async`: wgmma or a bulk store, whose wait the kernel has executed. `threads`: ordinary loads,
+// which the TMA's next write must not overtake. `tmem`: tcgen05.ld, whose wait the kernel has executed.
+enum class Readers : uint8_t { async, threads, tmem };
+
+namespace detail {
+template <Readers R, ProxySpace Space>
+WW_FN void order_reads(machine::here at) {
+  if constexpr (R == Readers::threads) machine::fence_proxy_async<Space>(at);
+  if constexpr (R == Readers::tmem) machine::tcgen05_fence_before(at);
+}
+template <Readers R>
+WW_FN void order_after_wait(machine::here at) {
+  if constexpr (R == Readers::tmem) machine::tcgen05_fence_after(at);
+}
+}  // namespace detail
+
+// Each thread that holds the stage arrives.
+template <Readers R>
+struct ReleaseByThread {
+  WW_FN static void acquired(machine::here at) { detail::order_after_wait<R>(at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    detail::order_reads<R, ProxySpace::shared_cta>(at);
+    machine::mbarrier_arrive(empty, 1, at);
+  }
+};
+
+// One lane arrives for its warp.
+template <Readers R>
+struct ReleaseByWarp {
+  WW_FN static void acquired(machine::here at) { detail::order_after_wait<R>(at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    detail::order_reads<R, ProxySpace::shared_cta>(at);
+    // The lane speaks for loads of the others; waits of asynchronous readers are executed by the whole warp anyway.
+    if constexpr (R != Readers::async) machine::sync_warp(machine::kFullMask, at);
+    if (machine::lane_index() == 0) machine::mbarrier_arrive(empty, 1, at);
+  }
+};
+
+// A stage that every CTA of the cluster fills: lane r of each warp arrives at CTA r.
+template <int Cluster, Readers R>
+struct ReleaseToCluster {
+  static_assert(Cluster >= 1 && Cluster <= 16, "a cluster has 1 to 16 CTAs");
+  // The plain remote arrival orders nothing but completed asynchronous reads and costs no barrier through L2.
+  static constexpr Scope scope = R == Readers::async ? Scope::cta : Scope::cluster;
+
+  WW_FN static void acquired(machine::here at) { detail::order_after_wait<R>(at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    detail::order_reads<R, ProxySpace::shared_cluster>(at);
+    if constexpr (R != Readers::async) machine::sync_warp(machine::kFullMask, at);
+    const uint32_t rank = machine::lane_index();
+    if (rank < uint32_t(Cluster)) {
+      if (rank == machine::cluster_rank()) {
+        machine::mbarrier_arrive(empty, 1, at);
+      } else {
+        machine::mbarrier_arrive<scope>(machine::map_to_rank(empty, rank), 1, at);
+      }
+    }
+  }
+};
+
+// The tensor core read the stage: free when all MMAs issued by this thread are complete.
+template <int CtaGroup>
+struct ReleaseByCommit {
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) { machine::tcgen05_commit<CtaGroup>(empty, at); }
+};
+
+}  // namespace warpwright::inline WW_WORLD::pipeline

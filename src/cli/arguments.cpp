@@ -1,0 +1,52 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace warpwright::cli {
+
+std::string listed(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string shown = fmt::format("{}", fmt::join(words, "|"));
+  return CLI::Validator(
+      [words = std::move(words)](std::string& value) {
+        if (std::find(words.begin(), words.end(), value) != words.end()) return std::string();
+        return fmt::format("'{}' is not one of {}", value, listed(words));
+      },
+      shown);
+}
+
+CLI::Validator whole_number(std::int64_t lowest, std::int64_t highest) {
+  return CLI::Validator(
+      [=](std::string& value) {
+        std::int64_t number = 0;
+        const char* end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, number);
+        if (value.empty() || stop != end || error != std::errc() || number < lowest || number > highest) {
+          return fmt::format("'{}' is not a whole number from {} to {}", value, lowest, highest);
+        }
+        value = std::to_string(number);
+        return std::string();
+      },
+      "");
+}
+
+CLI::Validator finite_number() {
+  return CLI::Validator(
+      [](std::string& value) {
+        double number = 0;
+        const char* end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, number);
+        if (value.empty() || stop != end || error != std::errc() || !std::isfinite(number)) {
+          return fmt::format("'{}' is not a finite number", value);
+        }
+        return std::string();
+      },
+      "");
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,25 @@
+// Checks of single arguments. Each rejects a value with the rest of one sentence, which the parser starts with the name
+// of the option: "--dtype: 'int9' is not one of bf16, fp16, ...".
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpwright::cli {
+
+// One of the words, exactly as written.
+CLI::Validator one_of(std::vector<std::string> words);
+
+// A whole decimal number within the bounds. Rewrites the text without leading zeros, which the parser would take for
+// octal.
+CLI::Validator whole_number(std::int64_t lowest, std::int64_t highest);
+
+CLI::Validator finite_number();
+
+// "a, b, c": words as a sentence lists them.
+std::string listed(const std::vector<std::string>& words);
+
+}  // namespace warpwright::cli

@@ -1,0 +1,72 @@
+// The tool's commands. A command is one .cpp file with a configure function; it is added by declaring that function and
+// putting it into the table below.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "cli/output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace warpwright::cli {
+
+// How every command ends; scripts rely on these numbers.
+enum ExitCode : int {
+  exit_ok = 0,       // it worked and the result is right
+  exit_wrong = 1,    // it ran and found something wrong
+  exit_usage = 2,    // bad usage or input
+  exit_missing = 3,  // the machine lacks something
+};
+
+// Bad input that only the command itself can see. The text is one sentence that names the argument, its value and the
+// rule; nothing has been written when it is thrown.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The machine lacks something; the sentence says what to install.
+struct MissingError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Connects a parsed command line with the function to run.
+class Context {
+ public:
+  using Action = std::function<int(Output&)>;
+
+  // Gives `app` its --json option, an example on its help page, and the action to run when it was the command given.
+  void runs(CLI::App& app, const std::string& example, Action action);
+
+  const Action* action_of(const CLI::App& app) const;
+  bool json() const { return json_; }
+
+ private:
+  std::map<const CLI::App*, Action> actions_;
+  bool json_ = false;
+};
+
+struct Command {
+  const char* name;
+  const char* summary;
+  void (*configure)(CLI::App&, Context&);
+};
+
+void configure_devices(CLI::App& app, Context& context);
+void configure_encode(CLI::App& app, Context& context);
+void configure_test(CLI::App& app, Context& context);
+
+inline constexpr Command kCommands[] = {
+    {"test", "run the test suite (from a checkout)", configure_test},
+    {"encode", "print a descriptor as hex", configure_encode},
+    {"devices", "list GPUs, simulators and compilers found here", configure_devices},
+};
+
+// Whether CUDA was switched off in the environment; the tool then behaves as if the machine had none.
+bool cuda_switched_off();
+
+}  // namespace warpwright::cli

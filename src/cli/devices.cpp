@@ -1,0 +1,219 @@
+// `devices`: which GPUs, simulators and compilers this machine offers.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+extern char** environ;
+
+namespace warpwright::cli {
+namespace {
+
+struct Gpu {
+  std::string name;
+  int major = 0;
+  int minor = 0;
+  std::uint64_t memory_bytes = 0;
+  int sm_count = 0;
+  std::string target;  // the kernels that run here; empty: none
+  bool measured = false;
+};
+
+struct GpuList {
+  std::vector<Gpu> gpus;
+  std::string reason;  // why the list is empty
+};
+
+// Loaded at run time: the tool must start on a machine without a driver.
+class CudaDriver {
+ public:
+  CudaDriver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  ~CudaDriver() {
+    if (library_ != nullptr) dlclose(library_);
+  }
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+
+  explicit operator bool() const { return library_ != nullptr; }
+
+  // Calls a driver function by name; false when it is absent or reports an error.
+  template <class... Args>
+  bool call(const char* name, Args... args) const {
+    using Function = int (*)(Args...);
+    const auto function = reinterpret_cast<Function>(dlsym(library_, name));
+    return function != nullptr && function(args...) == 0;
+  }
+
+ private:
+  void* library_;
+};
+
+std::string target_of(int major) {
+  if (major == 9) return "sm90";
+  if (major == 10) return "sm100";
+  return major == 8 ? "sm80" : "";
+}
+
+GpuList find_gpus() {
+  if (cuda_switched_off()) return {{}, "CUDA is switched off by WARPWRIGHT_CUDA=off"};
+  CudaDriver driver;
+  if (!driver) return {{}, "no NVIDIA driver (libcuda.so.1) was found"};
+  if (!driver.call("cuInit", 0u)) return {{}, "the NVIDIA driver found no usable GPU"};
+  int count = 0;
+  if (!driver.call("cuDeviceGetCount", &count)) return {{}, "the NVIDIA driver did not answer"};
+
+  // CUdevice_attribute values of cuda.h.
+  constexpr int attribute_sm_count = 16;
+  constexpr int attribute_major = 75;
+  constexpr int attribute_minor = 76;
+  GpuList list;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    int device = 0;
+    Gpu gpu;
+    std::array<char, 256> name{};
+    std::size_t memory = 0;
+    if (!driver.call("cuDeviceGet", &device, ordinal) ||
+        !driver.call("cuDeviceGetName", name.data(), static_cast<int>(name.size()), device) ||
+        !driver.call("cuDeviceTotalMem_v2", &memory, device) ||
+        !driver.call("cuDeviceGetAttribute", &gpu.sm_count, attribute_sm_count, device) ||
+        !driver.call("cuDeviceGetAttribute", &gpu.major, attribute_major, device) ||
+        !driver.call("cuDeviceGetAttribute", &gpu.minor, attribute_minor, device)) {
+      continue;
+    }
+    gpu.name = name.data();
+    gpu.memory_bytes = memory;
+    gpu.target = target_of(gpu.major);
+    gpu.measured = gpu.name.find("H200") != std::string::npos;
+    list.gpus.push_back(gpu);
+  }
+  if (list.gpus.empty()) list.reason = "the NVIDIA driver lists no GPU";
+  return list;
+}
+
+std::optional<std::string> find_program(const std::string& name, const std::vector<std::string>& more_folders) {
+  std::vector<std::string> folders;
+  if (const char* path = std::getenv("PATH")) folders = CLI::detail::split(path, ':');
+  folders.insert(folders.end(), more_folders.begin(), more_folders.end());
+  for (const auto& folder : folders) {
+    const std::string candidate = folder + "/" + name;
+    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return std::nullopt;
+}
+
+// What a program prints on stdout; empty when it cannot be run.
+std::string output_of(std::vector<std::string> arguments) {
+  int ends[2];
+  if (pipe(ends) != 0) return "";
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  pid_t child = 0;
+  const bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (ssize_t got; started && (got = read(ends[0], buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (started) waitpid(child, nullptr, 0);
+  return text;
+}
+
+struct Toolchain {
+  std::string name;
+  std::string path;
+  std::string version;
+};
+
+std::vector<Toolchain> find_toolchains() {
+  std::vector<Toolchain> found;
+  for (const char* name : {"g++", "clang++-22"}) {
+    if (const auto path = find_program(name, {})) {
+      std::string version = output_of({*path, "-dumpfullversion", "-dumpversion"});
+      found.push_back({name, *path, version.substr(0, version.find('\n'))});
+    }
+  }
+  if (!cuda_switched_off()) {
+    if (const auto path = find_program("nvcc", {"/usr/local/cuda/bin"})) {
+      // "Cuda compilation tools, release 13.0, V13.0.88"
+      const std::string text = output_of({*path, "--version"});
+      const auto at = text.find(", V");
+      const auto version = at == std::string::npos ? "" : text.substr(at + 3, text.find('\n', at) - at - 3);
+      found.push_back({"nvcc", *path, version});
+    }
+  }
+  return found;
+}
+
+constexpr struct Simulator {
+  const char* target;
+  const char* models;
+} simulators[] = {{"sim:sm90", "H200"}, {"sim:sm100", "B200"}};
+
+int run_devices(Output& out) {
+  const GpuList list = find_gpus();
+  const auto toolchains = find_toolchains();
+  const char* never_run = "never run by us on this device";
+
+  Json gpus = Json::array();
+  Table table({"kind", "name", "detail"});
+  for (const Gpu& gpu : list.gpus) {
+    const std::string capability = fmt::format("{}.{}", gpu.major, gpu.minor);
+    const std::string note = gpu.target.empty() ? "no kernel for it" : gpu.measured ? "" : never_run;
+    gpus.push_back({{"name", gpu.name},
+                    {"compute_capability", capability},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"sm_count", gpu.sm_count},
+                    {"target", gpu.target.empty() ? Json() : Json(gpu.target)},
+                    {"note", note}});
+    table.row({"gpu", gpu.name,
+               fmt::format("compute capability {}, {}, {} SMs{}{}", capability, bytes_text(gpu.memory_bytes),
+                           gpu.sm_count, note.empty() ? "" : "; ", note)});
+  }
+  if (list.gpus.empty()) table.row({"gpu", "none", list.reason});
+  Json simulator_list = Json::array();
+  for (const auto& simulator : simulators) {
+    simulator_list.push_back({{"target", simulator.target}, {"models", simulator.models}});
+    table.row({"simulator", simulator.target, fmt::format("models the {}", simulator.models)});
+  }
+  Json toolchain_list = Json::array();
+  for (const auto& toolchain : toolchains) {
+    toolchain_list.push_back({{"name", toolchain.name}, {"path", toolchain.path}, {"version", toolchain.version}});
+    table.row({"toolchain", toolchain.name, fmt::format("{} ({})", toolchain.version, toolchain.path)});
+  }
+
+  Json document = {{"gpus", gpus}, {"simulators", simulator_list}, {"toolchains", toolchain_list}};
+  if (list.gpus.empty()) document["gpu_reason"] = list.reason;
+  out.document(document);
+  out.table(table);
+  return exit_ok;
+}
+
+}  // namespace
+
+void configure_devices(CLI::App& app, Context& context) {
+  context.runs(app, "./warpwright devices --json", [](Output& out) { return run_devices(out); });
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,119 @@
+#include "cli/problem_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "cli/arguments.h"
+
+namespace warpwright::cli {
+namespace {
+
+constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t largest_seed = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_seeds = 1'000'000;
+constexpr int deepest_pct = 64;
+
+const std::vector<std::string>& dtype_words() {
+  static const std::vector<std::string> words = {"bf16", "fp16", "tf32", "fp32", "e4m3", "e5m2", "e2m1", "s8", "fp8"};
+  return words;
+}
+
+// fp8 is another word for e4m3; everything behind the parser knows only the latter.
+CLI::Validator dtype() {
+  CLI::Validator words = one_of(dtype_words());
+  return CLI::Validator(
+      [words](std::string& value) {
+        std::string complaint = words(value);
+        if (complaint.empty() && value == "fp8") value = "e4m3";
+        return complaint;
+      },
+      fmt::format("{}", fmt::join(dtype_words(), "|")));
+}
+
+CLI::Validator schedule() {
+  return CLI::Validator(
+      [](std::string& value) {
+        return parse_schedule(value).kind.empty()
+                   ? fmt::format("'{}' is not one of fifo, freeze:ROLE, random, pct:D (D from 1 to {})", value,
+                                 deepest_pct)
+                   : std::string();
+      },
+      "fifo|freeze:ROLE|random|pct:D");
+}
+
+}  // namespace
+
+ScheduleWord parse_schedule(const std::string& word) {
+  if (word == "fifo" || word == "random") return {word, "", 0};
+  const auto colon = word.find(':');
+  if (colon == std::string::npos || colon + 1 == word.size()) return {};
+  const std::string kind = word.substr(0, colon);
+  const std::string detail = word.substr(colon + 1);
+  if (kind == "freeze") return {kind, detail, 0};
+  if (kind != "pct") return {};
+  int depth = 0;
+  const char* end = detail.data() + detail.size();
+  const auto [stop, error] = std::from_chars(detail.data(), end, depth);
+  if (stop != end || error != std::errc() || depth < 1 || depth > deepest_pct) return {};
+  return {kind, "", depth};
+}
+
+void add_simulation_options(CLI::App& app, ProblemOptions& options) {
+  const std::string group = "Simulator";
+  app.add_option("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
+      ->transform(one_of({"eager", "late", "seeded"}))
+      ->group(group);
+  app.add_option("--schedule", options.schedule, "which thread runs next (default: a quick sweep of all)")
+      ->transform(schedule())
+      ->group(group);
+  app.add_option("--seeds", options.seeds, "how many seeds each seeded mode tries")
+      ->transform(whole_number(1, most_seeds))
+      ->group(group);
+  app.add_option("--seed", options.seed, "seed of operands and seeded modes")
+      ->transform(whole_number(0, largest_seed))
+      ->group(group);
+}
+
+void add_problem_options(CLI::App& app, ProblemOptions& options, bool sizes_required) {
+  const std::string group = "Problem";
+  app.add_option("--op", options.op, "operation (default dense)")
+      ->transform(one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"}))
+      ->group(group);
+  const auto extent = [&](const char* name, std::int64_t& value, const char* help) {
+    app.add_option(name, value, help)
+        ->transform(whole_number(0, largest_extent))
+        ->required(sizes_required)
+        ->group(group);
+  };
+  extent("--m", options.m, "rows of the result");
+  extent("--n", options.n, "columns of the result");
+  extent("--k", options.k, "length of the inner product");
+  app.add_option("--groups", options.groups, "groups of a grouped operation (default 1)")
+      ->transform(whole_number(0, largest_extent))
+      ->group(group);
+  app.add_option("--batch", options.batch, "problems of the same shape (default 1)")
+      ->transform(whole_number(0, largest_extent))
+      ->group(group);
+  app.add_option("--dtype", options.dtype, "operands (default bf16; fp8 = e4m3)")->transform(dtype())->group(group);
+  app.add_option("--out-dtype", options.out_dtype, "result (default: the kernel's own)")
+      ->transform(dtype())
+      ->group(group);
+  app.add_option("--layout", options.layout, "A and B, n or t each (default nt)")
+      ->transform(one_of({"nt", "nn", "tn", "tt"}))
+      ->group(group);
+  app.add_option("--alpha", options.alpha, "factor of the product (default 1)")
+      ->transform(finite_number())
+      ->group(group);
+  app.add_option("--beta", options.beta, "factor of C (default 0)")->transform(finite_number())->group(group);
+  app.add_option("--epilogue", options.epilogue, "what happens to the accumulator on its way out")->group(group);
+  app.add_option("--scaling", options.scaling, "scale factors of the operands")->group(group);
+  app.add_option("--target", options.target, "where it runs (default auto)")
+      ->transform(one_of({"auto", "sm80", "sm90", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"}))
+      ->group(group);
+  app.add_option("--plan", options.plan, "plan to use instead of the chosen one")->group(group);
+  add_simulation_options(app, options);
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,58 @@
+// Launching the kernels that are compiled ahead. No CUDA header is needed to include this; the definitions are in the
+// .cu files beside it and exist where WW_HAVE_CUDA is set.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "warpwright/kernel/config.h"
+
+namespace warpwright::device {
+
+// Nothing: the kernel was put on the stream. Otherwise a sentence. `stream` is a cudaStream_t.
+using Status = std::optional<std::string>;
+
+// The configurations that are compiled. An entry's position names its instance, so new ones go to the end.
+inline constexpr RingCopyConfig kRingCopySm90[] = {
+    {.type = DType::fp32},
+    {.type = DType::bf16},
+};
+inline constexpr ClusterRingConfig kClusterRingSm90[] = {
+    {},
+};
+inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
+    {.type = DType::bf16, .tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
+    {.type = DType::bf16, .tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1},
+    {.type = DType::bf16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 2},
+    {.type = DType::bf16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    {.type = DType::bf16, .tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1},
+    {.type = DType::fp16, .tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
+    {.type = DType::fp16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+};
+inline constexpr TmemLifecycleConfig kTmemLifecycleSm100[] = {
+    {.out_type = DType::fp32},
+    {.out_type = DType::bf16},
+};
+
+// The first `index` of a table above that equals the wanted configuration, or -1.
+template <class Config, size_t N>
+constexpr int find_config(const Config (&table)[N], const Config& wanted) {
+  for (size_t i = 0; i < N; ++i) {
+    if (table[i] == wanted) return int(i);
+  }
+  return -1;
+}
+
+// `index` is a position in the table of the kernel. `max_ctas` limits the persistent grid; 0: as many as fit the
+// device.
+Status launch_ring_copy_sm90(int index, const RingCopyArgs& args, void* stream, int max_ctas = 0);
+Status launch_dense_gemm_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
+Status launch_tmem_lifecycle_sm100(int index, const TmemLifecycleArgs& args, void* stream, int max_ctas = 0);
+// The result has a block for each of exactly `clusters` clusters.
+Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clusters, void* stream);
+
+// One definition for each entry of a table, in a file of its own: compilation runs in parallel.
+template <int Index>
+Status launch_dense_gemm_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
+
+}  // namespace warpwright::device

@@ -1,0 +1,22 @@
+#include "runtime/examples_list.h"
+
+namespace warpwright::runtime {
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> list = [] {
+    std::vector<Example> all;
+    add_ring_examples(all);
+    add_dense_gemm_examples(all);
+    add_tmem_examples(all);
+    return all;
+  }();
+  return list;
+}
+
+const Example* find_example(const std::string& name) {
+  for (const Example& e : examples())
+    if (name == e.name) return &e;
+  return nullptr;
+}
+
+}  // namespace warpwright::runtime

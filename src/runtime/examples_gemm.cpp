@@ -1,0 +1,62 @@
+#include "device/launch.h"
+#include "runtime/examples_list.h"
+#include "runtime/problem.h"
+#include "runtime/simulate.h"
+#include "warpwright/kernel/sm90/dense_gemm.h"
+
+namespace warpwright::runtime {
+namespace {
+
+constexpr DenseGemmConfig kBig{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2};
+constexpr DenseGemmConfig kBigAlone{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1};
+constexpr DenseGemmConfig kSmall{.tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1};
+
+template <DenseGemmConfig C>
+std::optional<std::string> refuse(Case s) {
+  Problem p;
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.dtype = p.out_dtype = C.type;
+  return validate(p);
+}
+template <DenseGemmConfig C>
+Workload workload(Case s, Data d, uint64_t seed) {
+  return gemm_workload(s, C.type, C.type, 1, d, seed);
+}
+template <DenseGemmConfig C, class Encode>
+std::optional<std::string> fill_gemm(DenseGemmArgs& args, const Workload& w, const std::vector<void*>& p, const Encode& encode) {
+  return fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha), encode);
+}
+template <DenseGemmConfig C>
+Outcome simulate_gemm(const Workload& w, const simulator::Options& o, int ctas) {
+  return simulate<kernel::sm90::DenseGemm<C>>(w, o, ctas ? ctas : 2 * C.cluster,
+                                              [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
+}
+#if WW_HAVE_CUDA
+template <DenseGemmConfig C>
+std::optional<std::string> launch_gemm(const Workload& w, const std::vector<void*>& p, void* stream) {
+  DenseGemmArgs args;
+  if (auto why = fill_gemm<C>(args, w, p, EncodeForGpu{})) return why;
+  return device::launch_dense_gemm_sm90(device::find_config(device::kDenseGemmSm90, C), args, stream);
+}
+#else
+template <DenseGemmConfig C>
+constexpr std::nullptr_t launch_gemm = nullptr;
+#endif
+
+template <DenseGemmConfig C>
+Example example(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
+  return {name, summary, instance, Arch::sm90, &kernel::sm90::DenseGemm<C>::plan, std::move(cases), refuse<C>, workload<C>, simulate_gemm<C>, launch_gemm<C>};
+}
+
+}  // namespace
+
+void add_dense_gemm_examples(std::vector<Example>& list) {
+  list.push_back(example<kBig>("gemm_sm90", "bf16 GEMM: load warp, two MMA warpgroups, two store warps, B multicast in a cluster of two", "bf16 128x256x64, 4 stages, cluster 2",
+                               {{512, 512, 320}, {256, 256, 64}, {300, 520, 200}, {8, 8, 8}, {64, 64, 0}}));
+  list.push_back(example<kBigAlone>("gemm_sm90_single", "the same without a cluster", "bf16 128x256x64, 4 stages", {{256, 512, 320}, {130, 264, 72}}));
+  list.push_back(example<kSmall>("gemm_sm90_small", "one MMA warpgroup on 64x64 tiles", "bf16 64x64x64, 4 stages", {{128, 192, 512}, {1, 8, 8}, {65, 72, 200}, {64, 64, 0}}));
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,465 @@
+#include "engine.h"
+
+#include <fmt/format.h>
+
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <chrono>
+#include <cstring>
+
+#include "report.h"
+
+namespace warpwright::simulator {
+namespace {
+
+thread_local Thread* current = nullptr;
+thread_local const Engine* current_engine = nullptr;
+
+#if defined(WW_ASAN_FIBERS)
+constexpr size_t kStack = 256 * 1024;
+#else
+constexpr size_t kStack = 64 * 1024;
+#endif
+constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
+
+boost::context::pooled_fixedsize_stack& stacks() {
+  static thread_local boost::context::pooled_fixedsize_stack pool(kStack, 64);
+  return pool;
+}
+
+uint64_t splitmix(uint64_t& state) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Thread& Engine::self() { return *current; }
+
+Engine::Engine(const Launch& launch, const Options& options, const std::function<void()>& body)
+    : launch_(launch), options_(options), body_(body), rng_(options.seed * 0x2545f4914f6cdd1dull + 1) {
+  const Plan& plan = *launch_.plan;
+  if (launch_.threads == 0) launch_.threads = uint32_t(plan.threads());
+  if (launch_.shared_bytes == 0) launch_.shared_bytes = plan.shared_bytes;
+  timing.chip = ChipTiming::of(plan.arch);
+  const uint32_t blocks = launch_.grid.x * launch_.grid.y * launch_.grid.z;
+  total_clusters = blocks / uint32_t(plan.cluster);
+  if (options_.scheduling == Scheduling::pct) {
+    for (int i = 1; i < options_.pct_depth; ++i) pct_changes_.push_back(random() % 4000);
+    pct_low_ = 1u << 20;
+  }
+}
+
+Engine::~Engine() { dying = true; }
+
+uint64_t Engine::random() { return splitmix(rng_); }
+
+void Engine::start_cluster() {
+  const Plan& plan = *launch_.plan;
+  auto cluster = std::make_unique<Cluster>();
+  cluster->id = next_block_cluster++;
+  const uint32_t first = cluster->id * uint32_t(plan.cluster);
+  for (uint32_t r = 0; r < uint32_t(plan.cluster); ++r) {
+    auto cta = std::make_unique<Cta>();
+    cta->engine = this;
+    cta->cluster = cluster.get();
+    cta->id = uint32_t(ctas.size());
+    cta->rank = r;
+    const uint32_t b = first + r;
+    cta->block = {b % launch_.grid.x, b / launch_.grid.x % launch_.grid.y, b / launch_.grid.x / launch_.grid.y};
+    cta->window = kReserved + launch_.shared_bytes;
+    cta->storage.assign(cta->window + 2048, 0xff);  // poison: NaN in every format
+    const auto raw = reinterpret_cast<uintptr_t>(cta->storage.data());
+    cta->shared = cta->storage.data() + ((raw + 1023) / 1024 * 1024 - raw);
+    cta->shadow.resize(cta->window);
+    cta->alive = int(launch_.threads);
+    cta->channels = launch_.threads;
+    cta->register_pool = int(kRegisterFile) / plan.blocks_per_sm - plan.launch_registers() * int(launch_.threads);
+    if (plan.arch == Arch::sm100) {
+      cta->tmem.assign(128 * kTmemColumns, 0xffff'ffffu);
+      cta->tmem_shadow.resize(8 * kTmemColumns * Shadow::kGranule);
+    }
+    for (uint32_t w = 0; w < (launch_.threads + 31) / 32; ++w) {
+      auto warp = std::make_unique<Warp>();
+      warp->cta = cta.get();
+      warp->index = int(w);
+      for (int i = 0; i < plan.role_count; ++i)
+        if (plan.roles[i].holds_warp(int(w))) warp->role = &plan.roles[i];
+      warp->priority = random() | 1ull << 32;
+      warp->live = launch_.threads - w * 32 >= 32 ? 0xffff'ffffu : (1u << (launch_.threads % 32)) - 1;
+      warp->tmem_ld_channel = cta->new_channel();
+      warp->tmem_st_channel = cta->new_channel();
+      cta->warps.push_back(std::move(warp));
+    }
+    for (uint32_t g = 0; g < (launch_.threads + 127) / 128; ++g) {
+      auto group = std::make_unique<Warpgroup>();
+      group->cta = cta.get();
+      group->index = int(g);
+      group->channel = cta->new_channel();
+      group->registers = plan.launch_registers();
+      cta->warpgroups.push_back(std::move(group));
+    }
+    for (uint32_t i = 0; i < launch_.threads; ++i) {
+      auto t = std::make_unique<Thread>();
+      Thread* p = t.get();
+      t->cta = cta.get();
+      t->warp = cta->warps[i / 32].get();
+      t->index = i;
+      t->channel = (cta->id << kChannelBits) | i;
+      t->time = now_ + (timed() ? timing.chip.launch : 0);
+      t->view[kHb].own = 0xffff'ffffu;
+      t->warp->lanes[i % 32] = p;
+      t->self = boost::context::fiber(std::allocator_arg, stacks(), [this, p](boost::context::fiber&& back) {
+        p->back = std::move(back);
+        try {
+          body_();
+        } catch (const Abort&) {
+        } catch (const std::exception& x) {
+          Finding f;
+          f.rule = "exception";
+          f.message = fmt::format("the kernel threw: {}", x.what());
+          findings_.push_back(std::move(f));
+        }
+        p->done = true;
+        return std::move(p->back);
+      });
+      cta->threads.push_back(std::move(t));
+    }
+    for (auto& w : cta->warps) enqueue(*w);
+    cluster->alive += cta->alive;
+    cluster->ctas.push_back(cta.get());
+    ctas.push_back(std::move(cta));
+  }
+  clusters.push_back(std::move(cluster));
+}
+
+void Engine::enqueue(Warp& w) {
+  uint64_t first = ~0ull;
+  for (Thread* t : w.lanes)
+    if (t && t->ready && !t->done) first = std::min(first, t->time);
+  if (first == ~0ull) return;
+  w.priority = timed() ? first : w.priority;
+  if (!w.queued) {
+    w.queued = true;
+    queue_.push_back(&w);
+  }
+}
+
+void Engine::block(Thread& t, Wait why, const void* object, here at) {
+  t.waiting = why;
+  t.wait_object = object;
+  t.where = at;
+  t.ready = false;
+  const uint64_t begin = t.time;
+  t.back = std::move(t.back).resume();
+  if (dying) throw Abort{};
+  if (why != Wait::poll) t.polls = 0;
+  t.waiting = Wait::none;
+  if (options_.timeline && t.lane() == 0 && why != Wait::warp && t.time > begin) {
+    std::string what = waited_for(*this, t, why, object);
+    const int s = span(track(t), "wait " + what, begin, t.time, where(at), true);
+    if (why == Wait::mbarrier && s >= 0) {
+      const auto* b = static_cast<const Bar*>(object);
+      if (b->completing_span >= 0) edges.push_back({b->completing_span, s});
+    }
+  }
+}
+
+void Engine::wake(Thread& t, uint64_t time) {
+  t.time = std::max(t.time, time);
+  if (t.ready || t.done) return;
+  t.ready = true;
+  enqueue(*t.warp);
+}
+
+void Engine::wake_all(std::vector<Thread*>& list, uint64_t time) {
+  for (Thread* t : list) wake(*t, time);
+  list.clear();
+}
+
+void Engine::maybe_yield(Thread& t) {
+  bool leave = false;
+  switch (options_.scheduling) {
+    case Scheduling::random: leave = (random() & 7) == 0; break;
+    case Scheduling::pct: leave = true; break;
+    default: break;
+  }
+  if (timed()) {
+    leave = !events_.empty() && events_.front().due < t.time;
+    for (const Warp* w : queue_) leave |= w->priority < t.time;
+  }
+  if (!leave) return;
+  enqueue(*t.warp);
+  t.back = std::move(t.back).resume();
+  if (dying) throw Abort{};
+}
+
+void Engine::word(Thread& t, uint64_t cycles, here at) {
+  if (t.orphaned_fragment)
+    fail("wgmma.register", "registers of a wgmma in flight went out of scope before a wgmma.wait_group covered it", &t, t.where);
+  ++stats.words;
+  t.time += cycles;
+  t.where = at;
+}
+
+void Engine::async(uint64_t due, std::function<void()> land, uint64_t* in_order) {
+  if (options_.landing == Landing::seeded) due = steps_ + random() % 64;
+  if (options_.landing == Landing::late) due = ~0ull;
+  if (options_.landing == Landing::eager) due = 0;
+  if (in_order) due = *in_order = std::max(due, *in_order);
+  events_.push_back({due, seq_++, std::move(land)});
+  std::push_heap(events_.begin(), events_.end(), std::greater<>());
+}
+
+bool Engine::land_next(bool anything) {
+  if (events_.empty()) return false;
+  if (!anything) {
+    switch (options_.landing) {
+      case Landing::eager: break;
+      case Landing::late: return false;
+      case Landing::seeded:
+        if (events_.front().due > steps_) return false;
+        break;
+      case Landing::timed:
+        for (const Warp* w : queue_)
+          if (w->priority < events_.front().due) return false;
+        break;
+    }
+  }
+  std::pop_heap(events_.begin(), events_.end(), std::greater<>());
+  Event e = std::move(events_.back());
+  events_.pop_back();
+  if (timed()) now_ = std::max(now_, e.due);
+  ++stats.events;
+  ++last_progress_;
+  e.land();
+  return true;
+}
+
+Warp* Engine::pick() {
+  if (queue_.empty()) return nullptr;
+  size_t best = 0;
+  if (timed()) {
+    for (size_t i = 1; i < queue_.size(); ++i)
+      if (queue_[i]->priority < queue_[best]->priority) best = i;
+  } else {
+    switch (options_.scheduling) {
+      case Scheduling::fifo: break;
+      case Scheduling::random: best = random() % queue_.size(); break;
+      case Scheduling::freeze: {
+        while (best < queue_.size() && options_.frozen_role == queue_[best]->role_name()) ++best;
+        if (best == queue_.size()) {
+          if (!events_.empty()) return nullptr;
+          best = 0;
+        }
+        break;
+      }
+      case Scheduling::pct: {
+        for (size_t i = 1; i < queue_.size(); ++i)
+          if (queue_[i]->priority > queue_[best]->priority) best = i;
+        for (uint64_t& change : pct_changes_)
+          if (change == steps_) queue_[best]->priority = --pct_low_;
+        break;
+      }
+    }
+  }
+  Warp* w = queue_[best];
+  queue_.erase(queue_.begin() + int64_t(best));
+  w->queued = false;
+  if (timed()) now_ = std::max(now_, w->priority);
+  return w;
+}
+
+void Engine::run_warp(Warp& w) {
+  const uint32_t rotate = options_.scheduling == Scheduling::random ? uint32_t(random() % 32) : 0;
+  for (uint32_t i = 0; i < 32; ++i) {
+    Thread* t = w.lanes[(i + rotate) % 32];
+    if (!t || !t->ready || t->done) continue;
+    current = t;
+    ++stats.switches;
+    t->self = std::move(t->self).resume();
+    if (t->done) thread_finished(*t);
+    if (int(findings_.size()) >= options_.max_findings) return;
+  }
+  bool again = false;
+  for (const Thread* t : w.lanes) again |= t && t->ready && !t->done;
+  if (again) enqueue(w);
+}
+
+Result Engine::run() {
+  const auto begin = std::chrono::steady_clock::now();
+  current_engine = this;
+  const Plan& plan = *launch_.plan;
+  int resident = options_.resident_clusters;
+  if (resident <= 0) resident = std::max(1, timing.chip.sms * plan.blocks_per_sm / plan.cluster);
+  try {
+    while (int(next_block_cluster) < resident && next_block_cluster < total_clusters) start_cluster();
+    uint64_t idle_progress = ~0ull;
+    while (int(findings_.size()) < options_.max_findings) {
+      if (++steps_ > options_.step_limit) {
+        Finding f;
+        f.rule = "livelock";
+        f.message = fmt::format("no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps_);
+        report(std::move(f));
+        break;
+      }
+      if (land_next(false)) continue;
+      if (Warp* w = pick()) {
+        run_warp(*w);
+        continue;
+      }
+      if (land_next(true)) continue;
+      if (!pollers().empty() && idle_progress != last_progress_) {  // let spinning loops see that nothing changes
+        idle_progress = last_progress_;
+        for (Thread* t : pollers()) wake(*t, t->time);
+        pollers().clear();
+        continue;
+      }
+      bool alive = false;
+      for (const auto& c : clusters) alive |= c->alive > 0;
+      if (!alive) break;
+      report_deadlock(*this);
+      break;
+    }
+  } catch (const Abort&) {
+  }
+  dying = true;
+  for (auto& c : ctas) {
+    for (auto& t : c->threads) {
+      current = t.get();
+      t->self = {};  // unwinds what is still running
+    }
+  }
+  Result r;
+  if (timed()) {
+    uint64_t last = now_;
+    for (const auto& c : ctas)
+      for (const auto& t : c->threads) last = std::max(last, t->time);
+    stats.predicted_us = double(last) / (timing.chip.clock_ghz * 1e3);
+  }
+  stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  r.findings = std::move(findings_);
+  r.stats = stats;
+  r.spans = std::move(spans);
+  r.edges = std::move(edges);
+  return r;
+}
+
+void Engine::thread_finished(Thread& t) {
+  ++last_progress_;
+  Warp& w = *t.warp;
+  w.live &= ~(1u << t.lane());
+  if (!findings_.empty() && int(findings_.size()) >= options_.max_findings) return;
+  current = &t;
+  try {
+    check_thread_exit(*this, t);
+    finish_collective_after_exit(*this, w);
+    --t.cta->alive;
+    named_barriers_after_exit(*this, *t.cta);
+    --t.cta->cluster->alive;
+    cluster_barrier_after_exit(*this, *t.cta->cluster);
+    if (t.cta->alive == 0) check_cta_exit(*this, *t.cta);
+    if (t.cta->cluster->alive == 0) {
+      check_cluster_exit(*this, *t.cta->cluster);
+      if (next_block_cluster < total_clusters) start_cluster();
+    }
+  } catch (const Abort&) {
+  }
+}
+
+void Engine::release(Thread& t, SyncBuilder& to, bool async_only) {
+  if (!options_.check) return;
+  const uint32_t first = async_only ? launch_.threads : 0;
+  View hb = t.view[kHb];
+  hb.own = t.epoch;
+  to.add(kHb, hb, t.channel, clocks, first);
+  for (int v = kToShared; v < kViews; ++v) to.add(v, t.view[v], t.channel, clocks, v == kTcgen ? 0 : first);
+  ++t.epoch;
+}
+
+void Engine::acquire(Thread& t, const SyncClocks& from) {
+  if (!options_.check) return;
+  for (int v = kHb; v < kTcgen; ++v) t.view[v].base = clocks.join(t.view[v].base, from.view[v]);
+  t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
+}
+
+void Engine::report(Finding f) {
+  f.seed = options_.seed;
+  f.mode = mode_text();
+  findings_.push_back(std::move(f));
+  if (int(findings_.size()) >= options_.max_findings) throw Abort{};
+}
+
+void Engine::fail(std::string rule, std::string message, const Thread* t, here at, std::string object,
+                  std::vector<std::string> details) {
+  Finding f;
+  f.rule = std::move(rule);
+  f.message = std::move(message);
+  f.object = std::move(object);
+  f.details = std::move(details);
+  if (t) {
+    f.role = t->warp->role_name();
+    f.cta = int(t->cta->id);
+    f.warp = t->warp->index;
+    f.lane = t->lane();
+  }
+  f.file = at.file;
+  f.line = at.line;
+  f.seed = options_.seed;
+  f.mode = mode_text();
+  findings_.push_back(std::move(f));
+  options_.max_findings = 0;  // what follows would be built on sand
+  throw Abort{};
+}
+
+std::string Engine::mode_text() const {
+  static const char* const landing[] = {"eager", "late", "seeded", "timed"};
+  static const char* const scheduling[] = {"fifo", "freeze", "random", "pct"};
+  std::string s = fmt::format("{}/{}", landing[int(options_.landing)], scheduling[int(options_.scheduling)]);
+  if (options_.scheduling == Scheduling::freeze) s += ":" + options_.frozen_role;
+  if (options_.scheduling == Scheduling::pct) s += fmt::format(":{}", options_.pct_depth);
+  return s;
+}
+
+const Fault* Engine::fault(Thread& t, const char* word, const std::string& object) {
+  for (const Fault& f : options_.faults) {
+    if (f.word != word || (!f.object.empty() && object.rfind(f.object, 0) != 0)) continue;
+    if (!f.role.empty() && f.role != t.warp->role_name()) continue;
+    if (f.cta >= 0 && f.cta != int(t.cta->rank)) continue;
+    if (f.nth == 0 || ++t.fault_counts[f.word + "/" + f.object] == f.nth) return &f;
+  }
+  return nullptr;
+}
+
+Buffer* Engine::buffer_of(const void* p, uint64_t bytes) {
+  const auto* a = static_cast<const uint8_t*>(p);
+  for (Buffer& b : launch_.buffers) {
+    const auto* first = static_cast<const uint8_t*>(b.data);
+    if (a >= first && a + bytes <= first + b.bytes) return &b;
+  }
+  return nullptr;
+}
+
+Shadow& Engine::shadow_of(const Buffer* b) {
+  auto& s = global_shadow_[b];
+  if (!s) {
+    s = std::make_unique<Shadow>();
+    s->resize(b->bytes);
+  }
+  return *s;
+}
+
+int Engine::span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail, bool waiting) {
+  if (!options_.timeline) return -1;
+  const double us = 1.0 / (timing.chip.clock_ghz * 1e3);
+  spans.push_back({track, std::move(name), double(begin) * us, double(end) * us, std::move(detail), waiting});
+  return int(spans.size()) - 1;
+}
+
+Result run(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  Engine engine(launch, options, body);
+  return engine.run();
+}
+
+}  // namespace warpwright::simulator

@@ -1,0 +1,339 @@
+// The simulated machine: threads as fibers, warps, CTAs, clusters; asynchronous effects as events; who waits for what.
+#pragma once
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clock.h"
+#include "shadow.h"
+#include "timing.h"
+#include "warpwright/machine/machine.h"
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::simulator {
+
+using machine::here;
+struct Cta;
+struct Cluster;
+struct Warp;
+struct Thread;
+class Engine;
+
+struct Abort {};  // thrown through a fiber when the run is over
+
+// --- barriers ---------------------------------------------------------------------------------------------------------------
+struct Arrival {
+  const Thread* by = nullptr;  // null: an asynchronous operation
+  here at;
+  const char* what = "";
+};
+
+struct Bar {  // an mbarrier object
+  Cta* cta = nullptr;
+  uint32_t offset = 0;
+  const BarrierSpec* spec = nullptr;  // null: not in the plan
+  int index = 0;                      // stage
+  bool valid = false;
+  int64_t count = 0, pending = 0, tx = 0;
+  int64_t generation = 0;  // completed phases
+  bool observed = true;    // a wait has returned true for the latest completed phase
+  Channel channel = 0;
+  const Thread* initialised_by = nullptr;
+  Stamp init;
+  here init_at;
+  bool init_fenced = false;
+  // A release at cluster scope from another CTA publishes its thread's accesses only to waits at cluster scope.
+  SyncBuilder collecting, collecting_cluster;
+  SyncClocks released[2], released_cluster[2];  // of generation g in [g & 1]
+  uint64_t completed_at = 0;
+  int completing_span = -1;
+  std::vector<Thread*> waiters;
+  std::vector<Arrival> arrivals;        // of the current phase
+  std::vector<Arrival> last_arrivals;   // of the previous one
+  int64_t in_flight_bytes = 0;
+  std::string name() const;
+};
+
+struct NamedBarrier {
+  int need = 0, got = 0;  // threads
+  uint64_t generation = 0;
+  bool aligned = false;
+  here first_at;
+  std::vector<const Warp*> arrived;
+  std::vector<Thread*> waiters;
+  SyncBuilder collecting;
+  SyncClocks released;
+  uint64_t completed_at = 0;
+};
+
+// --- asynchronous operations ----------------------------------------------------------------------------------------------
+struct WgmmaOp {
+  machine::detail::WgmmaOp op;
+  uint64_t a_desc = 0, b_desc = 0;
+  bool accumulate = false, from_registers = false;
+  int warps = 0;             // of four that have issued it
+  uint32_t issued_mask = 0;
+  float* acc[128] = {};
+  const uint32_t* a_regs[128] = {};
+  uint32_t group = 0;        // commit group of the warpgroup, 1-based; 0: not committed
+  uint32_t access = 0;
+  bool landed = false;
+  here at;
+  uint64_t begin = 0, end = 0;
+};
+struct Warpgroup {
+  Cta* cta = nullptr;
+  int index = 0;
+  Channel channel = 0;
+  std::deque<WgmmaOp> ops;     // ops[i] is number first_op + i
+  uint64_t first_op = 0;
+  uint64_t landed_ops = 0;     // all ops below have landed
+  uint64_t last_due = 0;
+  std::vector<uint64_t> group_end;  // group g (0-based) holds ops below group_end[g]
+  std::vector<Thread*> waiters;
+  int registers = 0;           // a thread, now
+  int set_max_warps = 0, set_max_want = 0;  // warps that have reached a setmaxnreg
+};
+
+struct BulkOp {  // a bulk store of one thread
+  uint32_t read_access = 0, write_access = 0;
+  uint32_t group = 0;  // 1-based; 0: not committed
+  bool read_done = false, write_done = false;
+};
+
+// --- the hierarchy ----------------------------------------------------------------------------------------------------------
+enum class Wait : uint8_t { none, mbarrier, named, cluster, warp, wgmma, bulk, tmem, registers, poll, cp_async, done };
+
+struct Thread {
+  Cta* cta = nullptr;
+  Warp* warp = nullptr;
+  uint32_t index = 0;  // in the block
+  int lane() const { return int(index % 32); }
+  Channel channel = 0;
+  uint32_t epoch = 1;
+  View view[kViews];
+  ClockRef tcgen_pending;  // acquired, becomes known at tcgen05.fence::after_thread_sync
+  ClockRef fence_pending;  // acquired by relaxed loads, becomes known at fence.acquire
+
+  boost::context::fiber self, back;
+  bool ready = true, done = false;
+  Wait waiting = Wait::none;
+  const void* wait_object = nullptr;
+  int64_t wait_phase = 0;
+  here where{"", 0};
+  uint64_t time = 0;
+  int polls = 0;
+
+  // what this thread has in flight
+  std::vector<std::shared_ptr<BulkOp>> bulk_ops;
+  uint32_t bulk_groups = 0;
+  Channel bulk_read_channel = 0, bulk_write_channel = 0;
+  Channel tcgen_channel = 0;  // mma and cp issued by this thread, in order
+  uint32_t tcgen_seq = 0;
+  uint64_t tcgen_last_due = 0;
+  ClockRef tcgen_known;  // tensor-memory accesses ordered before this thread's next one
+  struct CpOp {
+    uint32_t access = 0, group = 0;
+    bool done = false;
+  };
+  std::vector<std::shared_ptr<CpOp>> cp_ops;
+  uint32_t cp_groups = 0;
+  Channel cp_channel = 0;
+  uint64_t wgmma_fences = 0;
+  bool orphaned_fragment = false;  // registers of a wgmma in flight went out of scope
+  uint64_t cluster_phase = 0;  // cluster barrier generation that its arrive waits for; 0: none
+  uint32_t fence_epoch = 0;  // own epoch covered by the last release fence
+  ClockRef fence_base;
+  bool primary_waited = false;
+  std::unordered_map<std::string, int> fault_counts;
+  uint32_t last_access = 0;  // reused while epoch, place and kind stay the same
+  here last_access_at{"", 0};
+  uint32_t last_access_epoch = 0;
+  uint8_t last_access_kind = 0;
+  std::map<const Bar*, int64_t> observed;  // completed generations this thread has seen
+};
+
+struct Collective {  // a warp-wide word in progress
+  const char* word = nullptr;
+  here at{"", 0};
+  uint32_t arrived = 0, mask = 0;
+  uint64_t generation = 0;
+  uint32_t in[32] = {}, out[32] = {};  // out: copied when all have come, valid until all come again
+  uint64_t time = 0;
+  void (*finish)(void*) = nullptr;  // run by the last lane to come
+  void* context = nullptr;
+};
+
+struct Warp {
+  Cta* cta = nullptr;
+  int index = 0;
+  const RoleSpec* role = nullptr;
+  Thread* lanes[32] = {};
+  bool queued = false;
+  uint32_t live = 0xffff'ffffu;
+  Collective collective;
+  uint32_t matrix[32 * 4] = {};  // registers of an ldmatrix or stmatrix
+  uint64_t priority = 0;  // pct: larger runs first; timed: when its next lane runs
+  uint64_t wgmma_issued = 0, wgmma_groups = 0, wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
+  Channel tmem_ld_channel = 0, tmem_st_channel = 0;
+  uint32_t tmem_ld_seq = 0, tmem_st_seq = 0, tmem_ld_waited = 0;
+  std::vector<uint32_t> tmem_lds, tmem_sts;  // accesses in flight
+  const char* role_name() const { return role ? role->name : "warp"; }
+};
+
+struct TmemAllocation {
+  uint32_t column = 0, columns = 0;
+  int cta_group = 1;
+  here at{"", 0};
+};
+
+struct Cta {
+  Engine* engine = nullptr;
+  Cluster* cluster = nullptr;
+  uint32_t id = 0;    // index in launch order, names its clock chunk
+  uint32_t rank = 0;  // in the cluster
+  Index3 block;
+  std::vector<uint8_t> storage;
+  uint8_t* shared = nullptr;  // start of the window
+  uint32_t window = 0;        // bytes
+  Shadow shadow;
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;
+  std::map<uint32_t, std::unique_ptr<Bar>> bars;
+  NamedBarrier named[16];
+  int alive = 0;
+  uint32_t channels = 0;
+  int register_pool = 0;
+  // tensor memory
+  std::vector<uint32_t> tmem;
+  Shadow tmem_shadow;
+  std::vector<TmemAllocation> allocations;
+  bool permit = true;
+  int cta_group = 0;
+  uint32_t last_alloc_columns = 0;
+  struct Remote {  // an access by another CTA, which must be over before this CTA exits
+    uint32_t access = 0;
+    Stamp stamp;     // of a thread's own access
+    const Thread* by = nullptr;
+    const char* word = "";
+    here at{"", 0};
+  };
+  std::vector<Remote> remote;
+  Server tma, tensor;
+  bool clc_failed = false;
+  std::map<const TensorMap*, uint64_t> seen_maps;  // version seen through the tensor-map proxy
+  Channel new_channel() { return (id << kChannelBits) | channels++; }
+};
+
+struct Cluster {
+  uint32_t id = 0;
+  std::vector<Cta*> ctas;
+  int alive = 0;  // threads
+  int arrived = 0;
+  std::vector<const Thread*> arrived_threads;
+  uint64_t generation = 0;
+  SyncBuilder collecting;
+  SyncClocks released;
+  std::vector<Thread*> waiters;
+  uint64_t completed_at = 0;
+};
+
+struct Event {
+  uint64_t due = 0, seq = 0;
+  std::function<void()> land;
+  bool operator>(const Event& o) const { return due != o.due ? due > o.due : seq > o.seq; }
+};
+
+class Engine {
+ public:
+  Engine(const Launch&, const Options&, const std::function<void()>& body);
+  ~Engine();
+  Result run();
+
+  // --- for the words --------------------------------------------------------------------------------------------------
+  static Thread& self();
+  const Options& options() const { return options_; }
+  const Launch& launch() const { return launch_; }
+  Clocks clocks;
+  Timing timing;
+  AccessLog log;
+  bool dying = false;
+
+  void block(Thread& t, Wait why, const void* object, here at);   // returns when woken
+  void wake(Thread& t, uint64_t time);
+  void wake_all(std::vector<Thread*>& list, uint64_t time);
+  void maybe_yield(Thread& t);
+  void word(Thread& t, uint64_t cycles, here at);  // accounts for one word
+  // Schedules an effect. `latency` in cycles matters in timed runs; `in_order` keeps effects of one queue in order.
+  void async(uint64_t due, std::function<void()> land, uint64_t* in_order = nullptr);
+  uint64_t now() const { return now_; }
+  bool timed() const { return options_.landing == Landing::timed; }
+  uint64_t random();
+
+  void release(Thread& t, SyncBuilder& to, bool async_only = false);
+  void acquire(Thread& t, const SyncClocks& from);
+
+  [[noreturn]] void fail(std::string rule, std::string message, const Thread* t, here at, std::string object = {},
+                         std::vector<std::string> details = {});
+  // Records; returns normally if more findings are wanted.
+  void report(Finding f);
+  const Fault* fault(Thread& t, const char* word, const std::string& object);
+  bool has_faults() const { return !options_.faults.empty(); }
+
+  Bar& bar(Cta& cta, uint32_t offset, const Thread* t, here at, const char* what);
+  Cta& cta_at(Thread& t, uint32_t cluster_address, here at, const char* what);
+  void arrive(Bar& b, int64_t count, Arrival who);
+  void complete_tx(Bar& b, int64_t bytes, here at);
+  void check_phase(Bar& b);
+  std::string name_of(const Cta& cta, uint32_t offset) const;   // Plan name of a shared address
+  std::string name_of_global(const void* p) const;
+  Buffer* buffer_of(const void* p, uint64_t bytes);
+  Shadow& shadow_of(const Buffer* b);
+  std::vector<Thread*>& pollers() { return pollers_; }
+  void progress() { ++last_progress_; }
+  int span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail = {}, bool waiting = false);
+  std::string track(const Thread& t) const;
+  std::vector<Span> spans;
+  std::vector<Edge> edges;
+  Stats stats;
+  std::map<const void*, SyncBuilder> global_sync;             // releases through global memory, by address
+  std::map<const TensorMap*, uint64_t> map_versions;  // tensor maps used so far, and how often each was rewritten
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  std::deque<std::unique_ptr<Cta>> ctas;
+  uint32_t next_block_cluster = 0;  // clusters not yet launched (also what clusterlaunchcontrol cancels)
+  uint32_t total_clusters = 0;
+
+ private:
+  void start_cluster();
+  void run_warp(Warp& w);
+  bool land_next(bool anything);
+  Warp* pick();
+  void enqueue(Warp& w);
+  void thread_finished(Thread& t);
+  std::string mode_text() const;
+
+  Launch launch_;
+  Options options_;
+  const std::function<void()>& body_;
+  std::vector<Warp*> queue_;
+  std::vector<Event> events_;
+  uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;
+  uint64_t rng_ = 0;
+  std::vector<Finding> findings_;
+  std::map<const Buffer*, std::unique_ptr<Shadow>> global_shadow_;
+  std::vector<uint64_t> pct_changes_;
+  uint64_t pct_low_ = 0;
+  std::vector<Thread*> pollers_;
+};
+
+std::string where(here at);
+std::string who(const Thread& t);
+
+}  // namespace warpwright::simulator

@@ -1,0 +1,221 @@
+#include "race.h"
+
+#include <fmt/format.h>
+
+namespace warpwright::simulator {
+namespace {
+
+const char* proxy_name(Proxy p) {
+  switch (p) {
+    case Proxy::generic: return "generic proxy";
+    case Proxy::async: return "async proxy";
+    case Proxy::tcgen: return "tcgen05";
+  }
+  return "";
+}
+
+std::string describe(const Access& a, bool write) {
+  return fmt::format("{} by {} at {} ({}{})", a.word, a.by ? who(*a.by) : "the host", where(a.at), proxy_name(a.proxy),
+                     a.in_flight ? ", not complete" : write ? ", complete" : "");
+}
+
+// The same generic access would be ordered if only the proxies were the same: then a fence is what is missing.
+bool ordered_but_for_proxy(const Access& prior, const Thread& t) {
+  if (prior.asynchronous) return false;
+  return prior.by == &t || t.view[kHb].knows(t.channel, prior.stamp);
+}
+
+bool tcgen_fence_missing(const Access& prior, const Thread& t) {
+  if (prior.in_flight) return false;
+  auto known = [&](Stamp s) { return t.view[kHb].knows(t.channel, s) || (t.tcgen_pending && t.tcgen_pending.at(s.channel) >= s.epoch); };
+  for (Stamp s : prior.done)
+    if (known(s)) return true;
+  return false;
+}
+
+struct Verdict {
+  const char* rule;
+  std::string why;
+};
+
+Verdict classify(const Access& prior, const Toucher& now, const Thread& t) {
+  if (prior.in_flight && prior.by == &t && prior.proxy == Proxy::tcgen)
+    return {"tcgen05.wait", "the earlier tcgen05 access is not complete: a wait::ld or wait::st (or a commit) is missing"};
+  if (prior.in_flight) return {"race.in_flight", "the earlier operation has not completed"};
+  if (prior.proxy == Proxy::generic && now.proxy != Proxy::generic && ordered_but_for_proxy(prior, t))
+    return {"race.proxy", "the accesses are ordered, but no fence.proxy.async stands between them: the writer or reader in the "
+                          "generic proxy must execute it before it hands over"};
+  if (prior.proxy == Proxy::tcgen && tcgen_fence_missing(prior, t))
+    return {"race.tcgen_fence", "the hand-over lacks tcgen05.fence::before_thread_sync or ::after_thread_sync"};
+  if (prior.asynchronous) return {"race.completion", "nothing makes its completion known to this thread"};
+  return {"race", "no synchronization orders them"};
+}
+
+template <class Name>
+void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool other_cta, bool global, const Name& name) {
+  const Access& prior = e.log[prior_id];
+  const Access& mine = e.log[now.id];
+  ++e.stats.checks;
+  if (mine.atomic && prior.atomic) return;
+  if (ordered(prior, *now.thread, now.proxy, mine.pipe, other_cta, global)) return;
+  Verdict v = classify(prior, now, *now.thread);
+  if (other_cta && prior.proxy == Proxy::generic && now.proxy == Proxy::async &&
+      now.thread->view[kToShared].knows(now.thread->channel, prior.stamp))
+    v = {"race.proxy_scope", "the fence.proxy.async names shared::cta, but the operation reaches shared memory of another CTA"};
+  Finding f;
+  f.rule = v.rule;
+  f.object = name();
+  f.message = fmt::format("{} {} {} while {}: {}", now.word, write ? "writes" : "reads", f.object, describe(prior, write), v.why);
+  f.details.push_back(fmt::format("first:  {}", describe(prior, true)));
+  f.details.push_back(fmt::format("second: {} by {} at {} ({})", now.word, who(*now.thread), where(now.at), proxy_name(now.proxy)));
+  f.role = now.thread->warp->role_name();
+  f.cta = int(now.thread->cta->id);
+  f.warp = now.thread->warp->index;
+  f.lane = now.thread->lane();
+  f.file = now.at.file;
+  f.line = now.at.line;
+  e.report(std::move(f));
+}
+
+}  // namespace
+
+bool ordered(const Access& prior, const Thread& t, Proxy proxy, Pipe pipe, bool other_cta, bool global) {
+  if (prior.asynchronous) {
+    if (prior.by == &t && prior.pipe != Pipe::none && pipe != Pipe::none) return true;  // kept in order by hardware
+    if (prior.in_flight) return false;
+    for (Stamp s : prior.done)
+      if (prior.proxy == Proxy::tcgen ? t.tcgen_known.at(s.channel) >= s.epoch : t.view[kHb].knows(t.channel, s)) return true;
+    return false;
+  }
+  if (proxy == Proxy::generic) return prior.by == &t || t.view[kHb].knows(t.channel, prior.stamp);
+  const ViewName v = global ? kToGlobal : other_cta ? kToCluster : kToShared;
+  return t.view[v].knows(t.channel, prior.stamp);
+}
+
+Toucher own_access(Engine& e, Thread& t, const char* word, here at, bool atomic) {
+  const uint8_t kind = atomic ? 2 : 1;
+  if (!(t.last_access && t.last_access_epoch == t.epoch && t.last_access_kind == kind && t.last_access_at.line == at.line &&
+        t.last_access_at.file == at.file && e.log[t.last_access].word == word)) {
+    Access a;
+    a.by = &t;
+    a.at = at;
+    a.word = word;
+    a.atomic = atomic;
+    a.stamp = {t.channel, t.epoch};
+    t.last_access = e.log.add(std::move(a));
+    t.last_access_at = at;
+    t.last_access_epoch = t.epoch;
+    t.last_access_kind = kind;
+  }
+  return {&t, Proxy::generic, word, at, t.last_access};
+}
+
+Toucher async_access(Engine& e, Thread& t, const char* word, here at, Proxy proxy, Pipe pipe) {
+  Access a;
+  a.by = &t;
+  a.at = at;
+  a.word = word;
+  a.proxy = proxy;
+  a.pipe = pipe;
+  a.asynchronous = true;
+  a.in_flight = true;
+  return {&t, proxy, word, at, e.log.add(std::move(a))};
+}
+
+void complete(Engine& e, uint32_t access, Stamp s) {
+  Access& a = e.log[access];
+  a.in_flight = false;
+  a.done.push_back(s);
+}
+
+void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, uint32_t bytes, bool write) {
+  const uint32_t offset = address & kSharedOffsetMask;
+  if (offset < owner.window - e.launch().shared_bytes || offset + bytes > owner.window)
+    e.fail("bounds.shared", fmt::format("{} {} {} bytes at shared offset {}, outside the {} bytes of the block", now.word,
+                                        write ? "writes" : "reads", bytes, int64_t(offset) - 1024, e.launch().shared_bytes),
+           now.thread, now.at);
+  // The eight bytes of a live mbarrier belong to the mbarrier words.
+  auto it = owner.bars.upper_bound(offset + bytes - 1);
+  if (it != owner.bars.begin()) {
+    --it;
+    if (it->second->valid && it->first + 8 > offset)
+      e.fail("mbarrier.overwritten",
+             fmt::format("{} {} the bytes of live mbarrier {}", now.word, write ? "writes" : "reads", it->second->name()),
+             now.thread, now.at, it->second->name());
+  }
+  if (!e.options().check) return;
+  const bool other = &owner != now.thread->cta;
+  auto name = [&] { return e.name_of(owner, offset); };
+  uint32_t last = 0;
+  owner.shadow.access(
+      e.log, offset, bytes, now.id, write,
+      [&](uint32_t prior) {
+        if (prior == last) return;
+        last = prior;
+        conflict(e, now, prior, write, other, false, name);
+      },
+      [&](uint64_t at) {
+        e.fail("uninitialised.shared", fmt::format("{} reads {} before anything was written there", now.word, e.name_of(owner, uint32_t(at))),
+               now.thread, now.at, name());
+      });
+}
+
+void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, bool write) {
+  Buffer* b = e.buffer_of(p, bytes);
+  if (!b)
+    e.fail("bounds.global", fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
+                                        write ? "writes" : "reads", bytes, e.name_of_global(p)),
+           now.thread, now.at);
+  if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited)
+    e.fail("dependent_launch.stale",
+           fmt::format("{} {} {}, which the preceding kernel still writes: this thread has not executed griddepcontrol.wait",
+                       now.word, write ? "writes" : "reads", b->name),
+           now.thread, now.at, b->name);
+  if (b->use == Buffer::Use::input) {
+    if (write) e.fail("bounds.input", fmt::format("{} writes {}, which the launch declares as input", now.word, b->name), now.thread, now.at, b->name);
+    return;  // nobody writes it: reads cannot race
+  }
+  if (!e.options().check) return;
+  const uint64_t offset = uint64_t(static_cast<const uint8_t*>(p) - static_cast<const uint8_t*>(b->data));
+  uint32_t last = 0;
+  e.shadow_of(b).access(
+      e.log, offset, bytes, now.id, write,
+      [&](uint32_t prior) {
+        if (prior == last) return;
+        last = prior;
+        conflict(e, now, prior, write, false, true, [&] { return fmt::format("{}+{}", b->name, offset); });
+      },
+      [&](uint64_t at) {
+        if (b->use == Buffer::Use::output)
+          e.fail("uninitialised.global", fmt::format("{} reads {}+{} before anything was written there", now.word, b->name, at),
+                 now.thread, now.at, b->name);
+      });
+}
+
+void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32_t lanes, uint32_t column, uint32_t columns,
+                bool write) {
+  bool inside = false;
+  for (const TmemAllocation& a : owner.allocations) inside |= column >= a.column && column + columns <= a.column + a.columns;
+  if (!inside)
+    e.fail("tmem.bounds", fmt::format("{} {} tensor-memory columns {}..{}, which are not allocated in CTA {}", now.word,
+                                      write ? "writes" : "reads", column, column + columns - 1, owner.id),
+           now.thread, now.at);
+  if (!e.options().check) return;
+  uint32_t last = 0;
+  auto name = [&] { return fmt::format("tmem lanes {}..{} columns {}..{}", lane, lane + lanes - 1, column, column + columns - 1); };
+  for (uint32_t l = lane / 16; l <= (lane + lanes - 1) / 16; ++l)
+    for (uint32_t c = column; c < column + columns; ++c)
+      owner.tmem_shadow.access_cell(
+          e.log, l * kTmemColumns + c, now.id, write,
+          [&](uint32_t prior) {
+            if (prior == last) return;
+            last = prior;
+            conflict(e, now, prior, write, false, false, name);
+          },
+          [&](uint64_t) {
+            e.fail("uninitialised.tmem", fmt::format("{} reads {} before anything was written there", now.word, name()), now.thread,
+                   now.at, name());
+          });
+}
+
+}  // namespace warpwright::simulator

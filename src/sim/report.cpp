@@ -1,0 +1,242 @@
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <set>
+
+namespace warpwright::simulator {
+
+std::string where(here at) {
+  const char* slash = std::strrchr(at.file, '/');
+  return fmt::format("{}:{}", slash ? slash + 1 : at.file, at.line);
+}
+
+std::string who(const Thread& t) {
+  return fmt::format("{} (cta {} warp {} lane {})", t.warp->role_name(), t.cta->id, t.warp->index, t.lane());
+}
+
+std::string Finding::text() const {
+  std::string s = fmt::format("{}: {}", rule, message);
+  if (cta >= 0) s += fmt::format("\n  by {} in CTA {}, warp {}, lane {}", role, cta, warp, lane);
+  if (line) s += fmt::format("\n  at {}", where({file.c_str(), line}));
+  for (const std::string& d : details) s += "\n  " + d;
+  s += fmt::format("\n  replay: {} --seed {}", mode, seed);
+  return s;
+}
+
+std::string Engine::name_of(const Cta& cta, uint32_t offset) const {
+  const uint32_t base = cta.window - launch_.shared_bytes;
+  const Plan& plan = *launch_.plan;
+  if (offset >= base) {
+    const uint32_t at = offset - base;
+    for (int i = 0; i < plan.barrier_count; ++i) {
+      const BarrierSpec& b = plan.barriers[i];
+      if (at >= b.offset && at < b.offset + 8 * uint32_t(b.stages))
+        return b.stages > 1 ? fmt::format("{}[{}]", b.name, (at - b.offset) / 8) : std::string(b.name);
+    }
+    for (int i = 0; i < plan.region_count; ++i) {
+      const RegionSpec& r = plan.regions[i];
+      if (at >= r.offset && at < r.offset + r.bytes()) {
+        const uint32_t in = at - r.offset;
+        return r.stages > 1 ? fmt::format("{}[{}]+{}", r.name, in / r.stage_bytes, in % r.stage_bytes) : fmt::format("{}+{}", r.name, in);
+      }
+    }
+  }
+  return fmt::format("shared offset {}", int64_t(offset) - int64_t(base));
+}
+
+std::string Engine::name_of_global(const void* p) const {
+  const Buffer* nearest = nullptr;
+  int64_t distance = 0;
+  for (const Buffer& b : launch_.buffers) {
+    const int64_t d = static_cast<const uint8_t*>(p) - static_cast<const uint8_t*>(b.data);
+    if (!nearest || std::abs(d) < std::abs(distance)) {
+      nearest = &b;
+      distance = d;
+    }
+  }
+  return nearest ? fmt::format("{}{:+d}, which has {} bytes", nearest->name, distance, nearest->bytes) : "no buffers were given";
+}
+
+std::string Engine::track(const Thread& t) const { return fmt::format("cta {} / {} / warp {}", t.cta->id, t.warp->role_name(), t.warp->index); }
+
+std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* object) {
+  switch (why) {
+    case Wait::mbarrier:
+    case Wait::poll: {
+      for (const auto& [offset, b] : t.cta->bars)
+        if (b.get() == object) return fmt::format("{} phase {}", b->name(), t.wait_phase);
+      return "a value in global memory";
+    }
+    case Wait::named: {
+      const int id = int(static_cast<const NamedBarrier*>(object) - t.cta->named);
+      const Plan& plan = *e.launch().plan;
+      for (int i = 0; i < plan.named_count; ++i)
+        if (plan.named[i].id == id) return fmt::format("named barrier {} ({})", id, plan.named[i].name);
+      return id == 0 ? "__syncthreads" : fmt::format("named barrier {}", id);
+    }
+    case Wait::cluster: return "the cluster barrier";
+    case Wait::warp: return fmt::format("the other lanes of its warp in {}", t.warp->collective.word ? t.warp->collective.word : "a warp-wide word");
+    case Wait::wgmma: return "its wgmma groups";
+    case Wait::bulk: return "its bulk groups";
+    case Wait::cp_async: return "its cp.async groups";
+    case Wait::tmem: return "tensor memory";
+    case Wait::registers: return "registers (setmaxnreg)";
+    default: return "nothing";
+  }
+}
+
+namespace {
+
+struct RoleState {
+  int alive = 0, waiting_elsewhere = 0;
+  here last{"", 0};
+};
+
+// What has become of the threads of a role in the cluster.
+std::string fate(const Cluster& cluster, const char* role, bool& gone) {
+  int alive = 0, total = 0;
+  const Thread* example = nullptr;
+  const Thread* exited = nullptr;
+  for (const Cta* c : cluster.ctas)
+    for (const auto& t : c->threads) {
+      if (std::strcmp(t->warp->role_name(), role) != 0) continue;
+      ++total;
+      if (!t->done) {
+        ++alive;
+        if (!example || t->waiting != Wait::warp) example = t.get();
+      } else if (!exited || t->where.line) {
+        exited = t.get();
+      }
+    }
+  gone = alive == 0;
+  if (total == 0) return fmt::format("no thread has role {}", role);
+  if (alive == 0) return fmt::format("{} has exited (last word at {})", role, exited ? where(exited->where) : "?");
+  return fmt::format("{} waits for {} at {}", role, waited_for(*example->cta->engine, *example, example->waiting, example->wait_object), where(example->where));
+}
+
+}  // namespace
+
+void report_deadlock(Engine& e) {
+  Finding f;
+  f.rule = "deadlock";
+  std::map<std::string, int> waiters;
+  const Thread* first = nullptr;
+  int rank_of_first = 100;
+  auto urgency = [](const Thread& t) {
+    switch (t.waiting) {
+      case Wait::registers: return 0;
+      case Wait::mbarrier:
+      case Wait::poll: return 1;
+      case Wait::named: return 2;
+      case Wait::cluster: return 4;
+      case Wait::warp: return 3;
+      default: return 5;
+    }
+  };
+  for (const auto& cta : e.ctas)
+    for (const auto& t : cta->threads) {
+      if (t->done) continue;
+      ++waiters[fmt::format("{} cta {} warp {} waits for {} at {}", t->warp->role_name(), cta->id, t->warp->index, waited_for(e, *t, t->waiting, t->wait_object), where(t->where))];
+      if (urgency(*t) < rank_of_first) {
+        rank_of_first = urgency(*t);
+        first = t.get();
+      }
+    }
+  // The best thread to name is one whose awaited barrier can no longer be completed by anybody.
+  std::string verdict;
+  for (const auto& cta : e.ctas)
+    for (const auto& [offset, b] : cta->bars) {
+      if (b->waiters.empty() || !b->spec) continue;
+      std::vector<std::string> fates;
+      bool all_gone = b->pending > 0, gone = false;
+      for (const ArrivalSpec& a : b->spec->arrivals) {
+        if (!a.role) continue;
+        fates.push_back(fate(*cta->cluster, a.role, gone));
+        all_gone &= gone;
+      }
+      const bool stuck_bytes = b->pending == 0 && b->tx > 0;
+      if (!stuck_bytes && !all_gone && !verdict.empty()) continue;
+      if (f.rule != "deadlock" && !stuck_bytes) continue;
+      const Thread* w = b->waiters.front();
+      std::string all;
+      for (const auto& s : fates) all += (all.empty() ? "" : "; ") + s;
+      if (stuck_bytes) {
+        f.rule = "deadlock.bytes";
+        verdict = fmt::format("{} waits on {} phase {} ({}): all arrivals are in, but {} bytes were announced and never delivered{}", who(*w), b->name(), w->wait_phase, where(w->where),
+                              b->tx, b->in_flight_bytes ? fmt::format(" ({} bytes in flight)", b->in_flight_bytes) : "");
+      } else {
+        if (all_gone) f.rule = "deadlock.role_exited";
+        verdict = fmt::format("{} waits on {} phase {} ({}); nobody will arrive: {}", who(*w), b->name(), w->wait_phase, where(w->where), all);
+      }
+      f.object = b->name();
+      first = w;
+    }
+  if (verdict.empty() && first) {
+    verdict = fmt::format("{} waits for {} at {}, and nothing can run", who(*first), waited_for(e, *first, first->waiting, first->wait_object), where(first->where));
+    if (first->waiting == Wait::named || first->waiting == Wait::cluster) f.rule = first->waiting == Wait::named ? "deadlock.named" : "deadlock.cluster";
+    if (first->waiting == Wait::registers) f.rule = "deadlock.registers";
+    if (first->waiting == Wait::warp) f.rule = "deadlock.partial_warp";
+    f.object = waited_for(e, *first, first->waiting, first->wait_object);
+  }
+  f.message = verdict;
+  if (first) {
+    f.role = first->warp->role_name();
+    f.cta = int(first->cta->id);
+    f.warp = first->warp->index;
+    f.lane = first->lane();
+    f.file = first->where.file;
+    f.line = first->where.line;
+  }
+  for (const auto& [text, n] : waiters) f.details.push_back(fmt::format("{} ({} lane{})", text, n, n == 1 ? "" : "s"));
+  for (const auto& cta : e.ctas) {
+    for (const auto& [offset, b] : cta->bars) {
+      if (b->pending == b->count && b->tx == 0 && b->waiters.empty()) continue;
+      f.details.push_back(fmt::format("cta {} {}: phase {}, {} of {} arrivals missing, {} bytes outstanding", cta->id, b->name(), b->generation, b->pending, b->count, b->tx));
+    }
+    for (int i = 0; i < 16; ++i)
+      if (cta->named[i].got) f.details.push_back(fmt::format("cta {} named barrier {}: {} of {} threads have arrived", cta->id, i, cta->named[i].got, cta->named[i].need));
+  }
+  try {
+    e.report(std::move(f));
+  } catch (const Abort&) {
+  }
+}
+
+void check_thread_exit(Engine& e, Thread& t) {
+  for (const auto& op : t.bulk_ops) {
+    // Its source must have been read: the thread knows it through wait_group or wait_group.read.
+    const Access& a = e.log[op->read_access];
+    bool known = false;
+    for (Stamp s : a.done) known |= t.view[kHb].knows(t.channel, s);
+    if (!known && e.options().check)
+      e.fail("exit.pending_store", "a thread exits while a bulk store that it issued may still read shared memory: cp.async.bulk.wait_group is missing", &t, a.at);
+  }
+}
+
+void check_cta_exit(Engine& e, Cta& c) {
+  if (!c.allocations.empty())
+    e.fail("tmem.leak", fmt::format("CTA {} exits with {} tensor-memory columns allocated: tcgen05.dealloc is missing", c.id, c.allocations[0].columns), nullptr, c.allocations[0].at);
+}
+
+void check_cluster_exit(Engine& e, Cluster& cluster) {
+  if (!e.options().check || cluster.ctas.size() < 2) return;
+  // Every access from another CTA must be known, in some thread of its target, before that CTA ends.
+  for (Cta* c : cluster.ctas)
+    for (const Cta::Remote& r : c->remote) {
+      bool known = false;
+      for (const auto& t : c->threads) {
+        if (r.access) {
+          for (Stamp s : e.log[r.access].done) known |= t->view[kHb].knows(t->channel, s);
+        } else {
+          known |= t->view[kHb].knows(t->channel, r.stamp);
+        }
+        if (known) break;
+      }
+      if (!known)
+        e.fail("cluster.exit_order", fmt::format("nothing orders {} of {} into CTA {} before that CTA exits: a cluster barrier at the end is missing", r.word, who(*r.by), c->id), r.by, r.at);
+    }
+}
+
+}  // namespace warpwright::simulator

@@ -1,0 +1,359 @@
+// mbarrier words and the barrier object itself.
+#include "words.h"
+
+namespace warpwright::simulator {
+
+std::string Bar::name() const {
+  if (!spec) return fmt::format("mbarrier at shared offset {}", offset - 1024);
+  return spec->stages > 1 ? fmt::format("{}[{}]", spec->name, index) : std::string(spec->name);
+}
+
+Bar& Engine::bar(Cta& cta, uint32_t offset, const Thread* t, here at, const char* what) {
+  auto it = cta.bars.find(offset);
+  if (it == cta.bars.end() || !it->second->valid)
+    fail("mbarrier.invalid", fmt::format("{} on {}, which was never initialised (or was invalidated)", what, name_of(cta, offset)), t, at,
+         name_of(cta, offset));
+  return *it->second;
+}
+
+Cta& Engine::cta_at(Thread& t, uint32_t address, here at, const char* what) {
+  const uint32_t rank = address >> kSharedRankShift;
+  Cluster& c = *t.cta->cluster;
+  if (rank >= c.ctas.size())
+    fail("cluster.rank", fmt::format("{} names CTA rank {} of a cluster of {}", what, rank, c.ctas.size()), &t, at);
+  Cta& cta = *c.ctas[rank];
+  if (cta.alive == 0)
+    fail("cluster.exited", fmt::format("{} reaches shared memory of CTA rank {}, which has exited", what, rank), &t, at);
+  return cta;
+}
+
+Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
+  if (address >> kSharedRankShift != t.cta->rank)
+    e.fail("mbarrier.remote", fmt::format("{} is for barriers of the executing CTA; this address belongs to rank {}", word, address >> kSharedRankShift), &t, at);
+  const uint32_t offset = address & kSharedOffsetMask;
+  if (offset % 8) e.fail("mbarrier.alignment", fmt::format("{}: an mbarrier is 8-byte aligned", word), &t, at);
+  Bar& b = e.bar(*t.cta, offset, &t, at, word);
+  if (e.options().check && b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
+    e.fail("mbarrier.init_order", fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)), &t, at, b.name());
+  return b;
+}
+
+void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char* word) {
+  if (!e.options().check) return;
+  if (!b.init_fenced)
+    e.fail("mbarrier.init_fence",
+           fmt::format("{} completes on {}, but the thread that initialised it ({}) has executed no fence.mbarrier_init since", word, b.name(), where(b.init_at)),
+           &t, at, b.name());
+  if (b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
+    e.fail("mbarrier.init_order", fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)), &t, at, b.name());
+}
+
+void Engine::arrive(Bar& b, int64_t count, Arrival who) {
+  progress();
+  if (b.generation > 0 && !b.observed && b.arrivals.empty())
+    fail("mbarrier.missing_wait",
+         fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} completed: an arrival too many, or a wait too few", who.what,
+                     b.name(), b.generation, b.generation - 1),
+         who.by, who.at, b.name());
+  if (b.pending < count)
+    fail("mbarrier.over_arrival",
+         fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count, count == 1 ? "" : "s", b.pending, b.count,
+                     b.generation),
+         who.by, who.at, b.name());
+  if (b.spec && who.by) {
+    const char* role = who.by->warp->role_name();
+    int allowed = 0;
+    for (const ArrivalSpec& a : b.spec->arrivals)
+      if (a.role && std::strcmp(a.role, role) == 0) allowed += a.per_phase;
+    int64_t have = count;
+    for (const Arrival& a : b.arrivals)
+      if (a.by && std::strcmp(a.by->warp->role_name(), role) == 0) ++have;
+    if (allowed == 0)
+      fail("mbarrier.foreign_arrival", fmt::format("{} on {} by role {}: the Plan lets only other roles arrive there", who.what, b.name(), role), who.by, who.at, b.name());
+    if (have > allowed)
+      fail("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}", who.what, b.name(), role, have, b.generation, allowed),
+           who.by, who.at, b.name());
+  }
+  b.pending -= count;
+  b.arrivals.push_back(who);
+  check_phase(b);
+}
+
+void Engine::complete_tx(Bar& b, int64_t bytes, here at) {
+  progress();
+  b.tx -= bytes;
+  b.in_flight_bytes -= bytes;
+  if (b.pending == 0 && b.tx < 0)
+    fail("mbarrier.tx_over", fmt::format("{} bytes more were delivered to {} in phase {} than its expect_tx announced", -b.tx, b.name(), b.generation), nullptr, at, b.name());
+  check_phase(b);
+}
+
+void Engine::check_phase(Bar& b) {
+  if (b.pending != 0 || b.tx != 0) return;
+  ++b.generation;
+  b.pending = b.count;
+  b.observed = false;
+  b.last_arrivals.swap(b.arrivals);
+  b.arrivals.clear();
+  if (options_.check) {
+    b.collecting.raise(kHb, b.channel, uint32_t(b.generation), clocks);
+    const size_t slot = size_t(b.generation - 1) & 1;
+    b.released[slot] = b.collecting.freeze();
+    b.released_cluster[slot] = b.collecting_cluster.freeze();
+  }
+  uint64_t time = now_;
+  if (timed()) {
+    b.completed_at = std::max(b.completed_at, now_);
+    time = b.completed_at + timing.chip.barrier_wake;
+  }
+  wake_all(b.waiters, time);
+}
+
+}  // namespace warpwright::simulator
+
+namespace warpwright::inline WW_WORLD::machine {
+using namespace simulator;
+
+void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const uint32_t offset = a.address & kSharedOffsetMask;
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  if (a.address >> kSharedRankShift != t.cta->rank) e.fail("mbarrier.remote", "mbarrier.init of another CTA's barrier", &t, at);
+  if (offset % 8) e.fail("mbarrier.alignment", "mbarrier.init: an mbarrier is 8-byte aligned", &t, at);
+  if (offset + 8 > t.cta->window) e.fail("bounds.shared", "mbarrier.init outside the block's shared memory", &t, at);
+  if (const Fault* f = e.has_faults() ? e.fault(t, "mbarrier_init", e.name_of(*t.cta, offset)) : nullptr) {
+    if (f->action == Fault::Action::drop) return;
+    count = uint32_t(f->value);
+  }
+  if (count < 1 || count > 0xfffff) e.fail("mbarrier.count", fmt::format("mbarrier.init with count {}: 1..1048575 is legal", count), &t, at);
+  auto& slot = t.cta->bars[offset];
+  if (slot && slot->valid) e.fail("mbarrier.init_twice", fmt::format("mbarrier.init of {}, which is live (PTX: mbarrier.inval first)", slot->name()), &t, at, slot->name());
+  if (!slot) slot = std::make_unique<Bar>();
+  Bar& b = *slot;
+  const Channel channel = b.channel ? b.channel : t.cta->new_channel();
+  b = Bar{};
+  b.channel = channel;
+  b.cta = t.cta;
+  b.offset = offset;
+  b.valid = true;
+  b.count = b.pending = count;
+  b.initialised_by = &t;
+  b.init = {t.channel, t.epoch};
+  b.init_at = at;
+  const Plan& plan = *e.launch().plan;
+  for (int i = 0; i < plan.barrier_count; ++i) {
+    const BarrierSpec& s = plan.barriers[i];
+    const uint32_t first = t.cta->window - e.launch().shared_bytes + s.offset;
+    if (offset >= first && offset < first + 8 * uint32_t(s.stages)) {
+      b.spec = &s;
+      b.index = int(offset - first) / 8;
+    }
+  }
+}
+
+void mbarrier_invalidate(Shared<Mbarrier> a, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "mbarrier.inval");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  if (!b.waiters.empty() || b.in_flight_bytes != 0)
+    e.fail("mbarrier.inval_in_use", fmt::format("mbarrier.inval of {} while threads wait or bytes are in flight", b.name()), &t, at, b.name());
+  b.valid = false;
+}
+
+namespace {
+// Returns how often to do it: 0 dropped, 2 duplicated.
+int times(Engine& e, Thread& t, const char* word, const Bar& b, int64_t* altered = nullptr) {
+  if (!e.has_faults()) return 1;
+  const Fault* f = e.fault(t, word, b.name());
+  if (!f) return 1;
+  if (f->action == Fault::Action::drop) return 0;
+  if (f->action == Fault::Action::duplicate) return 2;
+  if (altered) *altered = f->value;
+  return 1;
+}
+
+void arrive_local(Shared<Mbarrier> a, int64_t count, bool relaxed, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "mbarrier.arrive");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  for (int n = times(e, t, "mbarrier_arrive", b, &count); n > 0; --n) {
+    b.completed_at = std::max(b.completed_at, t.time);
+    if (!relaxed) e.release(t, b.collecting);
+    if (relaxed && e.options().check) b.collecting.add(kTcgen, t.view[kTcgen], t.channel, e.clocks);
+    e.arrive(b, count, {&t, at, "mbarrier.arrive"});
+  }
+  e.maybe_yield(t);
+}
+}  // namespace
+
+void mbarrier_arrive(Shared<Mbarrier> a, uint32_t count, here at) { arrive_local(a, count, false, at); }
+void mbarrier_arrive_relaxed(Shared<Mbarrier> a, here at) { arrive_local(a, 1, true, at); }
+
+namespace {
+void expect(Engine& e, Thread& t, Bar& b, int64_t bytes, here at) {
+  if (b.tx + bytes > 0xfffff)
+    e.fail("mbarrier.tx_range", fmt::format("expect_tx({}) on {}: more than 1048575 bytes in one phase", bytes, b.name()), &t, at, b.name());
+  b.tx += bytes;
+}
+}  // namespace
+
+void mbarrier_arrive_expect_tx(Shared<Mbarrier> a, uint32_t bytes, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "mbarrier.arrive.expect_tx");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  int64_t n = bytes;
+  if (e.has_faults()) {
+    if (const Fault* f = e.fault(t, "mbarrier_arrive_expect_tx", b.name())) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) n = f->value;
+      if (f->action == Fault::Action::postpone) {  // the bytes are announced, the arrival is forgotten
+        expect(e, t, b, n, at);
+        return;
+      }
+    }
+  }
+  expect(e, t, b, n, at);
+  b.completed_at = std::max(b.completed_at, t.time);
+  e.release(t, b.collecting);
+  e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
+  e.maybe_yield(t);
+}
+
+void mbarrier_expect_tx(Shared<Mbarrier> a, uint32_t bytes, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "mbarrier.expect_tx");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  expect(e, t, b, bytes, at);
+}
+
+namespace {
+// What hardware answers, and whether that is the completion the caller means.
+bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at, const char* word) {
+  const bool pass = (uint32_t(b.generation) & 1) != parity;
+  if (phase.parity_only()) return pass;
+  const int64_t lap = phase.lap();
+  if (pass && b.generation != lap + 1)
+    e.fail("phase.alias",
+           fmt::format("{} on {} means the completion of phase {} but passes on that of phase {}: {}", word, b.name(), lap, b.generation - 1,
+                       b.generation <= lap ? "the parity of an older phase lets it through" : "it comes too late and sees a newer phase"),
+           &t, at, b.name());
+  if (!pass && b.generation != lap)
+    e.fail(b.generation > lap ? "phase.missed" : "phase.alias",
+           b.generation > lap ? fmt::format("{} on {} means phase {}, which completed, but phase {} has completed as well: the wait was overtaken and blocks", word, b.name(), lap, b.generation - 1)
+                              : fmt::format("{} on {} means phase {} while phase {} is still to come: it will pass one phase early", word, b.name(), lap, b.generation),
+           &t, at, b.name());
+  return pass;
+}
+
+void observe(Engine& e, Thread& t, Bar& b, Scope scope) {
+  if (b.generation == 0) return;  // vacuous: a fresh barrier
+  b.observed = true;
+  const size_t slot = size_t(b.generation - 1) & 1;
+  e.acquire(t, b.released[slot]);
+  if (scope >= Scope::cluster) e.acquire(t, b.released_cluster[slot]);
+}
+
+// A fault may flip the parity (value < 0) or fix it.
+uint32_t parity_of(const Fault* f, Phase phase) {
+  if (!f || f->action != Fault::Action::alter) return phase.parity();
+  return f->value < 0 ? phase.parity() ^ 1 : uint32_t(f->value);
+}
+
+bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char* word) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, word);
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  const uint32_t parity = parity_of(e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr, phase);
+  if (passes(e, t, b, phase, parity, at, word)) {
+    t.polls = 0;
+    observe(e, t, b, Scope::cta);
+    return true;
+  }
+  if (may_suspend || ++t.polls > 1) {  // a spinning loop: let others run, and be seen as waiting
+    t.wait_phase = phase.lap();
+    b.waiters.push_back(&t);
+    e.pollers().push_back(&t);
+    e.block(t, Wait::poll, &b, at);
+    if (may_suspend && passes(e, t, b, phase, parity, at, word)) {
+      observe(e, t, b, Scope::cta);
+      return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
+bool mbarrier_test_wait(Shared<Mbarrier> a, Phase phase, here at) { return poll(a, phase, false, at, "mbarrier.test_wait"); }
+bool mbarrier_try_wait(Shared<Mbarrier> a, Phase phase, here at) { return poll(a, phase, true, at, "mbarrier.try_wait"); }
+
+namespace detail {
+
+void mbarrier_wait(Shared<Mbarrier> a, Phase phase, Scope scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "mbarrier.try_wait");
+  e.word(t, e.timing.chip.word_issue, at);
+  e.maybe_yield(t);
+  const Fault* f = e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr;
+  if (f && f->action == Fault::Action::drop) return;
+  const uint32_t parity = parity_of(f, phase);
+  while (!passes(e, t, b, phase, parity, at, "mbarrier.try_wait")) {
+    t.wait_phase = phase.lap();
+    b.waiters.push_back(&t);
+    e.block(t, Wait::mbarrier, &b, at);
+  }
+  if (e.timed() && b.generation > 0) t.time = std::max(t.time, b.completed_at + e.timing.chip.barrier_wake);
+  observe(e, t, b, scope);
+}
+
+void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cta& cta = e.cta_at(t, a.address, at, "mbarrier.arrive.shared::cluster");
+  Bar& b = e.bar(cta, a.address & kSharedOffsetMask, &t, at, "mbarrier.arrive.shared::cluster");
+  const bool own = &cta == t.cta;
+  if (!own) check_remote_ready(e, t, b, at, "mbarrier.arrive.shared::cluster");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  for (int n = times(e, t, "mbarrier_arrive", b); n > 0; --n) {
+    b.completed_at = std::max(b.completed_at, t.time + (own || !e.timed() ? 0 : 180));
+    if (!own) cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at});
+    if (own || scope == Scope::cta) {
+      e.release(t, b.collecting, !own);
+    } else {
+      e.release(t, b.collecting, true);
+      e.release(t, b.collecting_cluster);
+    }
+    e.arrive(b, count, {&t, at, "mbarrier.arrive.shared::cluster"});
+  }
+  e.maybe_yield(t);
+}
+
+void mbarrier_arrive_expect_tx_remote(ClusterShared<Mbarrier> a, uint32_t bytes, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cta& cta = e.cta_at(t, a.address, at, "mbarrier.arrive.expect_tx.shared::cluster");
+  Bar& b = e.bar(cta, a.address & kSharedOffsetMask, &t, at, "mbarrier.arrive.expect_tx.shared::cluster");
+  if (&cta != t.cta) check_remote_ready(e, t, b, at, "mbarrier.arrive.expect_tx.shared::cluster");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  int64_t n = bytes;
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "mbarrier_arrive_expect_tx", b.name())) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) n = f->value;
+    }
+  expect(e, t, b, n, at);
+  b.completed_at = std::max(b.completed_at, t.time);
+  if (&cta != t.cta) cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at});
+  e.release(t, b.collecting, &cta != t.cta);
+  e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
+  e.maybe_yield(t);
+}
+
+}  // namespace detail
+}  // namespace warpwright::inline WW_WORLD::machine

@@ -1,0 +1,141 @@
+// Loads, stores and atomics.
+#include "words.h"
+
+namespace warpwright::inline WW_WORLD::machine::detail {
+using namespace simulator;
+
+namespace {
+void check_alignment(Engine& e, Thread& t, uint64_t address, uint32_t bytes, here at, const char* word) {
+  if (address % bytes) e.fail("bounds.alignment", fmt::format("{} of {} bytes at an address that is not a multiple of {}", word, bytes, bytes), &t, at);
+}
+
+void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes, bool cluster, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = from ? (cluster ? "st.shared::cluster" : "st.shared") : (cluster ? "ld.shared::cluster" : "ld.shared");
+  Cta& cta = cluster ? e.cta_at(t, address, at, word) : *t.cta;
+  if (!cluster && address >> kSharedRankShift != t.cta->rank)
+    e.fail("bounds.shared", fmt::format("{} with an address of CTA rank {}: map_to_rank gives a ClusterShared", word, address >> kSharedRankShift), &t, at);
+  check_alignment(e, t, address, bytes, at, word);
+  const bool other = &cta != t.cta;
+  e.word(t, from ? e.timing.chip.shared_store : e.timing.chip.shared_load, at);
+  if (other) t.time += e.timed() ? 180 : 0;
+  const Toucher now = own_access(e, t, word, at);
+  if (other) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at});
+  touch_shared(e, cta, now, address, bytes, from != nullptr);
+  uint8_t* p = cta.shared + (address & kSharedOffsetMask);
+  if (from) {
+    std::memcpy(p, from, bytes);
+  } else {
+    std::memcpy(to, p, bytes);
+  }
+}
+
+// Synchronisation through global memory: what the writes to an address have published.
+void publish(Engine& e, Thread& t, const void* p, Order order) {
+  if (!e.options().check) return;
+  SyncBuilder& b = e.global_sync[p];
+  if (order == Order::release || order == Order::acq_rel) {
+    e.release(t, b);
+  } else if (t.fence_epoch) {
+    View v{t.fence_base, t.fence_epoch};
+    b.add(kHb, v, t.channel, e.clocks);
+  }
+}
+void subscribe(Engine& e, Thread& t, const void* p, Order order) {
+  if (!e.options().check) return;
+  auto it = e.global_sync.find(p);
+  if (it == e.global_sync.end()) return;
+  SyncClocks snapshot = it->second.freeze();
+  it->second.join(snapshot, e.clocks);
+  if (order == Order::acquire || order == Order::acq_rel) {
+    e.acquire(t, snapshot);
+  } else {
+    t.fence_pending = e.clocks.join(t.fence_pending, snapshot.view[kHb]);
+  }
+}
+}  // namespace
+
+void load_shared(uint32_t address, void* to, uint32_t bytes, here at) { shared_access(address, to, nullptr, bytes, false, at); }
+void store_shared(uint32_t address, const void* from, uint32_t bytes, here at) { shared_access(address, nullptr, from, bytes, false, at); }
+void load_cluster(uint32_t address, void* to, uint32_t bytes, here at) { shared_access(address, to, nullptr, bytes, true, at); }
+void store_cluster(uint32_t address, const void* from, uint32_t bytes, here at) { shared_access(address, nullptr, from, bytes, true, at); }
+
+void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const bool strong = order != Order::relaxed;
+  const char* word = strong ? "ld.acquire" : "ld.global";
+  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
+  e.word(t, e.timing.chip.global_load, at);
+  if (strong) {  // a spinning loop must let others run
+    e.pollers().push_back(&t);
+    e.block(t, Wait::poll, p, at);
+  }
+  touch_global(e, own_access(e, t, word, at, strong), p, bytes, false);
+  if (strong) subscribe(e, t, p, order);
+  std::memcpy(to, p, bytes);
+}
+
+void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const bool strong = order != Order::relaxed;
+  const char* word = strong ? "st.release" : "st.global";
+  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
+  e.word(t, e.timing.chip.global_store, at);
+  touch_global(e, own_access(e, t, word, at, strong), p, bytes, true);
+  if (strong) publish(e, t, p, order);
+  e.progress();
+  std::memcpy(p, from, bytes);
+  auto it = e.map_versions.upper_bound(static_cast<const TensorMap*>(p));
+  if (it != e.map_versions.begin() && reinterpret_cast<const uint8_t*>((--it)->first) + sizeof(TensorMap) > p) ++it->second;
+}
+
+namespace {
+template <class T>
+void apply(T& x, int op, T v, T compare, T& old) {
+  old = x;
+  switch (op) {
+    case 0: x = T(x + v); break;
+    case 1: x = v; break;
+    case 2: x = x == compare ? v : x; break;
+    default: x = std::max(x, v);
+  }
+}
+template <class T>
+void apply_at(void* p, int op, const void* value, const void* compare, void* old) {
+  T v, c{}, o, x;
+  std::memcpy(&v, value, sizeof(T));
+  if (compare) std::memcpy(&c, compare, sizeof(T));
+  std::memcpy(&x, p, sizeof(T));
+  apply(x, op, v, c, o);
+  std::memcpy(p, &x, sizeof(T));
+  std::memcpy(old, &o, sizeof(T));
+}
+}  // namespace
+
+void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_t bytes, int op, const void* value, const void* compare, void* old,
+            Order order, Scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, is_shared ? e.timing.chip.shared_load : e.timing.chip.global_load, at);
+  const Toucher now = own_access(e, t, "atom", at, true);
+  if (is_shared) {
+    touch_shared(e, *t.cta, now, shared_address, bytes, true);
+    p = t.cta->shared + (shared_address & kSharedOffsetMask);
+  } else {
+    touch_global(e, now, p, bytes, true);
+  }
+  subscribe(e, t, p, order == Order::acquire || order == Order::acq_rel ? Order::acquire : Order::relaxed);
+  publish(e, t, p, order);
+  e.progress();
+  switch (type) {
+    case 'f': bytes == 8 ? apply_at<double>(p, op, value, compare, old) : apply_at<float>(p, op, value, compare, old); break;
+    case 'i': bytes == 8 ? apply_at<int64_t>(p, op, value, compare, old) : apply_at<int32_t>(p, op, value, compare, old); break;
+    default: bytes == 8 ? apply_at<uint64_t>(p, op, value, compare, old) : apply_at<uint32_t>(p, op, value, compare, old);
+  }
+  e.maybe_yield(t);
+}
+
+}  // namespace warpwright::inline WW_WORLD::machine::detail

@@ -1,0 +1,298 @@
+// Words that threads execute together, barriers of block and cluster, fences, identity.
+#include "report.h"
+#include "words.h"
+
+namespace warpwright::simulator {
+
+void finish_collective(Engine& e, Warp& w) {
+  Collective& c = w.collective;
+  ++e.stats.warp_instructions;
+  const uint32_t present = c.arrived;
+  const uint64_t time = c.time;
+  c.finish(c.context);
+  c.arrived = 0;
+  ++c.generation;
+  for (int i = 0; i < 32; ++i)
+    if (present >> i & 1) e.wake(*w.lanes[i], time);
+}
+
+void finish_collective_after_exit(Engine& e, Warp& w) {
+  Collective& c = w.collective;
+  if (c.arrived != 0 && c.arrived == (c.mask & w.live)) finish_collective(e, w);
+}
+
+namespace {
+
+void complete_named(Engine& e, Cta& cta, int id) {
+  NamedBarrier& b = cta.named[id];
+  e.progress();
+  b.released = b.collecting.freeze();
+  b.got = b.need = 0;
+  b.arrived.clear();
+  ++b.generation;
+  e.wake_all(b.waiters, b.completed_at + (e.timed() ? e.timing.chip.named_barrier : 0));
+}
+
+// The warp has met: one arrival of its live lanes.
+void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here at, const char* word) {
+  Cta& cta = *t.cta;
+  NamedBarrier& b = cta.named[id];
+  auto name = [&] {
+    const Plan& plan = *e.launch().plan;
+    for (int i = 0; i < plan.named_count; ++i)
+      if (plan.named[i].id == id) return fmt::format("named barrier {} ({})", id, plan.named[i].name);
+    return fmt::format("named barrier {}", id);
+  };
+  if (threads % 32 || threads < 32 || threads > int(e.launch().threads))
+    e.fail("named.count", fmt::format("{} on {} with {} threads: a multiple of 32 in the block is legal", word, name(), threads), &t, at, name());
+  if (b.got == 0) {
+    b.need = threads;
+    b.first_at = at;
+    b.aligned = aligned;
+  } else if (b.need != threads) {
+    e.fail("named.count", fmt::format("{} on {} says {} threads, {} said {}", word, name(), threads, where(b.first_at), b.need), &t, at, name());
+  }
+  if ((b.aligned || aligned) && (b.first_at.line != at.line || std::strcmp(b.first_at.file, at.file) != 0))
+    e.fail("named.aligned", fmt::format("the aligned barrier {} is reached from {} and from {}: all threads must execute the same instruction", name(), where(b.first_at), where(at)), &t,
+           at, name());
+  for (const Warp* w : b.arrived)
+    if (w == t.warp)
+      e.fail("named.lap", fmt::format("warp {} ({}) arrives again on {} before the others have: it has lapped them", t.warp->index, t.warp->role_name(), name()), &t, at, name());
+  b.arrived.push_back(t.warp);
+  b.got += 32;
+  b.completed_at = std::max(b.completed_at, t.time);
+  for (Thread* l : t.warp->lanes)
+    if (l && !l->done && e.options().check) e.release(*l, b.collecting);
+  if (b.got > b.need) e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
+  if (b.got == b.need) complete_named(e, cta, id);
+}
+
+void named(uint32_t id, int threads, bool sync, bool aligned, here at, const char* word) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (id > 15) e.fail("named.id", fmt::format("{}: barrier id {} is not in 0..15", word, id), &t, at);
+  if (e.has_faults()) {
+    if (const Fault* f = e.fault(t, word, std::to_string(id))) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) threads = int(f->value);
+      if (f->action == Fault::Action::postpone) sync = false;  // an arrival instead of a wait
+      if (f->action == Fault::Action::duplicate) id = uint32_t(f->value);
+    }
+  }
+  NamedBarrier& b = t.cta->named[id];
+  rendezvous(e, t, word, t.warp->live, aligned, at, [&] { arrive_named(e, t, int(id), threads, aligned, at, word); });
+  if (!sync) return;
+  // The generation that this warp's arrival belongs to is over when the warp is no longer in `arrived`.
+  auto pending = [&] {
+    for (const Warp* w : b.arrived)
+      if (w == t.warp) return true;
+    return false;
+  };
+  while (pending()) {
+    b.waiters.push_back(&t);
+    e.block(t, Wait::named, &b, at);
+  }
+  e.acquire(t, b.released);
+}
+
+}  // namespace
+
+void named_barriers_after_exit(Engine& e, Cta& cta) {
+  // __syncthreads counts live threads only; a count given explicitly never shrinks.
+  NamedBarrier& b = cta.named[0];
+  if (b.got > 0 && b.got >= cta.alive) complete_named(e, cta, 0);
+}
+
+namespace {
+void complete_cluster(Engine& e, Cluster& c) {
+  e.progress();
+  c.released = c.collecting.freeze();
+  c.arrived = 0;
+  c.arrived_threads.clear();
+  ++c.generation;
+  e.wake_all(c.waiters, c.completed_at + (e.timed() ? e.timing.chip.cluster_barrier : 0));
+}
+}  // namespace
+
+void cluster_barrier_after_exit(Engine& e, Cluster& c) {
+  if (c.arrived > 0 && c.arrived >= c.alive) complete_cluster(e, c);
+}
+
+}  // namespace warpwright::simulator
+
+namespace warpwright::inline WW_WORLD::machine {
+using namespace simulator;
+
+uint32_t thread_index() { return Engine::self().index; }
+uint32_t block_threads() { return Engine::self().cta->engine->launch().threads; }
+Index3 block_index() { return Engine::self().cta->block; }
+Index3 grid_size() { return Engine::self().cta->engine->launch().grid; }
+uint32_t cluster_rank() { return Engine::self().cta->rank; }
+uint32_t cluster_size() { return uint32_t(Engine::self().cta->cluster->ctas.size()); }
+uint32_t cluster_index() { return Engine::self().cta->cluster->id; }
+uint32_t cluster_count() { return Engine::self().cta->engine->total_clusters; }
+uint32_t shared_base() { return Engine::self().cta->rank << kSharedRankShift | 1024; }
+
+bool elect_one(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  Collective& c = t.warp->collective;
+  rendezvous(e, t, "elect.sync", t.warp->live, true, at, [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "elect_one", ""); f && f->action == Fault::Action::alter) return true;  // nobody is elected
+  return c.out[0] == uint32_t(t.lane());
+}
+
+void sync_warp(uint32_t mask, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "sync_warp", ""); f && f->action == Fault::Action::drop) return;
+  Warp& w = *t.warp;
+  rendezvous(e, t, "bar.warp.sync", mask, false, at, [&] {
+    if (!e.options().check) return;
+    SyncBuilder all;
+    for (Thread* l : w.lanes)
+      if (l && (w.collective.arrived >> l->lane() & 1)) e.release(*l, all);
+    const SyncClocks clocks = all.freeze();
+    for (Thread* l : w.lanes)
+      if (l && (w.collective.arrived >> l->lane() & 1)) e.acquire(*l, clocks);
+  });
+}
+
+namespace {
+// Every lane offers a word; returns what they offered.
+const uint32_t* exchange(Engine& e, Thread& t, uint32_t value, const char* word, here at) {
+  Collective& c = t.warp->collective;
+  e.word(t, e.timing.chip.word_issue, at);
+  c.in[t.lane()] = value;
+  rendezvous(e, t, word, t.warp->live, true, at, [&] {
+    for (int i = 0; i < 32; ++i) c.out[i] = c.arrived >> i & 1 ? c.in[i] : 0;
+  });
+  return c.out;
+}
+}  // namespace
+
+uint32_t ballot(bool predicate, here at) {
+  Thread& t = Engine::self();
+  const uint32_t* offered = exchange(*t.cta->engine, t, predicate, "vote.ballot", at);
+  uint32_t r = 0;
+  for (int i = 0; i < 32; ++i) r |= (offered[i] & 1) << i;
+  return r;
+}
+
+uint32_t shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  if (!(t.warp->live >> (source_lane % 32) & 1))
+    e.fail("warp.mask", fmt::format("shfl.sync reads lane {}, which has exited", source_lane), &t, at);
+  const uint32_t v = exchange(e, t, value, "shfl.sync", at)[source_lane % 32];
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "shuffle", ""); f && f->action == Fault::Action::alter) return uint32_t(f->value);
+  return v;
+}
+
+void sync_block(here at) { named(0, int(Engine::self().cta->engine->launch().threads), true, false, at, "sync_block"); }
+void named_barrier_sync(uint32_t id, uint32_t threads, here at) { named(id, int(threads), true, false, at, "named_barrier_sync"); }
+void named_barrier_arrive(uint32_t id, uint32_t threads, here at) { named(id, int(threads), false, false, at, "named_barrier_arrive"); }
+void named_barrier_sync_aligned(uint32_t id, uint32_t threads, here at) {
+  named(id, int(threads), true, true, at, "named_barrier_sync_aligned");
+}
+
+namespace {
+void arrive_cluster(bool relaxed, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cluster& c = *t.cta->cluster;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "cluster_sync", ""); f && f->action == Fault::Action::drop) return;
+  for (const Thread* o : c.arrived_threads)
+    if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
+  c.arrived_threads.push_back(&t);
+  if (!relaxed) e.release(t, c.collecting);
+  c.completed_at = std::max(c.completed_at, t.time);
+  t.cluster_phase = c.generation + 1;
+  if (++c.arrived == c.alive) complete_cluster(e, c);
+}
+}  // namespace
+
+void cluster_arrive(here at) { arrive_cluster(false, at); }
+void cluster_arrive_relaxed(here at) { arrive_cluster(true, at); }
+
+void cluster_wait(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cluster& c = *t.cta->cluster;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "cluster_sync", ""); f && f->action == Fault::Action::drop) return;
+  if (t.cluster_phase == 0) e.fail("cluster.wait", "barrier.cluster.wait without an arrive of this thread", &t, at);
+  while (c.generation < t.cluster_phase) {
+    c.waiters.push_back(&t);
+    e.block(t, Wait::cluster, &c, at);
+  }
+  t.cluster_phase = 0;
+  e.acquire(t, c.released);
+}
+
+void fence_mbarrier_init(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "fence_mbarrier_init", ""); f && f->action == Fault::Action::drop) return;
+  for (auto& [offset, b] : t.cta->bars)
+    if (b->initialised_by == &t) b->init_fenced = true;
+}
+
+void fence_tensormap_release(here at) { Engine::self().cta->engine->word(Engine::self(), 200, at); }
+
+void fence_tensormap_acquire(const TensorMap* map, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, 200, at);
+  t.cta->seen_maps[map] = e.map_versions[map];
+}
+
+namespace detail {
+
+void fence_proxy_async(ProxySpace space, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "fence_proxy_async", "")) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) space = ProxySpace(f->value);
+    }
+  for (auto& [offset, b] : t.cta->bars)
+    if (b->initialised_by == &t) b->init_fenced = true;
+  if (!e.options().check) return;
+  auto cover = [&](int v) {
+    t.view[v].base = e.clocks.join(t.view[v].base, t.view[kHb].base);
+    t.view[v].own = t.epoch;
+  };
+  if (space != ProxySpace::global) cover(kToShared);
+  if (space == ProxySpace::all || space == ProxySpace::shared_cluster) cover(kToCluster);
+  if (space == ProxySpace::all || space == ProxySpace::global) cover(kToGlobal);
+  ++t.epoch;
+}
+
+void fence_memory(Order order, Scope, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, 40, at);
+  if (!e.options().check) return;
+  if (order == Order::acquire || order == Order::acq_rel) t.view[kHb].base = e.clocks.join(t.view[kHb].base, t.fence_pending);
+  if (order == Order::release || order == Order::acq_rel) {
+    t.fence_base = t.view[kHb].base;
+    t.fence_epoch = t.epoch++;
+  }
+}
+
+}  // namespace detail
+}  // namespace warpwright::inline WW_WORLD::machine

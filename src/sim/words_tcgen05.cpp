@@ -1,0 +1,415 @@
+// tcgen05: allocation of tensor memory, the matrix unit, loads and stores with their waits and fences.
+#include "model.h"
+#include "words.h"
+
+namespace warpwright::inline WW_WORLD::machine {
+using namespace simulator;
+
+namespace {
+
+void use_group(Engine& e, Thread& t, int cta_group, here at, const char* word) {
+  if (e.launch().plan->arch != Arch::sm100) e.fail("tcgen05.arch", fmt::format("{} exists on sm_100 only", word), &t, at);
+  if (t.cta->cta_group == 0) t.cta->cta_group = cta_group;
+  if (t.cta->cta_group != cta_group)
+    e.fail("tcgen05.cta_group", fmt::format("{} with cta_group::{} in a kernel that has used cta_group::{}", word, cta_group, t.cta->cta_group), &t, at);
+  if (cta_group == 2) {
+    const uint32_t peer = t.cta->rank ^ 1;
+    if (peer >= t.cta->cluster->ctas.size()) e.fail("tcgen05.peer", fmt::format("{} with cta_group::2 needs a cluster of pairs", word), &t, at);
+    Cta& p = *t.cta->cluster->ctas[peer];
+    if (p.alive == 0) e.fail("cluster.exited", fmt::format("{} with cta_group::2 when the peer CTA has exited", word), &t, at);
+  }
+}
+
+// Something of the peer must be known: otherwise nothing proves that it has started.
+bool knows_peer(const Thread& t) {
+  const Cta& p = *t.cta->cluster->ctas[t.cta->rank ^ 1];
+  for (const auto& other : p.threads)
+    if (t.view[kHb].knows(t.channel, {other->channel, 1})) return true;
+  return false;
+}
+
+uint32_t columns_in_use(const Cta& c) {
+  uint32_t n = 0;
+  for (const TmemAllocation& a : c.allocations) n += a.columns;
+  return n;
+}
+
+}  // namespace
+
+namespace detail {
+
+void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cta& cta = *t.cta;
+  e.word(t, 100, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_alloc", ""); f) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) columns = uint32_t(f->value);
+    }
+  rendezvous(e, t, "tcgen05.alloc", 0xffff'ffffu, true, at, [&] {
+    use_group(e, t, cta_group, at, "tcgen05.alloc");
+    if (columns < 32 || columns > kTmemColumns || (columns & (columns - 1)))
+      e.fail("tmem.columns", fmt::format("tcgen05.alloc of {} columns: a power of two from 32 to 512 is legal", columns), &t, at);
+    if (!cta.permit) e.fail("tmem.permit", "tcgen05.alloc after tcgen05.relinquish_alloc_permit", &t, at);
+    if (cta.last_alloc_columns && columns > cta.last_alloc_columns)
+      e.fail("tmem.growth", fmt::format("tcgen05.alloc of {} columns after one of {}: allocations of a CTA must not grow", columns, cta.last_alloc_columns), &t, at);
+    if (cta_group == 2 && e.options().check && !knows_peer(t))
+      e.fail("tmem.peer", "tcgen05.alloc with cta_group::2, and nothing proves that the peer CTA has started (a cluster barrier is missing)", &t, at);
+    if (columns_in_use(cta) + columns > kTmemColumns)
+      e.fail("tmem.capacity", fmt::format("tcgen05.alloc of {} columns when {} of 512 are in use: it blocks for ever", columns, columns_in_use(cta)), &t, at);
+    uint32_t column = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const TmemAllocation& a : cta.allocations)
+        if (column < a.column + a.columns && a.column < column + columns) column = a.column + a.columns, moved = true;
+    }
+    cta.allocations.push_back({column, columns, cta_group, at});
+    cta.last_alloc_columns = columns;
+    touch_shared(e, cta, own_access(e, *t.warp->lanes[0], "tcgen05.alloc", at), slot, 4, true);
+    std::memcpy(cta.shared + (slot & kSharedOffsetMask), &column, 4);
+  });
+}
+
+void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Cta& cta = *t.cta;
+  e.word(t, 20, at);
+  int times = 1;
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_dealloc", ""); f) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::duplicate) times = 2;
+    }
+  for (; times > 0; --times)
+    rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
+      use_group(e, t, cta_group, at, "tcgen05.dealloc");
+      auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(), [&](const TmemAllocation& a) { return a.column == (address & 0xffff); });
+      if (it == cta.allocations.end() || it->columns != columns)
+        e.fail("tmem.free", fmt::format("tcgen05.dealloc of {} columns at {}: no such allocation (freed twice, or another size)", columns, address & 0xffff), &t, at);
+      // Freeing is a write: everything that used the columns must be over.
+      const Toucher now{&t, Proxy::tcgen, "tcgen05.dealloc", at, async_access(e, t, "tcgen05.dealloc", at, Proxy::tcgen).id};
+      touch_tmem(e, cta, now, 0, 128, it->column, it->columns, true);
+      for (uint32_t l = 0; l < 8; ++l) cta.tmem_shadow.forget(l * kTmemColumns + it->column, it->columns);
+      for (uint32_t l = 0; l < 128; ++l) std::fill_n(cta.tmem.begin() + l * kTmemColumns + it->column, it->columns, 0xffff'ffffu);
+      cta.allocations.erase(it);
+    });
+}
+
+void tcgen05_relinquish(int cta_group, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, 20, at);
+  rendezvous(e, t, "tcgen05.relinquish_alloc_permit", 0xffff'ffffu, true, at, [&] {
+    use_group(e, t, cta_group, at, "tcgen05.relinquish_alloc_permit");
+    t.cta->permit = false;
+  });
+}
+
+namespace {
+
+void execute(const Tcgen05Mma& op, const InstrDesc& d, const std::vector<Cta*>& ctas, int k) {
+  thread_local std::vector<float> a, b;
+  const int group = int(ctas.size());
+  const int rows = d.m / group, cols = d.n / group;
+  const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
+  b.resize(size_t(d.n * k));
+  for (int c = 0; c < group; ++c)
+    model::gather_operand(decode_sm100(op.b_desc), Arch::sm100, d.b, d.b_major, cols, k, ctas[size_t(c)]->shared, b.data() + size_t(c * cols * k), packing);
+  for (int c = 0; c < group; ++c) {
+    Cta& cta = *ctas[size_t(c)];
+    a.resize(size_t(rows * k));
+    if (op.a_in_tmem) {
+      model::gather_tmem_operand(d.a, d.m, group, k, cta.tmem.data(), uint32_t(op.a_desc), a.data());
+    } else {
+      model::gather_operand(decode_sm100(op.a_desc), Arch::sm100, d.a, d.a_major, rows, k, cta.shared, a.data(), packing);
+    }
+    if (d.negate_a)
+      for (float& x : a) x = -x;
+    if (is_block_scaled(d.kind)) {
+      // Scales apply to blocks of K: 32 values, or 16 for mxf4nvf4 with ue4m3.
+      const int block = d.kind == MmaKind::mxf4nvf4 ? 16 : 32;
+      for (int m = 0; m < rows; ++m)
+        for (int j = 0; j < k; ++j)
+          a[size_t(m * k + j)] *= model::block_scale(d.scale, cta.tmem.data(), op.scale_a, m, j / block, d.a_scale_id);
+      std::vector<float> scaled(b);
+      for (int n = 0; n < d.n; ++n)
+        for (int j = 0; j < k; ++j)
+          scaled[size_t(n * k + j)] *= model::block_scale(d.scale, cta.tmem.data(), op.scale_b, n, j / block, d.b_scale_id);
+      model::multiply_tmem(d.m, d.n, group, k, a.data(), scaled.data(), cta.tmem.data(), op.d, op.accumulate);
+    } else {
+      model::multiply_tmem(d.m, d.n, group, k, a.data(), b.data(), cta.tmem.data(), op.d, op.accumulate);
+    }
+  }
+}
+
+}  // namespace
+
+void tcgen05_mma(const Tcgen05Mma& op, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.mma_issue, at);
+  use_group(e, t, op.cta_group, at, "tcgen05.mma");
+  InstrDesc d;
+  if (!decode_idesc(op.kind, op.idesc, d)) e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {:#010x} is not an instruction descriptor of this kind", op.idesc), &t, at);
+  if (const char* why = idesc_error(d, op.cta_group)) e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {}", why), &t, at);
+  const int k = is_packed_fp4(op.kind) ? 64 : 256 / (bits(d.a) < 8 ? 8 : bits(d.a));
+  std::vector<Cta*> ctas{t.cta};
+  if (op.cta_group == 2) {
+    if (t.cta->rank & 1) e.fail("tcgen05.leader", "tcgen05.mma with cta_group::2 is issued by the even CTA of the pair", &t, at);
+    ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
+  }
+  if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
+  const Toucher smem = async_access(e, t, "tcgen05.mma", at, Proxy::async, Pipe::none);
+  const Toucher tmem = async_access(e, t, "tcgen05.mma", at, Proxy::tcgen, Pipe::mma);
+  const uint32_t seq = ++t.tcgen_seq;
+  thread_local std::vector<model::Piece> pieces;
+  const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
+  auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
+    if (const char* why = desc_error_sm100(desc)) e.fail("tcgen05.descriptor", fmt::format("tcgen05.mma: {}", why), &t, at);
+    pieces.clear();
+    model::operand_pieces(decode_sm100(desc), Arch::sm100, type, major, mn, k, pieces, packing);
+    for (const model::Piece& p : pieces) touch_shared(e, c, smem, p.address, p.bytes, false);
+  };
+  const int group = int(ctas.size());
+  for (Cta* c : ctas) {
+    if (c != t.cta) c->remote.push_back({smem.id, {}, &t, "tcgen05.mma", at});
+    touch(*c, op.b_desc, d.b, d.b_major, d.n / group);
+    if (op.a_in_tmem) {
+      touch_tmem(e, *c, tmem, 0, 128, uint32_t(op.a_desc) & 0xffff, uint32_t(k * bits(d.a) / 32), false);
+    } else {
+      touch(*c, op.a_desc, d.a, d.a_major, d.m / group);
+    }
+    if (is_block_scaled(d.kind)) {
+      touch_tmem(e, *c, tmem, 0, 128, op.scale_a & 0xffff, uint32_t(std::max(1, d.m / group / 32)), false);
+      touch_tmem(e, *c, tmem, 0, 128, op.scale_b & 0xffff, uint32_t(std::max(1, d.n / 32)), false);
+    }
+    // Layout B (pair, M 128) keeps two halves of N beside each other.
+    const uint32_t columns = uint32_t(group == 2 && d.m == 128 ? d.n / 2 : d.n);
+    if (op.accumulate) touch_tmem(e, *c, tmem, 0, 128, op.d & 0xffff, columns, false);
+    touch_tmem(e, *c, tmem, 0, 128, op.d & 0xffff, columns, true);
+  }
+  uint64_t due = 0, begin = t.time;
+  if (e.timed()) {
+    const uint64_t rate = e.timing.chip.mma_flop_per_cycle * uint64_t(group) * uint64_t(std::max(1, 16 / bits(d.a)));
+    const uint64_t cycles = 2ull * uint64_t(d.m) * uint64_t(d.n) * uint64_t(k) / rate;
+    begin = std::max(t.time, t.cta->tensor.free_at);
+    due = t.cta->tensor.serve(t.time, cycles) + e.timing.chip.mma_tail;
+    e.stats.tensor_busy_cycles += cycles;
+  }
+  const Channel channel = t.tcgen_channel;
+  e.async(
+      due,
+      [&e, &t, op, d, ctas, k, smem, tmem, channel, seq, begin, at] {
+        execute(op, d, ctas, k);
+        e.span(fmt::format("cta {} / tensor core", t.cta->id), fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin, e.now(), where(at));
+        complete(e, smem.id, {channel, seq});
+        complete(e, tmem.id, {channel, seq});
+      },
+      &t.tcgen_last_due);
+  e.maybe_yield(t);
+}
+
+void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = "tcgen05.commit";
+  e.word(t, e.timing.chip.mma_issue, at);
+  use_group(e, t, cta_group, at, word);
+  std::vector<Bar*> bars;
+  Cluster& c = *t.cta->cluster;
+  bool plain_arrive = false;
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_commit", e.name_of(*t.cta, bar & kSharedOffsetMask))) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
+      if (f->action == Fault::Action::postpone) plain_arrive = true;  // signals at issue, not at completion
+    }
+  for (uint32_t r = 0; r < c.ctas.size(); ++r) {
+    if (multicast ? !(mask >> r & 1) : r != bar >> kSharedRankShift) continue;
+    Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
+    Bar& b = e.bar(cta, bar & kSharedOffsetMask, &t, at, word);
+    check_remote_ready(e, t, b, at, word);
+    if (&cta != t.cta) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at});
+    bars.push_back(&b);
+  }
+  const Channel channel = t.tcgen_channel;
+  const uint32_t seq = t.tcgen_seq;
+  // The MMAs were issued after whatever this thread had seen complete: who learns that they are done learns that too.
+  const View seen = t.view[kHb];
+  auto signal = [&e, &t, bars, channel, seq, at, word, plain_arrive, seen] {
+    for (Bar* b : bars) {
+      if (b->cta->alive == 0) e.fail("cluster.exited", fmt::format("{} arrives in CTA {}, which has exited", word, b->cta->id), &t, at);
+      if (e.options().check && channel && !plain_arrive) {
+        b->collecting.add(kHb, seen, t.channel, e.clocks, e.launch().threads);
+        b->collecting.raise(kHb, channel, seq, e.clocks);
+        b->collecting.raise(kTcgen, channel, seq, e.clocks);
+      }
+      b->completed_at = std::max(b->completed_at, e.now());
+      e.arrive(*b, 1, {&t, at, word});
+    }
+  };
+  if (plain_arrive) {
+    signal();
+  } else {
+    e.async(e.timed() ? t.time : 0, signal, &t.tcgen_last_due);
+  }
+  e.maybe_yield(t);
+}
+
+void tcgen05_cp(TmemCopy shape, uint32_t dst, uint64_t src_desc, int cta_group, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.mma_issue, at);
+  use_group(e, t, cta_group, at, "tcgen05.cp");
+  if (const char* why = desc_error_sm100(src_desc)) e.fail("tcgen05.descriptor", fmt::format("tcgen05.cp: {}", why), &t, at);
+  if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
+  std::vector<Cta*> ctas{t.cta};
+  if (cta_group == 2) ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
+  const Toucher smem = async_access(e, t, "tcgen05.cp", at, Proxy::async, Pipe::none);
+  const Toucher tmem = async_access(e, t, "tcgen05.cp", at, Proxy::tcgen, Pipe::copy);
+  const uint32_t seq = ++t.tcgen_seq;
+  const MatrixDesc desc = decode_sm100(src_desc);
+  for (Cta* c : ctas) {
+    std::vector<model::Piece> touched;
+    std::vector<model::TmemCell> written;
+    std::vector<uint32_t> scratch(c->tmem);
+    model::tcgen05_cp(int(shape), desc, c->shared, dst, scratch.data(), &touched, &written);
+    for (const model::Piece& p : touched) touch_shared(e, *c, smem, p.address, p.bytes, false);
+    for (const model::TmemCell& w : written)
+      if (w.lane % 16 == 0) touch_tmem(e, *c, tmem, uint32_t(w.lane), 16, uint32_t(w.column), 1, true);
+    if (c != t.cta) c->remote.push_back({smem.id, {}, &t, "tcgen05.cp", at});
+  }
+  const Channel channel = t.tcgen_channel;
+  e.async(
+      e.timed() ? t.cta->tensor.serve(t.time, 32) : 0,
+      [&e, ctas, shape, desc, dst, smem, tmem, channel, seq] {
+        for (Cta* c : ctas) model::tcgen05_cp(int(shape), desc, c->shared, dst, c->tmem.data(), nullptr, nullptr);
+        complete(e, smem.id, {channel, seq});
+        complete(e, tmem.id, {channel, seq});
+      },
+      &t.tcgen_last_due);
+  e.maybe_yield(t);
+}
+
+namespace {
+
+// A warp reaches the quarter of the lanes that its index modulo 4 names.
+uint32_t window(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
+  const uint32_t lane = address >> 16, own = uint32_t(t.warp->index % 4) * 32;
+  if (lane / 32 != own / 32)
+    e.fail("tmem.window", fmt::format("{} at lane {}: warp {} reaches lanes {}..{} only", word, lane, t.warp->index, own, own + 31), &t, at);
+  return address;
+}
+
+void access_tmem(Engine& e, Thread& t, TmemShape shape, int repeat, uint32_t address, bool write, const char* word, here at) {
+  Warp& w = *t.warp;
+  const Toucher now = async_access(e, t, word, at, Proxy::tcgen);
+  const uint32_t columns = uint32_t(repeat) * (shape == TmemShape::b32x32 ? 1u : shape == TmemShape::b64x16 ? 2u : shape == TmemShape::b128x16 ? 4u : 8u);
+  touch_tmem(e, *t.cta, now, address >> 16, shape == TmemShape::b32x32 ? 32 : 16, address & 0xffff, columns, write);
+  (write ? w.tmem_sts : w.tmem_lds).push_back(now.id);
+  ++(write ? w.tmem_st_seq : w.tmem_ld_seq);
+}
+
+void wait_tmem(std::vector<uint32_t>& list, Channel channel, uint32_t seq, const char* word, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Warp& w = *t.warp;
+  rendezvous(e, t, word, 0xffff'ffffu, true, at, [&] {
+    for (uint32_t a : list) complete(e, a, {channel, seq});
+    list.clear();
+    if (!e.options().check) return;
+    for (Thread* l : w.lanes) {
+      l->tcgen_known = e.clocks.raise(l->tcgen_known, channel, seq);
+      l->view[kHb].base = e.clocks.raise(l->view[kHb].base, channel, seq);
+    }
+  });
+}
+
+}  // namespace
+
+void tcgen05_ld(TmemShape shape, int repeat, uint32_t* r, TmemState& state, uint32_t address, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Warp& w = *t.warp;
+  e.word(t, e.timing.chip.word_issue, at);
+  window(e, t, address, at, "tcgen05.ld");
+  w.collective.in[t.lane()] = address;
+  rendezvous(e, t, "tcgen05.ld", 0xffff'ffffu, true, at, [&] {
+    for (int i = 0; i < 32; ++i)
+      if (w.collective.in[i] != address) e.fail("tmem.uniform", "tcgen05.ld: the address differs between the lanes of a warp", &t, at);
+    access_tmem(e, t, shape, repeat, address, false, "tcgen05.ld", at);
+  });
+  const int n = tmem_registers(shape, repeat);
+  for (int i = 0; i < n; ++i) {
+    const model::TmemCell c = model::tmem_register_cell(int(shape), i, t.lane(), address);
+    r[i] = t.cta->tmem[size_t(c.lane) * kTmemColumns + size_t(c.column)];
+  }
+  if (e.timed()) t.time += uint64_t(e.timing.chip.tmem_load) * uint64_t(n) / 64;
+  state.pending = w.tmem_ld_seq;
+}
+
+void tcgen05_st(TmemShape shape, int repeat, const uint32_t* r, uint32_t address, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  window(e, t, address, at, "tcgen05.st");
+  rendezvous(e, t, "tcgen05.st", 0xffff'ffffu, true, at, [&] { access_tmem(e, t, shape, repeat, address, true, "tcgen05.st", at); });
+  const int n = tmem_registers(shape, repeat);
+  for (int i = 0; i < n; ++i) {
+    const model::TmemCell c = model::tmem_register_cell(int(shape), i, t.lane(), address);
+    t.cta->tmem[size_t(c.lane) * kTmemColumns + size_t(c.column)] = r[i];
+  }
+}
+
+void tmem_register_read(const TmemState& state, here at) {
+  Thread& t = Engine::self();
+  if (state.pending > t.warp->tmem_ld_waited)
+    t.cta->engine->fail("tcgen05.wait", "a register filled by tcgen05.ld is read before tcgen05.wait::ld", &t, at);
+}
+
+}  // namespace detail
+
+void tcgen05_wait_ld(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_wait_ld", ""); f && f->action == Fault::Action::drop) {
+      t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;  // the registers may arrive in time; the order in memory is what is lost
+      return;
+    }
+  detail::wait_tmem(t.warp->tmem_lds, t.warp->tmem_ld_channel, t.warp->tmem_ld_seq, "tcgen05.wait::ld", at);
+  t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;
+}
+
+void tcgen05_wait_st(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_wait_st", ""); f && f->action == Fault::Action::drop) return;
+  detail::wait_tmem(t.warp->tmem_sts, t.warp->tmem_st_channel, t.warp->tmem_st_seq, "tcgen05.wait::st", at);
+}
+
+void tcgen05_fence_before(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_fence_before", ""); f && f->action == Fault::Action::drop) return;
+  t.view[kTcgen].base = t.tcgen_known;
+}
+
+void tcgen05_fence_after(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tcgen05_fence_after", ""); f && f->action == Fault::Action::drop) return;
+  t.tcgen_known = e.clocks.join(t.tcgen_known, t.tcgen_pending);
+}
+
+}  // namespace warpwright::inline WW_WORLD::machine

@@ -1,0 +1,388 @@
+// Asynchronous copies. An operation has two milestones: its source has been read, its destination has been written.
+#include "model.h"
+#include "words.h"
+
+namespace warpwright::inline WW_WORLD::machine {
+using namespace simulator;
+
+namespace {
+
+// The box in shared memory is one run of bytes; rows of it lie apart in global memory.
+void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapFields& m, const int32_t* coords, uint32_t address, bool write) {
+  Buffer* b = e.buffer_of(m.base, 1);
+  if (b && b->use == Buffer::Use::input && !write && !(b->from_primary && e.options().primary_pending)) return;
+  uint8_t* run = nullptr;
+  uint64_t bytes = 0;
+  auto flush = [&] {
+    if (bytes) touch_global(e, now, run, bytes, write);
+    bytes = 0;
+  };
+  model::for_each_piece(m, coords, address & ~0x3ffu, [&](const model::BoxPiece& p) {
+    if (!p.global) return;
+    if (bytes && run + bytes == p.global) {
+      bytes += p.bytes;
+      return;
+    }
+    flush();
+    run = p.global;
+    bytes = p.bytes;
+  });
+  flush();
+}
+
+model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int rank, here at, const char* word) {
+  model::TensorMapFields m;
+  if (!model::decode_tensor_map(*map, m)) e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
+  if (m.rank != rank) e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
+  const uint64_t version = e.map_versions[map];
+  auto seen = t.cta->seen_maps.try_emplace(map, 0).first->second;
+  if (version != seen)
+    e.fail("tma.map_stale", fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire", word), &t, at);
+  return m;
+}
+
+void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
+  if (address % alignment)
+    e.fail("tma.alignment", fmt::format("{}: shared address of {} is not a multiple of {}", word, e.name_of(*t.cta, address & kSharedOffsetMask), alignment), &t, at);
+}
+
+// When a copy of `bytes` that starts now is done.
+uint64_t arrival_time(Engine& e, Thread& t, uint32_t bytes, uint32_t from_memory) {
+  if (!e.timed()) return 0;
+  const ChipTiming& c = e.timing.chip;
+  const uint64_t engine = t.cta->tma.serve(t.time, bytes / c.tma_bytes_per_cycle);
+  const uint64_t memory = from_memory ? e.timing.memory.serve(t.time, from_memory / c.chip_bytes_per_cycle) : 0;
+  return std::max({engine, memory, t.time}) + c.tma_latency;
+}
+
+struct Destination {
+  Cta* cta;
+  Bar* bar;
+  uint32_t access;
+  int64_t generation;
+};
+
+std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32_t bar, uint16_t mask, bool multicast, uint32_t bytes, uint32_t footprint, here at,
+                                      const char* word) {
+  std::vector<Destination> out;
+  Cluster& c = *t.cta->cluster;
+  for (uint32_t r = 0; r < c.ctas.size(); ++r) {
+    if (multicast ? !(mask >> r & 1) : r != dst >> kSharedRankShift) continue;
+    Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
+    // Without multicast the barrier may be a peer's (pair mode); with it, it is at the same offset in each CTA.
+    Cta& bar_cta = multicast ? cta : e.cta_at(t, bar, at, word);
+    Bar& b = e.bar(bar_cta, bar & kSharedOffsetMask, &t, at, word);
+    check_remote_ready(e, t, b, at, word);
+    const Toucher now = async_access(e, t, word, at);
+    touch_shared(e, cta, now, dst, footprint, true);
+    if (&cta != t.cta) cta.remote.push_back({now.id, {}, &t, word, at});
+    std::memset(cta.shared + (dst & kSharedOffsetMask), 0xff, footprint);  // poison until it lands
+    b.in_flight_bytes += bytes;
+    out.push_back({&cta, &b, now.id, b.generation});
+  }
+  if (multicast && mask >> c.ctas.size()) e.fail("cluster.rank", fmt::format("{}: mask {:#x} names CTAs outside the cluster of {}", word, mask, c.ctas.size()), &t, at);
+  return out;
+}
+
+void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread& t, const char* word) {
+  if (d.cta->alive == 0) e.fail("cluster.exited", fmt::format("{} of {} lands in CTA {}, which has exited", word, who(t), d.cta->id), &t, at);
+  if (d.bar->generation != d.generation)
+    e.fail("mbarrier.tx_phase",
+           fmt::format("{} was issued for phase {} of {} but lands in phase {}: the phase completed without its bytes, expect_tx announced too few", word,
+                       d.generation, d.bar->name(), d.bar->generation),
+           &t, at, d.bar->name());
+  complete(e, d.access, {d.bar->channel, uint32_t(d.bar->generation + 1)});
+  d.bar->completed_at = std::max(d.bar->completed_at, e.now());
+  e.complete_tx(*d.bar, bytes, at);
+}
+
+}  // namespace
+
+namespace detail {
+
+void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask, bool multicast, int, CacheHint, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = multicast ? "TMA load (multicast)" : "TMA load";
+  const model::TensorMapFields m = decode(e, t, map, rank, at, word);
+  e.word(t, e.timing.chip.tma_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tma_load", e.name_of(*t.cta, dst & kSharedOffsetMask))) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
+    }
+  check_shared_alignment(e, t, dst, 128, at, word);
+  const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
+  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word);
+  touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
+  const uint64_t begin = t.time, due = arrival_time(e, t, bytes, bytes);
+  std::array<int32_t, 5> c{};
+  std::copy(coords, coords + rank, c.begin());
+  e.async(due, [&e, &t, m, c, dst, bytes, to, at, word, begin] {
+    const int s = e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), where(at));
+    for (const Destination& d : to) {
+      model::load_box(m, c.data(), dst, d.cta->shared);
+      d.bar->completing_span = s;
+      land(e, d, bytes, at, t, word);
+    }
+  });
+  e.maybe_yield(t);
+}
+
+void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint16_t mask, bool multicast, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = "cp.async.bulk load";
+  e.word(t, e.timing.chip.tma_issue, at);
+  if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+  check_shared_alignment(e, t, dst, 16, at, word);
+  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
+  if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
+  const uint64_t begin = t.time;
+  e.async(arrival_time(e, t, bytes, bytes), [&e, &t, src, dst, bytes, to, at, word, begin] {
+    e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), where(at));
+    for (const Destination& d : to) {
+      std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), src, bytes);
+      land(e, d, bytes, at, t, word);
+    }
+  });
+  e.maybe_yield(t);
+}
+
+void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t bar, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = "cp.async.bulk to cluster";
+  e.word(t, e.timing.chip.tma_issue, at);
+  if (bytes % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, the size is a multiple of 16", word, bytes), &t, at);
+  check_shared_alignment(e, t, src, 16, at, word);
+  check_shared_alignment(e, t, dst, 16, at, word);
+  if (dst >> kSharedRankShift != bar >> kSharedRankShift)
+    e.fail("cluster.rank", fmt::format("{}: the barrier must be in the destination's CTA", word), &t, at);
+  auto to = destinations(e, t, dst, bar, 0, false, bytes, bytes, at, word);
+  touch_shared(e, *t.cta, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
+  e.async(arrival_time(e, t, bytes, 0), [&e, &t, src, dst, bytes, to, at, word] {
+    for (const Destination& d : to) {
+      std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), t.cta->shared + (src & kSharedOffsetMask), bytes);
+      land(e, d, bytes, at, t, word);
+    }
+  });
+  e.maybe_yield(t);
+}
+
+namespace {
+
+void settle_bulk(Engine& e, Thread& t, const BulkOp& op) {
+  if (op.group == 0) return;
+  if (op.read_done && e.log[op.read_access].in_flight) complete(e, op.read_access, {t.bulk_read_channel, op.group});
+  if (op.write_done && e.log[op.write_access].in_flight) complete(e, op.write_access, {t.bulk_write_channel, op.group});
+}
+
+// `write` gets the bytes that were read; it runs when the destination is written.
+void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Toucher reads, Toucher writes, here at, std::function<void(const uint8_t*)> write) {
+  if (!t.bulk_read_channel) {
+    t.bulk_read_channel = t.cta->new_channel();
+    t.bulk_write_channel = t.cta->new_channel();
+  }
+  auto op = std::make_shared<BulkOp>();
+  op->read_access = reads.id;
+  op->write_access = writes.id;
+  t.bulk_ops.push_back(op);
+  const uint64_t begin = t.time;
+  uint64_t read_due = 0, write_due = 0;
+  if (e.timed()) {
+    read_due = t.cta->tma.serve(t.time, bytes / e.timing.chip.tma_bytes_per_cycle) + e.timing.chip.tma_store_latency;
+    write_due = std::max(read_due, e.timing.memory.serve(t.time, bytes / e.timing.chip.chip_bytes_per_cycle)) + e.timing.chip.tma_latency;
+  }
+  Cta* cta = t.cta;
+  e.async(read_due, [&e, &t, cta, op, src, bytes, write_due, begin, at, write = std::move(write)] {
+    std::vector<uint8_t> staged(cta->shared + (src & kSharedOffsetMask), cta->shared + (src & kSharedOffsetMask) + bytes);
+    op->read_done = true;
+    settle_bulk(e, t, *op);
+    e.span(fmt::format("cta {} / TMA store", cta->id), e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(), where(at));
+    e.wake(t, e.now());
+    e.async(write_due, [&e, &t, op, write, staged = std::move(staged)] {
+      write(staged.data());
+      op->write_done = true;
+      settle_bulk(e, t, *op);
+      e.wake(t, e.now());
+    });
+  });
+  e.maybe_yield(t);
+}
+
+}  // namespace
+
+void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t src, bool reduce_add, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = reduce_add ? "TMA reduce" : "TMA store";
+  const model::TensorMapFields m = decode(e, t, map, rank, at, word);
+  e.word(t, e.timing.chip.tma_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask)); f && f->action == Fault::Action::drop) return;
+  check_shared_alignment(e, t, src, 128, at, word);
+  if (reduce_add && !model::can_reduce_add(m.type)) e.fail("tma.reduce", fmt::format("{}: this element type cannot be added", word), &t, at);
+  const uint32_t bytes = model::box_footprint(m);
+  const Toucher reads = async_access(e, t, word, at), writes = async_access(e, t, word, at);
+  e.log[writes.id].atomic = reduce_add;
+  touch_shared(e, *t.cta, reads, src, bytes, false);
+  touch_box_global(e, writes, m, coords, src, true);
+  std::array<int32_t, 5> c{};
+  std::copy(coords, coords + rank, c.begin());
+  start_bulk_store(e, t, src, bytes, reads, writes, at, [m, c, src, reduce_add](const uint8_t* staged) {
+    const uint8_t* window = staged - (src & kSharedOffsetMask);
+    if (reduce_add) {
+      model::reduce_add_box(m, c.data(), src, window);
+    } else {
+      model::store_box(m, c.data(), src, window);
+    }
+  });
+}
+
+void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = "cp.async.bulk store";
+  e.word(t, e.timing.chip.tma_issue, at);
+  if (bytes % 16 || reinterpret_cast<uintptr_t>(dst) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+  check_shared_alignment(e, t, src, 16, at, word);
+  const Toucher reads = async_access(e, t, word, at), writes = async_access(e, t, word, at);
+  touch_shared(e, *t.cta, reads, src, bytes, false);
+  touch_global(e, writes, dst, bytes, true);
+  start_bulk_store(e, t, src, bytes, reads, writes, at, [dst, bytes](const uint8_t* staged) { std::memcpy(dst, staged, bytes); });
+}
+
+void bulk_wait(int pending, bool read_only, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "bulk_wait", "")) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) pending = int(f->value);
+    }
+  const int64_t upto = int64_t(t.bulk_groups) - pending;
+  auto unfinished = [&] {
+    for (const auto& op : t.bulk_ops)
+      if (op->group && int64_t(op->group) <= upto && !(read_only ? op->read_done : op->write_done)) return true;
+    return false;
+  };
+  while (unfinished()) e.block(t, Wait::bulk, &t, at);
+  if (upto <= 0) return;
+  if (e.options().check) {
+    auto& hb = t.view[kHb].base;
+    hb = e.clocks.raise(hb, t.bulk_read_channel, uint32_t(upto));
+    if (!read_only) hb = e.clocks.raise(hb, t.bulk_write_channel, uint32_t(upto));
+  }
+  if (!read_only) std::erase_if(t.bulk_ops, [&](const auto& op) { return op->group && int64_t(op->group) <= upto; });
+}
+
+void cp_async(uint32_t dst, const void* src, uint32_t bytes, uint32_t valid_bytes, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const char* word = "cp.async";
+  e.word(t, e.timing.chip.shared_store, at);
+  check_shared_alignment(e, t, dst, bytes, at, word);
+  // A generic-proxy access that is not complete until its group is waited for.
+  Toucher now = async_access(e, t, word, at, Proxy::generic);
+  touch_shared(e, *t.cta, now, dst, bytes, true);
+  if (valid_bytes) touch_global(e, now, src, valid_bytes, false);
+  if (!t.cp_channel) t.cp_channel = t.cta->new_channel();
+  auto op = std::make_shared<Thread::CpOp>();
+  op->access = now.id;
+  t.cp_ops.push_back(op);
+  Cta* cta = t.cta;
+  std::memset(cta->shared + (dst & kSharedOffsetMask), 0xff, bytes);
+  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, [&e, &t, cta, op, dst, src, bytes, valid_bytes] {
+    uint8_t* p = cta->shared + (dst & kSharedOffsetMask);
+    std::memset(p, 0, bytes);
+    if (valid_bytes) std::memcpy(p, src, valid_bytes);
+    op->done = true;
+    e.wake(t, e.now());
+  });
+}
+
+void cp_async_wait(int pending, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  const int64_t upto = int64_t(t.cp_groups) - pending;
+  auto unfinished = [&] {
+    for (const auto& op : t.cp_ops)
+      if (op->group && int64_t(op->group) <= upto && !op->done) return true;
+    return false;
+  };
+  while (unfinished()) e.block(t, Wait::cp_async, &t, at);
+  // From now on these are this thread's own accesses.
+  for (const auto& op : t.cp_ops)
+    if (op->group && int64_t(op->group) <= upto) {
+      Access& a = e.log[op->access];
+      a.asynchronous = a.in_flight = false;
+      a.stamp = {t.channel, t.epoch};
+    }
+  std::erase_if(t.cp_ops, [&](const auto& op) { return op->group && int64_t(op->group) <= upto; });
+}
+
+}  // namespace detail
+
+void bulk_commit(here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  ++t.bulk_groups;
+  for (const auto& op : t.bulk_ops)
+    if (op->group == 0) {
+      op->group = t.bulk_groups;
+      simulator::Engine& engine = e;
+      detail::settle_bulk(engine, t, *op);
+    }
+}
+
+void cp_async_commit(here at) {
+  Thread& t = Engine::self();
+  t.cta->engine->word(t, 1, at);
+  ++t.cp_groups;
+  for (const auto& op : t.cp_ops)
+    if (op->group == 0) op->group = t.cp_groups;
+}
+
+namespace {
+void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  Bar& b = own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive");
+  e.word(t, e.timing.chip.barrier_arrive, at);
+  if (increment) ++b.pending;
+  std::vector<std::shared_ptr<Thread::CpOp>> waits = t.cp_ops;
+  uint64_t last = 0;
+  // Lands after all earlier copies of this thread: the queue is in issue order.
+  auto arrive = std::make_shared<std::function<void()>>();
+  *arrive = [&e, &t, &b, waits, at, arrive] {
+    for (const auto& op : waits)
+      if (!op->done) {
+        e.async(e.timed() ? e.now() + 1 : ~0ull, *arrive);
+        return;
+      }
+    for (const auto& op : waits) {
+      Access& x = e.log[op->access];
+      if (x.in_flight) complete(e, op->access, {b.channel, uint32_t(b.generation + 1)});
+    }
+    e.arrive(b, 1, {&t, at, "cp.async.mbarrier.arrive"});
+  };
+  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, *arrive, &last);
+}
+}  // namespace
+
+void cp_async_mbarrier_arrive(Shared<Mbarrier> b, here at) { cp_async_arrive(b, true, at); }
+void cp_async_mbarrier_arrive_noinc(Shared<Mbarrier> b, here at) { cp_async_arrive(b, false, at); }
+
+void tma_prefetch_map(const TensorMap* map, here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  e.word(t, e.timing.chip.word_issue, at);
+  model::TensorMapFields m;
+  if (!model::decode_tensor_map(*map, m)) e.fail("tma.map", "prefetch.tensormap: these 128 bytes are not a tensor map", &t, at);
+}
+
+}  // namespace warpwright::inline WW_WORLD::machine

@@ -1,0 +1,169 @@
+"""The script at the root: what it refuses before it builds anything, and what it passes through.
+
+Usage: script_test.py SCRIPT [unittest arguments]
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = None
+
+# Stand-ins for the programs that the script calls; each writes its name and arguments to $CALLS.
+RECORD = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+"""
+CMAKE = RECORD + """
+while [ $# -gt 0 ]; do
+  if [ "$1" = -B ]; then build=$2; fi
+  shift
+done
+mkdir -p "$build/bin" && : > "$build/build.ninja"
+cat > "$build/bin/warpwright-tool" <<'TOOL'
+#!/bin/sh
+echo "tool $*"
+exit ${TOOL_EXIT:-0}
+TOOL
+chmod +x "$build/bin/warpwright-tool"
+"""
+NINJA = RECORD + """
+echo "[1/1] building"
+exit ${NINJA_EXIT:-0}
+"""
+CTEST = RECORD + """
+case "$*" in
+  *-N*) echo "Total Tests: ${FOUND:-1}"; exit 0 ;;
+esac
+echo "100% tests passed, 0 tests failed out of 4"
+exit ${CTEST_EXIT:-0}
+"""
+# Nothing is missing, except what $ABSENT names.
+DPKG_QUERY = """#!/bin/sh
+shift 2
+for name; do
+  if [ "$name" != "${ABSENT:-}" ]; then printf 'installed:%s ' "$name"; fi
+done
+"""
+# No password-less root.
+SUDO = "#!/bin/sh\nexit 1\n"
+APT = RECORD + "exit 0\n"
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.calls = self.folder / "calls"
+        fakes = self.folder / "fakes"
+        fakes.mkdir()
+        for name, text in {"cmake": CMAKE, "ninja": NINJA, "ctest": CTEST, "dpkg-query": DPKG_QUERY, "sudo": SUDO,
+                           "apt-get": APT, "apt-cache": APT}.items():
+            path = fakes / name
+            path.write_text(text)
+            path.chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "CALLS": str(self.calls),
+                            "WARPWRIGHT_BUILD_DIR": str(self.folder / "build")}
+        for name in ("WARPWRIGHT_CUDA", "WARPWRIGHT_PRESET", "CUDACXX"):
+            self.environment.pop(name, None)
+
+    def run_script(self, *arguments, cwd="/", **environment):
+        return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, cwd=cwd, timeout=30,
+                              env={**self.environment, **environment})
+
+    def called(self):
+        return self.calls.read_text() if self.calls.exists() else ""
+
+    def test_stdout_belongs_to_the_tool(self):
+        result = self.run_script("gemm", "--m", "3 4", "")
+        self.assertEqual((result.returncode, result.stdout), (0, "tool gemm --m 3 4 \n"))
+        self.assertIn("[1/1] building", result.stderr)
+
+    def test_exit_codes_pass_through(self):
+        for code in (0, 1, 2, 3):
+            self.assertEqual(self.run_script("demo", TOOL_EXIT=str(code)).returncode, code)
+
+    def test_second_run_does_not_configure(self):
+        self.run_script("demo")
+        first = self.called()
+        self.assertEqual(first.count("cmake "), 1)
+        self.run_script("demo")
+        self.assertEqual(self.called().count("cmake "), 1)
+        self.assertEqual(self.called().count("ninja "), 2)
+
+    def test_cuda_off_has_its_own_folder(self):
+        self.run_script("demo")
+        self.run_script("demo", WARPWRIGHT_CUDA="off")
+        self.run_script("demo")
+        self.assertEqual(self.called().count("cmake "), 2)
+        self.assertTrue((self.folder / "build-nocuda" / "bin").is_dir())
+        self.assertIn("-DWARPWRIGHT_CUDA=OFF", self.called())
+
+    def test_relative_build_folder_and_any_working_directory(self):
+        result = self.run_script("demo", cwd=self.folder, WARPWRIGHT_BUILD_DIR="here/below")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue((self.folder / "here" / "below" / "bin").is_dir())
+
+    def test_build_folder_that_cannot_be_made(self):
+        (self.folder / "file").write_text("")
+        result = self.run_script("demo", WARPWRIGHT_BUILD_DIR=str(self.folder / "file" / "build"))
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertEqual(self.called(), "")
+
+    def test_a_failed_build_is_reported(self):
+        result = self.run_script("demo", NINJA_EXIT="1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("the build failed", result.stderr)
+
+    def test_suite_leaves_gpu_tests_out(self):
+        result = self.run_script("test", "core", "sim")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.endswith("100% tests passed, 0 tests failed out of 4\n"))
+        self.assertIn("-LE ^gpu$", self.called())
+        self.assertIn("-R core|sim", self.called())
+
+    def test_failing_suite_exits_1(self):
+        self.assertEqual(self.run_script("test", CTEST_EXIT="8").returncode, 1)
+
+    def test_suite_as_json(self):
+        result = self.run_script("test", "--json")
+        self.assertEqual(result.stdout, '{"ok": true, "total": 4, "failed": 0, "closing_line": '
+                                        '"100% tests passed, 0 tests failed out of 4"}\n')
+
+    def test_name_without_a_test(self):
+        result = self.run_script("test", "nowhere", FOUND="0")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("'nowhere'", result.stderr)
+
+    def test_unknown_option_of_test_builds_nothing(self):
+        result = self.run_script("test", "--frob")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertIn("'--frob'", result.stderr)
+        self.assertEqual(self.called(), "")
+
+    def test_gpu_tests_without_cuda(self):
+        result = self.run_script("test", "--gpu", WARPWRIGHT_CUDA="off")
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertEqual(self.called(), "")
+
+    @unittest.skipIf(os.geteuid() != 0, "installs only as root")
+    def test_missing_package_is_installed_as_root(self):
+        result = self.run_script("demo", ABSENT="libfmt-dev")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(self.called(), r"apt-get install .*libfmt-dev")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may install")
+    def test_missing_package_is_named_without_root(self):
+        result = self.run_script("demo", ABSENT="libfmt-dev")
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertIn("apt-get install -y --no-install-recommends libfmt-dev", result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    SCRIPT = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,32 @@
+"""Installs the build into an empty folder, builds a user's project against it with find_package, and runs both."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+cmake, build, compiler, version, sanitizers = sys.argv[1:6]
+sanitizers = sanitizers.partition("=")[2]
+consumer = pathlib.Path(__file__).resolve().parent
+
+
+def run(*command):
+    print("+", *command, flush=True)
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+with tempfile.TemporaryDirectory() as folder:
+    prefix = pathlib.Path(folder) / "prefix"
+    project = pathlib.Path(folder) / "project"
+    run(cmake, "--install", build, "--prefix", prefix)
+    flags = [f"-DCMAKE_CXX_FLAGS=-fsanitize={sanitizers}"] if sanitizers else []
+    run(cmake, "-S", consumer, "-B", project, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={compiler}", f"-DREQUIRED_VERSION={version}", *flags)
+    run(cmake, "--build", project)
+    run(project / "consumer")
+    shown = run(prefix / "bin" / "warpwright", "--version")
+    assert version in shown, f"the installed tool says {shown!r}, the project is {version}"
+    headers = {path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.h")}
+    source = consumer.parents[1] / "include"
+    expected = {path.relative_to(source) for path in source.rglob("*.h")}
+    assert headers == expected, f"headers not installed: {sorted(map(os.fspath, expected - headers))}"
