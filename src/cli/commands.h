@@ -56,12 +56,24 @@ struct Command {
   void (*configure)(CLI::App&, Context&);
 };
 
+void configure_check(CLI::App& app, Context& context);
+void configure_demo(CLI::App& app, Context& context);
+void configure_bench(CLI::App& app, Context& context);
 void configure_devices(CLI::App& app, Context& context);
 void configure_encode(CLI::App& app, Context& context);
+void configure_gemm(CLI::App& app, Context& context);
+void configure_mutants(CLI::App& app, Context& context);
 void configure_test(CLI::App& app, Context& context);
+void configure_trace(CLI::App& app, Context& context);
 
 inline constexpr Command kCommands[] = {
+    {"demo", "run real kernels, check them, write a timeline", configure_demo},
     {"test", "run the test suite (from a checkout)", configure_test},
+    {"gemm", "one matrix product, compared with a float64 reference", configure_gemm},
+    {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
+    {"mutants", "the bug corpus: what the checker finds", configure_mutants},
+    {"trace", "write the timeline of a matrix product", configure_trace},
+    {"bench", "compare with cuBLASLt, pairwise, on a GPU", configure_bench},
     {"encode", "print a descriptor as hex", configure_encode},
     {"devices", "list GPUs, simulators and compilers found here", configure_devices},
 };

@@ -95,7 +95,7 @@ class Clocks {  // makes clocks and remembers recent joins
   ClockRef join(const ClockRef& a, const ClockRef& b) {
     if (!b || a.id() == b.id()) return a;
     if (!a) return b;
-    Entry& e = cache_[(a.id() * 2654435761u ^ b.id() * 40503u) >> 22 & (kCache - 1)];
+    Entry& e = cache_[slot(a.id(), b.id())];
     if (e.a == a.id() && e.b == b.id()) return e.result;
     Clock* c = copy(a);
     c->join(*b.get());
@@ -104,7 +104,7 @@ class Clocks {  // makes clocks and remembers recent joins
   }
   ClockRef raise(const ClockRef& a, Channel ch, uint32_t epoch) {
     if (a.at(ch) >= epoch) return a;
-    Raise& e = raised_[(a.id() * 2654435761u ^ ch * 40503u) >> 22 & (kCache - 1)];
+    Raise& e = raised_[slot(a.id(), ch)];
     if (e.a == a.id() && e.channel == ch && e.epoch == epoch) return e.result;
     Clock* c = copy(a);
     c->raise(ch, epoch);
@@ -119,7 +119,10 @@ class Clocks {  // makes clocks and remembers recent joins
   }
 
  private:
-  static constexpr uint32_t kCache = 1024;
+  static constexpr uint32_t kCache = 4096;
+  static uint32_t slot(uint32_t a, uint32_t b) {  // all bits count: neighbouring ids are joined one after the other
+    return uint32_t((uint64_t(a) << 32 | b) * 0x9e3779b97f4a7c15ull >> 52);
+  }
   struct Entry {
     uint32_t a = 0, b = 0;
     ClockRef result;

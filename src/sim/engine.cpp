@@ -384,6 +384,13 @@ void Engine::acquire(Thread& t, const SyncClocks& from) {
   t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
 }
 
+void Engine::adopt(Thread& t, const SyncClocks& from) {
+  if (!options_.check) return;
+  for (int v = kHb; v < kTcgen; ++v)
+    if (from.view[v]) t.view[v].base = from.view[v];
+  t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
+}
+
 void Engine::report(Finding f) {
   f.seed = options_.seed;
   f.mode = mode_text();
@@ -423,13 +430,15 @@ std::string Engine::mode_text() const {
 }
 
 const Fault* Engine::fault(Thread& t, const char* word, const std::string& object) {
+  const Fault* hit = nullptr;
   for (const Fault& f : options_.faults) {
     if (f.word != word || (!f.object.empty() && object.rfind(f.object, 0) != 0)) continue;
     if (!f.role.empty() && f.role != t.warp->role_name()) continue;
     if (f.cta >= 0 && f.cta != int(t.cta->rank)) continue;
-    if (f.nth == 0 || ++t.fault_counts[f.word + "/" + f.object] == f.nth) return &f;
+    const bool now = f.nth == 0 || ++t.fault_counts[std::to_string(&f - options_.faults.data())] == f.nth;
+    if (now && !hit) hit = &f;
   }
-  return nullptr;
+  return hit;
 }
 
 Buffer* Engine::buffer_of(const void* p, uint64_t bytes) {

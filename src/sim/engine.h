@@ -66,6 +66,8 @@ struct NamedBarrier {
   bool aligned = false;
   here first_at;
   std::vector<const Warp*> arrived;
+  std::vector<const Warp*> last_arrived;  // of the previous generation
+  Channel channel = 0;                    // its completions
   std::vector<Thread*> waiters;
   SyncBuilder collecting;
   SyncClocks released;
@@ -156,7 +158,14 @@ struct Thread {
   here last_access_at{"", 0};
   uint32_t last_access_epoch = 0;
   uint8_t last_access_kind = 0;
-  std::map<const Bar*, int64_t> observed;  // completed generations this thread has seen
+  std::map<const Bar*, int64_t> observed;  // generation on which its latest wait passed
+  // The latest wait on this barrier passed on a generation that this thread had passed before. Legal, but if an arrival or
+  // an access of this thread turns out wrong, this is the likely cause.
+  struct Repeated {
+    const Bar* bar = nullptr;
+    int64_t generation = 0;
+    here at{"", 0};
+  } repeated;
 };
 
 struct Collective {  // a warp-wide word in progress
@@ -191,6 +200,7 @@ struct TmemAllocation {
   uint32_t column = 0, columns = 0;
   int cta_group = 1;
   here at{"", 0};
+  uint32_t number = 0;  // among the allocations of its CTA
 };
 
 struct Cta {
@@ -218,6 +228,9 @@ struct Cta {
   bool permit = true;
   int cta_group = 0;
   uint32_t last_alloc_columns = 0;
+  std::vector<Stamp> allocated;           // when each allocation was made
+  uint32_t deallocations = 0;
+  std::vector<Thread*> dealloc_waiters;   // cta_group::2: until the peer deallocates as well
   struct Remote {  // an access by another CTA, which must be over before this CTA exits
     uint32_t access = 0;
     Stamp stamp;     // of a thread's own access
@@ -279,6 +292,8 @@ class Engine {
 
   void release(Thread& t, SyncBuilder& to, bool async_only = false);
   void acquire(Thread& t, const SyncClocks& from);
+  // The same for a barrier in which the thread's own release took part: what was collected contains all it knew.
+  void adopt(Thread& t, const SyncClocks& from);
 
   [[noreturn]] void fail(std::string rule, std::string message, const Thread* t, here at, std::string object = {},
                          std::vector<std::string> details = {});
@@ -305,6 +320,7 @@ class Engine {
   Stats stats;
   std::map<const void*, SyncBuilder> global_sync;             // releases through global memory, by address
   std::map<const TensorMap*, uint64_t> map_versions;  // tensor maps used so far, and how often each was rewritten
+  std::map<const TensorMap*, std::vector<uint32_t>> map_uses;  // copies that use a map in device memory, since it was last rewritten
   std::vector<std::unique_ptr<Cluster>> clusters;
   std::deque<std::unique_ptr<Cta>> ctas;
   uint32_t next_block_cluster = 0;  // clusters not yet launched (also what clusterlaunchcontrol cancels)
@@ -335,5 +351,6 @@ class Engine {
 
 std::string where(here at);
 std::string who(const Thread& t);
+std::string repeated_wait(const Thread& t);  // the end of a sentence that blames it, or empty
 
 }  // namespace warpwright::simulator

@@ -62,6 +62,14 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
   if (other_cta && prior.proxy == Proxy::generic && now.proxy == Proxy::async &&
       now.thread->view[kToShared].knows(now.thread->channel, prior.stamp))
     v = {"race.proxy_scope", "the fence.proxy.async names shared::cta, but the operation reaches shared memory of another CTA"};
+  // elect.sync always names the same lane, so two lanes of a warp at one issue are a missing election.
+  if (mine.pipe != Pipe::none && prior.pipe != Pipe::none && prior.by != now.thread && prior.by->warp == now.thread->warp && prior.at.line == now.at.line)
+    v = {"tcgen05.elect", "lanes of one warp issue the same operation: one elected thread issues tcgen05.mma and tcgen05.cp"};
+  // A thread that touches what an operation has not delivered yet, after a wait that did not wait: the wait is to blame.
+  if (prior.asynchronous && now.proxy == Proxy::generic) {
+    const std::string why = repeated_wait(*now.thread);
+    if (!why.empty()) v = {"phase.repeated", v.why + why};
+  }
   Finding f;
   f.rule = v.rule;
   f.object = name();

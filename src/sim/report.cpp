@@ -81,7 +81,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
     case Wait::wgmma: return "its wgmma groups";
     case Wait::bulk: return "its bulk groups";
     case Wait::cp_async: return "its cp.async groups";
-    case Wait::tmem: return "tensor memory";
+    case Wait::tmem: return "the peer CTA in tcgen05.dealloc";
     case Wait::registers: return "registers (setmaxnreg)";
     default: return "nothing";
   }
@@ -130,8 +130,9 @@ void report_deadlock(Engine& e) {
       case Wait::mbarrier:
       case Wait::poll: return 1;
       case Wait::named: return 2;
-      case Wait::cluster: return 4;
+      case Wait::tmem:
       case Wait::warp: return 3;
+      case Wait::cluster: return 4;
       default: return 5;
     }
   };
@@ -146,9 +147,11 @@ void report_deadlock(Engine& e) {
     }
   // The best thread to name is one whose awaited barrier can no longer be completed by anybody.
   std::string verdict;
+  // A warpgroup that waits for registers comes before all: the barriers wait for it.
+  const bool registers = first && first->waiting == Wait::registers;
   for (const auto& cta : e.ctas)
     for (const auto& [offset, b] : cta->bars) {
-      if (b->waiters.empty() || !b->spec) continue;
+      if (b->waiters.empty() || !b->spec || registers) continue;
       std::vector<std::string> fates;
       bool all_gone = b->pending > 0, gone = false;
       for (const ArrivalSpec& a : b->spec->arrivals) {
@@ -178,6 +181,7 @@ void report_deadlock(Engine& e) {
     if (first->waiting == Wait::named || first->waiting == Wait::cluster) f.rule = first->waiting == Wait::named ? "deadlock.named" : "deadlock.cluster";
     if (first->waiting == Wait::registers) f.rule = "deadlock.registers";
     if (first->waiting == Wait::warp) f.rule = "deadlock.partial_warp";
+    if (first->waiting == Wait::tmem) f.rule = "deadlock.tmem";
     f.object = waited_for(e, *first, first->waiting, first->wait_object);
   }
   f.message = verdict;

@@ -48,18 +48,28 @@ void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char*
     e.fail("mbarrier.init_order", fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)), &t, at, b.name());
 }
 
+std::string repeated_wait(const Thread& t) {
+  const Thread::Repeated& r = t.repeated;
+  if (!r.bar) return {};
+  return fmt::format("; its wait on {} at {} did not wait: it passed on {}, as the one before it had", r.bar->name(), where(r.at),
+                     r.generation == 0 ? "the fresh barrier" : fmt::format("phase {}", r.generation - 1));
+}
+
 void Engine::arrive(Bar& b, int64_t count, Arrival who) {
   progress();
+  // A surplus arrival is a symptom if the arriving thread came here through a wait that did not wait.
+  auto surplus = [&](const char* rule, std::string message) {
+    const std::string why = who.by ? repeated_wait(*who.by) : std::string();
+    fail(why.empty() ? rule : "phase.repeated", message + why, who.by, who.at, b.name());
+  };
   if (b.generation > 0 && !b.observed && b.arrivals.empty())
-    fail("mbarrier.missing_wait",
+    surplus("mbarrier.missing_wait",
          fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} completed: an arrival too many, or a wait too few", who.what,
-                     b.name(), b.generation, b.generation - 1),
-         who.by, who.at, b.name());
+                     b.name(), b.generation, b.generation - 1));
   if (b.pending < count)
-    fail("mbarrier.over_arrival",
+    surplus("mbarrier.over_arrival",
          fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count, count == 1 ? "" : "s", b.pending, b.count,
-                     b.generation),
-         who.by, who.at, b.name());
+                     b.generation));
   if (b.spec && who.by) {
     const char* role = who.by->warp->role_name();
     int allowed = 0;
@@ -71,8 +81,7 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
     if (allowed == 0)
       fail("mbarrier.foreign_arrival", fmt::format("{} on {} by role {}: the Plan lets only other roles arrive there", who.what, b.name(), role), who.by, who.at, b.name());
     if (have > allowed)
-      fail("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}", who.what, b.name(), role, have, b.generation, allowed),
-           who.by, who.at, b.name());
+      surplus("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}", who.what, b.name(), role, have, b.generation, allowed));
   }
   b.pending -= count;
   b.arrivals.push_back(who);
@@ -250,7 +259,14 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
   return pass;
 }
 
-void observe(Engine& e, Thread& t, Bar& b, Scope scope) {
+void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
+  const auto [seen, first] = t.observed.try_emplace(&b, b.generation);
+  if (!first && seen->second == b.generation) {
+    t.repeated = {&b, b.generation, at};
+  } else if (t.repeated.bar == &b) {
+    t.repeated = {};
+  }
+  seen->second = b.generation;
   if (b.generation == 0) return;  // vacuous: a fresh barrier
   b.observed = true;
   const size_t slot = size_t(b.generation - 1) & 1;
@@ -272,7 +288,7 @@ bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char
   const uint32_t parity = parity_of(e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr, phase);
   if (passes(e, t, b, phase, parity, at, word)) {
     t.polls = 0;
-    observe(e, t, b, Scope::cta);
+    observe(e, t, b, Scope::cta, at);
     return true;
   }
   if (may_suspend || ++t.polls > 1) {  // a spinning loop: let others run, and be seen as waiting
@@ -281,7 +297,7 @@ bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char
     e.pollers().push_back(&t);
     e.block(t, Wait::poll, &b, at);
     if (may_suspend && passes(e, t, b, phase, parity, at, word)) {
-      observe(e, t, b, Scope::cta);
+      observe(e, t, b, Scope::cta, at);
       return true;
     }
   }
@@ -309,7 +325,7 @@ void mbarrier_wait(Shared<Mbarrier> a, Phase phase, Scope scope, here at) {
     e.block(t, Wait::mbarrier, &b, at);
   }
   if (e.timed() && b.generation > 0) t.time = std::max(t.time, b.completed_at + e.timing.chip.barrier_wake);
-  observe(e, t, b, scope);
+  observe(e, t, b, scope, at);
 }
 
 void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope scope, here at) {

@@ -89,7 +89,18 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   e.progress();
   std::memcpy(p, from, bytes);
   auto it = e.map_versions.upper_bound(static_cast<const TensorMap*>(p));
-  if (it != e.map_versions.begin() && reinterpret_cast<const uint8_t*>((--it)->first) + sizeof(TensorMap) > p) ++it->second;
+  if (it != e.map_versions.begin() && reinterpret_cast<const uint8_t*>((--it)->first) + sizeof(TensorMap) > p) {
+    ++it->second;
+    auto uses = e.map_uses.find(it->first);
+    if (uses == e.map_uses.end()) return;
+    for (const uint32_t id : uses->second)
+      if (const Access& use = e.log[id]; !ordered(use, t, Proxy::generic, Pipe::none, false, true))
+        e.fail("tma.map_in_flight",
+               fmt::format("{} rewrites a tensor map that the {} at {} uses: {}", word, use.word, where(use.at),
+                           use.in_flight ? "that copy is not complete" : "nothing makes the completion of that copy known to this thread"),
+               &t, at, e.name_of_global(p));
+    uses->second.clear();
+  }
 }
 
 namespace {

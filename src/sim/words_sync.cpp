@@ -26,8 +26,13 @@ namespace {
 void complete_named(Engine& e, Cta& cta, int id) {
   NamedBarrier& b = cta.named[id];
   e.progress();
+  if (e.options().check) {
+    if (!b.channel) b.channel = cta.new_channel();
+    b.collecting.raise(kHb, b.channel, uint32_t(b.generation + 1), e.clocks);
+  }
   b.released = b.collecting.freeze();
   b.got = b.need = 0;
+  b.last_arrived.swap(b.arrived);
   b.arrived.clear();
   ++b.generation;
   e.wake_all(b.waiters, b.completed_at + (e.timed() ? e.timing.chip.named_barrier : 0));
@@ -58,6 +63,18 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here 
   for (const Warp* w : b.arrived)
     if (w == t.warp)
       e.fail("named.lap", fmt::format("warp {} ({}) arrives again on {} before the others have: it has lapped them", t.warp->index, t.warp->role_name(), name()), &t, at, name());
+  if (e.options().check && b.generation > 0) {
+    // Unless the warp knows that the last use of the barrier is over, its arrival could have fallen into that use.
+    bool knows = false, again = false;
+    for (const Thread* l : t.warp->lanes) knows |= l && !l->done && l->view[kHb].knows(l->channel, {b.channel, uint32_t(b.generation)});
+    for (const Warp* w : b.last_arrived) again |= w == t.warp;
+    if (!knows && again)
+      e.fail("named.lap", fmt::format("warp {} ({}) arrives again on {}, and nothing tells it that the others have come to its last use: it can lap them", t.warp->index,
+                                      t.warp->role_name(), name()), &t, at, name());
+    if (!knows)
+      e.fail("named.over", fmt::format("warp {} ({}) arrives on {} after its {} threads have come, and nothing orders it after them: more threads use the barrier than its count, or two groups share its id",
+                                       t.warp->index, t.warp->role_name(), name(), threads), &t, at, name());
+  }
   b.arrived.push_back(t.warp);
   b.got += 32;
   b.completed_at = std::max(b.completed_at, t.time);
@@ -93,7 +110,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
     b.waiters.push_back(&t);
     e.block(t, Wait::named, &b, at);
   }
-  e.acquire(t, b.released);
+  e.adopt(t, b.released);
 }
 
 }  // namespace
@@ -159,7 +176,7 @@ void sync_warp(uint32_t mask, here at) {
       if (l && (w.collective.arrived >> l->lane() & 1)) e.release(*l, all);
     const SyncClocks clocks = all.freeze();
     for (Thread* l : w.lanes)
-      if (l && (w.collective.arrived >> l->lane() & 1)) e.acquire(*l, clocks);
+      if (l && (w.collective.arrived >> l->lane() & 1)) e.adopt(*l, clocks);
   });
 }
 

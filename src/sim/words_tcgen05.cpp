@@ -28,6 +28,14 @@ bool knows_peer(const Thread& t) {
   return false;
 }
 
+bool knows_peer_allocation(const Warp& w, uint32_t number) {
+  const Cta& p = *w.cta->cluster->ctas[w.cta->rank ^ 1];
+  if (number >= p.allocated.size()) return false;
+  for (const Thread* t : w.lanes)
+    if (t && t->view[kHb].knows(t->channel, p.allocated[number])) return true;
+  return false;
+}
+
 uint32_t columns_in_use(const Cta& c) {
   uint32_t n = 0;
   for (const TmemAllocation& a : c.allocations) n += a.columns;
@@ -65,7 +73,8 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
       for (const TmemAllocation& a : cta.allocations)
         if (column < a.column + a.columns && a.column < column + columns) column = a.column + a.columns, moved = true;
     }
-    cta.allocations.push_back({column, columns, cta_group, at});
+    cta.allocations.push_back({column, columns, cta_group, at, uint32_t(cta.allocated.size())});
+    cta.allocated.push_back({t.warp->lanes[0]->channel, t.warp->lanes[0]->epoch});
     cta.last_alloc_columns = columns;
     touch_shared(e, cta, own_access(e, *t.warp->lanes[0], "tcgen05.alloc", at), slot, 4, true);
     std::memcpy(cta.shared + (slot & kSharedOffsetMask), &column, 4);
@@ -83,19 +92,30 @@ void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at)
       if (f->action == Fault::Action::drop) return;
       if (f->action == Fault::Action::duplicate) times = 2;
     }
-  for (; times > 0; --times)
+  for (; times > 0; --times) {
     rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
       use_group(e, t, cta_group, at, "tcgen05.dealloc");
       auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(), [&](const TmemAllocation& a) { return a.column == (address & 0xffff); });
       if (it == cta.allocations.end() || it->columns != columns)
         e.fail("tmem.free", fmt::format("tcgen05.dealloc of {} columns at {}: no such allocation (freed twice, or another size)", columns, address & 0xffff), &t, at);
+      if (cta_group == 2 && e.options().check && !knows_peer_allocation(*t.warp, it->number))
+        e.fail("tmem.peer", "tcgen05.dealloc with cta_group::2, and nothing orders it after the peer CTA's tcgen05.alloc (a cluster barrier is missing)", &t, at);
       // Freeing is a write: everything that used the columns must be over.
       const Toucher now{&t, Proxy::tcgen, "tcgen05.dealloc", at, async_access(e, t, "tcgen05.dealloc", at, Proxy::tcgen).id};
       touch_tmem(e, cta, now, 0, 128, it->column, it->columns, true);
       for (uint32_t l = 0; l < 8; ++l) cta.tmem_shadow.forget(l * kTmemColumns + it->column, it->columns);
       for (uint32_t l = 0; l < 128; ++l) std::fill_n(cta.tmem.begin() + l * kTmemColumns + it->column, it->columns, 0xffff'ffffu);
       cta.allocations.erase(it);
+      t.warp->collective.out[0] = ++cta.deallocations;
+      if (cta_group == 2) e.wake_all(cta.cluster->ctas[cta.rank ^ 1]->dealloc_waiters, t.time);
     });
+    // PTX 9.7.16.7.1: with cta_group::2 it may block until the peer has come; it orders nothing, so no clocks are exchanged.
+    const uint32_t number = t.warp->collective.out[0];
+    while (cta_group == 2 && cta.cluster->ctas[cta.rank ^ 1]->deallocations < number) {
+      cta.dealloc_waiters.push_back(&t);
+      e.block(t, Wait::tmem, &cta, at);
+    }
+  }
 }
 
 void tcgen05_relinquish(int cta_group, here at) {

@@ -41,6 +41,12 @@ model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int ra
   return m;
 }
 
+// A map that the kernel may rewrite must not change before the copies that use it are complete.
+void use_map(Engine& e, const TensorMap* map, uint32_t access) {
+  const Buffer* b = e.options().check ? e.buffer_of(map, sizeof(TensorMap)) : nullptr;
+  if (b && b->use != Buffer::Use::input) e.map_uses[map].push_back(access);
+}
+
 void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
   if (address % alignment)
     e.fail("tma.alignment", fmt::format("{}: shared address of {} is not a multiple of {}", word, e.name_of(*t.cta, address & kSharedOffsetMask), alignment), &t, at);
@@ -115,6 +121,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word);
   touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
+  if (!to.empty()) use_map(e, map, to[0].access);
   const uint64_t begin = t.time, due = arrival_time(e, t, bytes, bytes);
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
@@ -134,6 +141,8 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk load";
   e.word(t, e.timing.chip.tma_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "bulk_load", e.name_of(*t.cta, dst & kSharedOffsetMask)); f && f->action == Fault::Action::drop) return;
   if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, dst, 16, at, word);
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
@@ -228,6 +237,7 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
   e.log[writes.id].atomic = reduce_add;
   touch_shared(e, *t.cta, reads, src, bytes, false);
   touch_box_global(e, writes, m, coords, src, true);
+  use_map(e, map, writes.id);
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
   start_bulk_store(e, t, src, bytes, reads, writes, at, [m, c, src, reduce_add](const uint8_t* staged) {

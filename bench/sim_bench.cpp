@@ -1,0 +1,64 @@
+// Speed of the simulator: how fast fibers switch, how many warp instructions a second it checks, and what checking costs.
+// Not a test: nothing is asserted. `ninja benchmarks && bin/bench_sim`.
+#include <benchmark/benchmark.h>
+
+#include "runtime/example.h"
+#include "warpwright/machine/machine.h"
+
+namespace warpwright {
+namespace {
+
+// A block whose warps do nothing but meet: the cost of a switch and of a rendezvous.
+void FiberSwitches(benchmark::State& state) {
+  Plan plan("switches", Arch::sm90);
+  plan.role("all", int(state.range(0)));
+  plan.region("nothing", 16, 1, 16);
+  simulator::Launch launch;
+  launch.plan = &plan;
+  simulator::Options options;
+  options.landing = simulator::Landing::eager;
+  options.check = false;
+  uint64_t switches = 0;
+  for (auto _ : state) {
+    const simulator::Result r = simulator::run(launch, options, [] {
+      for (int i = 0; i < 2000; ++i) (void)machine::elect_one();
+    });
+    switches += r.stats.switches;
+  }
+  state.counters["switches/s"] = benchmark::Counter(double(switches), benchmark::Counter::kIsRate);
+}
+BENCHMARK(FiberSwitches)->Arg(1)->Arg(4)->Arg(12)->Unit(benchmark::kMillisecond);
+
+void Kernel(benchmark::State& state, const char* name, runtime::Case shape, bool check) {
+  const runtime::Example& example = *runtime::find_example(name);
+  const runtime::Workload work = example.workload(shape, runtime::Data::integers, 1);
+  simulator::Options options;
+  options.landing = simulator::Landing::eager;
+  options.check = check;
+  uint64_t words = 0, warp_instructions = 0, checks = 0;
+  for (auto _ : state) {
+    const runtime::Outcome out = example.simulate(work, options, 0);
+    if (!out.ok()) state.SkipWithError("wrong result");
+    words += out.sim.stats.words;
+    warp_instructions += out.sim.stats.warp_instructions;
+    checks += out.sim.stats.checks;
+  }
+  state.counters["words/s"] = benchmark::Counter(double(words), benchmark::Counter::kIsRate);
+  // Words that a thread executes alone count for a 32nd of a warp instruction.
+  state.counters["warp instructions/s"] = benchmark::Counter(double(words) / 32, benchmark::Counter::kIsRate);
+  state.counters["collectives/s"] = benchmark::Counter(double(warp_instructions), benchmark::Counter::kIsRate);
+  state.counters["checks/s"] = benchmark::Counter(double(checks), benchmark::Counter::kIsRate);
+}
+BENCHMARK_CAPTURE(Kernel, ring_copy_unchecked, "ring_copy", {512, 512, 0}, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, ring_copy_checked, "ring_copy", {512, 512, 0}, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, cluster_ring_unchecked, "cluster_ring", {512, 512, 0}, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, cluster_ring_checked, "cluster_ring", {512, 512, 0}, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, gemm_sm90_unchecked, "gemm_sm90", {512, 512, 512}, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, gemm_sm90_checked, "gemm_sm90", {512, 512, 512}, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_unchecked, "tmem_lifecycle", {512, 512, 512}, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_checked, "tmem_lifecycle", {512, 512, 512}, true)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace warpwright
+
+BENCHMARK_MAIN();

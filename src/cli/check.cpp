@@ -1,0 +1,207 @@
+// `check`: the checker over sizes, landings and schedules of a shipped kernel.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/simulation.h"
+
+namespace warpwright::cli {
+namespace {
+
+struct CheckOptions {
+  std::string kernel;
+  std::vector<std::string> sizes;
+  std::int64_t seeds = 4;
+  std::int64_t max_seconds = 0;  // 0: no limit
+  std::uint64_t seed = 1;
+  bool all = false;
+  bool list = false;
+};
+
+struct Checked {
+  const runtime::Example* example = nullptr;
+  std::string verdict;
+  int runs = 0;
+  std::uint64_t checks = 0;
+  std::string report;
+};
+
+std::string shape_text(const runtime::Case& c) {
+  return c.k == 0 ? fmt::format("{}x{}", c.m, c.n) : fmt::format("{}x{}x{}", c.m, c.n, c.k);
+}
+
+runtime::Case parse_size(const std::string& word) {
+  std::int64_t extent[3] = {};
+  const auto parts = CLI::detail::split(word, 'x');
+  bool good = parts.size() == 2 || parts.size() == 3;
+  for (std::size_t i = 0; good && i < parts.size(); ++i) {
+    const char* end = parts[i].data() + parts[i].size();
+    const auto [stop, error] = std::from_chars(parts[i].data(), end, extent[i]);
+    good = !parts[i].empty() && stop == end && error == std::errc() && extent[i] >= 0;
+  }
+  if (!good) throw UsageError(fmt::format("--sizes: '{}' is not MxNxK, or MxN for a copy", word));
+  return {extent[0], extent[1], extent[2]};
+}
+
+const runtime::Example& example_named(const std::string& name) {
+  for (const char* ending : {".cpp", ".cc", ".cu", ".cuh", ".h"}) {
+    if (name.ends_with(ending)) {
+      throw UsageError(fmt::format("'{}': user sources are not supported yet by this version; 'check --list' names the "
+                                   "kernels that can be checked",
+                                   name));
+    }
+  }
+  if (const runtime::Example* e = runtime::find_example(name)) return *e;
+  std::vector<std::string> names;
+  for (const auto& e : runtime::examples()) names.emplace_back(e.name);
+  throw UsageError(fmt::format("'{}' is not a shipped kernel; there are {}", name, listed(names)));
+}
+
+std::vector<runtime::Case> cases_of(const runtime::Example& example, const CheckOptions& options, Output& out) {
+  if (options.sizes.empty()) return example.cases;
+  std::vector<runtime::Case> cases;
+  for (const auto& word : options.sizes) {
+    const runtime::Case c = parse_size(word);
+    if (auto why = example.refuse(c)) throw UsageError(fmt::format("--sizes: {}: {}", word, *why));
+    runtime::Problem p;
+    p.m = c.m;
+    p.n = c.n;
+    p.k = c.k;
+    check_simulated_size(p, out);
+    cases.push_back(c);
+  }
+  return cases;
+}
+
+class Clock {
+ public:
+  explicit Clock(std::int64_t max_seconds) : limit_(max_seconds) {}
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  bool over() const { return limit_ > 0 && seconds() >= double(limit_); }
+
+ private:
+  std::int64_t limit_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Checked check_one(const runtime::Example& example, const std::vector<runtime::Case>& cases, const CheckOptions& options,
+                  const Clock& clock) {
+  const auto modes = all_modes(*example.plan, options.seeds, options.seed);
+  Checked checked{&example, "clean", 0, 0, ""};
+  Progress progress(example.name, cases.size() * modes.size());
+  for (const runtime::Case& shape : cases) {
+    // Whole numbers: every sum is exact, so that a single wrong element is seen.
+    const auto workload = example.workload(shape, runtime::Data::integers, options.seed);
+    for (const Mode& mode : modes) {
+      if (clock.over()) {
+        checked.verdict = "incomplete";
+        checked.report = fmt::format("stopped after {:.0f} s, before {} runs of {}", clock.seconds(),
+                                     cases.size() * modes.size() - std::size_t(checked.runs), example.name);
+        return checked;
+      }
+      Swept swept;
+      run_mode(example, workload, mode, 0, swept);
+      ++checked.runs;
+      checked.checks += swept.checks;
+      if (!swept.ok()) {
+        checked.verdict = swept.unfinished ? "incomplete" : "failed";
+        checked.report = fmt::format("{} on {}: {}", example.name, shape_text(shape), swept.report);
+        return checked;
+      }
+      progress.advance();
+    }
+  }
+  return checked;
+}
+
+int run_list(Output& out) {
+  Table table({"kernel", "target", "instance", "what it does"});
+  Json list = Json::array();
+  for (const auto& e : runtime::examples()) {
+    const char* target = e.arch == Arch::sm100 ? "sim:sm100" : "sim:sm90";
+    Json sizes = Json::array();
+    for (const auto& c : e.cases) sizes.push_back(shape_text(c));
+    list.push_back({{"name", e.name}, {"target", target}, {"instance", e.instance}, {"summary", e.summary}, {"sizes", sizes}});
+    table.row({e.name, target, e.instance, e.summary});
+  }
+  out.document({{"kernels", list}});
+  out.table(table);
+  return exit_ok;
+}
+
+int run_check(const CheckOptions& options, Output& out) {
+  if (options.list) return run_list(out);
+  if (options.all == !options.kernel.empty()) {
+    throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
+  }
+  std::vector<std::pair<const runtime::Example*, std::vector<runtime::Case>>> work;
+  if (options.all) {
+    if (!options.sizes.empty()) throw UsageError("--sizes: a size fits one kernel; name it instead of --all");
+    for (const auto& e : runtime::examples()) work.emplace_back(&e, e.cases);
+  } else {
+    const auto& e = example_named(options.kernel);
+    work.emplace_back(&e, cases_of(e, options, out));
+  }
+
+  const Clock clock(options.max_seconds);
+  std::string verdict = "clean", report;
+  std::uint64_t runs = 0, checks = 0;
+  Json kernels = Json::array();
+  Table table({"kernel", "verdict", "sizes", "runs", "checks"});
+  for (const auto& [example, cases] : work) {
+    const Checked c = check_one(*example, cases, options, clock);
+    runs += std::uint64_t(c.runs);
+    checks += c.checks;
+    if (verdict != "failed" && c.verdict != "clean") {
+      if (report.empty() || c.verdict == "failed") report = c.report;
+      verdict = c.verdict;
+    }
+    kernels.push_back({{"name", example->name},
+                       {"verdict", c.verdict},
+                       {"sizes", cases.size()},
+                       {"runs", c.runs},
+                       {"checks", c.checks},
+                       {"report", c.report.empty() ? Json(nullptr) : Json(c.report)}});
+    table.row({example->name, c.verdict, fmt::format("{}", cases.size()), fmt::format("{}", c.runs),
+               fmt::format("{}", c.checks)});
+  }
+  out.document({{"verdict", verdict},
+                {"runs", runs},
+                {"seeds", options.seeds},
+                {"report", report.empty() ? Json(nullptr) : Json(report)},
+                {"checks", checks},
+                {"wall_s", clock.seconds()},
+                {"kernels", kernels}});
+  out.table(table);
+  if (!report.empty()) out.line("\n" + report);
+  out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
+                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds,
+                       clock.seconds()));
+  return verdict == "clean" ? exit_ok : exit_wrong;
+}
+
+}  // namespace
+
+void configure_check(CLI::App& app, Context& context) {
+  auto options = std::make_shared<CheckOptions>();
+  app.add_option("KERNEL", options->kernel, "name of a shipped kernel");
+  app.add_option("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)")->delimiter(',');
+  app.add_option("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)")
+      ->transform(whole_number(0, 1'000'000));
+  app.add_option("--seed", options->seed, "the first seed (default 1)")->transform(whole_number(0, INT64_MAX));
+  app.add_option("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete")
+      ->transform(whole_number(1, 1'000'000));
+  app.add_flag("--all", options->all, "every shipped kernel")->disable_flag_override();
+  app.add_flag("--list", options->list, "show what can be checked")->disable_flag_override();
+  context.runs(app, "./warpwright check gemm_sm90 --sizes 512x512x256,300x520x200 --seeds 8",
+               [options](Output& out) { return run_check(*options, out); });
+}
+
+}  // namespace warpwright::cli

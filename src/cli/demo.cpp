@@ -1,0 +1,139 @@
+// `demo`: real warp-specialized kernels in the simulator, checked, with a timeline to look at.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/simulation.h"
+#include "runtime/timeline.h"
+
+namespace warpwright::cli {
+namespace {
+
+constexpr std::int64_t kSeeds = 2;
+
+struct DemoOptions {
+  std::string timeline = "warpwright-demo.json";
+};
+
+struct Show {
+  const char* kernel;
+  Target target;
+  runtime::Problem problem;
+};
+
+// The first one gives the timeline.
+std::vector<Show> shows() {
+  runtime::Problem hopper, blackwell;
+  hopper.m = hopper.n = hopper.k = 512;
+  blackwell.m = blackwell.n = blackwell.k = 384;
+  return {{"gemm_sm90", {"sim:sm90", Arch::sm90, true}, hopper},
+          {"tmem_lifecycle", {"sim:sm100", Arch::sm100, true}, blackwell}};
+}
+
+struct Shown {
+  const Show* show = nullptr;
+  const runtime::Example* example = nullptr;
+  Swept swept;
+};
+
+Shown run_show(const Show& show) {
+  runtime::Selection selection;
+  if (auto why = runtime::select(show.problem, {}, show.target.arch, show.kernel, selection)) throw std::runtime_error(*why);
+  ProblemOptions options;
+  options.seeds = kSeeds;
+  options.seed = 1;
+  std::vector<Mode> modes = modes_of(options, *selection.example->plan);
+  modes.back().timeline = true;
+  const runtime::Workload workload = runtime::workload_of(*selection.example, show.problem, 1);
+  return {&show, selection.example, sweep(*selection.example, workload, modes, selection.ctas, show.kernel)};
+}
+
+std::string count_text(std::uint64_t n) {
+  return n >= 10'000'000 ? fmt::format("{:.0f} million", double(n) / 1e6)
+         : n >= 1'000'000 ? fmt::format("{:.1f} million", double(n) / 1e6)
+                          : fmt::format("{}", n);
+}
+
+std::string shape_text(const runtime::Problem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
+
+int run_demo(const DemoOptions& options, Output& out) {
+  const runtime::WholeFile file(options.timeline);
+  if (auto why = file.refuse()) throw UsageError("--timeline: " + *why);
+  const auto begin = std::chrono::steady_clock::now();
+
+  const std::vector<Show> list = shows();
+  std::vector<Shown> shown;
+  for (const Show& show : list) shown.push_back(run_show(show));
+
+  const Shown& first = shown.front();
+  const runtime::Timeline timeline = runtime::make_timeline(
+      first.swept.timed, {first.example->name, first.show->target.word, shape_text(first.show->problem)});
+  if (auto why = file.write(timeline.json)) throw UsageError("--timeline: " + *why);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  bool ok = true;
+  Table table({"kernel", "target", "m x n x k", "result", "relative error", "runs", "checks", "predicted"});
+  Json runs = Json::array();
+  for (const Shown& s : shown) {
+    const Swept& swept = s.swept;
+    ok = ok && swept.ok();
+    table.row({s.example->name, s.show->target.word, shape_text(s.show->problem), swept.ok() ? "right" : "WRONG",
+               fmt::format("{:.2e}", swept.max_rel_error), fmt::format("{}", swept.runs), count_text(swept.checks),
+               fmt::format("{:.1f} us", swept.predicted_us)});
+    runs.push_back({{"target", s.show->target.word},
+                    {"kernel", s.example->name},
+                    {"instance", s.example->instance},
+                    {"m", s.show->problem.m},
+                    {"n", s.show->problem.n},
+                    {"k", s.show->problem.k},
+                    {"ok", swept.ok()},
+                    {"max_rel_error", swept.max_rel_error},
+                    {"runs", swept.runs},
+                    {"checks", swept.checks},
+                    {"predicted_us", swept.predicted_us}});
+    if (!swept.ok()) runs.back()["report"] = swept.report;
+  }
+  out.document({{"target", first.show->target.word},
+                {"kernel", first.example->name},
+                {"ok", ok},
+                {"max_rel_error", first.swept.max_rel_error},
+                {"checks", first.swept.checks},
+                {"predicted_us", first.swept.predicted_us},
+                {"timeline", file.path()},
+                {"spans", timeline.spans},
+                {"edges", timeline.edges},
+                {"wall_s", wall},
+                {"runs", runs}});
+
+  out.table(table);
+  out.line("");
+  for (const Shown& s : shown) {
+    out.line(fmt::format("{}: {}.", s.example->name, s.example->summary));
+    if (!s.swept.ok()) out.line(s.swept.report);
+  }
+  out.line(fmt::format(
+      "Each kernel ran with copies landing at once, as late as allowed, at {} random times, and by the clock;\nevery "
+      "result was compared with a float64 reference, and every pair of memory accesses was checked for order.",
+      kSeeds));
+  out.line("The times are the simulator's predictions, and this project has never run Blackwell code on hardware.");
+  out.line(fmt::format("Timeline of {}: {} ({} bars, {} arrows; open it at https://ui.perfetto.dev)",
+                       first.example->name, file.path(), timeline.spans, timeline.edges));
+  out.line(ok ? out.paint(Mark::good, fmt::format("All right, in {:.1f} s.", wall))
+              : out.paint(Mark::bad, "Something is wrong; the report is above."));
+  return ok ? exit_ok : exit_wrong;
+}
+
+}  // namespace
+
+void configure_demo(CLI::App& app, Context& context) {
+  auto options = std::make_shared<DemoOptions>();
+  app.add_option("--timeline", options->timeline, "file of the timeline (default warpwright-demo.json)");
+  context.runs(app, "./warpwright demo --timeline /tmp/demo.json",
+               [options](Output& out) { return run_demo(*options, out); });
+}
+
+}  // namespace warpwright::cli

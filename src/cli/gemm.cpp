@@ -1,0 +1,71 @@
+// `gemm`: one matrix product on random operands, compared with a float64 reference.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/simulation.h"
+
+namespace warpwright::cli {
+namespace {
+
+int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Output& out) {
+  const runtime::Example& example = *chosen.selection.example;
+  check_simulated_size(chosen.problem, out);
+  const auto modes = modes_of(options, *example.plan);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
+  const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  Json document = {{"ok", swept.ok()},
+                   {"target", chosen.target.word},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", swept.max_rel_error},
+                   {"wall_s", wall},
+                   {"predicted_us", nullptr},
+                   {"runs", swept.runs},
+                   {"checks", swept.checks}};
+  Table table;
+  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"target", chosen.target.word});
+  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
+  table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
+  table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
+  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)});
+  if (swept.ok()) {
+    document["predicted_us"] = swept.predicted_us;
+    table.row({"predicted", fmt::format("{:.1f} us on {} CTAs", swept.predicted_us, chosen.selection.ctas)});
+  } else {
+    document["report"] = swept.report;
+  }
+  out.document(document);
+  out.table(table);
+  if (!swept.ok()) {
+    out.line(swept.report);
+    return exit_wrong;
+  }
+  out.line(prediction_note(chosen.target));
+  return exit_ok;
+}
+
+int run_gemm(const ProblemOptions& options, Output& out) {
+  const ChosenProblem chosen = choose(options, true);
+  return run_simulated(options, chosen, out);
+}
+
+}  // namespace
+
+void configure_gemm(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ProblemOptions>();
+  add_problem_options(app, *options);
+  context.runs(app, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
+               [options](Output& out) { return run_gemm(*options, out); });
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,251 @@
+#include "cli/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "runtime/gpu.h"
+
+namespace warpwright::cli {
+namespace {
+
+using simulator::Landing;
+using simulator::Scheduling;
+
+constexpr int kPctDepth = 3;
+constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
+constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 28;
+
+Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
+  Mode m;
+  m.landing = landing;
+  m.scheduling = scheduling;
+  m.frozen_role = std::move(role);
+  m.pct_depth = kPctDepth;
+  return m;
+}
+
+bool draws_numbers(const Mode& m) {
+  return m.landing == Landing::seeded || m.scheduling == Scheduling::random || m.scheduling == Scheduling::pct;
+}
+
+std::vector<std::string> roles_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (int i = 0; i < plan.role_count; ++i) names.emplace_back(plan.roles[i].name);
+  return names;
+}
+
+std::vector<Mode> schedules_of(const std::string& word, const Plan& plan) {
+  const auto roles = roles_of(plan);
+  std::vector<Mode> list;
+  if (word.empty()) {
+    list.push_back(mode(Landing::eager));
+    for (const auto& role : roles) list.push_back(mode(Landing::eager, Scheduling::freeze, role));
+    list.push_back(mode(Landing::eager, Scheduling::random));
+    list.push_back(mode(Landing::eager, Scheduling::pct));
+    return list;
+  }
+  const ScheduleWord schedule = parse_schedule(word);
+  if (schedule.kind == "freeze") {
+    if (std::find(roles.begin(), roles.end(), schedule.role) == roles.end()) {
+      throw UsageError(fmt::format("--schedule: '{}' is not a role of {}; it has {}", schedule.role, plan.kernel,
+                                   listed(roles)));
+    }
+    return {mode(Landing::eager, Scheduling::freeze, schedule.role)};
+  }
+  if (schedule.kind == "random") return {mode(Landing::eager, Scheduling::random)};
+  if (schedule.kind == "pct") {
+    Mode m = mode(Landing::eager, Scheduling::pct);
+    m.pct_depth = schedule.depth;
+    return {m};
+  }
+  return {mode(Landing::eager)};
+}
+
+std::vector<Landing> landings_of(const std::string& word) {
+  if (word == "eager") return {Landing::eager};
+  if (word == "late") return {Landing::late};
+  if (word == "seeded") return {Landing::seeded};
+  return {Landing::eager, Landing::late, Landing::seeded};
+}
+
+std::string mode_text(const Mode& m) {
+  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
+  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
+  std::string text = fmt::format("{}/{}", landing[int(m.landing)], scheduling[int(m.scheduling)]);
+  if (m.scheduling == Scheduling::freeze) text += ":" + m.frozen_role;
+  if (m.scheduling == Scheduling::pct) text += fmt::format(":{}", m.pct_depth);
+  return text;
+}
+
+bool has_hopper_gpu() {
+  if (cuda_switched_off()) return false;
+  const auto gpus = runtime::list_gpus();
+  return !gpus.empty() && gpus.front().cc_major == 9;
+}
+
+bool has_device_code() {
+  for (const auto& e : runtime::examples()) {
+    if (e.launch != nullptr) return true;
+  }
+  return false;
+}
+
+Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
+  const Target hopper{"sim:sm90", Arch::sm90, true}, blackwell{"sim:sm100", Arch::sm100, true},
+      gpu{"sm90", Arch::sm90, false};
+  const std::string& word = options.target;
+  if (word == hopper.word) return hopper;
+  if (word == blackwell.word) return blackwell;
+  if (word == gpu.word) {
+    if (!may_use_gpu) throw UsageError("--target: 'sm90' is not served by this command yet; use sim:sm90");
+    if (!has_hopper_gpu()) {
+      throw MissingError(
+          "--target sm90 needs an NVIDIA Hopper GPU and its driver, and none was found; --target sim:sm90 runs in the "
+          "simulator");
+    }
+    if (!has_device_code()) {
+      throw MissingError("--target sm90 needs device code, and this build has none; install the CUDA toolkit 13 and "
+                         "build again");
+    }
+    return gpu;
+  }
+  if (word != "auto") {
+    throw UsageError(fmt::format("--target: '{}' has no kernel in this version; use sim:sm90, sim:sm100 or sm90", word));
+  }
+  const auto arch = runtime::arch_of_plan(options.plan);
+  if (arch && *arch == Arch::sm100) return blackwell;
+  return may_use_gpu && has_hopper_gpu() && has_device_code() ? gpu : hopper;
+}
+
+DType dtype_of(const std::string& word) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (word == name(DType(i))) return DType(i);
+  }
+  throw UsageError(fmt::format("'{}' is not a type", word));
+}
+
+runtime::Problem problem_of(const ProblemOptions& o) {
+  runtime::Problem p;
+  p.op = *runtime::parse_operation(o.op);
+  p.m = o.m;
+  p.n = o.n;
+  p.k = o.k;
+  p.groups = o.groups;
+  p.batch = o.batch;
+  p.dtype = dtype_of(o.dtype);
+  p.out_dtype = p.dtype;  // the kernel that is chosen says whether it writes another one
+  p.layout = *runtime::parse_layout(o.layout);
+  p.alpha = o.alpha;
+  p.beta = o.beta;
+  p.epilogue = o.epilogue;
+  p.scaling = o.scaling;
+  return p;
+}
+
+}  // namespace
+
+std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan) {
+  const bool quick = options.landing.empty() && options.schedule.empty();
+  const std::int64_t seeds = std::max<std::int64_t>(1, options.seeds);
+  std::vector<Mode> list;
+  for (const Landing landing : landings_of(options.landing)) {
+    for (Mode m : schedules_of(quick ? "fifo" : options.schedule, plan)) {
+      m.landing = landing;
+      for (std::int64_t s = 0; s < (draws_numbers(m) ? seeds : 1); ++s) {
+        m.seed = options.seed + std::uint64_t(s);
+        list.push_back(m);
+      }
+    }
+  }
+  list.push_back(mode(Landing::timed));
+  return list;
+}
+
+std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t first_seed) {
+  std::vector<Mode> list = {mode(Landing::eager), mode(Landing::late), mode(Landing::timed)};
+  for (const auto& role : roles_of(plan)) {
+    // The clock, not the scheduler, decides who runs in a timed run: freezing a role there changes nothing.
+    for (const Landing landing : {Landing::eager, Landing::late}) list.push_back(mode(landing, Scheduling::freeze, role));
+  }
+  for (std::int64_t s = 0; s < seeds; ++s) {
+    for (const Scheduling scheduling : {Scheduling::fifo, Scheduling::random, Scheduling::pct}) {
+      Mode m = mode(Landing::seeded, scheduling);
+      m.seed = first_seed + std::uint64_t(s);
+      list.push_back(m);
+    }
+  }
+  return list;
+}
+
+void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+              Swept& swept) {
+  const bool timed = mode.landing == Landing::timed;
+  runtime::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
+  ++swept.runs;
+  swept.checks += outcome.sim.stats.checks;
+  swept.wall_s += outcome.sim.stats.wall_s;
+  swept.max_rel_error = std::max(swept.max_rel_error, outcome.verdict.max_rel_error);
+  if (!outcome.sim.findings.empty()) {
+    swept.report = outcome.sim.findings.front().text();
+    swept.unfinished = outcome.sim.findings.front().rule == "livelock";
+  } else if (!outcome.verdict.ok) {
+    swept.report = fmt::format(
+        "result: {} of {} elements are wrong, {} of them were never written; relative error {:.3g}\n  replay: {} "
+        "--seed {}",
+        outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten, outcome.verdict.max_rel_error,
+        mode_text(mode), mode.seed);
+  }
+  if (timed) {
+    swept.predicted_us = outcome.sim.stats.predicted_us;
+    swept.timed = std::move(outcome.sim);
+  }
+}
+
+Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+            int timed_ctas, const std::string& label) {
+  Swept swept;
+  Progress progress(label, modes.size());
+  for (const Mode& m : modes) {
+    run_mode(example, workload, m, timed_ctas, swept);
+    if (!swept.ok()) break;
+    progress.advance();
+  }
+  return swept;
+}
+
+std::string ChosenProblem::shape() const { return fmt::format("{}x{}x{}", problem.m, problem.n, problem.k); }
+
+ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
+  ChosenProblem chosen;
+  chosen.problem = problem_of(options);
+  if (auto why = runtime::validate(chosen.problem)) throw UsageError(*why);
+  chosen.target = resolve_target(options, may_use_gpu);
+  std::optional<DType> out_dtype;
+  if (!options.out_dtype.empty()) out_dtype = dtype_of(options.out_dtype);
+  if (auto why = runtime::select(chosen.problem, out_dtype, chosen.target.arch, options.plan, chosen.selection)) {
+    throw UsageError(*why);
+  }
+  return chosen;
+}
+
+void check_simulated_size(const runtime::Problem& p, Output& out) {
+  // The extents are below 2^31, so the product of two fits and the third is compared by division.
+  const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n), k = std::uint64_t(std::max<std::int64_t>(p.k, 1));
+  if (area > kMostProducts / k) {
+    throw UsageError(fmt::format("m = {}, n = {}, k = {}: the simulator takes problems of m*n*k up to 2^33, such as "
+                                 "2048 x 2048 x 2048",
+                                 p.m, p.n, p.k));
+  }
+  if (area * k > kManyProducts) out.note("A problem of this size takes the simulator a minute or more.");
+}
+
+const char* prediction_note(const Target& target) {
+  return target.arch == Arch::sm100
+             ? "Times are predictions of the simulator; this project has never run Blackwell code on hardware."
+             : "Times are predictions of the simulator, not measurements.";
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,74 @@
+// Running a shipped kernel in the simulator, once for each way in which copies can land and threads can be scheduled.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "cli/problem_options.h"
+#include "runtime/example.h"
+#include "runtime/select.h"
+
+namespace warpwright::cli {
+
+using Mode = simulator::Options;
+
+// The modes the simulator options ask for. Without --landing and --schedule: eager, late and seeded landing in order.
+// With one of them, everything for the other. A timed run, which predicts the time, is always among them, and last.
+// Throws UsageError for a role that the kernel does not have.
+std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan);
+
+// Everything the checker sweeps: each landing in order and with each role frozen, then `seeds` seeded runs in order, at
+// random and by pct:3.
+std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t first_seed);
+
+struct Swept {
+  int runs = 0;
+  std::uint64_t checks = 0;  // ordered pairs of accesses that the race checker tested
+  double max_rel_error = 0;
+  double predicted_us = 0;  // of the timed run
+  double wall_s = 0;
+  bool unfinished = false;  // the step limit was reached
+  std::string report;       // empty: nothing was found and every result was right
+  simulator::Result timed;  // the timed run
+
+  bool ok() const { return report.empty(); }
+};
+
+// Runs one mode and adds what it showed. The timed mode runs on `timed_ctas` CTAs (0: as few as the others).
+void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+              Swept& swept);
+
+// Runs all of them, up to the first that finds something.
+Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+            int timed_ctas, const std::string& label);
+
+struct Target {
+  std::string word;  // sim:sm90, sim:sm100, sm90
+  Arch arch = Arch::sm90;
+  bool simulated = true;
+};
+
+struct ChosenProblem {
+  runtime::Problem problem;
+  Target target;
+  runtime::Selection selection;
+  std::string shape() const;
+};
+
+// Where and with which kernel the user's problem runs. Throws UsageError or MissingError. Commands that cannot use a GPU
+// take the simulator for "auto".
+ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu);
+
+// The simulator's limit on the size of a problem, and a note when it will take long.
+void check_simulated_size(const runtime::Problem& problem, Output& out);
+
+// Said wherever a predicted time is printed.
+const char* prediction_note(const Target& target);
+
+}  // namespace warpwright::cli

@@ -1,0 +1,73 @@
+// The pairwise comparison with cuBLASLt: one process, alternating bursts, order swapped every round.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpwright/core/dtype.h"
+
+namespace warpwright::runtime {
+
+struct BenchShape {
+  int64_t m = 0, n = 0, k = 0;
+  DType dtype = DType::bf16;
+};
+
+enum class BenchMode : uint8_t { sustained, cool };
+const char* name(BenchMode mode);
+
+struct BenchOptions {
+  std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
+  int plan = -1;                  // an instance of device::kDenseGemmSm90; -1: chosen by choose_plan()
+  int rounds = 5;                 // each measures both competitors; one more, untimed, warms up
+  double burst_s = 0.25;          // sustained: how long one competitor runs without a pause
+  double cool_gap_s = 0.02;       // cool: idle time before each single launch
+  int cool_launches = 8;          // cool: of each competitor in a round
+  double cache_multiple = 3.2;    // operands rotate through so many times the L2
+};
+
+struct BenchRow {
+  BenchShape shape;
+  BenchMode mode = BenchMode::sustained;
+  double us = 0, peer_us = 0;           // medians over the rounds
+  double ratio = 0;                     // peer_us / us: above 1 we are faster
+  double ratio_lo = 0, ratio_hi = 0;    // over the rounds
+  double tflops = 0, gbps = 0;          // ours; bytes: each operand read once, the result written once
+  std::string plan;
+  int peer_choice = 0;                  // which of cuBLASLt's heuristics was fastest
+  int operand_sets = 0;
+  bool counts = false;                  // in geomean and min: the mode that matters for a product of this length
+  bool wrong = false;                   // our result differs from the peer's: no times were taken
+  double difference = 0;                // norm of the difference over norm of the peer's result
+};
+
+struct BenchReport {
+  std::string device;
+  std::string peer;
+  uint64_t l2_bytes = 0;
+  std::vector<BenchRow> rows;
+  double geomean = 0, min = 0;  // of the ratios of the rows that count
+  bool ok() const;
+};
+
+// The instance for a shape by a model of waves and bytes; -1 when none has the type.
+int choose_plan(const BenchShape& shape, int multiprocessors);
+// "128x256x64, 4 stages, cluster 2"
+std::string plan_text(int plan);
+int plan_count();
+
+// What the machine lacks, as a sentence: CUDA in this build, a GPU of compute capability 9.0, cuBLASLt.
+std::optional<std::string> bench_missing();
+// Nothing if the shape can be measured with this plan (-1: any).
+std::optional<std::string> refuse_bench(const BenchShape& shape, int plan);
+
+// Calls `row` after each one. Returns a sentence when CUDA or cuBLASLt failed on the way.
+std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
+                                       BenchReport& report, const std::function<void(const BenchRow&)>& row);
+
+// Launches our kernel, then the peer's choice, once each after a warm-up, between cudaProfilerStart and Stop: for ncu.
+std::optional<std::string> profile_dense(const BenchShape& shape, int plan, int peer_choice);
+
+}  // namespace warpwright::runtime

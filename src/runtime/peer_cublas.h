@@ -1,0 +1,41 @@
+// cuBLASLt as the benchmark's peer. The library is opened at run time and is needed by nothing else.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "warpwright/core/dtype.h"
+
+namespace warpwright::runtime {
+
+constexpr uint64_t kPeerWorkspace = uint64_t(64) << 20;
+constexpr int kPeerChoices = 8;  // how many of its heuristics are tried
+
+// D[m, n] = A[m, k] * B[n, k]^T with fp32 sums, all three row-major and of one type, bf16 or fp16.
+class PeerGemm {
+ public:
+  PeerGemm();
+  ~PeerGemm();
+  PeerGemm(PeerGemm&&) noexcept;
+
+  // Nothing, or a sentence: the library is not there, or has no algorithm for this problem.
+  std::optional<std::string> prepare(int64_t m, int64_t n, int64_t k, DType type);
+  // The algorithms its heuristics name, best guess first; `choose` selects the one to launch.
+  int choices() const;
+  void choose(int choice);
+  int chosen() const;
+  // Puts the product on a CUDA stream. Legal during stream capture.
+  std::optional<std::string> launch(const void* a, const void* b, void* d, void* stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Nothing if cuBLASLt can be opened, otherwise a sentence that says where it was looked for.
+std::optional<std::string> peer_problem();
+// "cuBLASLt 13.1.0"; empty when it cannot be opened.
+std::string peer_version();
+
+}  // namespace warpwright::runtime

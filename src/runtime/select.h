@@ -1,0 +1,30 @@
+// Which kernel serves a matrix product, and how many CTAs of it a whole chip would run.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/example.h"
+#include "runtime/problem.h"
+
+namespace warpwright::runtime {
+
+struct Selection {
+  const Example* example = nullptr;
+  int ctas = 0;  // one for each tile, as far as the chip has SMs
+};
+
+// Chooses for a problem that validate() accepts; `plan` names the kernel to take instead. `out_dtype` is the type the
+// user asked for, nothing if any will do. Returns a sentence if none serves the problem.
+std::optional<std::string> select(const Problem& problem, std::optional<DType> out_dtype, Arch arch,
+                                  const std::string& plan, Selection& selection);
+
+// The architecture a plan was made for; nothing if no kernel of that name computes a matrix product.
+std::optional<Arch> arch_of_plan(const std::string& plan);
+// The kernels that compute a matrix product.
+std::vector<std::string> dense_plans();
+
+// The operands of a problem, random, with its reference.
+Workload workload_of(const Example& example, const Problem& problem, uint64_t seed);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,100 @@
+// The shipped kernels in the simulator: right in every landing and schedule, and never reported.
+#include <gtest/gtest.h>
+
+#include "runtime/example.h"
+
+namespace warpwright {
+
+using runtime::Data;
+using runtime::Example;
+using runtime::Outcome;
+using simulator::Landing;
+using simulator::Options;
+using simulator::Scheduling;
+
+class Examples : public testing::TestWithParam<size_t> {
+ protected:
+  const Example& example() const { return runtime::examples()[GetParam()]; }
+  void expect_right(const runtime::Workload& w, const Options& o, const std::string& mode) {
+    const Outcome out = example().simulate(w, o, 0);
+    ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " " << mode << "\n" << out.sim.findings[0].text();
+    ASSERT_TRUE(out.verdict.ok) << example().name << " " << mode << ": " << out.verdict.wrong << " wrong, " << out.verdict.unwritten << " unwritten";
+  }
+};
+
+TEST_P(Examples, AreExactOnIntegersInEveryLandingAndSchedule) {
+  for (const runtime::Case& c : example().cases) {
+    const runtime::Workload w = example().workload(c, Data::integers, 11);
+    for (Landing landing : {Landing::eager, Landing::late, Landing::seeded, Landing::timed}) {
+      Options o;
+      o.landing = landing;
+      expect_right(w, o, "fifo");
+      if (landing == Landing::timed) continue;
+      o.scheduling = Scheduling::random;
+      expect_right(w, o, "random");
+      o.scheduling = Scheduling::pct;
+      expect_right(w, o, "pct");
+      for (int r = 0; r < example().plan->role_count; ++r) {
+        o.scheduling = Scheduling::freeze;
+        o.frozen_role = example().plan->roles[r].name;
+        expect_right(w, o, "freeze " + o.frozen_role);
+      }
+    }
+  }
+}
+
+TEST_P(Examples, AreWithinToleranceOnNormalData) {
+  expect_right(example().workload(example().cases[0], Data::normal, 5), {}, "timed");
+}
+
+TEST_P(Examples, GiveTheSameBitsWithAndWithoutChecking) {
+  const runtime::Workload w = example().workload(example().cases[0], Data::normal, 3);
+  Options o;
+  o.landing = Landing::seeded;
+  const Outcome checked = example().simulate(w, o, 0);
+  o.check = false;
+  const Outcome unchecked = example().simulate(w, o, 0);
+  EXPECT_EQ(checked.output, unchecked.output);
+  EXPECT_GT(checked.sim.stats.checks, 0u);
+  EXPECT_EQ(unchecked.sim.stats.checks, 0u);
+}
+
+TEST_P(Examples, AreDeterministicForASeed) {
+  const runtime::Workload w = example().workload(example().cases[0], Data::integers, 3);
+  Options o;
+  o.landing = Landing::seeded;
+  o.scheduling = Scheduling::random;
+  o.seed = 42;
+  const Outcome a = example().simulate(w, o, 0), b = example().simulate(w, o, 0);
+  EXPECT_EQ(a.sim.stats.switches, b.sim.stats.switches);
+  EXPECT_EQ(a.sim.stats.checks, b.sim.stats.checks);
+  o.seed = 43;
+  EXPECT_NE(example().simulate(w, o, 0).sim.stats.switches, a.sim.stats.switches);
+}
+
+// One fault at each synchronization of the shipped kernels: nothing may pass unseen.
+TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
+  const Plan& plan = *example().plan;
+  const runtime::Workload w = example().workload(example().cases[0], Data::integers, 3);
+  for (int i = 0; i < plan.barrier_count; ++i)
+    for (const char* word : {"mbarrier_arrive", "mbarrier_arrive_expect_tx", "tcgen05_commit"}) {
+      Options o;
+      o.landing = Landing::eager;
+      o.faults = {{word, plan.barriers[i].name, "", simulator::Fault::Action::drop, 0, 1, -1}};
+      const Outcome out = example().simulate(w, o, 0);
+      // The words that never touch this barrier change nothing; exactly one of the three does.
+      if (out.sim.ok()) {
+        EXPECT_TRUE(out.verdict.ok) << "a silent wrong result: " << word << " on " << plan.barriers[i].name;
+        continue;
+      }
+      const simulator::Finding& f = out.sim.findings[0];
+      EXPECT_TRUE(f.rule.rfind("deadlock", 0) == 0 || f.rule.rfind("mbarrier.", 0) == 0 || f.rule.rfind("race", 0) == 0 || f.rule.rfind("phase.", 0) == 0)
+          << f.text();
+      EXPECT_FALSE(f.file.empty()) << f.text();
+    }
+}
+
+std::string example_name(const testing::TestParamInfo<size_t>& info) { return runtime::examples()[info.param].name; }
+INSTANTIATE_TEST_SUITE_P(All, Examples, testing::Range<size_t>(0, runtime::examples().size()), example_name);
+
+}  // namespace warpwright
