@@ -56,9 +56,9 @@ struct Command {
   void (*configure)(CLI::App&, Context&);
 };
 
+void configure_bench(CLI::App& app, Context& context);
 void configure_check(CLI::App& app, Context& context);
 void configure_demo(CLI::App& app, Context& context);
-void configure_bench(CLI::App& app, Context& context);
 void configure_devices(CLI::App& app, Context& context);
 void configure_encode(CLI::App& app, Context& context);
 void configure_gemm(CLI::App& app, Context& context);

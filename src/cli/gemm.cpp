@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/simulation.h"
+#include "runtime/gpu_run.h"
 
 namespace warpwright::cli {
 namespace {
@@ -54,9 +55,50 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   return exit_ok;
 }
 
+int run_on_gpu(const ProblemOptions& options, const ChosenProblem& chosen, Output& out) {
+  if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
+    throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90");
+  }
+  const runtime::Example& example = *chosen.selection.example;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
+  runtime::GpuOutcome outcome;
+  if (auto why = runtime::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const runtime::Verdict& verdict = outcome.verdict;
+
+  Json document = {{"ok", verdict.ok},
+                   {"target", chosen.target.word},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", verdict.max_rel_error},
+                   {"wall_s", wall},
+                   {"predicted_us", nullptr},  // the simulator predicts, and it did not run
+                   {"measured_us", outcome.measured_us},
+                   {"device", outcome.device}};
+  Table table;
+  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"target", fmt::format("{} ({})", chosen.target.word, outcome.device)});
+  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
+  table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
+  table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
+  table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
+  std::string report;
+  if (!verdict.ok) {
+    report = fmt::format("result: {} of {} elements are wrong, {} of them were never written; {} bytes outside it changed",
+                         verdict.wrong, workload.expected.size(), verdict.unwritten, outcome.stray_bytes);
+    document["report"] = report;
+  }
+  out.document(document);
+  out.table(table);
+  if (!report.empty()) out.line(report);
+  return verdict.ok ? exit_ok : exit_wrong;
+}
+
 int run_gemm(const ProblemOptions& options, Output& out) {
   const ChosenProblem chosen = choose(options, true);
-  return run_simulated(options, chosen, out);
+  return chosen.target.simulated ? run_simulated(options, chosen, out) : run_on_gpu(options, chosen, out);
 }
 
 }  // namespace

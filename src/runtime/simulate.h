@@ -4,35 +4,13 @@
 
 #include "runtime/example.h"
 #include "runtime/host_kernels.h"
-#include "sim/model.h"
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::runtime {
 
-inline simulator::model::TensorElement tensor_element(DType t) {
-  using simulator::model::TensorElement;
-  switch (t) {
-    case DType::bf16: return TensorElement::bf16;
-    case DType::fp16: return TensorElement::f16;
-    case DType::fp32: return TensorElement::f32;
-    case DType::tf32: return TensorElement::tf32;
-    default: return TensorElement::u8;
-  }
-}
-
 struct EncodeForSimulator {
   std::optional<std::string> operator()(const MatrixMap& matrix, TensorMap& map) const {
-    simulator::model::TensorMapFields f{};
-    f.type = tensor_element(matrix.box.type);
-    f.rank = 2;
-    f.base = matrix.data;
-    f.dims[0] = uint64_t(matrix.columns);
-    f.dims[1] = uint64_t(matrix.rows);
-    f.strides[1] = matrix.row_bytes();
-    f.box[0] = uint32_t(matrix.box.inner);
-    f.box[1] = uint32_t(matrix.box.outer);
-    f.swizzle = matrix.box.swizzle;
-    return simulator::model::encode_tensor_map(f, map);
+    return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, map);
   }
 };
 

@@ -164,6 +164,7 @@ struct Thread {
   struct Repeated {
     const Bar* bar = nullptr;
     int64_t generation = 0;
+    uint32_t epoch = 0;  // of the thread: later accesses were made on the strength of this wait
     here at{"", 0};
   } repeated;
 };
@@ -228,7 +229,11 @@ struct Cta {
   bool permit = true;
   int cta_group = 0;
   uint32_t last_alloc_columns = 0;
-  std::vector<Stamp> allocated;           // when each allocation was made
+  struct Allocated {
+    Stamp when;
+    uint32_t columns;
+  };
+  std::vector<Allocated> allocated;       // every allocation so far, in order
   uint32_t deallocations = 0;
   std::vector<Thread*> dealloc_waiters;   // cta_group::2: until the peer deallocates as well
   struct Remote {  // an access by another CTA, which must be over before this CTA exits

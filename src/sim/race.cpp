@@ -65,11 +65,12 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
   // elect.sync always names the same lane, so two lanes of a warp at one issue are a missing election.
   if (mine.pipe != Pipe::none && prior.pipe != Pipe::none && prior.by != now.thread && prior.by->warp == now.thread->warp && prior.at.line == now.at.line)
     v = {"tcgen05.elect", "lanes of one warp issue the same operation: one elected thread issues tcgen05.mma and tcgen05.cp"};
-  // A thread that touches what an operation has not delivered yet, after a wait that did not wait: the wait is to blame.
-  if (prior.asynchronous && now.proxy == Proxy::generic) {
-    const std::string why = repeated_wait(*now.thread);
-    if (!why.empty()) v = {"phase.repeated", v.why + why};
-  }
+  // A thread touches what an operation has not delivered yet, or what is being replaced, after a wait that did not wait:
+  // the wait is to blame.
+  const Thread* misled = nullptr;
+  if (prior.asynchronous && now.proxy == Proxy::generic) misled = now.thread;
+  if (!prior.asynchronous && prior.by && now.proxy == Proxy::async && prior.stamp.epoch >= prior.by->repeated.epoch) misled = prior.by;
+  if (misled && misled->repeated.bar) v = {"phase.repeated", v.why + repeated_wait(*misled)};
   Finding f;
   f.rule = v.rule;
   f.object = name();
@@ -82,6 +83,14 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
   f.lane = now.thread->lane();
   f.file = now.at.file;
   f.line = now.at.line;
+  if (misled && misled->repeated.bar) {
+    f.role = misled->warp->role_name();
+    f.cta = int(misled->cta->id);
+    f.warp = misled->warp->index;
+    f.lane = misled->lane();
+    f.file = misled->repeated.at.file;
+    f.line = misled->repeated.at.line;
+  }
   e.report(std::move(f));
 }
 
@@ -153,7 +162,7 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
   }
   if (!e.options().check) return;
   const bool other = &owner != now.thread->cta;
-  auto name = [&] { return e.name_of(owner, offset); };
+  auto name = [&] { return other ? fmt::format("{} of CTA {}", e.name_of(owner, offset), owner.id) : e.name_of(owner, offset); };
   uint32_t last = 0;
   owner.shadow.access(
       e.log, offset, bytes, now.id, write,

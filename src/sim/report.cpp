@@ -116,6 +116,36 @@ std::string fate(const Cluster& cluster, const char* role, bool& gone) {
   return fmt::format("{} waits for {} at {}", role, waited_for(*example->cta->engine, *example, example->waiting, example->wait_object), where(example->where));
 }
 
+// A thread in a block or cluster barrier, and an mbarrier whose missing arrivals are all due from threads in such barriers:
+// then the barrier is where the kernel hangs, and the mbarrier's waiters only follow.
+const Thread* held_in_barrier(const Engine& e, const Bar*& follower) {
+  for (const auto& cta : e.ctas)
+    for (const auto& [offset, b] : cta->bars) {
+      if (b->waiters.empty() || !b->spec || b->pending == 0) continue;
+      const Thread* held = nullptr;
+      bool elsewhere = false;
+      for (const Cta* c : cta->cluster->ctas)
+        for (const auto& w : c->warps) {
+          bool due = false;
+          for (const ArrivalSpec& a : b->spec->arrivals) due |= a.role && std::strcmp(a.role, w->role_name()) == 0;
+          for (const Arrival& a : b->arrivals) due &= !a.by || a.by->warp != w.get();
+          if (!due) continue;
+          for (const Thread* t : w->lanes) {
+            if (!t || t->done) continue;
+            if (t->waiting == Wait::named || t->waiting == Wait::cluster) {
+              held = t;
+            } else {
+              elsewhere = true;
+            }
+          }
+        }
+      if (!held || elsewhere) continue;
+      follower = b.get();
+      return held;
+    }
+  return nullptr;
+}
+
 }  // namespace
 
 void report_deadlock(Engine& e) {
@@ -160,8 +190,9 @@ void report_deadlock(Engine& e) {
         all_gone &= gone;
       }
       const bool stuck_bytes = b->pending == 0 && b->tx > 0;
-      if (!stuck_bytes && !all_gone && !verdict.empty()) continue;
-      if (f.rule != "deadlock" && !stuck_bytes) continue;
+      const bool unannounced = b->pending > 0 && b->tx < 0;
+      if (!stuck_bytes && !unannounced && !all_gone && !verdict.empty()) continue;
+      if (f.rule != "deadlock" && !stuck_bytes && !unannounced) continue;
       const Thread* w = b->waiters.front();
       std::string all;
       for (const auto& s : fates) all += (all.empty() ? "" : "; ") + s;
@@ -169,6 +200,10 @@ void report_deadlock(Engine& e) {
         f.rule = "deadlock.bytes";
         verdict = fmt::format("{} waits on {} phase {} ({}): all arrivals are in, but {} bytes were announced and never delivered{}", who(*w), b->name(), w->wait_phase, where(w->where),
                               b->tx, b->in_flight_bytes ? fmt::format(" ({} bytes in flight)", b->in_flight_bytes) : "");
+      } else if (unannounced) {
+        f.rule = "deadlock.bytes";
+        verdict = fmt::format("{} waits on {} phase {} ({}): {} bytes were delivered that no expect_tx announced, and {} of {} arrivals are missing: {}", who(*w), b->name(),
+                              w->wait_phase, where(w->where), -b->tx, b->pending, b->count, all);
       } else {
         if (all_gone) f.rule = "deadlock.role_exited";
         verdict = fmt::format("{} waits on {} phase {} ({}); nobody will arrive: {}", who(*w), b->name(), w->wait_phase, where(w->where), all);
@@ -176,6 +211,18 @@ void report_deadlock(Engine& e) {
       f.object = b->name();
       first = w;
     }
+  const Bar* follower = nullptr;
+  if (const Thread* held = f.rule == "deadlock" && !verdict.empty() ? held_in_barrier(e, follower) : nullptr) {
+    const bool named = held->waiting == Wait::named;
+    f.rule = named ? "deadlock.named" : "deadlock.cluster";
+    f.object = waited_for(e, *held, held->waiting, held->wait_object);
+    const auto* barrier = static_cast<const NamedBarrier*>(held->wait_object);
+    const Thread* w = follower->waiters.front();
+    verdict = fmt::format("{} waits for {} at {}, where {} of {} threads have come; {} waits on {} phase {} ({}), for which they would arrive later", who(*held), f.object,
+                          where(held->where), named ? barrier->got : held->cta->cluster->arrived, named ? barrier->need : held->cta->cluster->alive, who(*w), follower->name(),
+                          w->wait_phase, where(w->where));
+    first = held;
+  }
   if (verdict.empty() && first) {
     verdict = fmt::format("{} waits for {} at {}, and nothing can run", who(*first), waited_for(e, *first, first->waiting, first->wait_object), where(first->where));
     if (first->waiting == Wait::named || first->waiting == Wait::cluster) f.rule = first->waiting == Wait::named ? "deadlock.named" : "deadlock.cluster";

@@ -51,7 +51,7 @@ void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char*
 std::string repeated_wait(const Thread& t) {
   const Thread::Repeated& r = t.repeated;
   if (!r.bar) return {};
-  return fmt::format("; its wait on {} at {} did not wait: it passed on {}, as the one before it had", r.bar->name(), where(r.at),
+  return fmt::format("; the wait of {} on {} at {} did not wait: it passed on {}, as the one before it had", who(t), r.bar->name(), where(r.at),
                      r.generation == 0 ? "the fresh barrier" : fmt::format("phase {}", r.generation - 1));
 }
 
@@ -60,7 +60,7 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
   // A surplus arrival is a symptom if the arriving thread came here through a wait that did not wait.
   auto surplus = [&](const char* rule, std::string message) {
     const std::string why = who.by ? repeated_wait(*who.by) : std::string();
-    fail(why.empty() ? rule : "phase.repeated", message + why, who.by, who.at, b.name());
+    fail(why.empty() ? rule : "phase.repeated", message + why, who.by, why.empty() ? who.at : who.by->repeated.at, b.name());
   };
   if (b.generation > 0 && !b.observed && b.arrivals.empty())
     surplus("mbarrier.missing_wait",
@@ -262,7 +262,7 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
 void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
   const auto [seen, first] = t.observed.try_emplace(&b, b.generation);
   if (!first && seen->second == b.generation) {
-    t.repeated = {&b, b.generation, at};
+    t.repeated = {&b, b.generation, t.epoch, at};
   } else if (t.repeated.bar == &b) {
     t.repeated = {};
   }

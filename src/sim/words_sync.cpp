@@ -201,7 +201,7 @@ uint32_t ballot(bool predicate, here at) {
   return r;
 }
 
-uint32_t shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
+uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   if (!(t.warp->live >> (source_lane % 32) & 1))

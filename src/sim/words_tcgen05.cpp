@@ -28,11 +28,16 @@ bool knows_peer(const Thread& t) {
   return false;
 }
 
+// Allocation words are for whole warps: no lane may have exited.
+void whole_warp(Engine& e, Thread& t, here at, const char* word) {
+  if (t.warp->live != 0xffff'ffffu) e.fail("warp.mask", fmt::format("{} by a warp of which lanes have exited", word), &t, at);
+}
+
 bool knows_peer_allocation(const Warp& w, uint32_t number) {
   const Cta& p = *w.cta->cluster->ctas[w.cta->rank ^ 1];
   if (number >= p.allocated.size()) return false;
   for (const Thread* t : w.lanes)
-    if (t && t->view[kHb].knows(t->channel, p.allocated[number])) return true;
+    if (t && t->view[kHb].knows(t->channel, p.allocated[number].when)) return true;
   return false;
 }
 
@@ -57,6 +62,7 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
       if (f->action == Fault::Action::alter) columns = uint32_t(f->value);
     }
   rendezvous(e, t, "tcgen05.alloc", 0xffff'ffffu, true, at, [&] {
+    whole_warp(e, t, at, "tcgen05.alloc");
     use_group(e, t, cta_group, at, "tcgen05.alloc");
     if (columns < 32 || columns > kTmemColumns || (columns & (columns - 1)))
       e.fail("tmem.columns", fmt::format("tcgen05.alloc of {} columns: a power of two from 32 to 512 is legal", columns), &t, at);
@@ -65,6 +71,11 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
       e.fail("tmem.growth", fmt::format("tcgen05.alloc of {} columns after one of {}: allocations of a CTA must not grow", columns, cta.last_alloc_columns), &t, at);
     if (cta_group == 2 && e.options().check && !knows_peer(t))
       e.fail("tmem.peer", "tcgen05.alloc with cta_group::2, and nothing proves that the peer CTA has started (a cluster barrier is missing)", &t, at);
+    if (cta_group == 2) {
+      const Cta& peer = *cta.cluster->ctas[cta.rank ^ 1];
+      if (peer.allocated.size() > cta.allocated.size() && peer.allocated[cta.allocated.size()].columns != columns)
+        e.fail("tmem.columns", fmt::format("tcgen05.alloc of {} columns with cta_group::2 where the peer CTA has asked for {}", columns, peer.allocated[cta.allocated.size()].columns), &t, at);
+    }
     if (columns_in_use(cta) + columns > kTmemColumns)
       e.fail("tmem.capacity", fmt::format("tcgen05.alloc of {} columns when {} of 512 are in use: it blocks for ever", columns, columns_in_use(cta)), &t, at);
     uint32_t column = 0;
@@ -74,7 +85,7 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
         if (column < a.column + a.columns && a.column < column + columns) column = a.column + a.columns, moved = true;
     }
     cta.allocations.push_back({column, columns, cta_group, at, uint32_t(cta.allocated.size())});
-    cta.allocated.push_back({t.warp->lanes[0]->channel, t.warp->lanes[0]->epoch});
+    cta.allocated.push_back({{t.warp->lanes[0]->channel, t.warp->lanes[0]->epoch}, columns});
     cta.last_alloc_columns = columns;
     touch_shared(e, cta, own_access(e, *t.warp->lanes[0], "tcgen05.alloc", at), slot, 4, true);
     std::memcpy(cta.shared + (slot & kSharedOffsetMask), &column, 4);
@@ -94,6 +105,7 @@ void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at)
     }
   for (; times > 0; --times) {
     rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
+      whole_warp(e, t, at, "tcgen05.dealloc");
       use_group(e, t, cta_group, at, "tcgen05.dealloc");
       auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(), [&](const TmemAllocation& a) { return a.column == (address & 0xffff); });
       if (it == cta.allocations.end() || it->columns != columns)
@@ -123,6 +135,7 @@ void tcgen05_relinquish(int cta_group, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, 20, at);
   rendezvous(e, t, "tcgen05.relinquish_alloc_permit", 0xffff'ffffu, true, at, [&] {
+    whole_warp(e, t, at, "tcgen05.relinquish_alloc_permit");
     use_group(e, t, cta_group, at, "tcgen05.relinquish_alloc_permit");
     t.cta->permit = false;
   });

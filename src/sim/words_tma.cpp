@@ -47,6 +47,12 @@ void use_map(Engine& e, const TensorMap* map, uint32_t access) {
   if (b && b->use != Buffer::Use::input) e.map_uses[map].push_back(access);
 }
 
+// A copy from global memory without multicast is for the executing CTA.
+void check_own_cta(Engine& e, Thread& t, uint32_t dst, here at, const char* word) {
+  if (dst >> kSharedRankShift != t.cta->rank)
+    e.fail("cluster.rank", fmt::format("{}: the destination belongs to CTA rank {}, only a multicast reaches other CTAs", word, dst >> kSharedRankShift), &t, at);
+}
+
 void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
   if (address % alignment)
     e.fail("tma.alignment", fmt::format("{}: shared address of {} is not a multiple of {}", word, e.name_of(*t.cta, address & kSharedOffsetMask), alignment), &t, at);
@@ -118,6 +124,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
       if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
     }
   check_shared_alignment(e, t, dst, 128, at, word);
+  check_own_cta(e, t, dst, at, word);
   const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word);
   touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
@@ -145,6 +152,7 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
     if (const Fault* f = e.fault(t, "bulk_load", e.name_of(*t.cta, dst & kSharedOffsetMask)); f && f->action == Fault::Action::drop) return;
   if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, dst, 16, at, word);
+  check_own_cta(e, t, dst, at, word);
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
   if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
   const uint64_t begin = t.time;

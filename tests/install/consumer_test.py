@@ -1,4 +1,4 @@
-"""Installs the build into an empty folder, builds a user's project against it with find_package, and runs both."""
+"""Installs the build into an empty folder, builds examples/first_ring against it with find_package, and runs both."""
 import os
 import pathlib
 import subprocess
@@ -7,7 +7,8 @@ import tempfile
 
 cmake, build, compiler, version, sanitizers = sys.argv[1:6]
 sanitizers = sanitizers.partition("=")[2]
-consumer = pathlib.Path(__file__).resolve().parent
+root = pathlib.Path(__file__).resolve().parents[2]
+example = root / "examples" / "first_ring"
 
 
 def run(*command):
@@ -20,13 +21,18 @@ with tempfile.TemporaryDirectory() as folder:
     project = pathlib.Path(folder) / "project"
     run(cmake, "--install", build, "--prefix", prefix)
     flags = [f"-DCMAKE_CXX_FLAGS=-fsanitize={sanitizers}"] if sanitizers else []
-    run(cmake, "-S", consumer, "-B", project, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_CXX_COMPILER={compiler}", f"-DREQUIRED_VERSION={version}", *flags)
+    run(cmake, "-S", example, "-B", project, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={compiler}", *flags)
     run(cmake, "--build", project)
-    run(project / "consumer")
+    assert run(project / "first_ring").startswith("right:")
+    broken = subprocess.run([project / "first_ring", "broken"], stdout=subprocess.PIPE, text=True, check=False)
+    assert broken.returncode == 1 and broken.stdout.startswith("deadlock") and "rows.empty" in broken.stdout, broken.stdout
+    assert "main.cpp:" in broken.stdout, broken.stdout
+    stated = (prefix / "lib" / "cmake" / "warpwright" / "warpwright-config-version.cmake").read_text()
+    assert version in stated, stated
     shown = run(prefix / "bin" / "warpwright", "--version")
     assert version in shown, f"the installed tool says {shown!r}, the project is {version}"
     headers = {path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.h")}
-    source = consumer.parents[1] / "include"
+    source = root / "include"
     expected = {path.relative_to(source) for path in source.rglob("*.h")}
     assert headers == expected, f"headers not installed: {sorted(map(os.fspath, expected - headers))}"

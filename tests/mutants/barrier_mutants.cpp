@@ -2,6 +2,7 @@
 #include "kernels_ab.h"
 
 namespace warpwright::mutants {
+using namespace ab;
 namespace {
 
 // M01. A tile's query is loaded into one buffer; at the end of a tile, empty or not, a barrier hands the buffer back.
@@ -57,8 +58,8 @@ struct QueryPerTile {
   }
 };
 
-// M02. Math warps announce a finished tile with bar.arrive and go on, the io warps wait with bar.sync. Two slots, so two
-// announcements can be under way: each slot has its own barrier id.
+// M02. Math warps announce a finished tile with bar.arrive and go on, the io warps wait with bar.sync. Two slots, so
+// two announcements can be under way: each slot has its own barrier id.
 struct TwoSlots {
   static constexpr Plan plan = [] {
     Plan p("two_slots", Arch::sm90);
@@ -163,7 +164,8 @@ struct EpilogueLoadOrder {
       machine::mbarrier_wait(a_full, machine::Phase::consumer());
       machine::mbarrier_wait(c_full, machine::Phase::consumer());
       float sum = machine::load(shared_at<float>(plan.region("c").offset) + lane());
-      for (int i = 0; i < 4; ++i) sum += machine::load(shared_at<float>(plan.region("a").offset) + (i * kBlock + lane()));
+      for (int i = 0; i < 4; ++i)
+        sum += machine::load(shared_at<float>(plan.region("a").offset) + (i * kBlock + lane()));
       write_global(out, int(machine::thread_index()) - plan.role("epilogue").first_thread(), sum);
     }
   }
@@ -219,7 +221,8 @@ struct RolesMeet {
   std::array<float, kTiles * kBlock> out{};
   std::vector<Buffer> buffers() { return {output("out", out)}; }
   void meet(NamedBarrierSpec b, machine::here at = {}) {
-    mutated ? machine::named_barrier_sync_aligned(b.id, b.threads, at) : machine::named_barrier_sync(b.id, b.threads, at);
+    mutated ? machine::named_barrier_sync_aligned(b.id, b.threads, at)
+            : machine::named_barrier_sync(b.id, b.threads, at);
   }
   void body() {
     const Shared<float> accum = shared_at<float>(plan.region("accum").offset) + lane();
@@ -237,7 +240,8 @@ struct RolesMeet {
   }
 };
 
-// M07. The MMA warp of each CTA sends a partial sum to the first CTA; a barrier of the whole cluster publishes the sums.
+// M07. The MMA warp of each CTA sends a partial sum to the first CTA; a barrier of the whole cluster publishes the
+// sums.
 struct ClusterSum {
   static constexpr Plan plan = [] {
     Plan p("cluster_sum", Arch::sm90, 2);
@@ -367,7 +371,8 @@ struct RaggedRows {
     const int mine = read_global(length, group);
     int trips = (mine + 7) / 8;
     if (!mutated)
-      for (int other = 0; other < 4; ++other) trips = std::max(trips, machine::shuffle((mine + 7) / 8, uint32_t(other * 8)));
+      for (int other = 0; other < 4; ++other)
+        trips = std::max(trips, machine::shuffle((mine + 7) / 8, uint32_t(other * 8)));
     float sum = 0;
     for (int i = 0; i < trips; ++i) {
       float v = i * 8 + column < mine ? read_global(x, group * kBlock + i * 8 + column) : 0.f;
@@ -389,7 +394,8 @@ void add_barrier_mutants(std::vector<Mutant>& all) {
   add_by_fault<QueryPerTile>(all, "M01", "an empty tile is left through bar.arrive; the next one laps the load warp",
                              "bar.sync becomes bar.arrive on the empty-tile path", {"named.lap"},
                              {{"named_barrier_sync", "1", "compute", Action::postpone, 0, 2}});
-  add_by_fault<TwoSlots>(all, "M02", "math warps run a tile ahead and arrive twice on the barrier that io has not reached",
+  add_by_fault<TwoSlots>(all, "M02",
+                         "math warps run a tile ahead and arrive twice on the barrier that io has not reached",
                          "the ids that alternate by tile parity collapse to one", {"named.lap"},
                          {{"named_barrier_arrive", "2", "math", Action::duplicate, 1},
                           {"named_barrier_sync", "2", "io", Action::duplicate, 1}});
@@ -405,15 +411,17 @@ void add_barrier_mutants(std::vector<Mutant>& all) {
                                   {{"named_barrier_arrive", "1", "load", Action::alter, 192},
                                    {"named_barrier_sync", "1", "epilogue_load", Action::alter, 192}});
   add_by_flag<SharedBias>(all, "M05", "__syncthreads in the branch of some warps",
-                          "the block barrier moves into the compute branch", {"deadlock", "deadlock.named"});
-  add_by_flag<RolesMeet>(all, "M06", "an aligned bar.sync is executed by different instructions in the branches of roles",
+                          "the block barrier moves into the compute branch", {"deadlock.named"});
+  add_by_flag<RolesMeet>(all, "M06",
+                         "an aligned bar.sync is executed by different instructions in the branches of roles",
                          "barrier.sync becomes bar.sync (aligned)", {"named.aligned"});
   add_by_flag<ClusterSum>(all, "M07", "the cluster barrier is emitted in one partition only",
-                          "barrier.cluster by the MMA role alone", {"deadlock", "deadlock.cluster"});
+                          "barrier.cluster by the MMA role alone", {"deadlock.cluster"});
   add_by_flag<Correction>(all, "M08", "a vote of one warp decides about a barrier of its warpgroup",
-                          "the warpgroup's vote becomes each warp's own", {"deadlock", "deadlock.named"});
+                          "the warpgroup's vote becomes each warp's own", {"deadlock.named"});
   add_by_flag<RaggedRows>(all, "M09", "lane groups leave a loop around a shuffle after different trip counts",
-                          "each lane group iterates to the end of its own row", {"warp.diverged", "deadlock.partial_warp"});
+                          "each lane group iterates to the end of its own row",
+                          {"warp.diverged", "deadlock.partial_warp"});
 }
 
 }  // namespace warpwright::mutants

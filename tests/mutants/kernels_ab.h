@@ -1,8 +1,8 @@
-// Shared by the small kernels of sections A and B: how a kernel becomes a Run, and the ring through which a load role feeds
-// blocks of floats to a role that reads them with ordinary loads.
+// Shared by the small kernels of sections A and B: how a kernel becomes a Run, and the ring through which a load role
+// feeds blocks of floats to a role that reads them with ordinary loads.
 //
-// A kernel is a struct with `static constexpr Plan plan`, the launch's data as members, `grid`, `buffers()` and `body()`. The
-// bug is a member `mutated` where it is a matter of control flow, and a Fault where it is one word.
+// A kernel is a struct with `static constexpr Plan plan`, the launch's data as members, `grid`, `buffers()` and
+// `body()`. The bug is a member `mutated` where it is a matter of control flow, and a Fault where it is one word.
 #pragma once
 #include <array>
 #include <string>
@@ -14,7 +14,7 @@
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
 
-namespace warpwright::mutants {
+namespace warpwright::mutants::ab {
 
 using simulator::Buffer;
 using simulator::Fault;
@@ -79,12 +79,12 @@ void write_global(std::array<T, N>& a, int i, T v, machine::here at = {}) {
   machine::store(Global<T>{a.data() + i}, v, at);
 }
 
-// --- the input ring: two stages of 32 floats, filled by bulk copies of one thread, read by warps --------------------------
+// The input ring: two stages of 32 floats, filled by bulk copies of one thread, read by warps.
 inline constexpr int kStages = 2;
 inline constexpr int kBlock = 32;
 inline constexpr uint32_t kBlockBytes = kBlock * sizeof(float);
 inline constexpr int kBlocks = 8;
-struct alignas(128) Blocks : std::array<float, kBlock * kBlocks> {};  // a bulk copy wants aligned sources
+struct alignas(16) Blocks : std::array<float, kBlock * kBlocks> {};  // a bulk copy wants aligned sources
 
 constexpr void add_input_ring(Plan& plan, const char* reader, int reader_warps) {
   plan.region("input", kBlockBytes, kStages, 128);
@@ -126,7 +126,7 @@ float read_block(InputConsumer& ring, machine::here at = {}) {
   return v;
 }
 
-// --- a ring of one stage of 32 floats between two warps that use ordinary loads and stores ---------------------------------
+// A ring of one stage of 32 floats between two warps that use ordinary loads and stores.
 constexpr void add_hand_over(Plan& plan, const char* data, const char* full, const char* empty, const char* from,
                              const char* to) {
   plan.region(data, kBlockBytes, 1, 128);
@@ -158,4 +158,4 @@ inline float take(Taker& ring, RegionSpec data, machine::here at = {}) {
   return v;
 }
 
-}  // namespace warpwright::mutants
+}  // namespace warpwright::mutants::ab

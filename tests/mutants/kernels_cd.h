@@ -13,7 +13,7 @@
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 
-namespace warpwright::mutants {
+namespace warpwright::mutants::cd {
 
 using machine::Phase;
 using simulator::Fault;
@@ -92,6 +92,26 @@ inline Run runner(const Plan& plan, Grid grid, Body body, std::vector<Fault> fau
     return simulator::run(launch, o, [&] { body(plan, arrays); });
   };
 }
+
+// Word("mbarrier_arrive").on("empty").by("compute").drop()
+class Word {
+ public:
+  explicit Word(const char* name) { fault_.word = name; }
+  Word& on(const char* object) { return fault_.object = object, *this; }
+  Word& by(const char* role) { return fault_.role = role, *this; }
+  Word& in_cta(int rank) { return fault_.cta = rank, *this; }
+  Fault drop() { return with(Fault::Action::drop, 0); }
+  Fault alter(int64_t value = 0) { return with(Fault::Action::alter, value); }
+  Fault postpone() { return with(Fault::Action::postpone, 0); }
+
+ private:
+  Fault with(Fault::Action action, int64_t value) {
+    fault_.action = action;
+    fault_.value = value;
+    return fault_;
+  }
+  Fault fault_;
+};
 
 // What a case says about itself.
 struct Story {
@@ -181,7 +201,7 @@ inline Global<uint32_t> my_sum(const Arrays& a) {
 constexpr Plan stream_plan(int slots, int full, int empty) {
   Plan plan("stream", Arch::sm90);
   plan.role("load", 1).role("compute", 1);
-  plan.region("stage", kTile, slots, 128).region("scratch", kTile, 1, 128);
+  plan.region("stage", kTile, slots, 128).region("scratch", 32 * 4, 1, 128);
   plan.barrier("full", full, 1, "compute", {"load", 1});
   plan.barrier("empty", empty, 1, "load", {"compute", 1});
   return plan;
@@ -269,7 +289,7 @@ inline void ring_kernel(const Plan& plan, const Arrays& a) {
   ring_roles(b, a, 6);
 }
 
-// Two CTAs fill one ring by multicast; each consumer releases its stage to both. `Release` is the law of the hand-back.
+// Each of two CTAs sends half of every tile to both; each consumer releases its stage to both. `Release` is the law of the hand-back.
 constexpr Plan multicast_plan() {
   Plan plan("multicast", Arch::sm90, 2);
   plan.role("load", 1).role("compute", 1);
@@ -290,8 +310,9 @@ void multicast_kernel(const Plan& plan, const Arrays& a) {
       for (int k = 0; k < n; ++k)
         input.produce([&](auto stage) {
           stage->expect_bytes(kTile);
-          if (machine::cluster_rank() == 0)
-            machine::bulk_load_multicast(b.region("stage", stage->index()), a.in + k * 32, kTile, stage->full(), 0b11);
+          const int half = 16 * int(machine::cluster_rank());
+          machine::bulk_load_multicast(b.region("stage", stage->index()) + half, a.in + (k * 32 + half), kTile / 2,
+                                       stage->full(), 0b11);
           return stdx::move(stage).release();
         });
     }
@@ -310,4 +331,4 @@ void multicast_kernel(const Plan& plan, const Arrays& a) {
 
 void add_barrier_life_mutants(std::vector<Mutant>&);  // M32..M41
 
-}  // namespace warpwright::mutants
+}  // namespace warpwright::mutants::cd

@@ -2,6 +2,7 @@
 #include "kernels_cd.h"
 
 namespace warpwright::mutants {
+namespace cd {
 namespace {
 
 // A persistent kernel that hears of its next tile from a scheduler; the operand of a tile comes through one slot.
@@ -174,18 +175,19 @@ void pair_of_warps(const Plan& plan, const Arrays& a) {
       machine::fence_proxy_async<ProxySpace::shared_cta>();
     }
     machine::named_barrier_sync(1, 64);
+    machine::sync_warp();
     if (b.is("leader") && lane() == 0) machine::mbarrier_arrive(law.empty(k));
   }
   machine::store(my_sum(a), sum);
 }
 
-// A rendezvous of two CTAs made of mbarriers: every warp arrives at the peer's and waits at its own. The slow warp of
-// CTA 1 uses the time between the two for a copy.
+// A rendezvous of two CTAs made of mbarriers: one thread arrives at the peer's, everybody waits at his own. The slow warp
+// of CTA 1 uses the time between the two for a copy.
 constexpr Plan rendezvous_plan() {
   Plan plan("rendezvous", Arch::sm90, 2);
   plan.role("fast", 1).role("slow", 1);
   plan.region("data", kTile, 1, 128);
-  plan.barrier("meet", 2, 2, "fast", {"fast", 1}, {"slow", 1});
+  plan.barrier("meet", 2, 1, "fast", {"fast", 1});
   plan.barrier("data.full", 1, 1, "slow", {"slow", 1});
   return plan;
 }
@@ -195,25 +197,29 @@ void rendezvous(const Plan& plan, const Arrays& a, bool one_barrier) {
   const Block b(plan);
   b.set_up();
   const uint32_t rank = machine::cluster_rank();
-  if (machine::elect_one()) {
-    const bool busy = rank == 1 && b.is("slow");
-    for (int r = 0; r < meetings; ++r) {
-      const Shared<Mbarrier> meet = b.barrier("meet", one_barrier ? 0 : r % 2);
-      machine::mbarrier_arrive<Scope::cluster>(machine::map_to_rank(meet, rank ^ 1));
-      if (busy) {
-        machine::mbarrier_arrive_expect_tx(b.barrier("data.full"), kTile);
-        machine::bulk_load(b.region("data"), a.in + r * 32, kTile, b.barrier("data.full"));
-        machine::mbarrier_wait(b.barrier("data.full"), at_lap(Phase::consumer(), r));
+  const bool busy = rank == 1 && b.is("slow");
+  const auto data = b.barrier("data.full");
+  for (int r = 0; r < meetings; ++r) {
+    const Shared<Mbarrier> meet = b.barrier("meet", one_barrier ? 0 : r % 2);
+    machine::sync_block();
+    if (machine::thread_index() == 0) machine::mbarrier_arrive<Scope::cluster>(machine::map_to_rank(meet, rank ^ 1));
+    if (busy) {
+      if (lane() == 0) {
+        machine::mbarrier_arrive_expect_tx(data, kTile);
+        machine::bulk_load(b.region("data"), a.in + r * 32, kTile, data);
       }
-      machine::mbarrier_wait<Scope::cluster>(meet, at_lap(Phase::consumer(), one_barrier ? r : r / 2));
+      machine::mbarrier_wait(data, at_lap(Phase::consumer(), r));
     }
+    machine::mbarrier_wait<Scope::cluster>(meet, at_lap(Phase::consumer(), one_barrier ? r : r / 2));
   }
   machine::cluster_sync();
 }
 
 }  // namespace
+}  // namespace cd
 
 void add_phase_mutants(std::vector<Mutant>& all) {
+  using namespace cd;
   all.push_back(by_flag({"M23", "the peeled first MMA of each tile waits for phase 0", "phase restarted at each tile", {"phase.*"}},
                         scheduled_plan(), {}, scheduled));
   all.push_back(by_flag({"M24", "phase not carried across the persistent loop", "phase computed from the inner step only", {"phase.*", "race*"}},
@@ -240,7 +246,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                         turns_plan(), {}, turns));
   all.push_back(by_fault({"M29", "the elected warp arrives before the other warps have finished polling", "barrier of the consumer's warps before the arrive dropped",
                           {"phase.alias", "phase.missed", "deadlock*"}},
-                         pair_plan(), {}, pair_of_warps, {.word = "named_barrier_sync", .object = "1"}));
+                         pair_plan(), {}, pair_of_warps, Word("named_barrier_sync").on("1").drop()));
   all.push_back(by_flag({"M30", "back-to-back rendezvous on one mbarrier: a delayed warp misses a phase", "one barrier instead of two in turn", {"phase.alias", "phase.missed"}},
                         rendezvous_plan(), {2}, rendezvous));
   all.push_back(by_flag({"M31", "fewer barriers than loads in flight", "three full barriers for four stages",

@@ -4,7 +4,7 @@
 
 #include "kernels_ab.h"
 
-namespace warpwright::mutants {
+namespace warpwright::mutants::ab {
 
 // M10. Each tile is one split of the keys; the work list packs the number of splits above the index of this one.
 struct SplitKeys {
@@ -125,7 +125,8 @@ struct EmptyTiles {
   }
 };
 
-// M12. The last block of a tile is peeled off because it is masked: n - 1 plain iterations, then one. Tiles may be empty.
+// M12. The last block of a tile is peeled off because it is masked: n - 1 plain iterations, then one. Tiles may be
+// empty.
 struct PeeledLast {
   static constexpr Plan plan = [] {
     Plan p("peeled_last", Arch::sm90);
@@ -205,8 +206,6 @@ struct PagePerInstruction {
     }
   }
   void give_back(machine::here at = {}) {
-    machine::fence_proxy_async<ProxySpace::shared_cta>(at);
-    machine::sync_warp(machine::kFullMask, at);
     if (lane() == 0) machine::mbarrier_arrive(shared_at<Mbarrier>(plan.barrier("page.free").offset), 1, at);
   }
   void attend() {
@@ -215,10 +214,14 @@ struct PagePerInstruction {
       const int first = read_global(start, i), last = read_global(end, i);
       machine::mbarrier_wait(shared_at<Mbarrier>(plan.barrier("page.full").offset), phase);
       float v = 0;
-      if (first < last) v = machine::load(shared_at<float>(plan.region("page").offset) + lane());
+      if (first < last) {
+        v = machine::load(shared_at<float>(plan.region("page").offset) + lane());
+        machine::fence_proxy_async<ProxySpace::shared_cta>();
+        machine::sync_warp();
+      }
       write_global(out, i * kBlock + lane(), v);
       const bool empty = bug == Bug::released_on_equal_only ? first == last : first >= last;
-      if (empty) give_back();  // the early path of an instruction without keys
+      if (empty) give_back();  // the early path of an instruction without keys: nothing was read
       if (first < last || bug == Bug::released_twice) give_back();
     }
   }
@@ -265,7 +268,8 @@ struct OrderedLoads {
       if (needs_c || mutated) machine::mbarrier_wait(order, machine::Phase::consumer());
       if (needs_c) {
         machine::mbarrier_arrive_expect_tx(c_full, kBlockBytes);
-        machine::bulk_load(shared_at<float>(plan.region("c").offset), Global<const float>{x.data()}, kBlockBytes, c_full);
+        machine::bulk_load(shared_at<float>(plan.region("c").offset), Global<const float>{x.data()}, kBlockBytes,
+                           c_full);
       }
     } else {
       InputConsumer ring(input_ring<OrderedLoads>());
@@ -311,7 +315,8 @@ struct BroadcastTile {
     } else if (plan.role("mma").holds_warp(warp())) {
       InputConsumer ring(input_ring<BroadcastTile>());
       Giver accum(hand_over_ring(plan.barrier("accum.full"), plan.barrier("accum.empty")));
-      for (int turn = 0; next_tile(turn, tile); ++turn) give(accum, plan.region("accum"), read_block<BroadcastTile>(ring));
+      for (int turn = 0; next_tile(turn, tile); ++turn)
+        give(accum, plan.region("accum"), read_block<BroadcastTile>(ring));
     } else {
       Taker accum(hand_over_ring(plan.barrier("accum.full"), plan.barrier("accum.empty")));
       for (int turn = 0; next_tile(turn, tile); ++turn)
@@ -320,7 +325,8 @@ struct BroadcastTile {
   }
 };
 
-// M16. Groups differ in K. The CTAs of a pair multicast their halves of a block to each other, so they must work on one group.
+// M16. Groups differ in K. The CTAs of a pair multicast their halves of a block to each other, so they must work on one
+// group.
 struct GroupedK {
   static constexpr Plan plan = [] {
     Plan p("grouped_k", Arch::sm90, 2);
@@ -336,7 +342,9 @@ struct GroupedK {
   Blocks x{};
   std::array<int, 3> blocks_of_group{5, 3, 4};
   std::array<float, kCtas * kBlock> out{};
-  std::vector<Buffer> buffers() { return {input("x", x), input("blocks_of_group", blocks_of_group), output("out", out)}; }
+  std::vector<Buffer> buffers() {
+    return {input("x", x), input("blocks_of_group", blocks_of_group), output("out", out)};
+  }
 
   int trips() { return read_global(blocks_of_group, int(machine::block_index().x) / (mutated ? 3 : 2)); }
   void load() {
@@ -346,7 +354,8 @@ struct GroupedK {
       ring.produce([&](auto stage) {
         stage->expect_bytes(kBlockBytes);  // both halves come here
         const Shared<float> to = shared_at<float>(plan.region("input").offset) + (stage->index() * kBlock + half);
-        machine::bulk_load_multicast(to, Global<const float>{x.data() + i * kBlock + half}, kBlockBytes / 2, stage->full(), 3);
+        machine::bulk_load_multicast(to, Global<const float>{x.data() + i * kBlock + half}, kBlockBytes / 2,
+                                     stage->full(), 3);
         return std::move(stage).release();
       });
     }
@@ -373,4 +382,4 @@ struct GroupedK {
   }
 };
 
-}  // namespace warpwright::mutants
+}  // namespace warpwright::mutants::ab

@@ -3,6 +3,7 @@
 #include "scheduling_kernels.h"
 
 namespace warpwright::mutants {
+using namespace ab;
 namespace {
 
 template <class K>
@@ -19,18 +20,20 @@ void add_role_mutants(std::vector<Mutant>& all) {
   using Action = Fault::Action;
   add_by_flag<SplitKeys>(all, "M10", "load and MMA take the packed split word for the index and see an empty range",
                          "two roles compute the trip count from a value that is not decoded", {"deadlock.role_exited"});
-  add_by_flag<EmptyTiles>(all, "M11", "the path of an empty tile arrives on a barrier that nobody waits for in that tile",
+  add_by_flag<EmptyTiles>(all, "M11",
+                          "the path of an empty tile arrives on a barrier that nobody waits for in that tile",
                           "an extra arrival on p.full for an empty tile",
                           {"mbarrier.missing_wait", "mbarrier.over_arrival", "mbarrier.role_arrivals", "phase.*"});
-  add_by_flag<PeeledLast>(all, "M12", "an unsigned n - 1 underflows for a tile without blocks", "no early exit at n == 0",
-                          {"livelock"});
+  add_by_flag<PeeledLast>(all, "M12", "an unsigned n - 1 underflows for a tile without blocks",
+                          "no early exit at n == 0", {"livelock"});
   add_by_bug<PagePerInstruction>(all, "M13.never", "a page is not given back when start > end", "`==` for `>=`",
-                                 {"deadlock", "deadlock.role_exited"}, PagePerInstruction::Bug::released_on_equal_only);
+                                 {"deadlock"}, PagePerInstruction::Bug::released_on_equal_only);
   add_by_bug<PagePerInstruction>(all, "M13.twice", "a page is given back by the early path and again at the end",
                                  "the early path does not end the instruction",
                                  {"mbarrier.missing_wait", "mbarrier.over_arrival", "mbarrier.role_arrivals"},
                                  PagePerInstruction::Bug::released_twice);
-  add_by_flag<OrderedLoads>(all, "M14", "the epilogue's load warp waits for an order that is given only when C is needed",
+  add_by_flag<OrderedLoads>(all, "M14",
+                            "the epilogue's load warp waits for an order that is given only when C is needed",
                             "the ordering wait leaves its guard", {"deadlock.role_exited"});
   add_by_fault<BroadcastTile>(all, "M15", "the validity flag arrives as garbage in one role's broadcast",
                               "the epilogue's second tile is taken for invalid", {"deadlock.role_exited"},
@@ -40,8 +43,9 @@ void add_role_mutants(std::vector<Mutant>& all) {
   add_by_fault<DependentLaunch>(all, "M17", "a role reads what the preceding kernel writes before griddepcontrol.wait",
                                 "the epilogue does not wait", {"dependent_launch.stale"},
                                 {{"grid_dependency_wait", "", "epilogue", Action::drop}});
-  add_by_bug<PaddedTiles>(all, "M18", "invalid tiles are skipped role by role", "only the consumer skips an invalid tile",
-                          {"deadlock.role_exited"}, PaddedTiles::Bug::consumer_skips_alone);
+  add_by_bug<PaddedTiles>(all, "M18", "invalid tiles are skipped role by role",
+                          "only the consumer skips an invalid tile", {"deadlock.role_exited"},
+                          PaddedTiles::Bug::consumer_skips_alone);
   add_by_flag<TwoGroups>(all, "M19", "a group closes a ring that it does not produce for",
                          "group 0 drains the load warp's ring", {"phase.*"});
   add_by_bug<PaddedTiles>(all, "M20.producer", "splitting the roles leaves the producer empty",
@@ -54,7 +58,7 @@ void add_role_mutants(std::vector<Mutant>& all) {
                         "no wait for mailbox.free", {"race", "mbarrier.missing_wait"},
                         {{"mbarrier_wait", "mailbox.free", "scheduler", Action::drop}});
   add_by_bug<LaunchControl>(all, "M22.single", "the next response lands in the slot that others still read",
-                            "both stages share one response slot", {"race", "race.in_flight", "race.completion", "race.proxy"},
+                            "both stages share one response slot", {"race", "race.in_flight", "race.completion"},
                             LaunchControl::Bug::one_slot);
   add_by_fault<LaunchControl>(all, "M22.fence", "the response is read and its slot refilled without a proxy fence",
                               "the readers drop fence.proxy.async", {"race.proxy"},

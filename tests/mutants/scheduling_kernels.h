@@ -2,7 +2,7 @@
 #pragma once
 #include "kernels_ab.h"
 
-namespace warpwright::mutants {
+namespace warpwright::mutants::ab {
 
 // M17. A dependent launch: the preceding kernel writes the sequence lengths, every role reads them for its trip counts.
 struct DependentLaunch {
@@ -62,7 +62,8 @@ struct DependentLaunch {
   }
 };
 
-// M18, M20. A uniform list of tiles of which some are invalid (padding of short sequences): both roles must skip the same.
+// M18, M20. A uniform list of tiles of which some are invalid (padding of short sequences): both roles must skip the
+// same.
 struct PaddedTiles {
   enum class Bug { none, consumer_skips_alone, producer_empty };
   static constexpr Plan plan = [] {
@@ -105,8 +106,8 @@ struct PaddedTiles {
   }
 };
 
-// M19. Group 0 takes blocks from the load warp's ring and hands results to group 1 through a ring of its own. A producer
-// waits at the end until its stages have come back, each for its own ring.
+// M19. Group 0 takes blocks from the load warp's ring and hands results to group 1 through a ring of its own. A
+// producer waits at the end until its stages have come back, each for its own ring.
 struct TwoGroups {
   static constexpr Plan plan = [] {
     Plan p("two_groups", Arch::sm90);
@@ -192,8 +193,8 @@ struct Mailbox {
   }
 };
 
-// M22. Tiles come from clusterlaunchcontrol. The response is written by the async proxy and read with ordinary loads, so
-// each reader fences before it hands the slot back; a second slot lets the next request go out while one is read.
+// M22. Tiles come from clusterlaunchcontrol. The response is written by the async proxy and read with ordinary loads,
+// so each reader fences before it hands the slot back; a second slot lets the next request go out while one is read.
 struct LaunchControl {
   enum class Bug { none, one_slot };
   static constexpr int kReaders = 3;  // warps: compute and the scheduler itself
@@ -237,7 +238,8 @@ struct LaunchControl {
     do {
       if (lane() == 0) {
         const Shared<Mbarrier> full = shared_at<Mbarrier>(plan.barrier("response.full").offset) + asked.stage();
-        machine::mbarrier_wait(shared_at<Mbarrier>(plan.barrier("response.empty").offset) + asked.stage(), asked.phase());
+        machine::mbarrier_wait(shared_at<Mbarrier>(plan.barrier("response.empty").offset) + asked.stage(),
+                               asked.phase());
         machine::mbarrier_arrive_expect_tx(full, sizeof(Response));
         machine::clc_try_cancel(slot(asked.stage()), full);
       }
@@ -257,4 +259,4 @@ struct LaunchControl {
   }
 };
 
-}  // namespace warpwright::mutants
+}  // namespace warpwright::mutants::ab

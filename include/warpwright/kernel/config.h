@@ -4,17 +4,9 @@
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
+#include "warpwright/core/tensor_box.h"
 
 namespace warpwright {
-
-// The box of a two-dimensional tensor map over a row-major matrix, in elements; `inner` runs along a row.
-struct TensorBox {
-  DType type = DType::bf16;
-  int inner = 0;
-  int outer = 0;
-  Swizzle swizzle = Swizzle::none;
-  WW_HD constexpr uint32_t bytes() const { return uint32_t(inner) * uint32_t(outer) * uint32_t(bits(type)) / 8; }
-};
 
 // sm90/ring_copy.h: y = alpha * x + beta, element by element.
 struct RingCopyConfig {

@@ -2,11 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "warpwright/core/address.h"
 #include "warpwright/core/plan.h"
+#include "warpwright/core/tensor_box.h"
 
 namespace warpwright::simulator {
 
@@ -103,6 +105,9 @@ struct Launch {
 };
 
 Result run(const Launch&, const Options&, const std::function<void()>& body);
+
+// A tensor map of a row-major matrix for the simulated TMA. Returns a sentence if the hardware's encoder would refuse it.
+std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns, TensorMap& out);
 
 template <class K>
 Result run_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers, const Options& options) {

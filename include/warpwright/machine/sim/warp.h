@@ -10,12 +10,14 @@ inline constexpr uint32_t kFullMask = 0xffff'ffffu;
 bool elect_one(here at = {});                           // elect.sync, full mask: true in one lane (always the same)
 void sync_warp(uint32_t mask = kFullMask, here at = {});  // __syncwarp
 uint32_t ballot(bool predicate, here at = {});          // vote.ballot, full mask
+namespace detail {
 uint32_t shuffle_bits(uint32_t value, uint32_t source_lane, here at);
+}
 
 template <class T>
   requires(sizeof(T) == 4)
 T shuffle(T value, uint32_t source_lane, here at = {}) {
-  return stdx::bit_cast<T>(shuffle_bits(stdx::bit_cast<uint32_t>(value), source_lane, at));
+  return stdx::bit_cast<T>(detail::shuffle_bits(stdx::bit_cast<uint32_t>(value), source_lane, at));
 }
 template <class T>
   requires(sizeof(T) == 4)

@@ -1,0 +1,34 @@
+#include "model.h"
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::simulator {
+namespace {
+
+model::TensorElement element_of(DType type) {
+  switch (type) {
+    case DType::bf16: return model::TensorElement::bf16;
+    case DType::fp16: return model::TensorElement::f16;
+    case DType::fp32: return model::TensorElement::f32;
+    case DType::tf32: return model::TensorElement::tf32;
+    case DType::e2m1: return model::TensorElement::b4x16;
+    default: return model::TensorElement::u8;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns, TensorMap& out) {
+  model::TensorMapFields f{};
+  f.type = element_of(box.type);
+  f.rank = 2;
+  f.base = base;
+  f.dims[0] = uint64_t(columns);
+  f.dims[1] = uint64_t(rows);
+  f.strides[1] = uint64_t(columns) * uint64_t(bits(box.type)) / 8;
+  f.box[0] = uint32_t(box.inner);
+  f.box[1] = uint32_t(box.outer);
+  f.swizzle = box.swizzle;
+  return model::encode_tensor_map(f, out);
+}
+
+}  // namespace warpwright::simulator
