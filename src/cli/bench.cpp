@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -39,8 +40,11 @@ struct Options {
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == separator) parts.emplace_back();
-    else parts.back() += c;
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
   }
   return parts;
 }
@@ -65,7 +69,8 @@ std::vector<BenchShape> shapes_of_sizes(const std::string& sizes, int plan) {
     const std::string where = fmt::format("--sizes {}", size);
     const auto parts = split(size, 'x');
     if (parts.size() != 3) throw UsageError(fmt::format("{}: a size is written MxNxK", where));
-    add_shape(shapes, {extent(parts[0], where), extent(parts[1], where), extent(parts[2], where), DType::bf16}, plan, where);
+    add_shape(shapes, {extent(parts[0], where), extent(parts[1], where), extent(parts[2], where), DType::bf16}, plan,
+              where);
   }
   return shapes;
 }
@@ -123,13 +128,14 @@ Json protocol(const BenchReport& report, const BenchOptions& options) {
           {"data", "standard normal"},
           {"layout", "nt"},
           {"accumulate", "fp32"},
-          {"operand_bytes_at_least", static_cast<std::uint64_t>(options.cache_multiple * static_cast<double>(report.l2_bytes))},
+          {"operand_bytes_at_least",
+           static_cast<std::uint64_t>(options.cache_multiple * static_cast<double>(report.l2_bytes))},
           {"l2_bytes", report.l2_bytes},
           {"rounds", options.rounds},
           {"order", "swapped every round; one more round first, not counted"},
           {"sustained", fmt::format("graph replay in bursts of {} s, back to back", options.burst_s)},
-          {"cool", fmt::format("median of {} single graph replays a round, {} ms idle before each", options.cool_launches,
-                               options.cool_gap_s * 1e3)},
+          {"cool", fmt::format("median of {} single graph replays a round, {} ms idle before each",
+                               options.cool_launches, options.cool_gap_s * 1e3)},
           {"us", "median over the rounds; ratio = peer_us / us, lo and hi over the rounds"},
           {"geomean_of", "sustained for products over 50 us, cool below"}};
 }
@@ -170,8 +176,8 @@ void print(const BenchReport& report, const BenchOptions& options, Output& out) 
     }
     table.row({size(row.shape.m), size(row.shape.n), size(row.shape.k), runtime::name(row.mode),
                fmt::format("{:.2f}", row.us), fmt::format("{:.2f}", row.peer_us), fmt::format("{:.3f}", row.ratio),
-               fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi), fmt::format("{:.0f}", row.tflops),
-               row.plan});
+               fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi),
+               fmt::format("{:.0f}", row.tflops), row.plan});
   }
   out.document({{"device", report.device},
                 {"protocol", protocol(report, options)},
@@ -228,11 +234,13 @@ void configure_bench(CLI::App& app, Context& context) {
       ->transform(one_of({"cublaslt", "torch", "deepgemm"}));
   app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   app.add_option("--sizes", options->sizes, "MxNxK,... in bf16 (default: squares of 1024 to 8192)");
-  app.add_option("--mode", options->mode, "sustained: bursts back to back; cool: idle gaps between launches (default both)")
+  app.add_option("--mode", options->mode,
+                 "sustained: bursts back to back; cool: idle gaps between launches (default both)")
       ->transform(one_of({"sustained", "cool", "both"}));
   app.add_option("--plan", options->plan, "number of a compiled instance (default: chosen for each shape)")
       ->transform(whole_number(0, runtime::plan_count() - 1));
-  app.add_option("--rounds", options->rounds, "rounds of alternating bursts (default 5)")->transform(whole_number(1, 1000));
+  app.add_option("--rounds", options->rounds, "rounds of alternating bursts (default 5)")
+      ->transform(whole_number(1, 1000));
   app.add_flag("--profile", options->profile,
                "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off")
       ->disable_flag_override();

@@ -40,7 +40,7 @@ std::string shape_text(const runtime::Case& c) {
 runtime::Case parse_size(const std::string& word) {
   std::int64_t extent[3] = {};
   const auto parts = CLI::detail::split(word, 'x');
-  bool good = parts.size() == 2 || parts.size() == 3;
+  bool good = (parts.size() == 2 || parts.size() == 3) && !word.ends_with('x');
   for (std::size_t i = 0; good && i < parts.size(); ++i) {
     const char* end = parts[i].data() + parts[i].size();
     const auto [stop, error] = std::from_chars(parts[i].data(), end, extent[i]);

@@ -41,7 +41,8 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)});
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {} CTAs", swept.predicted_us, chosen.selection.ctas)});
+    table.row({"predicted", fmt::format("{:.1f} us on {} SM{}", swept.predicted_us, chosen.selection.ctas,
+                                       chosen.selection.ctas == 1 ? "" : "s")});
   } else {
     document["report"] = swept.report;
   }

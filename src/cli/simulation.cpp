@@ -16,7 +16,7 @@ using simulator::Scheduling;
 
 constexpr int kPctDepth = 3;
 constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
-constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 28;
+constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 30;
 
 Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
   Mode m;
@@ -117,7 +117,7 @@ Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
   }
   const auto arch = runtime::arch_of_plan(options.plan);
   if (arch && *arch == Arch::sm100) return blackwell;
-  return may_use_gpu && has_hopper_gpu() && has_device_code() ? gpu : hopper;
+  return may_use_gpu && can_use_gpu() ? gpu : hopper;
 }
 
 DType dtype_of(const std::string& word) {
@@ -146,6 +146,8 @@ runtime::Problem problem_of(const ProblemOptions& o) {
 }
 
 }  // namespace
+
+bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
 
 std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan) {
   const bool quick = options.landing.empty() && options.schedule.empty();
@@ -239,7 +241,7 @@ void check_simulated_size(const runtime::Problem& p, Output& out) {
                                  "2048 x 2048 x 2048",
                                  p.m, p.n, p.k));
   }
-  if (area * k > kManyProducts) out.note("A problem of this size takes the simulator a minute or more.");
+  if (area * k > kManyProducts) out.note("A problem of this size can take the simulator a minute; smaller ones take seconds.");
 }
 
 const char* prediction_note(const Target& target) {

@@ -1,11 +1,7 @@
 // Running a shipped kernel in the simulator, once for each way in which copies can land and threads can be scheduled.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +49,9 @@ struct Target {
   Arch arch = Arch::sm90;
   bool simulated = true;
 };
+
+// Whether a kernel of this build can run on a GPU of this machine.
+bool can_use_gpu();
 
 struct ChosenProblem {
   runtime::Problem problem;

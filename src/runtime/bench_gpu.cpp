@@ -31,7 +31,7 @@ double model_cycles(const BenchShape& s, const DenseGemmConfig& c, int multiproc
   constexpr double l2_bytes_per_cycle = 40;      // into one SM while all of them load
   constexpr double fill_and_drain = 1500;        // of the pipeline, once for each tile that is not overlapped
   constexpr double one_warpgroup_penalty = 1.6;  // nobody multiplies while a lone warpgroup hands out its tile
-  const int64_t clusters = multiprocessors / c.cluster;
+  const int64_t clusters = std::max(1, multiprocessors / c.cluster);
   const int64_t waves = ceil_div(ceil_div(s.m, c.tile_m * c.cluster) * ceil_div(s.n, c.tile_n), clusters);
   const double depth = double(ceil_div(s.k, c.tile_k()));
   const double tensor = double(c.tile_m) * c.tile_n * c.tile_k() / macs_per_cycle;
@@ -78,7 +78,8 @@ std::optional<std::string> refuse_bench(const BenchShape& s, int plan) {
   if (auto why = validate(problem)) return why;
   if (s.k == 0) return "k = 0: there is nothing to measure.";
   if (plan >= 0 && device::kDenseGemmSm90[plan].type != s.dtype)
-    return fmt::format("plan = {}: it is for {}, not {}.", plan, name(device::kDenseGemmSm90[plan].type), name(s.dtype));
+    return fmt::format("plan = {}: it is for {}, not {}.", plan, name(device::kDenseGemmSm90[plan].type),
+                       name(s.dtype));
   return {};
 }
 
@@ -343,9 +344,8 @@ void measure_rounds(BenchRow& row, int rounds, Measure&& measure) {
 // decides whatever it is.
 void mark_counting(BenchReport& report, size_t first) {
   constexpr double long_us = 50;
-  const bool is_long = std::any_of(report.rows.begin() + std::ptrdiff_t(first), report.rows.end(), [](const BenchRow& r) {
-    return r.mode == BenchMode::sustained && r.us > long_us;
-  });
+  const bool is_long = std::any_of(report.rows.begin() + std::ptrdiff_t(first), report.rows.end(),
+                                   [](const BenchRow& r) { return r.mode == BenchMode::sustained && r.us > long_us; });
   const bool alone = report.rows.size() - first == 1;
   for (size_t i = first; i < report.rows.size(); ++i)
     report.rows[i].counts = alone || (report.rows[i].mode == BenchMode::sustained) == is_long;

@@ -20,27 +20,27 @@ const char* name(BenchMode mode);
 
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
-  int plan = -1;                  // an instance of device::kDenseGemmSm90; -1: chosen by choose_plan()
-  int rounds = 5;                 // each measures both competitors; one more, untimed, warms up
-  double burst_s = 0.25;          // sustained: how long one competitor runs without a pause
-  double cool_gap_s = 0.02;       // cool: idle time before each single launch
-  int cool_launches = 8;          // cool: of each competitor in a round
-  double cache_multiple = 3.2;    // operands rotate through so many times the L2
+  int plan = -1;                // an instance of device::kDenseGemmSm90; -1: chosen by choose_plan()
+  int rounds = 5;               // each measures both competitors; one more, untimed, warms up
+  double burst_s = 0.25;        // sustained: how long one competitor runs without a pause
+  double cool_gap_s = 0.02;     // cool: idle time before each single launch
+  int cool_launches = 8;        // cool: of each competitor in a round
+  double cache_multiple = 3.2;  // operands rotate through so many times the L2
 };
 
 struct BenchRow {
   BenchShape shape;
   BenchMode mode = BenchMode::sustained;
-  double us = 0, peer_us = 0;           // medians over the rounds
-  double ratio = 0;                     // peer_us / us: above 1 we are faster
-  double ratio_lo = 0, ratio_hi = 0;    // over the rounds
-  double tflops = 0, gbps = 0;          // ours; bytes: each operand read once, the result written once
+  double us = 0, peer_us = 0;         // medians over the rounds
+  double ratio = 0;                   // peer_us / us: above 1 we are faster
+  double ratio_lo = 0, ratio_hi = 0;  // over the rounds
+  double tflops = 0, gbps = 0;        // ours; bytes: each operand read once, the result written once
   std::string plan;
-  int peer_choice = 0;                  // which of cuBLASLt's heuristics was fastest
+  int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest
   int operand_sets = 0;
-  bool counts = false;                  // in geomean and min: the mode that matters for a product of this length
-  bool wrong = false;                   // our result differs from the peer's: no times were taken
-  double difference = 0;                // norm of the difference over norm of the peer's result
+  bool counts = false;    // in geomean and min: the mode that matters for a product of this length
+  bool wrong = false;     // our result differs from the peer's: no times were taken
+  double difference = 0;  // norm of the difference over norm of the peer's result
 };
 
 struct BenchReport {

@@ -105,7 +105,8 @@ class GuardedArrays {
     for (size_t i = 0; i < slots_.size(); ++i) {
       const Slot& slot = slots_[i];
       std::vector<uint8_t> have(slot.bytes + 2 * kGuard);
-      require(cudaMemcpy(have.data(), slot.memory.data(), have.size(), cudaMemcpyDeviceToHost), "the copy of the guards");
+      require(cudaMemcpy(have.data(), slot.memory.data(), have.size(), cudaMemcpyDeviceToHost),
+              "the copy of the guards");
       const auto first = have.begin() + kGuard, last = first + std::ptrdiff_t(slot.bytes);
       const auto touched = [](uint8_t byte) { return byte != kGuardByte; };
       changed += uint64_t(std::count_if(have.begin(), first, touched) + std::count_if(last, have.end(), touched));

@@ -26,7 +26,8 @@ std::vector<std::string> matches(const std::string& pattern) {
   return paths;
 }
 
-// Where a Python environment keeps the CUDA libraries that PyTorch brings along. Every folder of PATH may belong to one.
+// Where a Python environment keeps the CUDA libraries that PyTorch brings along. Every folder of PATH may belong to
+// one.
 std::vector<std::string> python_candidates() {
   std::vector<std::string> paths;
   const char* const path = std::getenv("PATH");
@@ -37,7 +38,8 @@ std::vector<std::string> python_candidates() {
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
     for (const char* package : {"cu13", "cublas"}) {
       for (const char* site : {"site-packages", "dist-packages"}) {
-        for (auto& match : matches(fmt::format("{}/../lib/python3*/{}/nvidia/{}/lib/{}", folder, site, package, kLibrary)))
+        for (auto& match :
+             matches(fmt::format("{}/../lib/python3*/{}/nvidia/{}/lib/{}", folder, site, package, kLibrary)))
           paths.push_back(std::move(match));
       }
     }
@@ -197,10 +199,10 @@ std::optional<std::string> PeerGemm::launch(const void* a, const void* b, void* 
   const Library& lt = the_library();
   const State& s = *state_;
   const float one = 1, zero = 0;
-  return lt.failure(lt.matmul(lt.handle, s.product, &one, b, s.a, a, s.b, &zero, d, s.d, d, s.d,
-                              &s.algorithms[size_t(s.chosen)].algo, s.workspace->data(), kPeerWorkspace,
-                              static_cast<cudaStream_t>(stream)),
-                    "cublasLtMatmul");
+  return lt.failure(
+      lt.matmul(lt.handle, s.product, &one, b, s.a, a, s.b, &zero, d, s.d, d, s.d, &s.algorithms[size_t(s.chosen)].algo,
+                s.workspace->data(), kPeerWorkspace, static_cast<cudaStream_t>(stream)),
+      "cublasLtMatmul");
 }
 
 std::optional<std::string> peer_problem() { return the_library().problem; }

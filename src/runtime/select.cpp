@@ -70,7 +70,7 @@ std::optional<Arch> arch_of_plan(const std::string& plan) {
 
 std::optional<std::string> select(const Problem& p, std::optional<DType> out_dtype, Arch arch, const std::string& plan,
                                   Selection& selection) {
-  std::optional<std::string> why = fmt::format("target = {}: it has no kernel for a matrix product.", chip_word(arch));
+  std::optional<std::string> why;
   const DenseKernel* best = nullptr;
   if (!plan.empty()) {
     best = dense_kernel(plan);
@@ -81,20 +81,21 @@ std::optional<std::string> select(const Problem& p, std::optional<DType> out_dty
       return fmt::format("plan = {}: it is a kernel for {}, not for {}.", plan, chip_word(find_example(plan)->arch),
                          chip_word(arch));
     }
-    why = mismatch(*best, p, out_dtype);
-    if (why) return why;
+    if (auto reason = mismatch(*best, p, out_dtype)) return reason;
   }
   for (const DenseKernel& d : kDense) {
     const Example* e = find_example(d.name);
     if (!plan.empty() || e == nullptr || e->arch != arch) continue;
     if (auto reason = mismatch(d, p, out_dtype)) {
-      why = reason;
+      if (!why) why = reason;  // of the kernel that would be taken first
       continue;
     }
     best = &d;  // the last one is the smallest, which takes what fits nowhere
     if (fits(d, *e, p)) break;
   }
-  if (best == nullptr) return why;
+  if (best == nullptr) {
+    return why ? why : fmt::format("target = {}: it has no kernel for a matrix product.", chip_word(arch));
+  }
   const Example* e = find_example(best->name);
   if (auto reason = e->refuse({p.m, p.n, p.k})) return reason;
   selection = {e, chip_ctas(*best, *e, p)};

@@ -39,7 +39,7 @@ struct Verdict {
 };
 
 Verdict classify(const Access& prior, const Toucher& now, const Thread& t) {
-  if (prior.in_flight && prior.by == &t && prior.proxy == Proxy::tcgen)
+  if (prior.in_flight && prior.by && prior.by->warp == t.warp && prior.proxy == Proxy::tcgen)
     return {"tcgen05.wait", "the earlier tcgen05 access is not complete: a wait::ld or wait::st (or a commit) is missing"};
   if (prior.in_flight) return {"race.in_flight", "the earlier operation has not completed"};
   if (prior.proxy == Proxy::generic && now.proxy != Proxy::generic && ordered_but_for_proxy(prior, t))

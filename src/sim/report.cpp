@@ -78,7 +78,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
     }
     case Wait::cluster: return "the cluster barrier";
     case Wait::warp: return fmt::format("the other lanes of its warp in {}", t.warp->collective.word ? t.warp->collective.word : "a warp-wide word");
-    case Wait::wgmma: return "its wgmma groups";
+    case Wait::wgmma: return "its wgmma groups (all four warps of a warpgroup issue them)";
     case Wait::bulk: return "its bulk groups";
     case Wait::cp_async: return "its cp.async groups";
     case Wait::tmem: return "the peer CTA in tcgen05.dealloc";
@@ -229,6 +229,7 @@ void report_deadlock(Engine& e) {
     if (first->waiting == Wait::registers) f.rule = "deadlock.registers";
     if (first->waiting == Wait::warp) f.rule = "deadlock.partial_warp";
     if (first->waiting == Wait::tmem) f.rule = "deadlock.tmem";
+    if (first->waiting == Wait::wgmma) f.rule = "deadlock.wgmma";
     f.object = waited_for(e, *first, first->waiting, first->wait_object);
   }
   f.message = verdict;

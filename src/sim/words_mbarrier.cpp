@@ -64,12 +64,12 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
   };
   if (b.generation > 0 && !b.observed && b.arrivals.empty())
     surplus("mbarrier.missing_wait",
-         fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} completed: an arrival too many, or a wait too few", who.what,
-                     b.name(), b.generation, b.generation - 1));
+            fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} completed: an arrival too many, or a wait too few", who.what,
+                        b.name(), b.generation, b.generation - 1));
   if (b.pending < count)
     surplus("mbarrier.over_arrival",
-         fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count, count == 1 ? "" : "s", b.pending, b.count,
-                     b.generation));
+            fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count, count == 1 ? "" : "s", b.pending, b.count,
+                        b.generation));
   if (b.spec && who.by) {
     const char* role = who.by->warp->role_name();
     int allowed = 0;

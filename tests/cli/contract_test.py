@@ -7,13 +7,15 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL = None
 
 
-def run(*arguments, **environment):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, env={**os.environ, **environment}, timeout=30)
+def run(*arguments, cwd=None, **environment):
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, cwd=cwd,
+                          env={**os.environ, **environment}, timeout=30)
 
 
 class BadUsage(unittest.TestCase):
@@ -89,8 +91,52 @@ class BadUsage(unittest.TestCase):
         self.refused("encode", "smem", "--arch", "sm100", "--type", "bf16", "--swizzle", "48", "--major", "K",
                      names=["--swizzle", "'48'", "128"])
 
+    def test_shape_the_kernel_cannot_take(self):
+        self.refused("gemm", "--m", "64", "--n", "64", "--k", "63", names=["k = 63", "multiple of 8"])
+        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", names=["m = 0"])
+
+    def test_problem_too_large_for_the_simulator(self):
+        self.refused("gemm", "--m", "65536", "--n", "65536", "--k", "64", "--target", "sim:sm90", names=["2^33"])
+
+    def test_unknown_and_unserved_targets(self):
+        self.refused(*GEMM, "--target", "sm91", names=["--target", "'sm91'"])
+        self.refused(*GEMM, "--target", "sim:gfx942", names=["--target", "'sim:gfx942'"])
+
+    def test_plan_of_another_target(self):
+        self.refused(*GEMM, "--plan", "tmem_lifecycle", "--target", "sim:sm90", names=["tmem_lifecycle", "sm100"])
+        self.refused(*GEMM, "--plan", "nothing", "--target", "sim:sm90", names=["nothing", "gemm_sm90"])
+
+    def test_what_the_kernel_does_not_do(self):
+        self.refused(*GEMM, "--target", "sim:sm100", "--alpha", "2", names=["alpha = 2"])
+        self.refused(*GEMM, "--target", "sim:sm90", "--out-dtype", "fp32", names=["out-dtype = fp32"])
+        self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["dtype = s8"])
+
+    def test_role_that_does_not_exist(self):
+        self.refused(*GEMM, "--target", "sim:sm90", "--schedule", "freeze:nobody", names=["'nobody'", "load"])
+
+    def test_check_of_what_there_is_not(self):
+        self.refused("check", names=["--all", "--list"])
+        self.refused("check", "nothing", names=["'nothing'", "gemm_sm90"])
+        self.refused("check", "mine.cu", names=["'mine.cu'", "not supported yet"])
+        self.refused("check", "gemm_sm90", "--sizes", "64x64x", names=["'64x64x'"])
+        self.refused("check", "gemm_sm90", "--sizes", "64x64x63", names=["k = 63"])
+
+    def test_mutant_that_does_not_exist(self):
+        self.refused("mutants", "--only", "M99", names=["'M99'"])
+
+    def test_html_timeline(self):
+        self.refused("trace", *GEMM[1:], "--html", "a.html", names=["--perfetto"])
+
+    def test_timeline_that_cannot_be_written_leaves_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in (folder, os.path.join(folder, "absent", "a.json"), "/dev/null"):
+                self.refused("demo", "--timeline", path, names=["--timeline", path])
+                self.refused("trace", *GEMM[1:], "--perfetto", path, names=["--perfetto", path])
+            self.assertEqual(os.listdir(folder), [])
+
 
 IDESC = ("encode", "idesc")
+GEMM = ("gemm", "--m", "64", "--n", "64", "--k", "64")
 
 
 class Help(unittest.TestCase):
@@ -172,6 +218,88 @@ class Encode(unittest.TestCase):
         result = run("encode", "idesc", "--a", "bf16", "--b", "bf16", "--c", "f32", "--m", "64", "--n", "8", "--a-major",
                      "K", "--b-major", "K")
         self.assertEqual(result.stdout, "0x04020490\n")
+
+
+class Kernels(unittest.TestCase):
+    def document(self, *arguments, code=0, **more):
+        result = run(*arguments, "--json", **more)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_demo_is_right_and_writes_its_timeline(self):
+        with tempfile.TemporaryDirectory() as folder:
+            demo = self.document("demo", cwd=folder, WARPWRIGHT_CUDA="off")
+            self.assertEqual(os.listdir(folder), ["warpwright-demo.json"])
+            with open(os.path.join(folder, demo["timeline"])) as file:
+                events = json.load(file)["traceEvents"]
+        self.assertIs(demo["ok"], True)
+        self.assertEqual((demo["target"], demo["kernel"]), ("sim:sm90", "gemm_sm90"))
+        self.assertLess(demo["max_rel_error"], 8e-3)
+        self.assertGreater(demo["checks"], 1000)
+        self.assertGreater(demo["predicted_us"], 1)
+        self.assertEqual(sum(event["ph"] == "s" for event in events), demo["edges"])
+
+    def test_gemm_on_both_simulators(self):
+        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "tmem_lifecycle")):
+            gemm = self.document(*GEMM, "--target", target)
+            self.assertEqual((gemm["ok"], gemm["target"], gemm["plan"]), (True, target, plan))
+            self.assertLess(gemm["max_rel_error"], 8e-3)
+            self.assertGreater(gemm["predicted_us"], 1)
+            self.assertGreater(gemm["wall_s"], 0)
+            self.assertNotIn("report", gemm)
+
+    def test_gemm_runs_the_modes_asked_for(self):
+        base = (*GEMM, "--target", "sim:sm90")
+        # Each with a timed run beside it.
+        self.assertEqual(self.document(*base)["runs"], 4)
+        self.assertEqual(self.document(*base, "--landing", "late", "--schedule", "fifo")["runs"], 2)
+        self.assertEqual(self.document(*base, "--landing", "seeded", "--schedule", "pct:2", "--seeds", "3")["runs"], 4)
+        self.assertEqual(self.document(*base, "--schedule", "freeze:load")["runs"], 4)
+
+    def test_gemm_scales(self):
+        self.assertIs(self.document(*GEMM, "--target", "sim:sm90", "--alpha", "-2.5")["ok"], True)
+
+    def test_gemm_without_a_gpu(self):
+        result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (3, "", 1))
+
+    def test_check_is_clean(self):
+        check = self.document("check", "ring_copy", "--sizes", "64x64,33x68", "--seeds", "1")
+        self.assertEqual((check["verdict"], check["seeds"], check["report"]), ("clean", 1, None))
+        # Two sizes: three landings, two for each of the roles frozen, three schedules of one seed.
+        self.assertEqual(check["runs"] % 2, 0)
+        self.assertGreater(check["runs"], 2 * (3 + 3))
+
+    def test_check_that_runs_out_of_time_is_incomplete(self):
+        check = self.document("check", "gemm_sm90", "--seeds", "100000", "--max-seconds", "1", code=1)
+        self.assertEqual(check["verdict"], "incomplete")
+        self.assertIn("stopped", check["report"])
+
+    def test_check_lists_what_there_is(self):
+        names = [kernel["name"] for kernel in self.document("check", "--list")["kernels"]]
+        self.assertIn("ring_copy", names)
+        self.assertIn("gemm_sm90", names)
+
+    def test_mutants_take_every_entry_of_a_number(self):
+        mutants = self.document("mutants", "--only", "M66,M42", "--seeds", "1")
+        self.assertEqual((mutants["caught"], mutants["total"], mutants["misdiagnosed"], mutants["false_alarms"]),
+                         (2, 2, 0, 0))
+        self.assertGreater(len(mutants["cases"]), 2)
+        for case in mutants["cases"]:
+            self.assertIs(case["caught"], True)
+            self.assertTrue(case["diagnosis"])
+            self.assertTrue(case["expected"])
+
+    def test_trace_writes_a_timeline(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.json")
+            trace = self.document("trace", *GEMM[1:], "--target", "sim:sm100", "--perfetto", path)
+            with open(path) as file:
+                events = json.load(file)["traceEvents"]
+        self.assertEqual((trace["perfetto"], trace["html"]), (path, None))
+        bars = [event for event in events if event["ph"] == "X" and event["cat"] != "run"]
+        self.assertEqual(len(bars), trace["spans"])
+        self.assertGreater(trace["edges"], 0)
 
 
 class SuiteCommand(unittest.TestCase):

@@ -1,4 +1,5 @@
-// The kernels on a GPU: results equal to the float64 reference and to the simulator, nothing written elsewhere, no hang.
+// The kernels on a GPU: results equal to the float64 reference and to the simulator, nothing written elsewhere, no
+// hang.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,8 +21,8 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.m << "x" << c.n << "x
 
 namespace {
 
-#define WW_NEEDS_A_GPU()                                                                  \
-  do {                                                                                    \
+#define WW_NEEDS_A_GPU()                                                                   \
+  do {                                                                                     \
     if (list_gpus().empty()) GTEST_SKIP() << gpu_driver_problem().value_or("no GPU here"); \
   } while (false)
 
@@ -133,7 +134,8 @@ TEST_P(EachExample, is_exact_on_random_shapes) {
     c = shapes.of(example);
     ASSERT_FALSE(example.refuse(c));
   }
-  for (const Workload& w : make_workloads(int(cases.size()), [&](int i) { return example.workload(cases[size_t(i)], Data::integers, uint64_t(i)); }))
+  for (const Workload& w : make_workloads(
+           int(cases.size()), [&](int i) { return example.workload(cases[size_t(i)], Data::integers, uint64_t(i)); }))
     expect_right(example, w);
 }
 
@@ -200,7 +202,8 @@ TEST(Streams, two_thousand_launches_beside_a_busy_stream_end_and_are_right) {
     for (int i = 0; i < 4; ++i) work.push_back({*e, e->workload(shapes.of(*e), Data::integers, uint64_t(i))});
   for (const Instance& instance : instances())
     for (int i = 0; i < 4; ++i)
-      work.push_back({instance.example, gemm_workload(shapes.gemm(), instance.type, instance.type, 1, Data::integers, uint64_t(i))});
+      work.push_back({instance.example,
+                      gemm_workload(shapes.gemm(), instance.type, instance.type, 1, Data::integers, uint64_t(i))});
 
   const Stream stream, busy;
   std::vector<GuardedArrays> arrays;

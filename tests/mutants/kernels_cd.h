@@ -1,4 +1,5 @@
-// Small kernels for the cases about phases, barriers' lives and proxies (sections C and D of the corpus), and what they share.
+// Small kernels for the cases about phases, barriers' lives and proxies (sections C and D of the corpus), and what they
+// share.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -19,9 +20,9 @@ using machine::Phase;
 using simulator::Fault;
 using simulator::Options;
 
-using Line = Vec<uint32_t, 4>;                    // what one lane moves at once
+using Line = Vec<uint32_t, 4>;                        // what one lane moves at once
 inline constexpr uint32_t kTile = 32 * sizeof(Line);  // a tile, or stage: one line for each lane of a warp
-inline constexpr int kTiles = 32;                 // of the input, and of the output
+inline constexpr int kTiles = 32;                     // of the input, and of the output
 
 inline Phase at_lap(Phase first, int laps) {
   for (int i = 0; i < laps; ++i) first.advance();
@@ -30,11 +31,11 @@ inline Phase at_lap(Phase first, int laps) {
 
 // Device memory of one run.
 struct Arrays {
-  Global<const Line> in;        // kTiles tiles
-  Global<Line> out;             // kTiles tiles, for bulk stores
-  Global<uint32_t> sums;        // one word for each thread of the launch
-  const TensorMap* maps;        // read only; map i begins at tile i of the input, its box is one tile
-  TensorMap* work_map;          // rewritten by the kernel
+  Global<const Line> in;  // kTiles tiles
+  Global<Line> out;       // kTiles tiles, for bulk stores
+  Global<uint32_t> sums;  // one word for each thread of the launch
+  const TensorMap* maps;  // read only; map i begins at tile i of the input, its box is one tile
+  TensorMap* work_map;    // rewritten by the kernel
 };
 
 inline TensorMap encode_tile_map(void* base) {
@@ -289,7 +290,8 @@ inline void ring_kernel(const Plan& plan, const Arrays& a) {
   ring_roles(b, a, 6);
 }
 
-// Each of two CTAs sends half of every tile to both; each consumer releases its stage to both. `Release` is the law of the hand-back.
+// Each of two CTAs sends half of every tile to both; each consumer releases its stage to both. `Release` is the law of
+// the hand-back.
 constexpr Plan multicast_plan() {
   Plan plan("multicast", Arch::sm90, 2);
   plan.role("load", 1).role("compute", 1);
@@ -329,6 +331,6 @@ void multicast_kernel(const Plan& plan, const Arrays& a) {
   machine::cluster_sync();
 }
 
-void add_barrier_life_mutants(std::vector<Mutant>&);  // M32..M41
+void add_mbarrier_mutants(std::vector<Mutant>&);  // M32..M41
 
 }  // namespace warpwright::mutants::cd

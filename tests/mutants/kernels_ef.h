@@ -1,4 +1,5 @@
-// Shared by the tensor and lifecycle cases: how their small kernels are launched, and shipped kernels at their smallest.
+// Shared by the tensor and lifecycle cases: how their small kernels are launched, and shipped kernels at their
+// smallest.
 #pragma once
 #include <stdexcept>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
 
-namespace warpwright::mutants {
+namespace warpwright::mutants::ef {
 
 using simulator::Buffer;
 using simulator::Fault;
@@ -57,7 +58,8 @@ inline Run with_faults(Run run, std::vector<Fault> faults) {
   };
 }
 
-inline Fault fault(Action action, std::string word, std::string role, std::string object = {}, int64_t value = 0, int nth = 0) {
+inline Fault fault(Action action, std::string word, std::string role, std::string object = {}, int64_t value = 0,
+                   int nth = 0) {
   Fault f;
   f.action = action;
   f.word = std::move(word);
@@ -98,10 +100,10 @@ Result run_dense_gemm(const Options& options, int m, int n, int k) {
   args.m = m;
   args.n = n;
   args.k = k;
-  return simulator::run_kernel<K>(args, {uint32_t(C.cluster), 1, 1},
-                                  {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input),
-                                   d.buffer("D", Buffer::Use::output)},
-                                  options);
+  return simulator::run_kernel<K>(
+      args, {uint32_t(C.cluster), 1, 1},
+      {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input), d.buffer("D", Buffer::Use::output)},
+      options);
 }
 
 // The Blackwell GEMM with one accumulator, so that every tile overwrites the one before.
@@ -117,10 +119,10 @@ inline Result run_tmem_lifecycle(const Options& options) {
   args.m = m;
   args.n = n;
   args.k = k;
-  return simulator::run_kernel<K>(args, {1, 1, 1},
-                                  {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input),
-                                   d.buffer("D", Buffer::Use::output)},
-                                  options);
+  return simulator::run_kernel<K>(
+      args, {1, 1, 1},
+      {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input), d.buffer("D", Buffer::Use::output)},
+      options);
 }
 
 // One MMA deep: rows of 32 bytes, 16 values of bf16.
@@ -135,8 +137,6 @@ inline uint64_t operand_sm100(int rows, uint32_t address) {
 
 // Scale factors as tcgen05.cp 32x128b takes them: 32 rows of 16 bytes.
 inline constexpr uint32_t kScaleBytes = 512;
-inline uint64_t scale_desc(uint32_t address) {
-  return encode_sm100(MatrixDesc{address, 0, 128, Swizzle::none, 0});
-}
+inline uint64_t scale_desc(uint32_t address) { return encode_sm100(MatrixDesc{address, 0, 128, Swizzle::none, 0}); }
 
-}  // namespace warpwright::mutants
+}  // namespace warpwright::mutants::ef

@@ -2,6 +2,7 @@
 #include "kernels_ef.h"
 
 namespace warpwright::mutants {
+using namespace ef;
 namespace {
 
 namespace m = machine;
@@ -13,10 +14,10 @@ using pipeline::Readers;
 // Tensor memory of a pair of CTAs: a warp of each allocates, the epilogues write and read it, both warps free it.
 struct PairMemory {
   struct Steps {
-    bool peer_has_started = true;         // a cluster barrier before the allocation
-    bool peer_has_allocated = true;       // one after it
-    bool peer_has_finished = true;        // one before the deallocation
-    bool follower_frees_first = false;    // CTA 1 frees before that barrier, CTA 0 after it
+    bool peer_has_started = true;       // a cluster barrier before the allocation
+    bool peer_has_allocated = true;     // one after it
+    bool peer_has_finished = true;      // one before the deallocation
+    bool follower_frees_first = false;  // CTA 1 frees before that barrier, CTA 0 after it
   };
   static constexpr uint32_t kColumns = 32;
   static constexpr Plan plan = [] {
@@ -96,7 +97,8 @@ struct EmptyPath {
   static Run with(bool publish_always) {
     return [=](const Options& o) {
       Memory out(32 * 4);
-      return launch(plan, {out.buffer("out", Buffer::Use::output)}, o, [&] { body(out.as<float>(), 0, publish_always); });
+      return launch(plan, {out.buffer("out", Buffer::Use::output)}, o,
+                    [&] { body(out.as<float>(), 0, publish_always); });
     };
   }
 };
@@ -145,7 +147,8 @@ struct Neighbour {
   static Run with(bool leave_together) {
     return [=](const Options& o) {
       Memory out(64 * 4);
-      return launch(plan, {out.buffer("out", Buffer::Use::output)}, o, [&] { body(out.as<uint32_t>(), leave_together); });
+      return launch(plan, {out.buffer("out", Buffer::Use::output)}, o,
+                    [&] { body(out.as<uint32_t>(), leave_together); });
     };
   }
 };
@@ -165,7 +168,8 @@ struct MulticastRing {
     p.barrier("empty", 2, AllFree ? 2 : 1, "load", {"compute", AllFree ? 2 : 1});
     return p;
   }();
-  using Free = stdx::conditional_t<AllFree, pipeline::ReleaseToCluster<2, Readers::threads>, pipeline::ReleaseByWarp<Readers::threads>>;
+  using Free = stdx::conditional_t<AllFree, pipeline::ReleaseToCluster<2, Readers::threads>,
+                                   pipeline::ReleaseByWarp<Readers::threads>>;
   static void body(Global<const uint8_t> in, Global<uint32_t> out) {
     const uint32_t base = m::shared_base();
     pipeline::set_up_barriers<MulticastRing>(base);
@@ -225,8 +229,12 @@ struct DependentLoads {
       m::bulk_load(Shared<uint8_t>{to}, from, kBytes, full, at);
     };
     switch (m::warp_index()) {
-      case 0: fetch(base, a, a_full); break;
-      case 1: fetch(sf_at, sf, sf_full); break;
+      case 0:
+        fetch(base, a, a_full);
+        break;
+      case 1:
+        fetch(sf_at, sf, sf_full);
+        break;
       default:
         m::mbarrier_wait(a_full, m::Phase::consumer());
         m::mbarrier_wait(sf_full, m::Phase::consumer());
@@ -238,36 +246,87 @@ struct DependentLoads {
     Options o = options;
     o.primary_pending = true;
     Memory a(kBytes), sf(kBytes), out(32 * 4);
-    return launch(plan, {a.buffer("A", Buffer::Use::input, true), sf.buffer("SF", Buffer::Use::input, true), out.buffer("out", Buffer::Use::output)}, o,
-                  [&] { body(a.as<const uint8_t>(), sf.as<const uint8_t>(), out.as<uint32_t>()); });
+    return launch(plan,
+                  {a.buffer("A", Buffer::Use::input, true), sf.buffer("SF", Buffer::Use::input, true),
+                   out.buffer("out", Buffer::Use::output)},
+                  o, [&] { body(a.as<const uint8_t>(), sf.as<const uint8_t>(), out.as<uint32_t>()); });
   }
 };
 
 void add_tensor_memory(std::vector<Mutant>& list) {
   const std::vector<std::string> pair_roles{"epilogue", "mma"}, one{"mma"};
   using Steps = PairMemory::Steps;
-  list.push_back({"M62", "tensor memory of a pair was allocated before the peer was known to run", "drop the cluster barrier before tcgen05.alloc",
-                  {"tmem.peer"}, pair_roles, PairMemory::with({}), PairMemory::with(Steps{.peer_has_started = false})});
-  list.push_back({"M63", "a CTA freed the pair's tensor memory before its peer had allocated", "drop the cluster barrier between alloc and dealloc",
-                  {"tmem.peer"}, pair_roles, PairMemory::with(Steps{.peer_has_allocated = false}),
+  list.push_back({"M62",
+                  "tensor memory of a pair was allocated before the peer was known to run",
+                  "drop the cluster barrier before tcgen05.alloc",
+                  {"tmem.peer"},
+                  pair_roles,
+                  PairMemory::with({}),
+                  PairMemory::with(Steps{.peer_has_started = false})});
+  list.push_back({"M63",
+                  "a CTA freed the pair's tensor memory before its peer had allocated",
+                  "drop the cluster barrier between alloc and dealloc",
+                  {"tmem.peer"},
+                  pair_roles,
+                  PairMemory::with(Steps{.peer_has_allocated = false}),
                   PairMemory::with(Steps{.peer_has_allocated = false, .peer_has_finished = false})});
-  list.push_back({"M64", "tcgen05.dealloc and the cluster barrier came in different order in the CTAs of a pair", "swap them in CTA 1", {"deadlock.tmem"},
-                  pair_roles, PairMemory::with({}), PairMemory::with(Steps{.follower_frees_first = true})});
-  list.push_back({"M65", "without keys the epilogue read the tensor-memory address unsynchronised", "skip the publication on the empty path", {"race"},
-                  {"mma", "epilogue"}, EmptyPath::with(true), EmptyPath::with(false)});
+  list.push_back({"M64",
+                  "tcgen05.dealloc and the cluster barrier came in different order in the CTAs of a pair",
+                  "swap them in CTA 1",
+                  {"deadlock.tmem"},
+                  pair_roles,
+                  PairMemory::with({}),
+                  PairMemory::with(Steps{.follower_frees_first = true})});
+  list.push_back({"M65",
+                  "without keys the epilogue read the tensor-memory address unsynchronised",
+                  "skip the publication on the empty path",
+                  {"race"},
+                  {"mma", "epilogue"},
+                  EmptyPath::with(true),
+                  EmptyPath::with(false)});
   using Request = TwoAllocations::Request;
   const Run two = TwoAllocations::with({});
-  list.push_back({"M66.capacity", "more columns were requested than there are: a silent hang", "512 + 32 columns", {"tmem.capacity"}, one, two,
+  list.push_back({"M66.capacity",
+                  "more columns were requested than there are: a silent hang",
+                  "512 + 32 columns",
+                  {"tmem.capacity"},
+                  one,
+                  two,
                   TwoAllocations::with(Request{.first = 512, .second = 32})});
-  list.push_back({"M66.columns", "a number of columns was requested that is no power of two", "544 columns", {"tmem.columns"}, one, two,
+  list.push_back({"M66.columns",
+                  "a number of columns was requested that is no power of two",
+                  "544 columns",
+                  {"tmem.columns"},
+                  one,
+                  two,
                   with_faults(two, {fault(Action::alter, "tcgen05_alloc", "mma", {}, 544, 1)})});
-  list.push_back({"M66.leak", "tensor memory was never freed: the next kernel hangs", "drop tcgen05.dealloc", {"tmem.leak"}, one, two,
+  list.push_back({"M66.leak",
+                  "tensor memory was never freed: the next kernel hangs",
+                  "drop tcgen05.dealloc",
+                  {"tmem.leak"},
+                  one,
+                  two,
                   with_faults(two, {fault(Action::drop, "tcgen05_dealloc", "mma", {}, 0, 1)})});
-  list.push_back({"M66.double_free", "tensor memory was freed twice", "duplicate tcgen05.dealloc", {"tmem.free"}, one, two,
+  list.push_back({"M66.double_free",
+                  "tensor memory was freed twice",
+                  "duplicate tcgen05.dealloc",
+                  {"tmem.free"},
+                  one,
+                  two,
                   with_faults(two, {fault(Action::duplicate, "tcgen05_dealloc", "mma", {}, 0, 2)})});
-  list.push_back({"M66.after_relinquish", "a CTA allocated after it had given up the permit", "relinquish between the allocations", {"tmem.permit"}, one, two,
+  list.push_back({"M66.after_relinquish",
+                  "a CTA allocated after it had given up the permit",
+                  "relinquish between the allocations",
+                  {"tmem.permit"},
+                  one,
+                  two,
                   TwoAllocations::with(Request{.relinquish_between = true})});
-  list.push_back({"M66.growth", "a later allocation was larger than an earlier one", "64 columns, then 128", {"tmem.growth"}, one, two,
+  list.push_back({"M66.growth",
+                  "a later allocation was larger than an earlier one",
+                  "64 columns, then 128",
+                  {"tmem.growth"},
+                  one,
+                  two,
                   TwoAllocations::with(Request{.first = 64, .second = 128})});
 }
 
@@ -276,20 +335,50 @@ void add_tensor_memory(std::vector<Mutant>& list) {
 void add_lifecycle_mutants(std::vector<Mutant>& list) {
   add_tensor_memory(list);
   const std::vector<std::string> exits{"cluster.exited", "cluster.exit_order"};
-  list.push_back({"M67.read", "a CTA returned while its peer still read its shared memory", "drop the exit cluster barrier", exits, {"compute"},
-                  Neighbour::with(true), Neighbour::with(false)});
-  list.push_back({"M67.ring", "a CTA returned while its peer still handed stages back to it", "drop the exit cluster barrier", exits, {"mma", "load", "store"},
-                  pair_gemm, with_faults(pair_gemm, {fault(Action::drop, "cluster_sync", "", {}, 0, 3), fault(Action::drop, "cluster_sync", "", {}, 0, 4)})});
-  list.push_back({"M68", "a multicast was issued before the receiver's stage was free", "each CTA waits for its own consumers only",
-                  {"race", "race.completion", "race.in_flight"}, {"load", "compute"}, MulticastRing<true>::run, MulticastRing<false>::run});
-  list.push_back({"M69.raise", "the warpgroups asked for more registers than the pool has", "232 becomes 240 registers", {"deadlock.registers"},
-                  {"mma", "load", "store"}, two_groups, with_faults(two_groups, {fault(Action::alter, "registers_increase", "mma", {}, 240)})});
+  list.push_back({"M67.read",
+                  "a CTA returned while its peer still read its shared memory",
+                  "drop the exit cluster barrier",
+                  exits,
+                  {"compute"},
+                  Neighbour::with(true),
+                  Neighbour::with(false)});
+  list.push_back({"M67.ring",
+                  "a CTA returned while its peer still handed stages back to it",
+                  "drop the exit cluster barrier",
+                  exits,
+                  {"mma", "load", "store"},
+                  pair_gemm,
+                  with_faults(pair_gemm, {fault(Action::drop, "cluster_sync", "", {}, 0, 3),
+                                          fault(Action::drop, "cluster_sync", "", {}, 0, 4)})});
+  list.push_back({"M68",
+                  "a multicast was issued before the receiver's stage was free",
+                  "each CTA waits for its own consumers only",
+                  {"race", "race.completion", "race.in_flight"},
+                  {"load", "compute"},
+                  MulticastRing<true>::run,
+                  MulticastRing<false>::run});
+  list.push_back({"M69.raise",
+                  "the warpgroups asked for more registers than the pool has",
+                  "232 becomes 240 registers",
+                  {"deadlock.registers"},
+                  {"mma", "load", "store"},
+                  two_groups,
+                  with_faults(two_groups, {fault(Action::alter, "registers_increase", "mma", {}, 240)})});
   std::vector<Fault> keep;
   for (const char* role : {"load", "store", "idle"}) keep.push_back(fault(Action::drop, "registers_decrease", role));
-  list.push_back({"M69.no_decrease", "the load warpgroup kept its registers", "drop setmaxnreg.dec", {"deadlock.registers"}, {"mma", "load", "store"},
-                  two_groups, with_faults(two_groups, keep)});
-  list.push_back({"M70", "one load role of a dependent launch did not wait for the preceding kernel", "drop griddepcontrol.wait in the scale-factor role",
-                  {"dependent_launch.stale"}, {"load_a", "load_sf", "compute"}, DependentLoads::run,
+  list.push_back({"M69.no_decrease",
+                  "the load warpgroup kept its registers",
+                  "drop setmaxnreg.dec",
+                  {"deadlock.registers"},
+                  {"mma", "load", "store"},
+                  two_groups,
+                  with_faults(two_groups, keep)});
+  list.push_back({"M70",
+                  "one load role of a dependent launch did not wait for the preceding kernel",
+                  "drop griddepcontrol.wait in the scale-factor role",
+                  {"dependent_launch.stale"},
+                  {"load_a", "load_sf", "compute"},
+                  DependentLoads::run,
                   with_faults(DependentLoads::run, {fault(Action::drop, "grid_dependency_wait", "load_sf")})});
 }
 

@@ -181,8 +181,8 @@ void pair_of_warps(const Plan& plan, const Arrays& a) {
   machine::store(my_sum(a), sum);
 }
 
-// A rendezvous of two CTAs made of mbarriers: one thread arrives at the peer's, everybody waits at his own. The slow warp
-// of CTA 1 uses the time between the two for a copy.
+// A rendezvous of two CTAs made of mbarriers: one thread arrives at the peer's, everybody waits at his own. The slow
+// warp of CTA 1 uses the time between the two for a copy.
 constexpr Plan rendezvous_plan() {
   Plan plan("rendezvous", Arch::sm90, 2);
   plan.role("fast", 1).role("slow", 1);
@@ -220,42 +220,65 @@ void rendezvous(const Plan& plan, const Arrays& a, bool one_barrier) {
 
 void add_phase_mutants(std::vector<Mutant>& all) {
   using namespace cd;
-  all.push_back(by_flag({"M23", "the peeled first MMA of each tile waits for phase 0", "phase restarted at each tile", {"phase.*"}},
-                        scheduled_plan(), {}, scheduled));
-  all.push_back(by_flag({"M24", "phase not carried across the persistent loop", "phase computed from the inner step only", {"phase.*", "race*"}},
+  all.push_back(by_flag(
+      {"M23", "the peeled first MMA of each tile waits for phase 0", "phase restarted at each tile", {"phase.*"}},
+      scheduled_plan(), {}, scheduled));
+  all.push_back(by_flag({"M24",
+                         "phase not carried across the persistent loop",
+                         "phase computed from the inner step only",
+                         {"phase.*", "race*"}},
                         stream_plan(2, 2, 2), {}, [](const Plan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 3 * PersistentLaw::kSteps, PersistentLaw{{b, 2}, mutated});
                         }));
-  all.push_back(by_flag({"M25", "parity of a ring applied to a barrier that completes in every step", "parity (k / stages) % 2 instead of k % 2", {"phase.*", "race*"}},
+  all.push_back(by_flag({"M25",
+                         "parity of a ring applied to a barrier that completes in every step",
+                         "parity (k / stages) % 2 instead of k % 2",
+                         {"phase.*", "race*"}},
                         stream_plan(1, 1, 1), {}, [](const Plan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 6, SingleSlotLaw{{b, 1}, mutated});
                         }));
-  all.push_back(by_flag({"M26", "parity from the loop index on a barrier that is another one in each iteration", "phase k on barrier k, which is used once", {"phase.*"}},
+  all.push_back(by_flag({"M26",
+                         "parity from the loop index on a barrier that is another one in each iteration",
+                         "phase k on barrier k, which is used once",
+                         {"phase.*"}},
                         stream_plan(1, 6, 1), {}, [](const Plan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 6, BarrierPerStepLaw{{b, 1}, mutated});
                         }));
-  all.push_back(by_flag({"M27", "the slow path of a spin-wait polls the first stage's barrier", "stale barrier pointer in the retry loop", {"phase.*"}},
+  all.push_back(by_flag({"M27",
+                         "the slow path of a spin-wait polls the first stage's barrier",
+                         "stale barrier pointer in the retry loop",
+                         {"phase.*"}},
                         stream_plan(3, 3, 3), {}, [](const Plan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 9, SpinLaw{{b, 3}, mutated});
                         }));
-  all.push_back(by_flag({"M28", "two warpgroups take turns and wait on one free-barrier", "the free-barrier of the staging buffer shared", {"phase.alias", "phase.missed"}},
+  all.push_back(by_flag({"M28",
+                         "two warpgroups take turns and wait on one free-barrier",
+                         "the free-barrier of the staging buffer shared",
+                         {"phase.alias", "phase.missed"}},
                         turns_plan(), {}, turns));
-  all.push_back(by_fault({"M29", "the elected warp arrives before the other warps have finished polling", "barrier of the consumer's warps before the arrive dropped",
+  all.push_back(by_fault({"M29",
+                          "the elected warp arrives before the other warps have finished polling",
+                          "barrier of the consumer's warps before the arrive dropped",
                           {"phase.alias", "phase.missed", "deadlock*"}},
                          pair_plan(), {}, pair_of_warps, Word("named_barrier_sync").on("1").drop()));
-  all.push_back(by_flag({"M30", "back-to-back rendezvous on one mbarrier: a delayed warp misses a phase", "one barrier instead of two in turn", {"phase.alias", "phase.missed"}},
+  all.push_back(by_flag({"M30",
+                         "back-to-back rendezvous on one mbarrier: a delayed warp misses a phase",
+                         "one barrier instead of two in turn",
+                         {"phase.alias", "phase.missed"}},
                         rendezvous_plan(), {2}, rendezvous));
-  all.push_back(by_flag({"M31", "fewer barriers than loads in flight", "three full barriers for four stages",
+  all.push_back(by_flag({"M31",
+                         "fewer barriers than loads in flight",
+                         "three full barriers for four stages",
                          {"mbarrier.over_arrival", "mbarrier.role_arrivals", "mbarrier.missing_wait", "phase.*"}},
                         stream_plan(4, 4, 4), {}, [](const Plan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 8, FewBarriersLaw{{b, 4}, mutated ? 3 : 4});
                         }));
-  add_barrier_life_mutants(all);
+  add_mbarrier_mutants(all);
 }
 
 }  // namespace warpwright::mutants

@@ -78,8 +78,8 @@ void operands(const Plan& plan, const Arrays&) {
           encode_sm100(k_major_desc(DType::bf16, Swizzle::none, kColumns, w.address)), shape, false);
     } else {
       // 32 rows of 16 bytes, eight of them to a core matrix of 128 bytes.
-      machine::tcgen05_cp<machine::TmemCopy::s32x128b_warpx4, 1>(memory.column(plan.tmem[1].column),
-                                                                 encode_sm100(MatrixDesc{scales.address, 0, 128, Swizzle::none, 0}));
+      machine::tcgen05_cp<machine::TmemCopy::s32x128b_warpx4, 1>(
+          memory.column(plan.tmem[1].column), encode_sm100(MatrixDesc{scales.address, 0, 128, Swizzle::none, 0}));
     }
     machine::tcgen05_commit<1>(b.barrier("done"));
   }
@@ -233,7 +233,8 @@ Run grouped_run(MapBug bug) {
   return runner(grouped_plan(), {}, [bug](const Plan& p, const Arrays& a) { grouped(p, a, bug); });
 }
 
-// Load and compute warps without a pipeline: one operand buffer, a barrier when it is filled, a barrier when it was read.
+// Load and compute warps without a pipeline: one operand buffer, a barrier when it is filled, a barrier when it was
+// read.
 constexpr Plan lockstep_plan() {
   Plan plan("lockstep", Arch::sm90);
   plan.role("load", 1).role("compute", 1);
@@ -264,30 +265,52 @@ void add_proxy_mutants(std::vector<Mutant>& all) {
   const Fault no_fence = Word("fence_proxy_async").drop();
   const Body zeroed_tiles = [](const Plan& p, const Arrays& a) { zeroed(p, a, false); };
 
-  all.push_back(by_fault({"M42", "ordinary loads of a stage, then the TMA refills it", "proxy fence before the release dropped", proxy}, ring_plan(), {},
-                         ring_kernel, Word("fence_proxy_async").by("compute").drop()));
-  all.push_back(by_fault({"M43.no_fence", "ordinary stores, then a TMA store, with __syncthreads only", "proxy fence before the store dropped", proxy},
+  all.push_back(by_fault(
+      {"M42", "ordinary loads of a stage, then the TMA refills it", "proxy fence before the release dropped", proxy},
+      ring_plan(), {}, ring_kernel, Word("fence_proxy_async").by("compute").drop()));
+  all.push_back(by_fault({"M43.no_fence", "ordinary stores, then a TMA store, with __syncthreads only",
+                          "proxy fence before the store dropped", proxy},
                          zeroed_plan(), {}, zeroed_tiles, no_fence));
-  all.push_back(by_flag({"M43.empty_tile", "a tile without work skips the loop that holds the fence", "fence inside the loop over the work", proxy},
+  all.push_back(by_flag({"M43.empty_tile", "a tile without work skips the loop that holds the fence",
+                         "fence inside the loop over the work", proxy},
                         zeroed_plan(), {}, zeroed));
-  all.push_back(by_fault({"M44", "ordinary stores, then the tensor core reads them", "proxy fence before tcgen05.mma dropped", proxy}, operands_plan(), {},
-                         operands<Reader::mma>, no_fence));
-  all.push_back(by_flag({"M45", "the fence stands after the barrier that hands over", "fence and barrier swapped", proxy}, handed_plan(), {}, handed));
-  all.push_back(by_fault({"M46", "ordinary stores of scale factors, then tcgen05.cp", "proxy fence before tcgen05.cp dropped", proxy}, operands_plan(), {},
-                         operands<Reader::copy>, no_fence));
-  all.push_back(by_fault({"M47", "a fence for the CTA's own shared memory before a multicast from another CTA", "fence narrowed to shared::cta", {"race.proxy_scope"}},
-                         multicast_plan(), {2}, multicast_kernel<pipeline::ReleaseToCluster<2, pipeline::Readers::threads>>,
+  all.push_back(by_fault(
+      {"M44", "ordinary stores, then the tensor core reads them", "proxy fence before tcgen05.mma dropped", proxy},
+      operands_plan(), {}, operands<Reader::mma>, no_fence));
+  all.push_back(
+      by_flag({"M45", "the fence stands after the barrier that hands over", "fence and barrier swapped", proxy},
+              handed_plan(), {}, handed));
+  all.push_back(by_fault(
+      {"M46", "ordinary stores of scale factors, then tcgen05.cp", "proxy fence before tcgen05.cp dropped", proxy},
+      operands_plan(), {}, operands<Reader::copy>, no_fence));
+  all.push_back(by_fault({"M47",
+                          "a fence for the CTA's own shared memory before a multicast from another CTA",
+                          "fence narrowed to shared::cta",
+                          {"race.proxy_scope"}},
+                         multicast_plan(), {2},
+                         multicast_kernel<pipeline::ReleaseToCluster<2, pipeline::Readers::threads>>,
                          Word("fence_proxy_async").alter(int64_t(ProxySpace::shared_cta))));
-  all.push_back(by_fault({"M48", "a stage is handed back while the bulk store still reads it", "wait_group.read N + 1", unfinished}, store_ring_plan(), {},
-                         store_ring, Word("bulk_wait").by("store").alter(2)));
-  all.push_back(by_fault({"M49", "only the storing thread knows that the store has read the tile", "barrier of the group after the wait dropped", {"race", "race.in_flight", "race.completion"}},
+  all.push_back(by_fault(
+      {"M48", "a stage is handed back while the bulk store still reads it", "wait_group.read N + 1", unfinished},
+      store_ring_plan(), {}, store_ring, Word("bulk_wait").by("store").alter(2)));
+  all.push_back(by_fault({"M49",
+                          "only the storing thread knows that the store has read the tile",
+                          "barrier of the group after the wait dropped",
+                          {"race", "race.in_flight", "race.completion"}},
                          epilogue_plan(), {}, epilogue, Word("named_barrier_sync").on("1").drop()));
-  all.push_back(describe({"M50.in_flight", "a tensor map is rewritten in place while loads use it", "map rewritten before the loads are complete", {"tma.map_in_flight"}},
+  all.push_back(describe({"M50.in_flight",
+                          "a tensor map is rewritten in place while loads use it",
+                          "map rewritten before the loads are complete",
+                          {"tma.map_in_flight"}},
                          grouped_plan(), grouped_run({}), grouped_run({.rewritten_at_once = true})));
-  all.push_back(describe({"M50.no_acquire", "a rewritten tensor map is used without the tensor-map proxy's acquire", "fence.proxy.tensormap acquire dropped", {"tma.map_stale"}},
+  all.push_back(describe({"M50.no_acquire",
+                          "a rewritten tensor map is used without the tensor-map proxy's acquire",
+                          "fence.proxy.tensormap acquire dropped",
+                          {"tma.map_stale"}},
                          grouped_plan(), grouped_run({}), grouped_run({.no_acquire = true})));
-  all.push_back(by_fault({"M51", "no barrier at the end of the loop over a shared operand", "loop-back barrier dropped", {"race"}}, lockstep_plan(), {}, lockstep,
-                         Word("named_barrier_sync").on("2").drop()));
+  all.push_back(by_fault(
+      {"M51", "no barrier at the end of the loop over a shared operand", "loop-back barrier dropped", {"race"}},
+      lockstep_plan(), {}, lockstep, Word("named_barrier_sync").on("2").drop()));
 }
 
 }  // namespace warpwright::mutants

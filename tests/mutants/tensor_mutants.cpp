@@ -2,6 +2,7 @@
 #include "kernels_ef.h"
 
 namespace warpwright::mutants {
+using namespace ef;
 namespace {
 
 namespace m = machine;
@@ -59,8 +60,10 @@ struct WgmmaRing {
   }
   static Result run(const Options& o, bool release_early) {
     Memory a(kABytes), b(kBBytes), out(128 * 4);
-    return launch(plan, {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input), out.buffer("out", Buffer::Use::output)}, o,
-                  [&] { body(a.as<const uint8_t>(), b.as<const uint8_t>(), out.as<float>(), release_early); });
+    return launch(
+        plan,
+        {a.buffer("A", Buffer::Use::input), b.buffer("B", Buffer::Use::input), out.buffer("out", Buffer::Use::output)},
+        o, [&] { body(a.as<const uint8_t>(), b.as<const uint8_t>(), out.as<float>(), release_early); });
   }
 };
 
@@ -157,7 +160,8 @@ struct ScaleRing {
       for (int k = 0; k < kDepth; ++k)
         input.produce([&](auto stage) {
           stage->expect_bytes(kScaleBytes);
-          m::bulk_load(Shared<uint8_t>{base + kScaleBytes * uint32_t(stage->index())}, scales, kScaleBytes, stage->full());
+          m::bulk_load(Shared<uint8_t>{base + kScaleBytes * uint32_t(stage->index())}, scales, kScaleBytes,
+                       stage->full());
           return stdx::move(stage).release();
         });
       return;
@@ -172,7 +176,8 @@ struct ScaleRing {
       Consumer<2, pipeline::ReleaseByCommit<1>> input(ring);
       for (int k = 0; k < kDepth; ++k)
         input.consume([&](auto stage) {
-          m::tcgen05_cp<m::TmemCopy::s32x128b_warpx4, 1>(memory, scale_desc(base + kScaleBytes * uint32_t(stage->index())));
+          m::tcgen05_cp<m::TmemCopy::s32x128b_warpx4, 1>(memory,
+                                                         scale_desc(base + kScaleBytes * uint32_t(stage->index())));
           return stdx::move(stage).release();
         });
       m::tcgen05_commit<1>(done);
@@ -249,13 +254,16 @@ struct PairScales {
   static constexpr Plan plan = [] {
     Plan p("pair_scales", Arch::sm100, 2);
     p.role("mma", 1).region("sfb", kScaleBytes, 1, 128).region("tmem.address", 4, 1, 16);
-    p.barrier("sfb.full", 1, 1, "mma", {"mma", 1}).barrier("peer.full", 1, 1, "mma", {"mma", 1}).barrier("done", 1, 1, "mma", {"mma", 1});
+    p.barrier("sfb.full", 1, 1, "mma", {"mma", 1})
+        .barrier("peer.full", 1, 1, "mma", {"mma", 1})
+        .barrier("done", 1, 1, "mma", {"mma", 1});
     return p;
   }();
   static void body(Global<const uint8_t> scales, Filled filled, Scope scope) {
     const uint32_t base = m::shared_base(), lane = m::lane_index();
     const Shared<uint32_t> slot{base + plan.region("tmem.address").offset};
-    const Shared<Mbarrier> full{base + plan.barrier("sfb.full").offset}, peer_full{base + plan.barrier("peer.full").offset}, done{base + plan.barrier("done").offset};
+    const Shared<Mbarrier> full{base + plan.barrier("sfb.full").offset},
+        peer_full{base + plan.barrier("peer.full").offset}, done{base + plan.barrier("done").offset};
     pipeline::set_up_barriers<PairScales>(base);
     m::tcgen05_alloc<2>(slot, 32);
     m::tcgen05_relinquish<2>();
@@ -294,7 +302,8 @@ struct PairScales {
   }
   static Result run(const Options& o, Filled filled, Scope scope) {
     Memory scales(kScaleBytes);
-    return launch(plan, {scales.buffer("SFB", Buffer::Use::input)}, o, [&] { body(scales.as<const uint8_t>(), filled, scope); });
+    return launch(plan, {scales.buffer("SFB", Buffer::Use::input)}, o,
+                  [&] { body(scales.as<const uint8_t>(), filled, scope); });
   }
 };
 
@@ -310,42 +319,99 @@ Run pair_scales(PairScales::Filled filled, Scope scope) {
 void add_tensor_mutants(std::vector<Mutant>& list) {
   const std::vector<std::string> unfinished{"race.in_flight", "race.completion"};
   const std::vector<std::string> tmem_roles{"epilogue", "load", "mma"};
-  list.push_back({"M52", "the empty barrier was arrived at before the wgmma that reads the stage was waited for", "release above wgmma.wait_group",
-                  unfinished, {"mma", "load"}, wgmma_ring(false), wgmma_ring(true)});
-  list.push_back({"M53", "the wait before a release left one wgmma group too many pending", "wgmma.wait_group 1 becomes 2", unfinished,
-                  {"mma", "load", "store"}, small_gemm,
+  list.push_back({"M52",
+                  "the empty barrier was arrived at before the wgmma that reads the stage was waited for",
+                  "release above wgmma.wait_group",
+                  unfinished,
+                  {"mma", "load"},
+                  wgmma_ring(false),
+                  wgmma_ring(true)});
+  list.push_back({"M53",
+                  "the wait before a release left one wgmma group too many pending",
+                  "wgmma.wait_group 1 becomes 2",
+                  unfinished,
+                  {"mma", "load", "store"},
+                  small_gemm,
                   with_faults(small_gemm, {fault(Action::postpone, "wgmma_wait", "mma", {}, 1, 1)})});
-  list.push_back({"M54", "registers of A were refilled while the wgmma that reads them was in flight", "wgmma.wait_group 0 becomes 1", {"wgmma.register"},
-                  {"mma"}, RegisterOperand::run,
+  list.push_back({"M54",
+                  "registers of A were refilled while the wgmma that reads them was in flight",
+                  "wgmma.wait_group 0 becomes 1",
+                  {"wgmma.register"},
+                  {"mma"},
+                  RegisterOperand::run,
                   with_faults(RegisterOperand::run, {fault(Action::alter, "wgmma_wait", "", {}, 1, 1)})});
-  list.push_back({"M55", "a warpgroup refilled an operand that another warpgroup's wgmma still reads", "drop the barrier between the warpgroups after the wait",
-                  {"race", "race.in_flight", "race.completion"}, {"mma"}, SharedOperand::run,
+  list.push_back({"M55",
+                  "a warpgroup refilled an operand that another warpgroup's wgmma still reads",
+                  "drop the barrier between the warpgroups after the wait",
+                  {"race", "race.in_flight", "race.completion"},
+                  {"mma"},
+                  SharedOperand::run,
                   with_faults(SharedOperand::run, {fault(Action::drop, "named_barrier_sync", "", "2")})});
-  list.push_back({"M56", "only one of the two operands was double-buffered", "one buffer of B in a ring of two stages", unfinished, {"mma", "load"},
-                  wgmma_ring(false), [](const Options& o) { return WgmmaRing<1>::run(o, false); }});
-  list.push_back({"M57", "scale factors were released by an arrive at issue, not by the completion of the copy", "tcgen05.commit becomes an arrive",
-                  unfinished, {"load", "mma"}, ScaleRing::run,
+  list.push_back({"M56",
+                  "only one of the two operands was double-buffered",
+                  "one buffer of B in a ring of two stages",
+                  unfinished,
+                  {"mma", "load"},
+                  wgmma_ring(false),
+                  [](const Options& o) { return WgmmaRing<1>::run(o, false); }});
+  list.push_back({"M57",
+                  "scale factors were released by an arrive at issue, not by the completion of the copy",
+                  "tcgen05.commit becomes an arrive",
+                  unfinished,
+                  {"load", "mma"},
+                  ScaleRing::run,
                   with_faults(ScaleRing::run, {fault(Action::postpone, "tcgen05_commit", "mma", "sfb.empty")})});
-  list.push_back({"M58", "P was signalled to the MMA before its tcgen05.st were complete", "drop tcgen05.wait::st", {"tcgen05.wait", "race.in_flight"},
-                  {"softmax", "mma"}, StoredOperand::run,
+  list.push_back({"M58",
+                  "P was signalled to the MMA before its tcgen05.st were complete",
+                  "drop tcgen05.wait::st",
+                  {"tcgen05.wait", "race.in_flight"},
+                  {"softmax", "mma"},
+                  StoredOperand::run,
                   with_faults(StoredOperand::run, {fault(Action::drop, "tcgen05_wait_st", "softmax")})});
-  list.push_back({"M59", "an accumulator was handed back while tcgen05.ld still read it", "drop tcgen05.wait::ld before the release",
-                  {"tcgen05.wait", "race.in_flight"}, tmem_roles, run_tmem_lifecycle,
+  list.push_back({"M59",
+                  "an accumulator was handed back while tcgen05.ld still read it",
+                  "drop tcgen05.wait::ld before the release",
+                  {"tcgen05.wait", "race.in_flight"},
+                  tmem_roles,
+                  run_tmem_lifecycle,
                   with_faults(run_tmem_lifecycle, {fault(Action::drop, "tcgen05_wait_ld", "epilogue")})});
-  list.push_back({"M60.fence", "the hand-over of an accumulator lacked its tcgen05 fence", "drop tcgen05.fence::before_thread_sync", {"race.tcgen_fence"},
-                  tmem_roles, run_tmem_lifecycle,
+  list.push_back({"M60.fence",
+                  "the hand-over of an accumulator lacked its tcgen05 fence",
+                  "drop tcgen05.fence::before_thread_sync",
+                  {"race.tcgen_fence"},
+                  tmem_roles,
+                  run_tmem_lifecycle,
                   with_faults(run_tmem_lifecycle, {fault(Action::drop, "tcgen05_fence_before", "epilogue")})});
-  list.push_back({"M60.fence_after", "the MMA warp did not order its accumulation after the epilogue's loads", "drop tcgen05.fence::after_thread_sync",
-                  {"race.tcgen_fence"}, tmem_roles, run_tmem_lifecycle,
+  list.push_back({"M60.fence_after",
+                  "the MMA warp did not order its accumulation after the epilogue's loads",
+                  "drop tcgen05.fence::after_thread_sync",
+                  {"race.tcgen_fence"},
+                  tmem_roles,
+                  run_tmem_lifecycle,
                   with_faults(run_tmem_lifecycle, {fault(Action::drop, "tcgen05_fence_after", "mma")})});
-  list.push_back({"M60.elect", "all 32 lanes issued the MMA", "nobody is elected", {"tcgen05.elect"}, tmem_roles, run_tmem_lifecycle,
+  list.push_back({"M60.elect",
+                  "all 32 lanes issued the MMA",
+                  "nobody is elected",
+                  {"tcgen05.elect"},
+                  tmem_roles,
+                  run_tmem_lifecycle,
                   with_faults(run_tmem_lifecycle, {fault(Action::alter, "elect_one", "mma")})});
   using Filled = PairScales::Filled;
-  list.push_back({"M61.local", "a copy of a CTA pair read the peer's scale factors, whose arrival only the peer had seen", "wait on the local barrier only",
-                  unfinished, {"mma"}, pair_scales(Filled::by_tma, Scope::cluster),
-                  with_faults(pair_scales(Filled::by_tma, Scope::cluster), {fault(Action::drop, "mbarrier_wait", "", "peer.full")})});
-  list.push_back({"M61.scope", "the peer announced scale factors that its threads wrote by an arrive at CTA scope", "remote arrive at .cta scope", {"race"},
-                  {"mma"}, pair_scales(Filled::by_threads, Scope::cluster), pair_scales(Filled::by_threads, Scope::cta)});
+  list.push_back({"M61.local",
+                  "a copy of a CTA pair read the peer's scale factors, whose arrival only the peer had seen",
+                  "wait on the local barrier only",
+                  unfinished,
+                  {"mma"},
+                  pair_scales(Filled::by_tma, Scope::cluster),
+                  with_faults(pair_scales(Filled::by_tma, Scope::cluster),
+                              {fault(Action::drop, "mbarrier_wait", "", "peer.full")})});
+  list.push_back({"M61.scope",
+                  "the peer announced scale factors that its threads wrote by an arrive at CTA scope",
+                  "remote arrive at .cta scope",
+                  {"race"},
+                  {"mma"},
+                  pair_scales(Filled::by_threads, Scope::cluster),
+                  pair_scales(Filled::by_threads, Scope::cta)});
 }
 
 }  // namespace warpwright::mutants

@@ -1,5 +1,5 @@
-// Shared by the tests of the PTX rules: a minimal kernel that breaks one rule, its nearest legal neighbour, and what the
-// checker says about each.
+// Shared by the tests of the PTX rules: a minimal kernel that breaks one rule, its nearest legal neighbour, and what
+// the checker says about each.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -30,19 +30,25 @@ struct alignas(128) Device {
   Global<T> as(int64_t byte = 0) {
     return {reinterpret_cast<T*>(bytes + byte)};
   }
-  Buffer buffer(Buffer::Use use, bool from_primary = false) { return {bytes, sizeof bytes, "device", use, from_primary}; }
+  Buffer buffer(Buffer::Use use, bool from_primary = false) {
+    return {bytes, sizeof bytes, "device", use, from_primary};
+  }
 };
 
 // The rule of the first finding, "" when every mode is silent.
-inline std::string verdict(const Plan& plan, const std::function<void()>& body, std::vector<Buffer> buffers = {}, const Options& base = {}) {
+inline std::string verdict(const Plan& plan, const std::function<void()>& body, std::vector<Buffer> buffers = {},
+                           const Options& base = {}) {
   using simulator::Landing;
   using simulator::Scheduling;
   struct Mode {
     Landing landing;
     Scheduling scheduling;
   };
-  for (Mode mode : {Mode{Landing::eager, Scheduling::fifo}, {Landing::late, Scheduling::fifo}, {Landing::timed, Scheduling::fifo},
-                    {Landing::seeded, Scheduling::random}, {Landing::seeded, Scheduling::pct}}) {
+  for (Mode mode : {Mode{Landing::eager, Scheduling::fifo},
+                    {Landing::late, Scheduling::fifo},
+                    {Landing::timed, Scheduling::fifo},
+                    {Landing::seeded, Scheduling::random},
+                    {Landing::seeded, Scheduling::pct}}) {
     Options o = base;
     o.landing = mode.landing;
     o.scheduling = mode.scheduling;

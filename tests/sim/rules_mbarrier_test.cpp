@@ -4,7 +4,8 @@
 //   R12 state tokens        the words take a Phase, no token
 //   R15 arrive.noComplete   no such word
 //   R16 arrive_drop         no such word
-// Kept by the types: R18, the remote forms exist for arrive only (ClusterShared<Mbarrier>); a forged address is reported.
+// Kept by the types: R18, the remote forms exist for arrive only (ClusterShared<Mbarrier>); a forged address is
+// reported.
 #include "rules.h"
 
 namespace warpwright::rules {
@@ -49,7 +50,8 @@ TEST(MbarrierRules, R03_OtherAccessToALiveBarrierIsReported) {
 
 TEST(MbarrierRules, R04_MisalignedOrForeignBarrierIsReported) {
   EXPECT_EQ(verdict(block(1), [] { m::mbarrier_init(bar().plus_bytes(4), 1); }), "mbarrier.alignment");
-  EXPECT_EQ(verdict(block(1, Arch::sm90, 2), [] { m::mbarrier_init({m::map_to_rank(bar(), rank() ^ 1).address}, 1); }), "mbarrier.remote");
+  EXPECT_EQ(verdict(block(1, Arch::sm90, 2), [] { m::mbarrier_init({m::map_to_rank(bar(), rank() ^ 1).address}, 1); }),
+            "mbarrier.remote");
 }
 
 TEST(MbarrierRules, R05_CountsOutsideTheirRangeAreReported) {
@@ -70,18 +72,17 @@ std::string copy(uint32_t announced, uint32_t copied, bool announce_first = true
   Device d;
   Plan plan("rule", Arch::sm90);
   plan.role("load", 1).barrier("full", 1, 1, "load", {"load", 1}).region("data", 8192, 1, 1024);
-  return verdict(
-      plan,
-      [&] {
-        init(1, 1);
-        if (thread() == 0) {
-          if (announce_first) m::mbarrier_arrive_expect_tx(bar(), announced);
-          m::bulk_load(data(), d.as<const uint8_t>(), copied, bar());
-          if (!announce_first) m::mbarrier_arrive_expect_tx(bar(), announced);
-        }
-        wait();
-      },
-      {d.buffer(Buffer::Use::input)});
+  return verdict(plan,
+                 [&] {
+                   init(1, 1);
+                   if (thread() == 0) {
+                     if (announce_first) m::mbarrier_arrive_expect_tx(bar(), announced);
+                     m::bulk_load(data(), d.as<const uint8_t>(), copied, bar());
+                     if (!announce_first) m::mbarrier_arrive_expect_tx(bar(), announced);
+                   }
+                   wait();
+                 },
+                 {d.buffer(Buffer::Use::input)});
 }
 
 TEST(MbarrierRules, R06_APhaseWaitsForArrivalsAndBytes) {
@@ -216,7 +217,8 @@ TEST(MbarrierRules, R18_WaitingOnAnotherCtasBarrierIsReported) {
   EXPECT_EQ(verdict(block(1, Arch::sm90, 2),
                     [] {
                       init(1, 1);
-                      m::mbarrier_wait(Shared<Mbarrier>{m::map_to_rank(bar(), rank() ^ 1).address}, m::Phase::producer());
+                      m::mbarrier_wait(Shared<Mbarrier>{m::map_to_rank(bar(), rank() ^ 1).address},
+                                       m::Phase::producer());
                     }),
             "mbarrier.remote");
 }
@@ -227,7 +229,8 @@ TEST(MbarrierRules, R19_DataForAnotherCtaNeedsClusterScopeOnBothSides) {
       init(1, 1);
       if (thread() == 0 && rank() == 1) {
         m::store(m::map_to_rank(word(), 0), 1u);
-        release ? m::mbarrier_arrive<Scope::cluster>(m::map_to_rank(bar(), 0)) : m::mbarrier_arrive<Scope::cta>(m::map_to_rank(bar(), 0));
+        release ? m::mbarrier_arrive<Scope::cluster>(m::map_to_rank(bar(), 0))
+                : m::mbarrier_arrive<Scope::cta>(m::map_to_rank(bar(), 0));
       }
       if (thread() == 0 && rank() == 0) {
         acquire ? m::mbarrier_wait<Scope::cluster>(bar(), m::Phase::consumer()) : wait();

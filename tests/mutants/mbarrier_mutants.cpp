@@ -85,8 +85,8 @@ void pairs(const Plan& plan, const Arrays& a) {
   machine::cluster_sync();
 }
 
-// Work handed out by cluster launch control: one CTA asks, the answer goes to both. Everybody who has read it says so to
-// the scheduler that asks.
+// Work handed out by cluster launch control: one CTA asks, the answer goes to both. Everybody who has read it says so
+// to the scheduler that asks.
 constexpr Plan granted_plan() {
   Plan plan("granted", Arch::sm100, 2);
   plan.role("scheduler", 1).role("work", 1);
@@ -132,7 +132,8 @@ void fence_elsewhere(const Plan& plan, const Arrays& a, bool mutated) {
   ring_roles(b, a, 6);
 }
 
-// The compute warp passes its sums around through scratch memory at the end, while the load warp may still be in the ring.
+// The compute warp passes its sums around through scratch memory at the end, while the load warp may still be in the
+// ring.
 void shuffle_through_scratch(const Plan& plan, const Arrays& a, bool on_barriers) {
   constexpr int n = 4;
   const Block b(plan);
@@ -143,8 +144,7 @@ void shuffle_through_scratch(const Plan& plan, const Arrays& a, bool on_barriers
     return;
   }
   const uint32_t sum = stream_compute(n, law);
-  const Shared<uint32_t> scratch =
-      b.region("scratch").as<uint32_t>().plus_bytes(on_barriers ? 32 : 0);
+  const Shared<uint32_t> scratch = b.region("scratch").as<uint32_t>().plus_bytes(on_barriers ? 32 : 0);
   machine::store(scratch + lane(), sum);
   machine::sync_warp();
   machine::store(my_sum(a), machine::load(scratch + (lane() ^ 1)));
@@ -163,39 +163,71 @@ struct ReleaseByLocalForm {
 
 }  // namespace
 
-void add_barrier_life_mutants(std::vector<Mutant>& all) {
+void add_mbarrier_mutants(std::vector<Mutant>& all) {
   const std::vector<std::string> surplus = {"mbarrier.over_arrival", "mbarrier.role_arrivals", "mbarrier.missing_wait"};
   const Plan ring = ring_plan();
 
-  all.push_back(by_flag({"M32", "a pipeline is left before all its arrivals are in, its barriers are reused", "drain of the ring dropped",
+  all.push_back(by_flag({"M32",
+                         "a pipeline is left before all its arrivals are in, its barriers are reused",
+                         "drain of the ring dropped",
                          {"mbarrier.inval_in_use", "mbarrier.invalid", "phase.*"}},
                         two_uses_plan(), {}, two_uses));
-  all.push_back(by_fault({"M33", "the elected lane arrives while other lanes still read", "__syncwarp before the elected arrive dropped", {"race"}},
+  all.push_back(by_fault({"M33",
+                          "the elected lane arrives while other lanes still read",
+                          "__syncwarp before the elected arrive dropped",
+                          {"race"}},
                          ring, {}, ring_kernel, Word("sync_warp").by("compute").drop()));
-  all.push_back(by_fault({"M34", "bytes are announced but nobody arrives", "arrive.expect_tx became expect_tx", {"deadlock*"}}, ring, {}, ring_kernel,
-                         Word("mbarrier_arrive_expect_tx").on("full").postpone()));
-  all.push_back(by_fault({"M35.half", "fewer bytes announced than the copy delivers", "half the bytes expected", {"mbarrier.tx_*"}}, ring, {},
-                         ring_kernel, Word("mbarrier_arrive_expect_tx").on("full").alter(kTile / 2)));
-  all.push_back(by_fault({"M35.double", "more bytes announced than the copy delivers", "twice the bytes expected", {"deadlock.bytes"}}, ring, {},
-                         ring_kernel, Word("mbarrier_arrive_expect_tx").on("full").alter(kTile * 2)));
-  all.push_back(by_fault({"M36", "expected bytes multiplied by the cluster's size instead of the pair's", "expect bytes * 4 instead of * 2", {"deadlock.bytes"}},
-                         pairs_plan(), {4}, pairs,
-                         Word("mbarrier_arrive_expect_tx").on("full").alter(kTile * 4)));
-  all.push_back(by_fault({"M37", "a multicast answer is expected by CTA 0 only, the others hang", "expect_tx on rank 0 only", {"deadlock*", "mbarrier.tx_*"}},
-                         granted_plan(), {8, 1}, granted, Word("mbarrier_arrive_expect_tx").on("response.full").in_cta(1).drop()));
-  all.push_back(by_fault({"M38.no_fence", "initialised barriers are not made visible to the async proxy", "fence.mbarrier_init dropped", {"mbarrier.init_fence"}},
+  all.push_back(
+      by_fault({"M34", "bytes are announced but nobody arrives", "arrive.expect_tx became expect_tx", {"deadlock*"}},
+               ring, {}, ring_kernel, Word("mbarrier_arrive_expect_tx").on("full").postpone()));
+  all.push_back(by_fault(
+      {"M35.half", "fewer bytes announced than the copy delivers", "half the bytes expected", {"mbarrier.tx_*"}}, ring,
+      {}, ring_kernel, Word("mbarrier_arrive_expect_tx").on("full").alter(kTile / 2)));
+  all.push_back(by_fault(
+      {"M35.double", "more bytes announced than the copy delivers", "twice the bytes expected", {"deadlock.bytes"}},
+      ring, {}, ring_kernel, Word("mbarrier_arrive_expect_tx").on("full").alter(kTile * 2)));
+  all.push_back(by_fault({"M36",
+                          "expected bytes multiplied by the cluster's size instead of the pair's",
+                          "expect bytes * 4 instead of * 2",
+                          {"deadlock.bytes"}},
+                         pairs_plan(), {4}, pairs, Word("mbarrier_arrive_expect_tx").on("full").alter(kTile * 4)));
+  all.push_back(by_fault({"M37",
+                          "a multicast answer is expected by CTA 0 only, the others hang",
+                          "expect_tx on rank 0 only",
+                          {"deadlock.bytes"}},
+                         granted_plan(), {8, 1}, granted,
+                         Word("mbarrier_arrive_expect_tx").on("response.full").in_cta(1).drop()));
+  all.push_back(by_fault({"M38.no_fence",
+                          "initialised barriers are not made visible to the async proxy",
+                          "fence.mbarrier_init dropped",
+                          {"mbarrier.init_fence"}},
                          ring, {}, ring_kernel, Word("fence_mbarrier_init").drop()));
-  all.push_back(by_fault({"M38.no_sync", "barriers are used before the others know that they are initialised", "__syncthreads after init dropped", {"mbarrier.init_order"}},
+  all.push_back(by_fault({"M38.no_sync",
+                          "barriers are used before the others know that they are initialised",
+                          "__syncthreads after init dropped",
+                          {"mbarrier.init_order"}},
                          ring, {}, ring_kernel, Word("sync_block").drop()));
-  all.push_back(by_flag({"M38.other_thread", "the init fence is executed by a thread that did not initialise", "fence.mbarrier_init in another warp", {"mbarrier.init_fence"}},
+  all.push_back(by_flag({"M38.other_thread",
+                         "the init fence is executed by a thread that did not initialise",
+                         "fence.mbarrier_init in another warp",
+                         {"mbarrier.init_fence"}},
                         ring, {}, fence_elsewhere));
-  all.push_back(by_flag({"M39", "epilogue scratch overlaps live barriers", "scratch begins 32 bytes late and ends on the ring's barriers", {"mbarrier.overwritten"}},
+  all.push_back(by_flag({"M39",
+                         "epilogue scratch overlaps live barriers",
+                         "scratch begins 32 bytes late and ends on the ring's barriers",
+                         {"mbarrier.overwritten"}},
                         stream_plan(2, 2, 2), {}, shuffle_through_scratch));
-  all.push_back(describe({"M40", "the local form of arrive on an address of another CTA", "arrive.shared::cta on a mapped address", {"mbarrier.remote"}},
-                         multicast_plan(), runner(multicast_plan(), {2}, multicast_kernel<pipeline::ReleaseToCluster<2, pipeline::Readers::threads>>),
-                         runner(multicast_plan(), {2}, multicast_kernel<ReleaseByLocalForm>)));
-  all.push_back(by_fault({"M41", "all lanes of a warp arrive on a barrier that counts one", "the arrive is not elected", surplus}, ring, {}, ring_kernel,
-                         Word("elect_one").by("compute").alter()));
+  all.push_back(describe(
+      {"M40",
+       "the local form of arrive on an address of another CTA",
+       "arrive.shared::cta on a mapped address",
+       {"mbarrier.remote"}},
+      multicast_plan(),
+      runner(multicast_plan(), {2}, multicast_kernel<pipeline::ReleaseToCluster<2, pipeline::Readers::threads>>),
+      runner(multicast_plan(), {2}, multicast_kernel<ReleaseByLocalForm>)));
+  all.push_back(
+      by_fault({"M41", "all lanes of a warp arrive on a barrier that counts one", "the arrive is not elected", surplus},
+               ring, {}, ring_kernel, Word("elect_one").by("compute").alter()));
 }
 
 }  // namespace warpwright::mutants::cd
