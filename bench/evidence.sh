@@ -40,8 +40,9 @@ rows = document.pop("rows")
 head = json.dumps({"command": command, "date": day, **document}, indent=1)
 body = ",\n".join("  " + json.dumps(row) for row in rows)
 open(out, "w").write(head[:-2] + ',\n "rows": [\n' + body + "\n ]\n}\n")
+shown = ("m", "mode", "us", "peer_us", "ratio", "ratio_lo", "ratio_hi", "tflops", "plan", "peer_heuristic")
 for row in rows:
-    print(*(f"{k}={row[k]}" for k in ("m", "mode", "us", "peer_us", "ratio", "ratio_lo", "ratio_hi", "tflops", "plan", "peer_heuristic")))
+    print(*(f"{key}={row[key]}" for key in shown))
 PY
   rm -f "$folder/bench.raw"
 }

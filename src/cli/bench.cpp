@@ -211,7 +211,7 @@ int run_bench(const Options& options, Output& out) {
 
   BenchOptions how;
   how.plan = options.plan;
-  how.rounds = options.rounds;
+  how.rounds = options.rounds + options.rounds % 2;
   if (options.mode == "sustained") how.modes = {BenchMode::sustained};
   if (options.mode == "cool") how.modes = {BenchMode::cool};
   BenchReport report;
@@ -239,7 +239,9 @@ void configure_bench(CLI::App& app, Context& context) {
       ->transform(one_of({"sustained", "cool", "both"}));
   app.add_option("--plan", options->plan, "number of a compiled instance (default: chosen for each shape)")
       ->transform(whole_number(0, runtime::plan_count() - 1));
-  app.add_option("--rounds", options->rounds, "rounds of alternating bursts (default 5)")
+  app.add_option("--rounds", options->rounds,
+                 fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
+                             BenchOptions{}.rounds))
       ->transform(whole_number(1, 1000));
   app.add_flag("--profile", options->profile,
                "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off")

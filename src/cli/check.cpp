@@ -53,9 +53,10 @@ runtime::Case parse_size(const std::string& word) {
 const runtime::Example& example_named(const std::string& name) {
   for (const char* ending : {".cpp", ".cc", ".cu", ".cuh", ".h"}) {
     if (name.ends_with(ending)) {
-      throw UsageError(fmt::format("'{}': user sources are not supported yet by this version; 'check --list' names the "
-                                   "kernels that can be checked",
-                                   name));
+      throw UsageError(
+          fmt::format("'{}': user sources are not supported yet by this version; 'check --list' names the "
+                      "kernels that can be checked",
+                      name));
     }
   }
   if (const runtime::Example* e = runtime::find_example(name)) return *e;
@@ -128,7 +129,8 @@ int run_list(Output& out) {
     const char* target = e.arch == Arch::sm100 ? "sim:sm100" : "sim:sm90";
     Json sizes = Json::array();
     for (const auto& c : e.cases) sizes.push_back(shape_text(c));
-    list.push_back({{"name", e.name}, {"target", target}, {"instance", e.instance}, {"summary", e.summary}, {"sizes", sizes}});
+    list.push_back(
+        {{"name", e.name}, {"target", target}, {"instance", e.instance}, {"summary", e.summary}, {"sizes", sizes}});
     table.row({e.name, target, e.instance, e.summary});
   }
   out.document({{"kernels", list}});

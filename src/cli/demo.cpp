@@ -44,7 +44,8 @@ struct Shown {
 
 Shown run_show(const Show& show) {
   runtime::Selection selection;
-  if (auto why = runtime::select(show.problem, {}, show.target.arch, show.kernel, selection)) throw std::runtime_error(*why);
+  if (auto why = runtime::select(show.problem, {}, show.target.arch, show.kernel, selection))
+    throw std::runtime_error(*why);
   ProblemOptions options;
   options.seeds = kSeeds;
   options.seed = 1;
@@ -55,7 +56,7 @@ Shown run_show(const Show& show) {
 }
 
 std::string count_text(std::uint64_t n) {
-  return n >= 10'000'000 ? fmt::format("{:.0f} million", double(n) / 1e6)
+  return n >= 10'000'000  ? fmt::format("{:.0f} million", double(n) / 1e6)
          : n >= 1'000'000 ? fmt::format("{:.1f} million", double(n) / 1e6)
                           : fmt::format("{}", n);
 }

@@ -22,15 +22,9 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  Json document = {{"ok", swept.ok()},
-                   {"target", chosen.target.word},
-                   {"kernel", example.plan->kernel},
-                   {"plan", example.name},
-                   {"instance", example.instance},
-                   {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", wall},
-                   {"predicted_us", nullptr},
-                   {"runs", swept.runs},
+  Json document = {{"ok", swept.ok()},      {"target", chosen.target.word}, {"kernel", example.plan->kernel},
+                   {"plan", example.name},  {"instance", example.instance}, {"max_rel_error", swept.max_rel_error},
+                   {"wall_s", wall},        {"predicted_us", nullptr},      {"runs", swept.runs},
                    {"checks", swept.checks}};
   Table table;
   table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
@@ -42,7 +36,7 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
     table.row({"predicted", fmt::format("{:.1f} us on {} SM{}", swept.predicted_us, chosen.selection.ctas,
-                                       chosen.selection.ctas == 1 ? "" : "s")});
+                                        chosen.selection.ctas == 1 ? "" : "s")});
   } else {
     document["report"] = swept.report;
   }
@@ -87,8 +81,9 @@ int run_on_gpu(const ProblemOptions& options, const ChosenProblem& chosen, Outpu
   table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
   std::string report;
   if (!verdict.ok) {
-    report = fmt::format("result: {} of {} elements are wrong, {} of them were never written; {} bytes outside it changed",
-                         verdict.wrong, workload.expected.size(), verdict.unwritten, outcome.stray_bytes);
+    report =
+        fmt::format("result: {} of {} elements are wrong, {} of them were never written; {} bytes outside it changed",
+                    verdict.wrong, workload.expected.size(), verdict.unwritten, outcome.stray_bytes);
     document["report"] = report;
   }
   out.document(document);

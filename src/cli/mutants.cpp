@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -29,17 +30,17 @@ std::string number_of(const std::string& id) { return id.substr(0, id.find('.'))
 std::vector<const Mutant*> chosen(const MutantOptions& options) {
   std::vector<const Mutant*> list;
   for (const Mutant& m : mutants::corpus()) list.push_back(&m);
-  std::stable_sort(list.begin(), list.end(), [](const Mutant* a, const Mutant* b) { return std::string(a->id) < b->id; });
+  std::sort(list.begin(), list.end(), [](const Mutant* a, const Mutant* b) { return std::string_view(a->id) < b->id; });
   if (options.only.empty()) return list;
-  std::vector<const Mutant*> some;
+  const auto means = [](const std::string& word, const Mutant* m) { return word == m->id || word == number_of(m->id); };
   for (const auto& word : options.only) {
-    const auto wanted = [&](const Mutant* m) { return word == m->id || word == number_of(m->id); };
-    if (std::none_of(list.begin(), list.end(), wanted)) {
+    if (std::none_of(list.begin(), list.end(), [&](const Mutant* m) { return means(word, m); })) {
       throw UsageError(fmt::format("--only: '{}' is not in the corpus; its entries are numbered M01 to M70", word));
     }
   }
+  std::vector<const Mutant*> some;
   for (const Mutant* m : list) {
-    const auto asked = [&](const std::string& word) { return word == m->id || word == number_of(m->id); };
+    const auto asked = [&](const std::string& word) { return means(word, m); };
     if (std::any_of(options.only.begin(), options.only.end(), asked)) some.push_back(m);
   }
   return some;
@@ -63,7 +64,10 @@ int run_mutants(const MutantOptions& options, Output& out) {
     false_alarms += r.false_alarm ? 1 : 0;
     runs += r.runs;
     caught.try_emplace(number_of(m->id), true).first->second &= r.caught;
-    const std::string result = r.false_alarm ? "FALSE ALARM" : !r.caught ? "MISSED" : misread ? "MISDIAGNOSED" : "caught";
+    const std::string result = r.false_alarm ? "FALSE ALARM"
+                               : !r.caught   ? "MISSED"
+                               : misread     ? "MISDIAGNOSED"
+                                             : "caught";
     cases.push_back({{"id", m->id},
                      {"caught", r.caught},
                      {"diagnosis", r.diagnosis},
@@ -76,7 +80,8 @@ int run_mutants(const MutantOptions& options, Output& out) {
                      {"report", r.report}});
     table.row({m->id, result, misread ? fmt::format("{} (expected {})", r.diagnosis, listed(m->expected)) : r.diagnosis,
                m->mutation});
-    if ((options.reports || result != "caught") && !r.report.empty()) reports.push_back(fmt::format("{}: {}", m->id, r.report));
+    if ((options.reports || result != "caught") && !r.report.empty())
+      reports.push_back(fmt::format("{}: {}", m->id, r.report));
     progress.advance();
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -105,8 +110,10 @@ int run_mutants(const MutantOptions& options, Output& out) {
 
 void configure_mutants(CLI::App& app, Context& context) {
   auto options = std::make_shared<MutantOptions>();
-  app.add_option("--only", options->only, "M23,M66.leak,...: only these; a number takes all its entries")->delimiter(',');
-  app.add_option("--seeds", options->seeds, "seeds of the random modes (default 2)")->transform(whole_number(0, 1'000'000));
+  app.add_option("--only", options->only, "M23,M66.leak,...: only these; a number takes all its entries")
+      ->delimiter(',');
+  app.add_option("--seeds", options->seeds, "seeds of the random modes (default 2)")
+      ->transform(whole_number(0, 1'000'000));
   app.add_flag("--reports", options->reports, "print the report of every mutant")->disable_flag_override();
   context.runs(app, "./warpwright mutants --only M23,M66",
                [options](Output& out) { return run_mutants(*options, out); });

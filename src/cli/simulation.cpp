@@ -50,8 +50,8 @@ std::vector<Mode> schedules_of(const std::string& word, const Plan& plan) {
   const ScheduleWord schedule = parse_schedule(word);
   if (schedule.kind == "freeze") {
     if (std::find(roles.begin(), roles.end(), schedule.role) == roles.end()) {
-      throw UsageError(fmt::format("--schedule: '{}' is not a role of {}; it has {}", schedule.role, plan.kernel,
-                                   listed(roles)));
+      throw UsageError(
+          fmt::format("--schedule: '{}' is not a role of {}; it has {}", schedule.role, plan.kernel, listed(roles)));
     }
     return {mode(Landing::eager, Scheduling::freeze, schedule.role)};
   }
@@ -107,13 +107,15 @@ Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
           "simulator");
     }
     if (!has_device_code()) {
-      throw MissingError("--target sm90 needs device code, and this build has none; install the CUDA toolkit 13 and "
-                         "build again");
+      throw MissingError(
+          "--target sm90 needs device code, and this build has none; install the CUDA toolkit 13 and "
+          "build again");
     }
     return gpu;
   }
   if (word != "auto") {
-    throw UsageError(fmt::format("--target: '{}' has no kernel in this version; use sim:sm90, sim:sm100 or sm90", word));
+    throw UsageError(
+        fmt::format("--target: '{}' has no kernel in this version; use sim:sm90, sim:sm100 or sm90", word));
   }
   const auto arch = runtime::arch_of_plan(options.plan);
   if (arch && *arch == Arch::sm100) return blackwell;
@@ -170,7 +172,8 @@ std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t 
   std::vector<Mode> list = {mode(Landing::eager), mode(Landing::late), mode(Landing::timed)};
   for (const auto& role : roles_of(plan)) {
     // The clock, not the scheduler, decides who runs in a timed run: freezing a role there changes nothing.
-    for (const Landing landing : {Landing::eager, Landing::late}) list.push_back(mode(landing, Scheduling::freeze, role));
+    for (const Landing landing : {Landing::eager, Landing::late})
+      list.push_back(mode(landing, Scheduling::freeze, role));
   }
   for (std::int64_t s = 0; s < seeds; ++s) {
     for (const Scheduling scheduling : {Scheduling::fifo, Scheduling::random, Scheduling::pct}) {
@@ -237,11 +240,13 @@ void check_simulated_size(const runtime::Problem& p, Output& out) {
   // The extents are below 2^31, so the product of two fits and the third is compared by division.
   const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n), k = std::uint64_t(std::max<std::int64_t>(p.k, 1));
   if (area > kMostProducts / k) {
-    throw UsageError(fmt::format("m = {}, n = {}, k = {}: the simulator takes problems of m*n*k up to 2^33, such as "
-                                 "2048 x 2048 x 2048",
-                                 p.m, p.n, p.k));
+    throw UsageError(
+        fmt::format("m = {}, n = {}, k = {}: the simulator takes problems of m*n*k up to 2^33, such as "
+                    "2048 x 2048 x 2048",
+                    p.m, p.n, p.k));
   }
-  if (area * k > kManyProducts) out.note("A problem of this size can take the simulator a minute; smaller ones take seconds.");
+  if (area * k > kManyProducts)
+    out.note("A problem of this size can take the simulator a minute; smaller ones take seconds.");
 }
 
 const char* prediction_note(const Target& target) {

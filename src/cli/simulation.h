@@ -60,8 +60,8 @@ struct ChosenProblem {
   std::string shape() const;
 };
 
-// Where and with which kernel the user's problem runs. Throws UsageError or MissingError. Commands that cannot use a GPU
-// take the simulator for "auto".
+// Where and with which kernel the user's problem runs. Throws UsageError or MissingError. Commands that cannot use a
+// GPU take the simulator for "auto".
 ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu);
 
 // The simulator's limit on the size of a problem, and a note when it will take long.

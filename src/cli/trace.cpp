@@ -38,14 +38,10 @@ int run_trace(const TraceOptions& options, Output& out) {
       runtime::make_timeline(swept.timed, {example.name, chosen.target.word, chosen.shape()});
   if (auto why = file.write(timeline.json)) throw UsageError("--perfetto: " + *why);
 
-  Json document = {{"html", nullptr},
-                   {"perfetto", file.path()},
-                   {"spans", timeline.spans},
-                   {"edges", timeline.edges},
-                   {"ok", swept.ok()},
-                   {"target", chosen.target.word},
-                   {"plan", example.name},
-                   {"predicted_us", swept.predicted_us}};
+  Json document = {{"html", nullptr},         {"perfetto", file.path()},
+                   {"spans", timeline.spans}, {"edges", timeline.edges},
+                   {"ok", swept.ok()},        {"target", chosen.target.word},
+                   {"plan", example.name},    {"predicted_us", swept.predicted_us}};
   if (!swept.ok()) document["report"] = swept.report;
   out.document(document);
   out.line(fmt::format("{}: {} bars, {} arrows, {:.1f} us predicted for {} on {}; open it at https://ui.perfetto.dev",

@@ -21,8 +21,8 @@ const char* name(BenchMode mode);
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
   int plan = -1;                // an instance of device::kDenseGemmSm90; -1: chosen by choose_plan()
-  int rounds = 5;               // each measures both competitors; one more, untimed, warms up
-  double burst_s = 0.25;        // sustained: how long one competitor runs without a pause
+  int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
+  double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
   double cool_gap_s = 0.02;     // cool: idle time before each single launch
   int cool_launches = 8;        // cool: of each competitor in a round
   double cache_multiple = 3.2;  // operands rotate through so many times the L2

@@ -48,7 +48,8 @@ int chip_ctas(const DenseKernel& d, const Example& e, const Problem& p) {
 
 std::optional<std::string> mismatch(const DenseKernel& d, const Problem& p, std::optional<DType> out) {
   if (d.type != p.dtype) return fmt::format("dtype = {}: {} takes {}.", name(p.dtype), d.name, name(d.type));
-  if (out && *out != d.out_type) return fmt::format("out-dtype = {}: {} writes {}.", name(*out), d.name, name(d.out_type));
+  if (out && *out != d.out_type)
+    return fmt::format("out-dtype = {}: {} writes {}.", name(*out), d.name, name(d.out_type));
   if (p.alpha != 1 && !d.scales) return fmt::format("alpha = {}: {} has no factor, alpha must be 1.", p.alpha, d.name);
   return {};
 }

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 namespace warpwright::runtime {
@@ -98,12 +99,15 @@ class Writer {
       }
     }
     for (const auto& [cta, tracks] : tracks_) lay_out(cta, tracks);
-    for (size_t i = 0; i < bars_.size(); ++i) add_bar(bars_[i]);
+    for (const Bar& bar : bars_) add_bar(bar);
     for (const simulator::Edge& e : result.edges) add_edge(e);
   }
 
   Timeline finish(const TimelineInfo& info) {
-    std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+    std::vector<size_t> order(events_.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::pair(events_[a].time, a) < std::pair(events_[b].time, b); });
     Timeline t;
     t.spans = spans_;
     t.edges = edges_;
@@ -112,7 +116,7 @@ class Writer {
                           quoted(info.problem));
     t.json += "\"times\":\"predicted by the simulator\"},\n\"traceEvents\":[\n";
     for (size_t i = 0; i < metadata_.size(); ++i) t.json += (i == 0 ? "" : ",\n") + metadata_[i];
-    for (const Event& e : events_) t.json += ",\n" + e.text;
+    for (size_t i : order) t.json += ",\n" + events_[i].text;
     t.json += "\n]}\n";
     return t;
   }
@@ -126,11 +130,16 @@ class Writer {
 
   static int pid_of_tid(int tid) { return tid / kTracksPerProcess; }
 
+  std::vector<size_t> by_time(std::vector<size_t> bars) const {
+    std::sort(bars.begin(), bars.end(), [&](size_t a, size_t b) {
+      return std::tuple(bars_[a].begin, bars_[a].end, a) < std::tuple(bars_[b].begin, bars_[b].end, b);
+    });
+    return bars;
+  }
+
   // The simulator records where a warp waits; between two waits it runs.
   void add_running(Track& track) {
-    std::stable_sort(track.bars.begin(), track.bars.end(),
-                     [&](size_t a, size_t b) { return bars_[a].begin < bars_[b].begin; });
-    const std::vector<size_t> waits = track.bars;
+    const std::vector<size_t> waits = by_time(track.bars);
     for (size_t i = 1; i < waits.size(); ++i) {
       const int64_t from = bars_[waits[i - 1]].end, to = bars_[waits[i]].begin;
       if (to <= from) continue;
@@ -146,19 +155,17 @@ class Writer {
     metadata_.push_back(fmt::format(
         R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", pid, next, cta));
     for (const auto& [key, track] : tracks) {
-      std::vector<size_t> order = track.bars;
-      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return bars_[a].begin < bars_[b].begin; });
       std::vector<int64_t> lane_ends;
-      for (size_t i : order) {
+      for (size_t i : by_time(track.bars)) {
         const size_t lane = free_lane(lane_ends, bars_[i]);
         lane_ends[lane] = bars_[i].end;
         bars_[i].tid = next + int(lane);
       }
       for (size_t lane = 0; lane < lane_ends.size(); ++lane, ++next) {
         name_thing("thread_name", pid, next, lane == 0 ? track.name : fmt::format("{} ({})", track.name, lane + 1));
-        metadata_.push_back(fmt::format(
-            R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", pid, next,
-            next % kTracksPerProcess));
+        metadata_.push_back(
+            fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", pid,
+                        next, next % kTracksPerProcess));
       }
     }
   }
@@ -171,8 +178,8 @@ class Writer {
   void add_bar(const Bar& b) {
     events_.push_back({b.begin, fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
                                             R"("args":{{"at":{}}}}})",
-                                            quoted(b.name), b.category, pid_of_tid(b.tid), b.tid,
-                                            microseconds(b.begin), microseconds(b.end - b.begin), quoted(b.detail))});
+                                            quoted(b.name), b.category, pid_of_tid(b.tid), b.tid, microseconds(b.begin),
+                                            microseconds(b.end - b.begin), quoted(b.detail))});
   }
 
   // An arrow binds to the bar that encloses its end, so it starts and ends just inside. An arrow back in time cannot be
@@ -184,10 +191,10 @@ class Writer {
     if (inside(from) > inside(to)) return;
     ++edges_;
     const auto flow = [&](const char* phase, const char* more, const Bar& b) {
-      events_.push_back({inside(b), fmt::format(R"({{"ph":"{}"{},"name":"releases","cat":"edge","id":{},"pid":{},)"
-                                                R"("tid":{},"ts":{}}})",
-                                                phase, more, edges_, pid_of_tid(b.tid), b.tid,
-                                                microseconds(inside(b)))});
+      events_.push_back(
+          {inside(b), fmt::format(R"({{"ph":"{}"{},"name":"releases","cat":"edge","id":{},"pid":{},)"
+                                  R"("tid":{},"ts":{}}})",
+                                  phase, more, edges_, pid_of_tid(b.tid), b.tid, microseconds(inside(b)))});
     };
     flow("s", "", from);
     flow("f", R"(,"bp":"e")", to);
@@ -250,8 +257,10 @@ std::optional<std::string> WholeFile::write(const std::string& text) const {
   int error = 0;
   for (size_t done = 0; done < text.size() && error == 0;) {
     const ssize_t wrote = ::write(file, text.data() + done, text.size() - done);
-    if (wrote > 0) done += size_t(wrote);
-    else if (errno != EINTR) error = errno;
+    if (wrote > 0)
+      done += size_t(wrote);
+    else if (errno != EINTR)
+      error = errno;
   }
   if (close(file) != 0 && error == 0) error = errno;
   if (error == 0 && rename(temporary.c_str(), real.c_str()) != 0) error = errno;

@@ -20,9 +20,9 @@ struct Timeline {
   uint64_t edges = 0;
 };
 
-// Chrome trace events, sorted by time, in microseconds with whole nanoseconds. One process for each CTA; in it one track
-// for each warp, in the order of the roles, then the engines (TMA, TMA store, tensor core). Operations of an engine that
-// overlap get tracks of their own, because bars of one track must not cross. Between two waits a warp runs.
+// Chrome trace events, sorted by time, in microseconds with whole nanoseconds. One process for each CTA; in it one
+// track for each warp, in the order of the roles, then the engines (TMA, TMA store, tensor core). Operations of an
+// engine that overlap get tracks of their own, because bars of one track must not cross. Between two waits a warp runs.
 Timeline make_timeline(const simulator::Result& result, const TimelineInfo& info);
 
 // A file that appears whole or not at all: written under another name in the same folder, then renamed.

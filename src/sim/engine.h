@@ -180,6 +180,14 @@ struct Collective {  // a warp-wide word in progress
   void* context = nullptr;
 };
 
+struct LaneGroup {  // lanes that meet in bar.warp.sync under a mask that is not the whole warp's
+  uint32_t arrived = 0;
+  uint64_t generation = 0;
+  uint64_t time = 0;
+  SyncBuilder collecting;
+  SyncClocks released;
+};
+
 struct Warp {
   Cta* cta = nullptr;
   int index = 0;
@@ -188,6 +196,7 @@ struct Warp {
   bool queued = false;
   uint32_t live = 0xffff'ffffu;
   Collective collective;
+  std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
   uint32_t matrix[32 * 4] = {};  // registers of an ldmatrix or stmatrix
   uint64_t priority = 0;  // pct: larger runs first; timed: when its next lane runs
   uint64_t wgmma_issued = 0, wgmma_groups = 0, wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp

@@ -77,7 +77,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
       return id == 0 ? "__syncthreads" : fmt::format("named barrier {}", id);
     }
     case Wait::cluster: return "the cluster barrier";
-    case Wait::warp: return fmt::format("the other lanes of its warp in {}", t.warp->collective.word ? t.warp->collective.word : "a warp-wide word");
+    case Wait::warp: return fmt::format("the other lanes of its warp in {}", object == &t.warp->collective ? t.warp->collective.word : "bar.warp.sync");
     case Wait::wgmma: return "its wgmma groups (all four warps of a warpgroup issue them)";
     case Wait::bulk: return "its bulk groups";
     case Wait::cp_async: return "its cp.async groups";

@@ -16,8 +16,21 @@ void finish_collective(Engine& e, Warp& w) {
     if (present >> i & 1) e.wake(*w.lanes[i], time);
 }
 
+namespace {
+void finish_group_if_complete(Engine& e, Warp& w, uint32_t mask, LaneGroup& g) {
+  if (g.arrived == 0 || g.arrived != (mask & w.live)) return;
+  g.released = g.collecting.freeze();
+  ++g.generation;
+  for (int i = 0; i < 32; ++i)
+    if (g.arrived >> i & 1) e.wake(*w.lanes[i], g.time);
+  g.arrived = 0;
+  g.time = 0;
+}
+}  // namespace
+
 void finish_collective_after_exit(Engine& e, Warp& w) {
   Collective& c = w.collective;
+  for (auto& [mask, group] : w.groups) finish_group_if_complete(e, w, mask, group);
   if (c.arrived != 0 && c.arrived == (c.mask & w.live)) finish_collective(e, w);
 }
 
@@ -169,6 +182,17 @@ void sync_warp(uint32_t mask, here at) {
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "sync_warp", ""); f && f->action == Fault::Action::drop) return;
   Warp& w = *t.warp;
+  if (mask != kFullMask && mask >> t.lane() & 1) {
+    LaneGroup& g = w.groups[mask];
+    const uint64_t generation = g.generation;
+    g.arrived |= 1u << t.lane();
+    g.time = std::max(g.time, t.time);
+    e.release(t, g.collecting);
+    finish_group_if_complete(e, w, mask, g);
+    while (g.generation == generation) e.block(t, Wait::warp, &g, at);
+    e.acquire(t, g.released);
+    return;
+  }
   rendezvous(e, t, "bar.warp.sync", mask, false, at, [&] {
     if (!e.options().check) return;
     SyncBuilder all;

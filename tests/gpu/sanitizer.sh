@@ -5,7 +5,10 @@ set -uo pipefail
 program=$1
 logs=$2
 command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin
-command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer was not found; install the CUDA toolkit." >&2; exit 3; }
+if ! command -v compute-sanitizer >/dev/null; then
+  echo "compute-sanitizer was not found; install the CUDA toolkit." >&2
+  exit 3
+fi
 mkdir -p "$logs"
 status=0
 for tool in memcheck racecheck synccheck; do

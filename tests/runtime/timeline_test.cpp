@@ -64,8 +64,9 @@ void expect_no_overlap(const Drawn& d) {
   for (const json& b : d.bars) {
     const int tid = b.at("tid");
     EXPECT_GE(ns(b.at("dur")), 0);
-    if (free_at.count(tid)) EXPECT_GE(ns(b.at("ts")), free_at[tid]) << b.dump();
-    free_at[tid] = ns(b.at("ts")) + ns(b.at("dur"));
+    const auto before = free_at.try_emplace(tid, INT64_MIN).first;
+    EXPECT_GE(ns(b.at("ts")), before->second) << b.dump();
+    before->second = ns(b.at("ts")) + ns(b.at("dur"));
     EXPECT_EQ(d.tracks.count(tid), 1u) << "a track without a name";
   }
 }
@@ -120,7 +121,8 @@ TEST(Timeline, OverlappingOperationsOfAnEngineGetTracksOfTheirOwn) {
   expect_no_overlap(d);
   std::map<std::string, std::string> track;
   for (const json& b : d.bars) track[b.at("name")] = d.tracks.at(b.at("tid"));
-  EXPECT_EQ(track, (std::map<std::string, std::string>{{"a", "TMA"}, {"b", "TMA (2)"}, {"c", "TMA (2)"}, {"d", "TMA"}}));
+  EXPECT_EQ(track,
+            (std::map<std::string, std::string>{{"a", "TMA"}, {"b", "TMA (2)"}, {"c", "TMA (2)"}, {"d", "TMA"}}));
 }
 
 TEST(Timeline, TracksAreOrderedByRoleThenEngine) {
@@ -135,7 +137,8 @@ TEST(Timeline, TracksAreOrderedByRoleThenEngine) {
 
 TEST(Timeline, AWarpRunsBetweenItsWaits) {
   simulator::Result r;
-  r.spans = {span("cta 0 / load / warp 0", "wait empty[0]", 1, 2, true), span("cta 0 / load / warp 0", "wait empty[1]", 5, 6, true)};
+  r.spans = {span("cta 0 / load / warp 0", "wait empty[0]", 1, 2, true),
+             span("cta 0 / load / warp 0", "wait empty[1]", 5, 6, true)};
   const Timeline t = make_timeline(r, {});
   const Drawn d(t);
   EXPECT_EQ(t.spans, 2u);
@@ -198,8 +201,9 @@ TEST_F(File, ALinkStaysALink) {
 }
 
 TEST_F(File, WhatIsNoOrdinaryFileIsRefused) {
-  for (const std::string path : {std::string(), folder_.string(), folder_.string() + "/", std::string("/dev/null"),
-                                 (folder_ / "absent" / "a.json").string()}) {
+  const std::vector<std::string> paths = {"", folder_.string(), folder_.string() + "/", "/dev/null",
+                                          (folder_ / "absent" / "a.json").string()};
+  for (const std::string& path : paths) {
     const auto why = WholeFile(path).refuse();
     ASSERT_TRUE(why.has_value()) << path;
     EXPECT_EQ(why->back(), '.');

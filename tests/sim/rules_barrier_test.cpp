@@ -192,6 +192,18 @@ TEST(BarrierRules, R51_AWarpBarrierOrdersItsMaskOnly) {
   EXPECT_EQ(verdict(block(1), kernel(0b111)), "");
 }
 
+TEST(BarrierRules, R51_GroupsOfLanesMeetIndependently) {
+  EXPECT_EQ(verdict(block(1),
+                    [] {
+                      const bool low = m::lane_index() < 16;
+                      if (m::lane_index() % 16 == 0) m::store(word(low), 1u);
+                      low ? m::sync_warp(0x0000'ffffu) : m::sync_warp(0xffff'0000u);
+                      m::load(word(low));
+                      m::sync_warp();
+                    }),
+            "");
+}
+
 // Three warpgroups of 168 registers, 1024 left over in the pool.
 TEST(RegisterRules, R74_DirectionAgreementAndPool) {
   EXPECT_EQ(verdict(block(12), [] { m::registers_decrease<240>(); }), "registers.direction");

@@ -1,14 +1,13 @@
 // The rules of PTX 9.7.15 (wgmma) and 9.7.16 (tcgen05, tensor memory).
 //
 // Not checked:
-//   R57 mma_async follows no earlier instruction    the same kernels as R52 and R53
-//   R66 pairs that are not pipelined                mma and cp of one thread count as pipelined in any order, also mma
-//   -> cp,
-//                                                   which PTX does not list; there is no word for shift
+//   R57 mma_async follows no earlier instruction   the same kernels as R52 and R53
+//   R66 pairs that are not pipelined               mma and cp of one thread count as ordered either way, cp after mma
+//                                                  too, which PTX does not list; there is no word for shift
 // Modelled in part:
-//   R61 an allocation that blocks until another CTA of the SM frees: one CTA has the SM, so what does not fit never
-//   will
-// Kept by the types: R60 nothing, R71 register counts of tcgen05.ld and st (static_assert).
+//   R61 an allocation waits for another CTA of its SM   a CTA has the SM to itself: what does not fit is reported
+// Kept by the types:
+//   R71 register counts of tcgen05.ld and st       a static_assert
 #include "rules.h"
 
 namespace warpwright::rules {
@@ -21,7 +20,7 @@ using Row = Vec<uint32_t, 4>;
 void fill_operands(bool fence = true) {
   for (uint32_t at = 16 * thread(); at < kB + kN * kRowBytes; at += 16 * m::block_threads())
     m::store(data(at).as<Row>(), Row{});
-  if (fence) m::fence_proxy_async<ProxySpace::shared_cta>();
+  if (fence) m::fence_proxy_async();
   m::sync_block();
 }
 uint64_t desc_sm90(uint32_t at, int rows) {
@@ -266,6 +265,36 @@ std::string multiply_and_load(Steps s) {
 TEST(TensorMemoryRules, LegalKernelIsSilent) { EXPECT_EQ(multiply_and_load({}), ""); }
 TEST(TensorMemoryRules, R65_OneThreadIssuesTheMma) {
   EXPECT_EQ(multiply_and_load(Steps{.issuers = 32}), "tcgen05.elect");
+}
+TEST(TensorMemoryRules, R65_TheEvenCtaOfAPairIssuesAndThePeerIsThere) {
+  enum class Issue { by_leader, by_follower };
+  const auto kernel = [](Issue issue) {
+    return [=](Shared<uint32_t> slot) {
+      m::tcgen05_alloc<2>(slot, 32);
+      fill_operands();
+      init(1, 1);
+      const Tmem memory{m::load(slot)};
+      if (m::lane_index() == 0 && rank() == (issue == Issue::by_follower ? 1 : 0)) {
+        constexpr uint32_t shape = encode_idesc(InstrDesc{.m = 256, .n = kN});
+        m::tcgen05_mma<MmaKind::f16, 2>(memory, desc_sm100(kA, 128), desc_sm100(kB, kN / 2), shape, false);
+        m::tcgen05_commit_multicast<2>(bar(), 0b11);
+      }
+      wait();
+      m::tcgen05_fence_after();
+      m::cluster_sync();
+      m::tcgen05_dealloc<2>(memory, 32);
+    };
+  };
+  EXPECT_EQ(allocate(kernel(Issue::by_leader), 2), "");
+  EXPECT_EQ(allocate(kernel(Issue::by_follower), 2), "tcgen05.leader");
+  EXPECT_EQ(allocate(
+                [](auto) {
+                  if (rank() == 1) return;
+                  m::cluster_sync();  // completes when the threads of CTA 1 have exited
+                  m::tcgen05_relinquish<2>();
+                },
+                2),
+            "cluster.exited");
 }
 TEST(TensorMemoryRules, R67_ACommitTracksItsOwnThreadOnly) {
   const std::string early = multiply_and_load(Steps{.commit_elsewhere = true});
