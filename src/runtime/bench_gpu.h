@@ -36,7 +36,7 @@ struct BenchRow {
   double ratio_lo = 0, ratio_hi = 0;  // over the rounds
   double tflops = 0, gbps = 0;        // ours; bytes: each operand read once, the result written once
   std::string plan;
-  int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest
+  int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest in this mode
   int operand_sets = 0;
   bool counts = false;    // in geomean and min: the mode that matters for a product of this length
   bool wrong = false;     // our result differs from the peer's: no times were taken
