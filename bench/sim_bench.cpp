@@ -1,5 +1,5 @@
-// Speed of the simulator: how fast fibers switch, how many warp instructions a second it checks, and what checking costs.
-// Not a test: nothing is asserted. `ninja benchmarks && bin/bench_sim`.
+// Speed of the simulator: how fast fibers switch, how many warp instructions a second it checks, and what checking
+// costs. Not a test: nothing is asserted. `ninja benchmarks && bin/bench_sim`.
 #include <benchmark/benchmark.h>
 
 #include "runtime/example.h"
@@ -55,8 +55,10 @@ BENCHMARK_CAPTURE(Kernel, cluster_ring_unchecked, "cluster_ring", {512, 512, 0},
 BENCHMARK_CAPTURE(Kernel, cluster_ring_checked, "cluster_ring", {512, 512, 0}, true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Kernel, gemm_sm90_unchecked, "gemm_sm90", {512, 512, 512}, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Kernel, gemm_sm90_checked, "gemm_sm90", {512, 512, 512}, true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_unchecked, "tmem_lifecycle", {512, 512, 512}, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_checked, "tmem_lifecycle", {512, 512, 512}, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_unchecked, "tmem_lifecycle", {512, 512, 512}, false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_checked, "tmem_lifecycle", {512, 512, 512}, true)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace warpwright

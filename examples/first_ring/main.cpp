@@ -1,5 +1,5 @@
-// A warp-specialized kernel of one's own, checked on the CPU: a load warp brings rows of a matrix through a ring of three
-// stages, four compute warps add up each column. The same struct compiles for sm_90a with nvcc.
+// A warp-specialized kernel of one's own, checked on the CPU: a load warp brings rows of a matrix through a ring of
+// three stages, four compute warps add up each column. The same struct compiles for sm_90a with nvcc.
 //
 //   cmake --install <build> --prefix <prefix>
 //   cmake -S examples/first_ring -B build/first_ring -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build/first_ring
@@ -77,10 +77,11 @@ int main(int argc, char** argv) {
   ColumnSums::Args args{{}, sums.data(), rows};
   if (auto why = simulator::encode_tensor_map(box, x, rows, kColumns, args.x)) return std::puts(why->c_str()), 2;
   simulator::Options options;
-  if (argc > 1 && std::strcmp(argv[1], "broken") == 0) options.faults.push_back({"mbarrier_arrive", "rows.empty", "compute"});
+  if (argc > 1 && std::strcmp(argv[1], "broken") == 0)
+    options.faults.push_back({"mbarrier_arrive", "rows.empty", "compute"});
   using Use = simulator::Buffer::Use;
-  const simulator::Result result =
-      simulator::run_kernel<ColumnSums>(args, {1, 1, 1}, {{x, sizeof x, "x", Use::input}, {sums.data(), sums.size() * 4, "sums", Use::output}}, options);
+  const simulator::Result result = simulator::run_kernel<ColumnSums>(
+      args, {1, 1, 1}, {{x, sizeof x, "x", Use::input}, {sums.data(), sums.size() * 4, "sums", Use::output}}, options);
   if (!result.ok()) {
     std::puts(result.findings[0].text().c_str());
     return 1;
@@ -88,8 +89,10 @@ int main(int argc, char** argv) {
   for (int c = 0; c < kColumns; ++c) {
     float want = 0;
     for (int r = 0; r < rows; ++r) want += x[r][c];
-    if (sums[size_t(c)] != want) return std::printf("column %d: %g instead of %g\n", c, double(sums[size_t(c)]), double(want)), 1;
+    if (sums[size_t(c)] != want)
+      return std::printf("column %d: %g instead of %g\n", c, double(sums[size_t(c)]), double(want)), 1;
   }
-  std::printf("right: %d columns, %llu words, predicted %.2f us on an H200\n", kColumns, (unsigned long long)result.stats.words, result.stats.predicted_us);
+  std::printf("right: %d columns, %llu words, predicted %.2f us on an H200\n", kColumns,
+              (unsigned long long)result.stats.words, result.stats.predicted_us);
   return 0;
 }

@@ -63,7 +63,7 @@ ScheduleWord parse_schedule(const std::string& word) {
 void add_simulation_options(CLI::App& app, ProblemOptions& options) {
   const std::string group = "Simulator";
   app.add_option("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
-      ->transform(one_of({"eager", "late", "seeded"}))
+      ->transform(one_of({"eager", "late", "seeded", "timed"}))
       ->group(group);
   app.add_option("--schedule", options.schedule, "which thread runs next (default: a quick sweep of all)")
       ->transform(schedule())

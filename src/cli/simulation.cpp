@@ -68,6 +68,7 @@ std::vector<Landing> landings_of(const std::string& word) {
   if (word == "eager") return {Landing::eager};
   if (word == "late") return {Landing::late};
   if (word == "seeded") return {Landing::seeded};
+  if (word == "timed") return {Landing::timed};
   return {Landing::eager, Landing::late, Landing::seeded};
 }
 

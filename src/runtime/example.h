@@ -17,8 +17,15 @@ struct Outcome {
   bool ok() const { return verdict.ok && sim.ok(); }
 };
 
+// What a matrix product needs to know to choose among kernels.
+struct GemmTraits {
+  int tile_m = 0, tile_n = 0;  // 0: not a matrix product
+  DType type = DType::bf16, out_type = DType::bf16;
+  bool scales = false;  // multiplies by alpha
+};
+
 struct Example {
-  const char* name;      // as `check` and `demo` call it
+  const char* name;  // as `check` and `demo` call it
   const char* summary;
   const char* instance;  // tile, stages, cluster
   Arch arch;
@@ -32,6 +39,7 @@ struct Example {
   // Puts the kernel on a CUDA stream; null where it was not compiled or has no device to run on. The pointers are the
   // arrays of the workload in device memory.
   std::optional<std::string> (*launch)(const Workload&, const std::vector<void*>& arrays, void* stream);
+  GemmTraits gemm = {};
 };
 
 const std::vector<Example>& examples();

@@ -25,13 +25,15 @@ Workload workload(Case s, Data d, uint64_t seed) {
   return gemm_workload(s, C.type, C.type, 1, d, seed);
 }
 template <DenseGemmConfig C, class Encode>
-std::optional<std::string> fill_gemm(DenseGemmArgs& args, const Workload& w, const std::vector<void*>& p, const Encode& encode) {
+std::optional<std::string> fill_gemm(DenseGemmArgs& args, const Workload& w, const std::vector<void*>& p,
+                                     const Encode& encode) {
   return fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha), encode);
 }
 template <DenseGemmConfig C>
 Outcome simulate_gemm(const Workload& w, const simulator::Options& o, int ctas) {
-  return simulate<kernel::sm90::DenseGemm<C>>(w, o, ctas ? ctas : 2 * C.cluster,
-                                              [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
+  return simulate<kernel::sm90::DenseGemm<C>>(
+      w, o, ctas ? ctas : 2 * C.cluster,
+      [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
 }
 #if WW_HAVE_CUDA
 template <DenseGemmConfig C>
@@ -47,16 +49,32 @@ constexpr std::nullptr_t launch_gemm = nullptr;
 
 template <DenseGemmConfig C>
 Example example(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
-  return {name, summary, instance, Arch::sm90, &kernel::sm90::DenseGemm<C>::plan, std::move(cases), refuse<C>, workload<C>, simulate_gemm<C>, launch_gemm<C>};
+  return {name,
+          summary,
+          instance,
+          Arch::sm90,
+          &kernel::sm90::DenseGemm<C>::plan,
+          std::move(cases),
+          refuse<C>,
+          workload<C>,
+          simulate_gemm<C>,
+          launch_gemm<C>,
+          {C.tile_m, C.tile_n, C.type, C.type, true}};
 }
 
 }  // namespace
 
+// From the largest tile to the smallest; a kernel with a cluster comes before the same one without: select() takes the
+// first that fits.
 void add_dense_gemm_examples(std::vector<Example>& list) {
-  list.push_back(example<kBig>("gemm_sm90", "bf16 GEMM: load warp, two MMA warpgroups, two store warps, B multicast in a cluster of two", "bf16 128x256x64, 4 stages, cluster 2",
-                               {{512, 512, 320}, {256, 256, 64}, {300, 520, 200}, {8, 8, 8}, {64, 64, 0}}));
-  list.push_back(example<kBigAlone>("gemm_sm90_single", "the same without a cluster", "bf16 128x256x64, 4 stages", {{256, 512, 320}, {130, 264, 72}}));
-  list.push_back(example<kSmall>("gemm_sm90_small", "one MMA warpgroup on 64x64 tiles", "bf16 64x64x64, 4 stages", {{128, 192, 512}, {1, 8, 8}, {65, 72, 200}, {64, 64, 0}}));
+  list.push_back(example<kBig>(
+      "gemm_sm90", "bf16 GEMM: load warp, two MMA warpgroups, two store warps, B multicast in a cluster of two",
+      "bf16 128x256x64, 4 stages, cluster 2",
+      {{512, 512, 320}, {256, 256, 64}, {300, 520, 200}, {8, 8, 8}, {64, 64, 0}}));
+  list.push_back(example<kBigAlone>("gemm_sm90_single", "the same without a cluster", "bf16 128x256x64, 4 stages",
+                                    {{256, 512, 320}, {130, 264, 72}}));
+  list.push_back(example<kSmall>("gemm_sm90_small", "one MMA warpgroup on 64x64 tiles", "bf16 64x64x64, 4 stages",
+                                 {{128, 192, 512}, {1, 8, 8}, {65, 72, 200}, {64, 64, 0}}));
 }
 
 }  // namespace warpwright::runtime

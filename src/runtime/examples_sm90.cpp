@@ -24,23 +24,27 @@ std::optional<std::string> refuse_copy(Case s) {
   return {};
 }
 template <RingCopyConfig C, class Encode>
-std::optional<std::string> fill_copy(RingCopyArgs& args, const Workload& w, const std::vector<void*>& p, const Encode& encode) {
+std::optional<std::string> fill_copy(RingCopyArgs& args, const Workload& w, const std::vector<void*>& p,
+                                     const Encode& encode) {
   return fill(args, C, p[0], p[1], int(w.shape.m), int(w.shape.n), float(w.alpha), float(w.beta), encode);
 }
 template <RingCopyConfig C>
 Outcome simulate_copy(const Workload& w, const simulator::Options& o, int ctas) {
-  return simulate<kernel::sm90::RingCopy<C>>(w, o, ctas ? ctas : 2,
-                                             [&](auto& args, const auto& p, const auto& encode) { return fill_copy<C>(args, w, p, encode); });
+  return simulate<kernel::sm90::RingCopy<C>>(w, o, ctas ? ctas : 2, [&](auto& args, const auto& p, const auto& encode) {
+    return fill_copy<C>(args, w, p, encode);
+  });
 }
 
 template <class Encode>
-std::optional<std::string> fill_sum(ClusterRingArgs& args, const Workload& w, const std::vector<void*>& p, const Encode& encode) {
+std::optional<std::string> fill_sum(ClusterRingArgs& args, const Workload& w, const std::vector<void*>& p,
+                                    const Encode& encode) {
   const float scale[] = {1, 2, 3, 4, 5, 6, 7, 8};
   return fill(args, kSum, p[0], static_cast<float*>(p[1]), int(w.shape.m), int(w.shape.n), scale, encode);
 }
 Outcome simulate_sum(const Workload& w, const simulator::Options& o, int) {
-  return simulate<kernel::sm90::ClusterRing<kSum>>(w, o, kSumClusters * kSum.cluster,
-                                                   [&](auto& args, const auto& p, const auto& encode) { return fill_sum(args, w, p, encode); });
+  return simulate<kernel::sm90::ClusterRing<kSum>>(
+      w, o, kSumClusters * kSum.cluster,
+      [&](auto& args, const auto& p, const auto& encode) { return fill_sum(args, w, p, encode); });
 }
 
 #if WW_HAVE_CUDA
@@ -53,7 +57,8 @@ std::optional<std::string> launch_copy(const Workload& w, const std::vector<void
 std::optional<std::string> launch_sum(const Workload& w, const std::vector<void*>& p, void* stream) {
   ClusterRingArgs args;
   if (auto why = fill_sum(args, w, p, EncodeForGpu{})) return why;
-  return device::launch_cluster_ring_sm90(device::find_config(device::kClusterRingSm90, kSum), args, kSumClusters, stream);
+  return device::launch_cluster_ring_sm90(device::find_config(device::kClusterRingSm90, kSum), args, kSumClusters,
+                                          stream);
 }
 constexpr auto launch_copy_fp32 = launch_copy<kCopyFp32>, launch_copy_bf16 = launch_copy<kCopyBf16>;
 #else
@@ -63,13 +68,36 @@ constexpr std::nullptr_t launch_copy_fp32 = nullptr, launch_copy_bf16 = nullptr,
 }  // namespace
 
 void add_ring_examples(std::vector<Example>& list) {
-  list.push_back({"ring_copy", "y = alpha*x + beta through a TMA ring: load, compute and store roles", "fp32 32x64, 4+2 stages", Arch::sm90,
-                  &kernel::sm90::RingCopy<kCopyFp32>::plan, {{256, 256, 0}, {1, 4, 0}, {33, 68, 0}, {32, 64, 0}}, refuse_copy<kCopyFp32>, copy_workload<kCopyFp32>, simulate_copy<kCopyFp32>, launch_copy_fp32});
-  list.push_back({"ring_copy_bf16", "the same for bf16", "bf16 32x64, 4+2 stages", Arch::sm90, &kernel::sm90::RingCopy<kCopyBf16>::plan,
-                  {{128, 256, 0}, {31, 72, 0}}, refuse_copy<kCopyBf16>, copy_workload<kCopyBf16>, simulate_copy<kCopyBf16>, launch_copy_bf16});
-  list.push_back({"cluster_ring", "tiles multicast to a cluster of two CTAs, each of which sums them", "fp32 32x64, 4 stages, cluster 2", Arch::sm90,
-                  &kernel::sm90::ClusterRing<kSum>::plan, {{256, 256, 0}, {40, 68, 0}, {1, 4, 0}}, refuse_copy<kCopyFp32>,
-                  [](Case s, Data d, uint64_t seed) { return cluster_sum_workload(s, kSum, kSumClusters, d, seed); }, simulate_sum, launch_sum});
+  list.push_back({"ring_copy",
+                  "y = alpha*x + beta through a TMA ring: load, compute and store roles",
+                  "fp32 32x64, 4+2 stages",
+                  Arch::sm90,
+                  &kernel::sm90::RingCopy<kCopyFp32>::plan,
+                  {{256, 256, 0}, {1, 4, 0}, {33, 68, 0}, {32, 64, 0}},
+                  refuse_copy<kCopyFp32>,
+                  copy_workload<kCopyFp32>,
+                  simulate_copy<kCopyFp32>,
+                  launch_copy_fp32});
+  list.push_back({"ring_copy_bf16",
+                  "the same for bf16",
+                  "bf16 32x64, 4+2 stages",
+                  Arch::sm90,
+                  &kernel::sm90::RingCopy<kCopyBf16>::plan,
+                  {{128, 256, 0}, {31, 72, 0}},
+                  refuse_copy<kCopyBf16>,
+                  copy_workload<kCopyBf16>,
+                  simulate_copy<kCopyBf16>,
+                  launch_copy_bf16});
+  list.push_back({"cluster_ring",
+                  "tiles multicast to a cluster of two CTAs, each of which sums them",
+                  "fp32 32x64, 4 stages, cluster 2",
+                  Arch::sm90,
+                  &kernel::sm90::ClusterRing<kSum>::plan,
+                  {{256, 256, 0}, {40, 68, 0}, {1, 4, 0}},
+                  refuse_copy<kCopyFp32>,
+                  [](Case s, Data d, uint64_t seed) { return cluster_sum_workload(s, kSum, kSumClusters, d, seed); },
+                  simulate_sum,
+                  launch_sum});
 }
 
 }  // namespace warpwright::runtime

@@ -26,9 +26,19 @@ Outcome run(const Workload& w, const simulator::Options& o, int ctas) {
 }  // namespace
 
 void add_tmem_examples(std::vector<Example>& list) {
-  list.push_back({"tmem_lifecycle", "Blackwell GEMM that allocates, uses and frees tensor memory (simulator only: never run on hardware by this project)",
-                  "bf16 128x128x64, 4 stages, 2 accumulators", Arch::sm100, &K::plan, {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}}, refuse,
-                  [](Case s, Data d, uint64_t seed) { return gemm_workload(s, kConfig.type, kConfig.out_type, 1, d, seed); }, run, nullptr});
+  list.push_back(
+      {"tmem_lifecycle",
+       "Blackwell GEMM that allocates, uses and frees tensor memory (simulator only: never run on hardware by this "
+       "project)",
+       "bf16 128x128x64, 4 stages, 2 accumulators",
+       Arch::sm100,
+       &K::plan,
+       {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}},
+       refuse,
+       [](Case s, Data d, uint64_t seed) { return gemm_workload(s, kConfig.type, kConfig.out_type, 1, d, seed); },
+       run,
+       nullptr,
+       {kConfig.tile_m, kConfig.tile_n, kConfig.type, kConfig.out_type, false}});
 }
 
 }  // namespace warpwright::runtime

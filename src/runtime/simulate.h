@@ -27,7 +27,8 @@ Outcome simulate(const Workload& w, const simulator::Options& options, int ctas,
     memory.emplace_back((a.bytes.size() + 127) / 128 + 1);
     std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
     pointers.push_back(memory.back().data());
-    buffers.push_back({pointers.back(), a.bytes.size(), a.name, a.output ? simulator::Buffer::Use::output : simulator::Buffer::Use::input, false});
+    buffers.push_back({pointers.back(), a.bytes.size(), a.name,
+                       a.output ? simulator::Buffer::Use::output : simulator::Buffer::Use::input, false});
   }
   typename K::Args args;
   if (auto why = fill_args(args, pointers, EncodeForSimulator{})) throw std::runtime_error(*why);

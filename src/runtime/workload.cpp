@@ -17,7 +17,8 @@ uint64_t mix(uint64_t& state) {
 }
 
 double normal(uint64_t& state) {  // Box and Muller
-  const double u = (double(mix(state) >> 11) + 1) / 9007199254740993.0, v = double(mix(state) >> 11) / 9007199254740992.0;
+  const double u = (double(mix(state) >> 11) + 1) / 9007199254740993.0,
+               v = double(mix(state) >> 11) / 9007199254740992.0;
   return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
@@ -28,11 +29,16 @@ void put(Array& a, int64_t i, float v) {
 }
 void put(Array& a, int64_t i, float v) {
   switch (a.type) {
-    case DType::bf16: return put<bf16>(a, i, v);
-    case DType::fp16: return put<fp16>(a, i, v);
-    case DType::e4m3: return put<e4m3>(a, i, v);
-    case DType::e5m2: return put<e5m2>(a, i, v);
-    default: std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
+    case DType::bf16:
+      return put<bf16>(a, i, v);
+    case DType::fp16:
+      return put<fp16>(a, i, v);
+    case DType::e4m3:
+      return put<e4m3>(a, i, v);
+    case DType::e5m2:
+      return put<e5m2>(a, i, v);
+    default:
+      std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
   }
 }
 template <class T>
@@ -43,10 +49,14 @@ double get(const uint8_t* p, int64_t i) {
 }
 double get(DType type, const uint8_t* p, int64_t i) {
   switch (type) {
-    case DType::bf16: return get<bf16>(p, i);
-    case DType::fp16: return get<fp16>(p, i);
-    case DType::e4m3: return get<e4m3>(p, i);
-    case DType::e5m2: return get<e5m2>(p, i);
+    case DType::bf16:
+      return get<bf16>(p, i);
+    case DType::fp16:
+      return get<fp16>(p, i);
+    case DType::e4m3:
+      return get<e4m3>(p, i);
+    case DType::e5m2:
+      return get<e5m2>(p, i);
     default: {
       float x;
       std::memcpy(&x, p + size_t(i) * 4, 4);
@@ -58,9 +68,12 @@ double get(DType type, const uint8_t* p, int64_t i) {
 // As the kernel's last step rounds it.
 double rounded(DType type, double x) {
   switch (type) {
-    case DType::bf16: return double(to_float(from_float<bf16>(float(x))));
-    case DType::fp16: return double(to_float(from_float<fp16>(float(x))));
-    default: return double(float(x));
+    case DType::bf16:
+      return double(to_float(from_float<bf16>(float(x))));
+    case DType::fp16:
+      return double(to_float(from_float<fp16>(float(x))));
+    default:
+      return double(float(x));
   }
 }
 
@@ -84,7 +97,8 @@ void add_output(Workload& w, const char* name, DType type, int64_t rows, int64_t
 void fill(Array& array, Data data, uint64_t seed) {
   uint64_t state = seed * 0x632be59bd9b4e019ull + 17;
   const int64_t n = array.rows * array.columns;
-  for (int64_t i = 0; i < n; ++i) put(array, i, data == Data::integers ? float(int(mix(state) % 7) - 3) : float(normal(state)));
+  for (int64_t i = 0; i < n; ++i)
+    put(array, i, data == Data::integers ? float(int(mix(state) % 7) - 3) : float(normal(state)));
 }
 
 double element(const Array& array, int64_t index) { return get(array.type, array.bytes.data(), index); }

@@ -14,7 +14,8 @@ struct Case {
   int64_t m = 0, n = 0, k = 0;
 };
 
-// `integers`: small whole numbers, so that every sum is exact and results must agree to the bit. `normal`: standard normal.
+// `integers`: small whole numbers, so that every sum is exact and results must agree to the bit. `normal`: standard
+// normal.
 enum class Data : uint8_t { integers, normal };
 
 struct Array {

@@ -1,6 +1,6 @@
-// Vector clocks. A channel is anything whose progress somebody can know: a thread (its epochs), a barrier (its completed
-// generations), a warpgroup's wgmma groups, a thread's bulk groups. Clocks are shared and immutable once published, and
-// joins are remembered, so that the 32 lanes of a warp that wait on one barrier pay for one join.
+// Vector clocks. A channel is anything whose progress somebody can know: a thread (its epochs), a barrier (its
+// completed generations), a warpgroup's wgmma groups, a thread's bulk groups. Clocks are shared and immutable once
+// published, and joins are remembered, so that the 32 lanes of a warp that wait on one barrier pay for one join.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -42,7 +42,8 @@ class Clock {
     if (i >= e.size()) e.resize(std::max<size_t>(i + 1, e.size() * 3 / 2));
     e[i] = std::max(e[i], epoch);
   }
-  // Joins `other`; channels below `first` are left out (a CTA-scoped release to another CTA publishes no thread's history).
+  // Joins `other`; channels below `first` are left out (a CTA-scoped release to another CTA publishes no thread's
+  // history).
   void join(const Clock& other, uint32_t first = 0) {
     for (const Chunk& o : other.chunks) {
       auto& e = chunk(o.cta).epochs;

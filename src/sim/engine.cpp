@@ -181,9 +181,14 @@ void Engine::wake_all(std::vector<Thread*>& list, uint64_t time) {
 void Engine::maybe_yield(Thread& t) {
   bool leave = false;
   switch (options_.scheduling) {
-    case Scheduling::random: leave = (random() & 7) == 0; break;
-    case Scheduling::pct: leave = true; break;
-    default: break;
+    case Scheduling::random:
+      leave = (random() & 7) == 0;
+      break;
+    case Scheduling::pct:
+      leave = true;
+      break;
+    default:
+      break;
   }
   if (timed()) {
     leave = !events_.empty() && events_.front().due < t.time;
@@ -197,7 +202,8 @@ void Engine::maybe_yield(Thread& t) {
 
 void Engine::word(Thread& t, uint64_t cycles, here at) {
   if (t.orphaned_fragment)
-    fail("wgmma.register", "registers of a wgmma in flight went out of scope before a wgmma.wait_group covered it", &t, t.where);
+    fail("wgmma.register", "registers of a wgmma in flight went out of scope before a wgmma.wait_group covered it", &t,
+         t.where);
   ++stats.words;
   t.time += cycles;
   t.where = at;
@@ -216,8 +222,10 @@ bool Engine::land_next(bool anything) {
   if (events_.empty()) return false;
   if (!anything) {
     switch (options_.landing) {
-      case Landing::eager: break;
-      case Landing::late: return false;
+      case Landing::eager:
+        break;
+      case Landing::late:
+        return false;
       case Landing::seeded:
         if (events_.front().due > steps_) return false;
         break;
@@ -245,8 +253,11 @@ Warp* Engine::pick() {
       if (queue_[i]->priority < queue_[best]->priority) best = i;
   } else {
     switch (options_.scheduling) {
-      case Scheduling::fifo: break;
-      case Scheduling::random: best = random() % queue_.size(); break;
+      case Scheduling::fifo:
+        break;
+      case Scheduling::random:
+        best = random() % queue_.size();
+        break;
       case Scheduling::freeze: {
         while (best < queue_.size() && options_.frozen_role == queue_[best]->role_name()) ++best;
         if (best == queue_.size()) {
@@ -300,7 +311,8 @@ Result Engine::run() {
       if (++steps_ > options_.step_limit) {
         Finding f;
         f.rule = "livelock";
-        f.message = fmt::format("no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps_);
+        f.message = fmt::format(
+            "no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps_);
         report(std::move(f));
         break;
       }
@@ -423,7 +435,8 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
 std::string Engine::mode_text() const {
   static const char* const landing[] = {"eager", "late", "seeded", "timed"};
   static const char* const scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string s = fmt::format("{}/{}", landing[int(options_.landing)], scheduling[int(options_.scheduling)]);
+  std::string s =
+      fmt::format("--landing {} --schedule {}", landing[int(options_.landing)], scheduling[int(options_.scheduling)]);
   if (options_.scheduling == Scheduling::freeze) s += ":" + options_.frozen_role;
   if (options_.scheduling == Scheduling::pct) s += fmt::format(":{}", options_.pct_depth);
   return s;
@@ -459,7 +472,8 @@ Shadow& Engine::shadow_of(const Buffer* b) {
   return *s;
 }
 
-int Engine::span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail, bool waiting) {
+int Engine::span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail,
+                 bool waiting) {
   if (!options_.timeline) return -1;
   const double us = 1.0 / (timing.chip.clock_ghz * 1e3);
   spans.push_back({track, std::move(name), double(begin) * us, double(end) * us, std::move(detail), waiting});

@@ -27,11 +27,13 @@ class Engine;
 
 struct Abort {};  // thrown through a fiber when the run is over
 
-// --- barriers ---------------------------------------------------------------------------------------------------------------
+// --- barriers
+// ---------------------------------------------------------------------------------------------------------------
 struct Arrival {
   const Thread* by = nullptr;  // null: an asynchronous operation
   here at;
   const char* what = "";
+  bool asynchronous = false;  // made when an operation of that thread completed
 };
 
 struct Bar {  // an mbarrier object
@@ -54,8 +56,8 @@ struct Bar {  // an mbarrier object
   uint64_t completed_at = 0;
   int completing_span = -1;
   std::vector<Thread*> waiters;
-  std::vector<Arrival> arrivals;        // of the current phase
-  std::vector<Arrival> last_arrivals;   // of the previous one
+  std::vector<Arrival> arrivals;       // of the current phase
+  std::vector<Arrival> last_arrivals;  // of the previous one
   int64_t in_flight_bytes = 0;
   std::string name() const;
 };
@@ -74,16 +76,17 @@ struct NamedBarrier {
   uint64_t completed_at = 0;
 };
 
-// --- asynchronous operations ----------------------------------------------------------------------------------------------
+// --- asynchronous operations
+// ----------------------------------------------------------------------------------------------
 struct WgmmaOp {
   machine::detail::WgmmaOp op;
   uint64_t a_desc = 0, b_desc = 0;
   bool accumulate = false, from_registers = false;
-  int warps = 0;             // of four that have issued it
+  int warps = 0;  // of four that have issued it
   uint32_t issued_mask = 0;
   float* acc[128] = {};
   const uint32_t* a_regs[128] = {};
-  uint32_t group = 0;        // commit group of the warpgroup, 1-based; 0: not committed
+  uint32_t group = 0;  // commit group of the warpgroup, 1-based; 0: not committed
   uint32_t access = 0;
   bool landed = false;
   here at;
@@ -93,13 +96,13 @@ struct Warpgroup {
   Cta* cta = nullptr;
   int index = 0;
   Channel channel = 0;
-  std::deque<WgmmaOp> ops;     // ops[i] is number first_op + i
+  std::deque<WgmmaOp> ops;  // ops[i] is number first_op + i
   uint64_t first_op = 0;
-  uint64_t landed_ops = 0;     // all ops below have landed
+  uint64_t landed_ops = 0;  // all ops below have landed
   uint64_t last_due = 0;
   std::vector<uint64_t> group_end;  // group g (0-based) holds ops below group_end[g]
   std::vector<Thread*> waiters;
-  int registers = 0;           // a thread, now
+  int registers = 0;                        // a thread, now
   int set_max_warps = 0, set_max_want = 0;  // warps that have reached a setmaxnreg
 };
 
@@ -109,7 +112,8 @@ struct BulkOp {  // a bulk store of one thread
   bool read_done = false, write_done = false;
 };
 
-// --- the hierarchy ----------------------------------------------------------------------------------------------------------
+// --- the hierarchy
+// ----------------------------------------------------------------------------------------------------------
 enum class Wait : uint8_t { none, mbarrier, named, cluster, warp, wgmma, bulk, tmem, registers, poll, cp_async, done };
 
 struct Thread {
@@ -149,8 +153,8 @@ struct Thread {
   Channel cp_channel = 0;
   uint64_t wgmma_fences = 0;
   bool orphaned_fragment = false;  // registers of a wgmma in flight went out of scope
-  uint64_t cluster_phase = 0;  // cluster barrier generation that its arrive waits for; 0: none
-  uint32_t fence_epoch = 0;  // own epoch covered by the last release fence
+  uint64_t cluster_phase = 0;      // cluster barrier generation that its arrive waits for; 0: none
+  uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
   bool primary_waited = false;
   std::unordered_map<std::string, int> fault_counts;
@@ -159,8 +163,8 @@ struct Thread {
   uint32_t last_access_epoch = 0;
   uint8_t last_access_kind = 0;
   std::map<const Bar*, int64_t> observed;  // generation on which its latest wait passed
-  // The latest wait on this barrier passed on a generation that this thread had passed before. Legal, but if an arrival or
-  // an access of this thread turns out wrong, this is the likely cause.
+  // The latest wait on this barrier passed on a generation that this thread had passed before. Legal, but if an arrival
+  // or an access of this thread turns out wrong, this is the likely cause.
   struct Repeated {
     const Bar* bar = nullptr;
     int64_t generation = 0;
@@ -197,9 +201,10 @@ struct Warp {
   uint32_t live = 0xffff'ffffu;
   Collective collective;
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
-  uint32_t matrix[32 * 4] = {};  // registers of an ldmatrix or stmatrix
-  uint64_t priority = 0;  // pct: larger runs first; timed: when its next lane runs
-  uint64_t wgmma_issued = 0, wgmma_groups = 0, wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
+  uint32_t matrix[32 * 4] = {};          // registers of an ldmatrix or stmatrix
+  uint64_t priority = 0;                 // pct: larger runs first; timed: when its next lane runs
+  uint64_t wgmma_issued = 0, wgmma_groups = 0,
+           wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
   Channel tmem_ld_channel = 0, tmem_st_channel = 0;
   uint32_t tmem_ld_seq = 0, tmem_st_seq = 0, tmem_ld_waited = 0;
   std::vector<uint32_t> tmem_lds, tmem_sts;  // accesses in flight
@@ -242,12 +247,12 @@ struct Cta {
     Stamp when;
     uint32_t columns;
   };
-  std::vector<Allocated> allocated;       // every allocation so far, in order
+  std::vector<Allocated> allocated;  // every allocation so far, in order
   uint32_t deallocations = 0;
-  std::vector<Thread*> dealloc_waiters;   // cta_group::2: until the peer deallocates as well
-  struct Remote {  // an access by another CTA, which must be over before this CTA exits
+  std::vector<Thread*> dealloc_waiters;  // cta_group::2: until the peer deallocates as well
+  struct Remote {                        // an access by another CTA, which must be over before this CTA exits
     uint32_t access = 0;
-    Stamp stamp;     // of a thread's own access
+    Stamp stamp;  // of a thread's own access
     const Thread* by = nullptr;
     const char* word = "";
     here at{"", 0};
@@ -284,7 +289,8 @@ class Engine {
   ~Engine();
   Result run();
 
-  // --- for the words --------------------------------------------------------------------------------------------------
+  // --- for the words
+  // --------------------------------------------------------------------------------------------------
   static Thread& self();
   const Options& options() const { return options_; }
   const Launch& launch() const { return launch_; }
@@ -293,7 +299,7 @@ class Engine {
   AccessLog log;
   bool dying = false;
 
-  void block(Thread& t, Wait why, const void* object, here at);   // returns when woken
+  void block(Thread& t, Wait why, const void* object, here at);  // returns when woken
   void wake(Thread& t, uint64_t time);
   void wake_all(std::vector<Thread*>& list, uint64_t time);
   void maybe_yield(Thread& t);
@@ -321,20 +327,22 @@ class Engine {
   void arrive(Bar& b, int64_t count, Arrival who);
   void complete_tx(Bar& b, int64_t bytes, here at);
   void check_phase(Bar& b);
-  std::string name_of(const Cta& cta, uint32_t offset) const;   // Plan name of a shared address
+  std::string name_of(const Cta& cta, uint32_t offset) const;  // Plan name of a shared address
   std::string name_of_global(const void* p) const;
   Buffer* buffer_of(const void* p, uint64_t bytes);
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void progress() { ++last_progress_; }
-  int span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail = {}, bool waiting = false);
+  int span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail = {},
+           bool waiting = false);
   std::string track(const Thread& t) const;
   std::vector<Span> spans;
   std::vector<Edge> edges;
   Stats stats;
-  std::map<const void*, SyncBuilder> global_sync;             // releases through global memory, by address
+  std::map<const void*, SyncBuilder> global_sync;     // releases through global memory, by address
   std::map<const TensorMap*, uint64_t> map_versions;  // tensor maps used so far, and how often each was rewritten
-  std::map<const TensorMap*, std::vector<uint32_t>> map_uses;  // copies that use a map in device memory, since it was last rewritten
+  std::map<const TensorMap*, std::vector<uint32_t>>
+      map_uses;  // copies that use a map in device memory, since it was last rewritten
   std::vector<std::unique_ptr<Cluster>> clusters;
   std::deque<std::unique_ptr<Cta>> ctas;
   uint32_t next_block_cluster = 0;  // clusters not yet launched (also what clusterlaunchcontrol cancels)

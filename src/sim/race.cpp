@@ -7,16 +7,21 @@ namespace {
 
 const char* proxy_name(Proxy p) {
   switch (p) {
-    case Proxy::generic: return "generic proxy";
-    case Proxy::async: return "async proxy";
-    case Proxy::tcgen: return "tcgen05";
+    case Proxy::generic:
+      return "generic proxy";
+    case Proxy::async:
+      return "async proxy";
+    case Proxy::tcgen:
+      return "tcgen05";
   }
   return "";
 }
 
 std::string describe(const Access& a, bool write) {
   return fmt::format("{} by {} at {} ({}{})", a.word, a.by ? who(*a.by) : "the host", where(a.at), proxy_name(a.proxy),
-                     a.in_flight ? ", not complete" : write ? ", complete" : "");
+                     a.in_flight ? ", not complete"
+                     : write     ? ", complete"
+                                 : "");
 }
 
 // The same generic access would be ordered if only the proxies were the same: then a fence is what is missing.
@@ -27,7 +32,9 @@ bool ordered_but_for_proxy(const Access& prior, const Thread& t) {
 
 bool tcgen_fence_missing(const Access& prior, const Thread& t) {
   if (prior.in_flight) return false;
-  auto known = [&](Stamp s) { return t.view[kHb].knows(t.channel, s) || (t.tcgen_pending && t.tcgen_pending.at(s.channel) >= s.epoch); };
+  auto known = [&](Stamp s) {
+    return t.view[kHb].knows(t.channel, s) || (t.tcgen_pending && t.tcgen_pending.at(s.channel) >= s.epoch);
+  };
   for (Stamp s : prior.done)
     if (known(s)) return true;
   return false;
@@ -40,11 +47,13 @@ struct Verdict {
 
 Verdict classify(const Access& prior, const Toucher& now, const Thread& t) {
   if (prior.in_flight && prior.by && prior.by->warp == t.warp && prior.proxy == Proxy::tcgen)
-    return {"tcgen05.wait", "the earlier tcgen05 access is not complete: a wait::ld or wait::st (or a commit) is missing"};
+    return {"tcgen05.wait",
+            "the earlier tcgen05 access is not complete: a wait::ld or wait::st (or a commit) is missing"};
   if (prior.in_flight) return {"race.in_flight", "the earlier operation has not completed"};
   if (prior.proxy == Proxy::generic && now.proxy != Proxy::generic && ordered_but_for_proxy(prior, t))
-    return {"race.proxy", "the accesses are ordered, but no fence.proxy.async stands between them: the writer or reader in the "
-                          "generic proxy must execute it before it hands over"};
+    return {"race.proxy",
+            "the accesses are ordered, but no fence.proxy.async stands between them: the writer or reader in the "
+            "generic proxy must execute it before it hands over"};
   if (prior.proxy == Proxy::tcgen && tcgen_fence_missing(prior, t))
     return {"race.tcgen_fence", "the hand-over lacks tcgen05.fence::before_thread_sync or ::after_thread_sync"};
   if (prior.asynchronous) return {"race.completion", "nothing makes its completion known to this thread"};
@@ -52,7 +61,8 @@ Verdict classify(const Access& prior, const Toucher& now, const Thread& t) {
 }
 
 template <class Name>
-void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool other_cta, bool global, const Name& name) {
+void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool other_cta, bool global,
+              const Name& name) {
   const Access& prior = e.log[prior_id];
   const Access& mine = e.log[now.id];
   ++e.stats.checks;
@@ -61,22 +71,28 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
   Verdict v = classify(prior, now, *now.thread);
   if (other_cta && prior.proxy == Proxy::generic && now.proxy == Proxy::async &&
       now.thread->view[kToShared].knows(now.thread->channel, prior.stamp))
-    v = {"race.proxy_scope", "the fence.proxy.async names shared::cta, but the operation reaches shared memory of another CTA"};
+    v = {"race.proxy_scope",
+         "the fence.proxy.async names shared::cta, but the operation reaches shared memory of another CTA"};
   // elect.sync always names the same lane, so two lanes of a warp at one issue are a missing election.
-  if (mine.pipe != Pipe::none && prior.pipe != Pipe::none && prior.by != now.thread && prior.by->warp == now.thread->warp && prior.at.line == now.at.line)
-    v = {"tcgen05.elect", "lanes of one warp issue the same operation: one elected thread issues tcgen05.mma and tcgen05.cp"};
-  // A thread touches what an operation has not delivered yet, or what is being replaced, after a wait that did not wait:
-  // the wait is to blame.
+  if (mine.pipe != Pipe::none && prior.pipe != Pipe::none && prior.by != now.thread &&
+      prior.by->warp == now.thread->warp && prior.at.line == now.at.line)
+    v = {"tcgen05.elect",
+         "lanes of one warp issue the same operation: one elected thread issues tcgen05.mma and tcgen05.cp"};
+  // A thread touches what an operation has not delivered yet, or what is being replaced, after a wait that did not
+  // wait: the wait is to blame.
   const Thread* misled = nullptr;
   if (prior.asynchronous && now.proxy == Proxy::generic) misled = now.thread;
-  if (!prior.asynchronous && prior.by && now.proxy == Proxy::async && prior.stamp.epoch >= prior.by->repeated.epoch) misled = prior.by;
+  if (!prior.asynchronous && prior.by && now.proxy == Proxy::async && prior.stamp.epoch >= prior.by->repeated.epoch)
+    misled = prior.by;
   if (misled && misled->repeated.bar) v = {"phase.repeated", v.why + repeated_wait(*misled)};
   Finding f;
   f.rule = v.rule;
   f.object = name();
-  f.message = fmt::format("{} {} {} while {}: {}", now.word, write ? "writes" : "reads", f.object, describe(prior, write), v.why);
+  f.message = fmt::format("{} {} {} while {}: {}", now.word, write ? "writes" : "reads", f.object,
+                          describe(prior, write), v.why);
   f.details.push_back(fmt::format("first:  {}", describe(prior, true)));
-  f.details.push_back(fmt::format("second: {} by {} at {} ({})", now.word, who(*now.thread), where(now.at), proxy_name(now.proxy)));
+  f.details.push_back(
+      fmt::format("second: {} by {} at {} ({})", now.word, who(*now.thread), where(now.at), proxy_name(now.proxy)));
   f.role = now.thread->warp->role_name();
   f.cta = int(now.thread->cta->id);
   f.warp = now.thread->warp->index;
@@ -101,7 +117,8 @@ bool ordered(const Access& prior, const Thread& t, Proxy proxy, Pipe pipe, bool 
     if (prior.by == &t && prior.pipe != Pipe::none && pipe != Pipe::none) return true;  // kept in order by hardware
     if (prior.in_flight) return false;
     for (Stamp s : prior.done)
-      if (prior.proxy == Proxy::tcgen ? t.tcgen_known.at(s.channel) >= s.epoch : t.view[kHb].knows(t.channel, s)) return true;
+      if (prior.proxy == Proxy::tcgen ? t.tcgen_known.at(s.channel) >= s.epoch : t.view[kHb].knows(t.channel, s))
+        return true;
     return false;
   }
   if (proxy == Proxy::generic) return prior.by == &t || t.view[kHb].knows(t.channel, prior.stamp);
@@ -111,8 +128,8 @@ bool ordered(const Access& prior, const Thread& t, Proxy proxy, Pipe pipe, bool 
 
 Toucher own_access(Engine& e, Thread& t, const char* word, here at, bool atomic) {
   const uint8_t kind = atomic ? 2 : 1;
-  if (!(t.last_access && t.last_access_epoch == t.epoch && t.last_access_kind == kind && t.last_access_at.line == at.line &&
-        t.last_access_at.file == at.file && e.log[t.last_access].word == word)) {
+  if (!(t.last_access && t.last_access_epoch == t.epoch && t.last_access_kind == kind &&
+        t.last_access_at.line == at.line && t.last_access_at.file == at.file && e.log[t.last_access].word == word)) {
     Access a;
     a.by = &t;
     a.at = at;
@@ -148,21 +165,25 @@ void complete(Engine& e, uint32_t access, Stamp s) {
 void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, uint32_t bytes, bool write) {
   const uint32_t offset = address & kSharedOffsetMask;
   if (offset < owner.window - e.launch().shared_bytes || offset + bytes > owner.window)
-    e.fail("bounds.shared", fmt::format("{} {} {} bytes at shared offset {}, outside the {} bytes of the block", now.word,
-                                        write ? "writes" : "reads", bytes, int64_t(offset) - 1024, e.launch().shared_bytes),
+    e.fail("bounds.shared",
+           fmt::format("{} {} {} bytes at shared offset {}, outside the {} bytes of the block", now.word,
+                       write ? "writes" : "reads", bytes, int64_t(offset) - 1024, e.launch().shared_bytes),
            now.thread, now.at);
   // The eight bytes of a live mbarrier belong to the mbarrier words.
   auto it = owner.bars.upper_bound(offset + bytes - 1);
   if (it != owner.bars.begin()) {
     --it;
     if (it->second->valid && it->first + 8 > offset)
-      e.fail("mbarrier.overwritten",
-             fmt::format("{} {} the bytes of live mbarrier {}", now.word, write ? "writes" : "reads", it->second->name()),
-             now.thread, now.at, it->second->name());
+      e.fail(
+          "mbarrier.overwritten",
+          fmt::format("{} {} the bytes of live mbarrier {}", now.word, write ? "writes" : "reads", it->second->name()),
+          now.thread, now.at, it->second->name());
   }
   if (!e.options().check) return;
   const bool other = &owner != now.thread->cta;
-  auto name = [&] { return other ? fmt::format("{} of CTA {}", e.name_of(owner, offset), owner.id) : e.name_of(owner, offset); };
+  auto name = [&] {
+    return other ? fmt::format("{} of CTA {}", e.name_of(owner, offset), owner.id) : e.name_of(owner, offset);
+  };
   uint32_t last = 0;
   owner.shadow.access(
       e.log, offset, bytes, now.id, write,
@@ -172,7 +193,8 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
         conflict(e, now, prior, write, other, false, name);
       },
       [&](uint64_t at) {
-        e.fail("uninitialised.shared", fmt::format("{} reads {} before anything was written there", now.word, e.name_of(owner, uint32_t(at))),
+        e.fail("uninitialised.shared",
+               fmt::format("{} reads {} before anything was written there", now.word, e.name_of(owner, uint32_t(at))),
                now.thread, now.at, name());
       });
 }
@@ -180,16 +202,20 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
 void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, bool write) {
   Buffer* b = e.buffer_of(p, bytes);
   if (!b)
-    e.fail("bounds.global", fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
-                                        write ? "writes" : "reads", bytes, e.name_of_global(p)),
+    e.fail("bounds.global",
+           fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
+                       write ? "writes" : "reads", bytes, e.name_of_global(p)),
            now.thread, now.at);
   if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited)
     e.fail("dependent_launch.stale",
-           fmt::format("{} {} {}, which the preceding kernel still writes: this thread has not executed griddepcontrol.wait",
-                       now.word, write ? "writes" : "reads", b->name),
+           fmt::format(
+               "{} {} {}, which the preceding kernel still writes: this thread has not executed griddepcontrol.wait",
+               now.word, write ? "writes" : "reads", b->name),
            now.thread, now.at, b->name);
   if (b->use == Buffer::Use::input) {
-    if (write) e.fail("bounds.input", fmt::format("{} writes {}, which the launch declares as input", now.word, b->name), now.thread, now.at, b->name);
+    if (write)
+      e.fail("bounds.input", fmt::format("{} writes {}, which the launch declares as input", now.word, b->name),
+             now.thread, now.at, b->name);
     return;  // nobody writes it: reads cannot race
   }
   if (!e.options().check) return;
@@ -204,22 +230,27 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
       },
       [&](uint64_t at) {
         if (b->use == Buffer::Use::output)
-          e.fail("uninitialised.global", fmt::format("{} reads {}+{} before anything was written there", now.word, b->name, at),
-                 now.thread, now.at, b->name);
+          e.fail("uninitialised.global",
+                 fmt::format("{} reads {}+{} before anything was written there", now.word, b->name, at), now.thread,
+                 now.at, b->name);
       });
 }
 
-void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32_t lanes, uint32_t column, uint32_t columns,
-                bool write) {
+void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32_t lanes, uint32_t column,
+                uint32_t columns, bool write) {
   bool inside = false;
-  for (const TmemAllocation& a : owner.allocations) inside |= column >= a.column && column + columns <= a.column + a.columns;
+  for (const TmemAllocation& a : owner.allocations)
+    inside |= column >= a.column && column + columns <= a.column + a.columns;
   if (!inside)
-    e.fail("tmem.bounds", fmt::format("{} {} tensor-memory columns {}..{}, which are not allocated in CTA {}", now.word,
-                                      write ? "writes" : "reads", column, column + columns - 1, owner.id),
+    e.fail("tmem.bounds",
+           fmt::format("{} {} tensor-memory columns {}..{}, which are not allocated in CTA {}", now.word,
+                       write ? "writes" : "reads", column, column + columns - 1, owner.id),
            now.thread, now.at);
   if (!e.options().check) return;
   uint32_t last = 0;
-  auto name = [&] { return fmt::format("tmem lanes {}..{} columns {}..{}", lane, lane + lanes - 1, column, column + columns - 1); };
+  auto name = [&] {
+    return fmt::format("tmem lanes {}..{} columns {}..{}", lane, lane + lanes - 1, column, column + columns - 1);
+  };
   for (uint32_t l = lane / 16; l <= (lane + lanes - 1) / 16; ++l)
     for (uint32_t c = column; c < column + columns; ++c)
       owner.tmem_shadow.access_cell(
@@ -230,8 +261,8 @@ void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32
             conflict(e, now, prior, write, false, false, name);
           },
           [&](uint64_t) {
-            e.fail("uninitialised.tmem", fmt::format("{} reads {} before anything was written there", now.word, name()), now.thread,
-                   now.at, name());
+            e.fail("uninitialised.tmem", fmt::format("{} reads {} before anything was written there", now.word, name()),
+                   now.thread, now.at, name());
           });
 }
 

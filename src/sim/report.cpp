@@ -39,7 +39,8 @@ std::string Engine::name_of(const Cta& cta, uint32_t offset) const {
       const RegionSpec& r = plan.regions[i];
       if (at >= r.offset && at < r.offset + r.bytes()) {
         const uint32_t in = at - r.offset;
-        return r.stages > 1 ? fmt::format("{}[{}]+{}", r.name, in / r.stage_bytes, in % r.stage_bytes) : fmt::format("{}+{}", r.name, in);
+        return r.stages > 1 ? fmt::format("{}[{}]+{}", r.name, in / r.stage_bytes, in % r.stage_bytes)
+                            : fmt::format("{}+{}", r.name, in);
       }
     }
   }
@@ -56,10 +57,13 @@ std::string Engine::name_of_global(const void* p) const {
       distance = d;
     }
   }
-  return nearest ? fmt::format("{}{:+d}, which has {} bytes", nearest->name, distance, nearest->bytes) : "no buffers were given";
+  return nearest ? fmt::format("{}{:+d}, which has {} bytes", nearest->name, distance, nearest->bytes)
+                 : "no buffers were given";
 }
 
-std::string Engine::track(const Thread& t) const { return fmt::format("cta {} / {} / warp {}", t.cta->id, t.warp->role_name(), t.warp->index); }
+std::string Engine::track(const Thread& t) const {
+  return fmt::format("cta {} / {} / warp {}", t.cta->id, t.warp->role_name(), t.warp->index);
+}
 
 std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* object) {
   switch (why) {
@@ -76,14 +80,23 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
         if (plan.named[i].id == id) return fmt::format("named barrier {} ({})", id, plan.named[i].name);
       return id == 0 ? "__syncthreads" : fmt::format("named barrier {}", id);
     }
-    case Wait::cluster: return "the cluster barrier";
-    case Wait::warp: return fmt::format("the other lanes of its warp in {}", object == &t.warp->collective ? t.warp->collective.word : "bar.warp.sync");
-    case Wait::wgmma: return "its wgmma groups (all four warps of a warpgroup issue them)";
-    case Wait::bulk: return "its bulk groups";
-    case Wait::cp_async: return "its cp.async groups";
-    case Wait::tmem: return "the peer CTA in tcgen05.dealloc";
-    case Wait::registers: return "registers (setmaxnreg)";
-    default: return "nothing";
+    case Wait::cluster:
+      return "the cluster barrier";
+    case Wait::warp:
+      return fmt::format("the other lanes of its warp in {}",
+                         object == &t.warp->collective ? t.warp->collective.word : "bar.warp.sync");
+    case Wait::wgmma:
+      return "its wgmma groups (all four warps of a warpgroup issue them)";
+    case Wait::bulk:
+      return "its bulk groups";
+    case Wait::cp_async:
+      return "its cp.async groups";
+    case Wait::tmem:
+      return "the peer CTA in tcgen05.dealloc";
+    case Wait::registers:
+      return "registers (setmaxnreg)";
+    default:
+      return "nothing";
   }
 }
 
@@ -113,11 +126,13 @@ std::string fate(const Cluster& cluster, const char* role, bool& gone) {
   gone = alive == 0;
   if (total == 0) return fmt::format("no thread has role {}", role);
   if (alive == 0) return fmt::format("{} has exited (last word at {})", role, exited ? where(exited->where) : "?");
-  return fmt::format("{} waits for {} at {}", role, waited_for(*example->cta->engine, *example, example->waiting, example->wait_object), where(example->where));
+  return fmt::format("{} waits for {} at {}", role,
+                     waited_for(*example->cta->engine, *example, example->waiting, example->wait_object),
+                     where(example->where));
 }
 
-// A thread in a block or cluster barrier, and an mbarrier whose missing arrivals are all due from threads in such barriers:
-// then the barrier is where the kernel hangs, and the mbarrier's waiters only follow.
+// A thread in a block or cluster barrier, and an mbarrier whose missing arrivals are all due from threads in such
+// barriers: then the barrier is where the kernel hangs, and the mbarrier's waiters only follow.
 const Thread* held_in_barrier(const Engine& e, const Bar*& follower) {
   for (const auto& cta : e.ctas)
     for (const auto& [offset, b] : cta->bars) {
@@ -156,20 +171,27 @@ void report_deadlock(Engine& e) {
   int rank_of_first = 100;
   auto urgency = [](const Thread& t) {
     switch (t.waiting) {
-      case Wait::registers: return 0;
+      case Wait::registers:
+        return 0;
       case Wait::mbarrier:
-      case Wait::poll: return 1;
-      case Wait::named: return 2;
+      case Wait::poll:
+        return 1;
+      case Wait::named:
+        return 2;
       case Wait::tmem:
-      case Wait::warp: return 3;
-      case Wait::cluster: return 4;
-      default: return 5;
+      case Wait::warp:
+        return 3;
+      case Wait::cluster:
+        return 4;
+      default:
+        return 5;
     }
   };
   for (const auto& cta : e.ctas)
     for (const auto& t : cta->threads) {
       if (t->done) continue;
-      ++waiters[fmt::format("{} cta {} warp {} waits for {} at {}", t->warp->role_name(), cta->id, t->warp->index, waited_for(e, *t, t->waiting, t->wait_object), where(t->where))];
+      ++waiters[fmt::format("{} cta {} warp {} waits for {} at {}", t->warp->role_name(), cta->id, t->warp->index,
+                            waited_for(e, *t, t->waiting, t->wait_object), where(t->where))];
       if (urgency(*t) < rank_of_first) {
         rank_of_first = urgency(*t);
         first = t.get();
@@ -198,15 +220,20 @@ void report_deadlock(Engine& e) {
       for (const auto& s : fates) all += (all.empty() ? "" : "; ") + s;
       if (stuck_bytes) {
         f.rule = "deadlock.bytes";
-        verdict = fmt::format("{} waits on {} phase {} ({}): all arrivals are in, but {} bytes were announced and never delivered{}", who(*w), b->name(), w->wait_phase, where(w->where),
-                              b->tx, b->in_flight_bytes ? fmt::format(" ({} bytes in flight)", b->in_flight_bytes) : "");
+        verdict = fmt::format(
+            "{} waits on {} phase {} ({}): all arrivals are in, but {} bytes were announced and never delivered{}",
+            who(*w), b->name(), w->wait_phase, where(w->where), b->tx,
+            b->in_flight_bytes ? fmt::format(" ({} bytes in flight)", b->in_flight_bytes) : "");
       } else if (unannounced) {
         f.rule = "deadlock.bytes";
-        verdict = fmt::format("{} waits on {} phase {} ({}): {} bytes were delivered that no expect_tx announced, and {} of {} arrivals are missing: {}", who(*w), b->name(),
-                              w->wait_phase, where(w->where), -b->tx, b->pending, b->count, all);
+        verdict = fmt::format(
+            "{} waits on {} phase {} ({}): {} bytes were delivered that no expect_tx announced, and {} of {} arrivals "
+            "are missing: {}",
+            who(*w), b->name(), w->wait_phase, where(w->where), -b->tx, b->pending, b->count, all);
       } else {
         if (all_gone) f.rule = "deadlock.role_exited";
-        verdict = fmt::format("{} waits on {} phase {} ({}); nobody will arrive: {}", who(*w), b->name(), w->wait_phase, where(w->where), all);
+        verdict = fmt::format("{} waits on {} phase {} ({}); nobody will arrive: {}", who(*w), b->name(), w->wait_phase,
+                              where(w->where), all);
       }
       f.object = b->name();
       first = w;
@@ -218,14 +245,18 @@ void report_deadlock(Engine& e) {
     f.object = waited_for(e, *held, held->waiting, held->wait_object);
     const auto* barrier = static_cast<const NamedBarrier*>(held->wait_object);
     const Thread* w = follower->waiters.front();
-    verdict = fmt::format("{} waits for {} at {}, where {} of {} threads have come; {} waits on {} phase {} ({}), for which they would arrive later", who(*held), f.object,
-                          where(held->where), named ? barrier->got : held->cta->cluster->arrived, named ? barrier->need : held->cta->cluster->alive, who(*w), follower->name(),
-                          w->wait_phase, where(w->where));
+    verdict = fmt::format(
+        "{} waits for {} at {}, where {} of {} threads have come; {} waits on {} phase {} ({}), for which they would "
+        "arrive later",
+        who(*held), f.object, where(held->where), named ? barrier->got : held->cta->cluster->arrived,
+        named ? barrier->need : held->cta->cluster->alive, who(*w), follower->name(), w->wait_phase, where(w->where));
     first = held;
   }
   if (verdict.empty() && first) {
-    verdict = fmt::format("{} waits for {} at {}, and nothing can run", who(*first), waited_for(e, *first, first->waiting, first->wait_object), where(first->where));
-    if (first->waiting == Wait::named || first->waiting == Wait::cluster) f.rule = first->waiting == Wait::named ? "deadlock.named" : "deadlock.cluster";
+    verdict = fmt::format("{} waits for {} at {}, and nothing can run", who(*first),
+                          waited_for(e, *first, first->waiting, first->wait_object), where(first->where));
+    if (first->waiting == Wait::named || first->waiting == Wait::cluster)
+      f.rule = first->waiting == Wait::named ? "deadlock.named" : "deadlock.cluster";
     if (first->waiting == Wait::registers) f.rule = "deadlock.registers";
     if (first->waiting == Wait::warp) f.rule = "deadlock.partial_warp";
     if (first->waiting == Wait::tmem) f.rule = "deadlock.tmem";
@@ -245,10 +276,13 @@ void report_deadlock(Engine& e) {
   for (const auto& cta : e.ctas) {
     for (const auto& [offset, b] : cta->bars) {
       if (b->pending == b->count && b->tx == 0 && b->waiters.empty()) continue;
-      f.details.push_back(fmt::format("cta {} {}: phase {}, {} of {} arrivals missing, {} bytes outstanding", cta->id, b->name(), b->generation, b->pending, b->count, b->tx));
+      f.details.push_back(fmt::format("cta {} {}: phase {}, {} of {} arrivals missing, {} bytes outstanding", cta->id,
+                                      b->name(), b->generation, b->pending, b->count, b->tx));
     }
     for (int i = 0; i < 16; ++i)
-      if (cta->named[i].got) f.details.push_back(fmt::format("cta {} named barrier {}: {} of {} threads have arrived", cta->id, i, cta->named[i].got, cta->named[i].need));
+      if (cta->named[i].got)
+        f.details.push_back(fmt::format("cta {} named barrier {}: {} of {} threads have arrived", cta->id, i,
+                                        cta->named[i].got, cta->named[i].need));
   }
   try {
     e.report(std::move(f));
@@ -263,13 +297,19 @@ void check_thread_exit(Engine& e, Thread& t) {
     bool known = false;
     for (Stamp s : a.done) known |= t.view[kHb].knows(t.channel, s);
     if (!known && e.options().check)
-      e.fail("exit.pending_store", "a thread exits while a bulk store that it issued may still read shared memory: cp.async.bulk.wait_group is missing", &t, a.at);
+      e.fail("exit.pending_store",
+             "a thread exits while a bulk store that it issued may still read shared memory: cp.async.bulk.wait_group "
+             "is missing",
+             &t, a.at);
   }
 }
 
 void check_cta_exit(Engine& e, Cta& c) {
   if (!c.allocations.empty())
-    e.fail("tmem.leak", fmt::format("CTA {} exits with {} tensor-memory columns allocated: tcgen05.dealloc is missing", c.id, c.allocations[0].columns), nullptr, c.allocations[0].at);
+    e.fail("tmem.leak",
+           fmt::format("CTA {} exits with {} tensor-memory columns allocated: tcgen05.dealloc is missing", c.id,
+                       c.allocations[0].columns),
+           nullptr, c.allocations[0].at);
 }
 
 void check_cluster_exit(Engine& e, Cluster& cluster) {
@@ -287,7 +327,11 @@ void check_cluster_exit(Engine& e, Cluster& cluster) {
         if (known) break;
       }
       if (!known)
-        e.fail("cluster.exit_order", fmt::format("nothing orders {} of {} into CTA {} before that CTA exits: a cluster barrier at the end is missing", r.word, who(*r.by), c->id), r.by, r.at);
+        e.fail("cluster.exit_order",
+               fmt::format(
+                   "nothing orders {} of {} into CTA {} before that CTA exits: a cluster barrier at the end is missing",
+                   r.word, who(*r.by), c->id),
+               r.by, r.at);
     }
 }
 

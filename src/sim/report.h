@@ -1,5 +1,5 @@
-// What the engine tells people: names, the deadlock report, and the rules that are checked when a thread, a CTA or a cluster
-// ends.
+// What the engine tells people: names, the deadlock report, and the rules that are checked when a thread, a CTA or a
+// cluster ends.
 #pragma once
 #include <string>
 

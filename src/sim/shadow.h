@@ -14,8 +14,8 @@ struct Thread;
 enum class Proxy : uint8_t { generic, async, tcgen };
 enum class Pipe : uint8_t { none, mma, copy };  // tcgen05 operations that hardware keeps in issue order
 
-// One access, or all accesses of one operation. A thread's access is stamped with its epoch; an asynchronous operation is
-// in flight until it completes, then known through any of the completions in `done`.
+// One access, or all accesses of one operation. A thread's access is stamped with its epoch; an asynchronous operation
+// is in flight until it completes, then known through any of the completions in `done`.
 struct Access {
   const Thread* by = nullptr;
   machine::here at{"", 0};
@@ -49,8 +49,8 @@ class Shadow {
   void resize(uint64_t bytes) { cells_.assign((bytes + kGranule - 1) / kGranule, {}); }
   bool empty() const { return cells_.empty(); }
 
-  // Calls conflict(prior) for prior accesses that conflict with this one (repetitions left out where cheap), unwritten(offset)
-  // for bytes never written before a read, then records `id`.
+  // Calls conflict(prior) for prior accesses that conflict with this one (repetitions left out where cheap),
+  // unwritten(offset) for bytes never written before a read, then records `id`.
   template <class Conflict, class Unwritten>
   void access(const AccessLog& log, uint64_t offset, uint64_t bytes, uint32_t id, bool write, Conflict&& conflict,
               Unwritten&& unwritten) {
@@ -68,7 +68,8 @@ class Shadow {
     }
   }
   template <class Conflict, class Unwritten>
-  void access_cell(const AccessLog& log, uint32_t cell, uint32_t id, bool write, Conflict&& conflict, Unwritten&& unwritten) {
+  void access_cell(const AccessLog& log, uint32_t cell, uint32_t id, bool write, Conflict&& conflict,
+                   Unwritten&& unwritten) {
     whole(log, cells_[cell], id, write, conflict, unwritten, cell);
   }
   void forget(uint64_t first_cell, uint64_t count) {
@@ -87,7 +88,8 @@ class Shadow {
   };
 
   template <class Conflict, class Unwritten>
-  void one(const AccessLog& log, Cell& c, uint32_t id, bool write, Conflict& conflict, Unwritten& unwritten, uint64_t at) {
+  void one(const AccessLog& log, Cell& c, uint32_t id, bool write, Conflict& conflict, Unwritten& unwritten,
+           uint64_t at) {
     if (c.writer && c.writer != id) conflict(c.writer);
     if (!write) {
       if (!c.writer) unwritten(at);
@@ -107,7 +109,8 @@ class Shadow {
     c.writer = id;
   }
   template <class Conflict, class Unwritten>
-  void whole(const AccessLog& log, Cell& c, uint32_t id, bool write, Conflict& conflict, Unwritten& unwritten, uint64_t at) {
+  void whole(const AccessLog& log, Cell& c, uint32_t id, bool write, Conflict& conflict, Unwritten& unwritten,
+             uint64_t at) {
     if (c.writer != kSplit) return one(log, c, id, write, conflict, unwritten, at);
     Bytes& b = splits_[c.readers];
     for (uint32_t i = 0; i < kGranule; ++i) one(log, b.cell[i], id, write, conflict, unwritten, at + i);
@@ -120,7 +123,8 @@ class Shadow {
   void part(const AccessLog& log, Cell& c, uint32_t first, uint32_t n, uint32_t id, bool write, Conflict& conflict,
             Unwritten& unwritten, uint64_t at) {
     if (c.writer != kSplit) split(c);
-    for (uint32_t i = 0; i < n; ++i) one(log, splits_[c.readers].cell[first + i], id, write, conflict, unwritten, at + i);
+    for (uint32_t i = 0; i < n; ++i)
+      one(log, splits_[c.readers].cell[first + i], id, write, conflict, unwritten, at + i);
   }
   void split(Cell& c) {
     uint32_t s;

@@ -6,18 +6,25 @@ namespace {
 
 model::TensorElement element_of(DType type) {
   switch (type) {
-    case DType::bf16: return model::TensorElement::bf16;
-    case DType::fp16: return model::TensorElement::f16;
-    case DType::fp32: return model::TensorElement::f32;
-    case DType::tf32: return model::TensorElement::tf32;
-    case DType::e2m1: return model::TensorElement::b4x16;
-    default: return model::TensorElement::u8;
+    case DType::bf16:
+      return model::TensorElement::bf16;
+    case DType::fp16:
+      return model::TensorElement::f16;
+    case DType::fp32:
+      return model::TensorElement::f32;
+    case DType::tf32:
+      return model::TensorElement::tf32;
+    case DType::e2m1:
+      return model::TensorElement::b4x16;
+    default:
+      return model::TensorElement::u8;
   }
 }
 
 }  // namespace
 
-std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns, TensorMap& out) {
+std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
+                                             TensorMap& out) {
   model::TensorMapFields f{};
   f.type = element_of(box.type);
   f.rank = 2;

@@ -1,5 +1,5 @@
-// The virtual clock: what each word costs, in SM cycles, and the units that asynchronous work queues on. Numbers are those
-// published for H100/H200 and B200 (DESIGN.md, section "Time"); a run in Landing::timed follows them.
+// The virtual clock: what each word costs, in SM cycles, and the units that asynchronous work queues on. Numbers are
+// those published for H100/H200 and B200 (DESIGN.md, section "Time"); a run in Landing::timed follows them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace warpwright::simulator {
 
 struct ChipTiming {
   double clock_ghz;
-  uint32_t word_issue;          // an ordinary instruction
+  uint32_t word_issue;  // an ordinary instruction
   uint32_t shared_load, shared_store, global_load, global_store;
   uint32_t barrier_arrive, barrier_wake, named_barrier;
   uint32_t cluster_barrier;
-  uint32_t tma_issue;           // the issuing thread
-  uint32_t tma_latency;         // first byte
-  uint32_t tma_bytes_per_cycle; // of one SM
+  uint32_t tma_issue;            // the issuing thread
+  uint32_t tma_latency;          // first byte
+  uint32_t tma_bytes_per_cycle;  // of one SM
   uint32_t tma_store_latency;
   uint32_t chip_bytes_per_cycle;  // L2 to all SMs together
   uint32_t mma_issue, mma_tail;
   uint32_t mma_flop_per_cycle;  // 16-bit, one SM (2 * MAC)
   uint32_t tmem_load, tmem_store;
-  uint32_t launch;              // cycles before the first instruction
+  uint32_t launch;  // cycles before the first instruction
   int sms;
   static ChipTiming of(Arch);
 };

@@ -14,14 +14,19 @@ template <class Finish>
 void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool aligned, here at, Finish&& finish) {
   Warp& w = *t.warp;
   Collective& c = w.collective;
-  if (!(mask >> t.lane() & 1)) e.fail("warp.mask", fmt::format("{}: lane {} is not in its own mask {:#010x}", word, t.lane(), mask), &t, at);
+  if (!(mask >> t.lane() & 1))
+    e.fail("warp.mask", fmt::format("{}: lane {} is not in its own mask {:#010x}", word, t.lane(), mask), &t, at);
   if (c.arrived == 0) {
     c.word = word;
     c.at = at;
     c.mask = mask;
     c.time = 0;
-  } else if (std::strcmp(c.word, word) != 0 || c.mask != mask || (aligned && (c.at.line != at.line || std::strcmp(c.at.file, at.file) != 0))) {
-    e.fail("warp.diverged", fmt::format("lanes of one warp meet in different words: {} at {} and {} at {}", c.word, where(c.at), word, where(at)), &t, at);
+  } else if (std::strcmp(c.word, word) != 0 || c.mask != mask ||
+             (aligned && (c.at.line != at.line || std::strcmp(c.at.file, at.file) != 0))) {
+    e.fail("warp.diverged",
+           fmt::format("lanes of one warp meet in different words: {} at {} and {} at {}", c.word, where(c.at), word,
+                       where(at)),
+           &t, at);
   }
   c.arrived |= 1u << t.lane();
   c.time = std::max(c.time, t.time);
@@ -38,7 +43,8 @@ void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool alig
 void finish_collective(Engine& e, Warp& w);
 
 Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word);
-// For operations that reach a barrier from outside its CTA's threads: checks that its initialisation is visible to them.
+// For operations that reach a barrier from outside its CTA's threads: checks that its initialisation is visible to
+// them.
 void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char* word);
 
 }  // namespace warpwright::simulator

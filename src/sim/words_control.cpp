@@ -22,12 +22,16 @@ void set_max_registers(uint32_t count, bool increase, here at) {
     if (g.set_max_warps == 0) {
       g.set_max_want = want;
     } else if (g.set_max_want != want) {
-      e.fail("registers.mismatch", fmt::format("warps of one warpgroup ask setmaxnreg for {} and {} registers", g.set_max_want, want), &t, at);
+      e.fail("registers.mismatch",
+             fmt::format("warps of one warpgroup ask setmaxnreg for {} and {} registers", g.set_max_want, want), &t,
+             at);
     }
     last = ++g.set_max_warps == 4;
     if (!last) return;
     if (increase ? want < g.registers : want > g.registers)
-      e.fail("registers.direction", fmt::format("setmaxnreg.{} to {} when the warpgroup has {}", increase ? "inc" : "dec", want, g.registers), &t, at);
+      e.fail("registers.direction",
+             fmt::format("setmaxnreg.{} to {} when the warpgroup has {}", increase ? "inc" : "dec", want, g.registers),
+             &t, at);
   });
   // The warpgroup gets or gives back its registers when its fourth warp has come; an increase waits for the pool.
   auto settled = [&] { return g.registers == want && g.set_max_warps % 4 == 0; };
@@ -67,7 +71,9 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
   e.word(t, e.timing.chip.tma_issue, at);
   if (response % 16) e.fail("clc.alignment", "clusterlaunchcontrol: the response is 16-byte aligned", &t, at);
   Cluster& c = *t.cta->cluster;
-  if (t.cta->clc_failed) e.fail("clc.after_failure", "clusterlaunchcontrol.try_cancel after a response that said there is no more work", &t, at);
+  if (t.cta->clc_failed)
+    e.fail("clc.after_failure", "clusterlaunchcontrol.try_cancel after a response that said there is no more work", &t,
+           at);
   struct To {
     Cta* cta;
     Bar* bar;
@@ -76,7 +82,8 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
   std::vector<To> to;
   for (Cta* cta : c.ctas) {
     if (!multicast && cta != t.cta) continue;
-    if (cta->alive == 0) e.fail("cluster.exited", fmt::format("{} multicast when CTA rank {} has exited", word, cta->rank), &t, at);
+    if (cta->alive == 0)
+      e.fail("cluster.exited", fmt::format("{} multicast when CTA rank {} has exited", word, cta->rank), &t, at);
     Bar& b = e.bar(*cta, bar & kSharedOffsetMask, &t, at, word);
     check_remote_ready(e, t, b, at, word);
     const Toucher now = async_access(e, t, word, at);

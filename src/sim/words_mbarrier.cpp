@@ -11,7 +11,8 @@ std::string Bar::name() const {
 Bar& Engine::bar(Cta& cta, uint32_t offset, const Thread* t, here at, const char* what) {
   auto it = cta.bars.find(offset);
   if (it == cta.bars.end() || !it->second->valid)
-    fail("mbarrier.invalid", fmt::format("{} on {}, which was never initialised (or was invalidated)", what, name_of(cta, offset)), t, at,
+    fail("mbarrier.invalid",
+         fmt::format("{} on {}, which was never initialised (or was invalidated)", what, name_of(cta, offset)), t, at,
          name_of(cta, offset));
   return *it->second;
 }
@@ -23,18 +24,24 @@ Cta& Engine::cta_at(Thread& t, uint32_t address, here at, const char* what) {
     fail("cluster.rank", fmt::format("{} names CTA rank {} of a cluster of {}", what, rank, c.ctas.size()), &t, at);
   Cta& cta = *c.ctas[rank];
   if (cta.alive == 0)
-    fail("cluster.exited", fmt::format("{} reaches shared memory of CTA rank {}, which has exited", what, rank), &t, at);
+    fail("cluster.exited", fmt::format("{} reaches shared memory of CTA rank {}, which has exited", what, rank), &t,
+         at);
   return cta;
 }
 
 Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
   if (address >> kSharedRankShift != t.cta->rank)
-    e.fail("mbarrier.remote", fmt::format("{} is for barriers of the executing CTA; this address belongs to rank {}", word, address >> kSharedRankShift), &t, at);
+    e.fail("mbarrier.remote",
+           fmt::format("{} is for barriers of the executing CTA; this address belongs to rank {}", word,
+                       address >> kSharedRankShift),
+           &t, at);
   const uint32_t offset = address & kSharedOffsetMask;
   if (offset % 8) e.fail("mbarrier.alignment", fmt::format("{}: an mbarrier is 8-byte aligned", word), &t, at);
   Bar& b = e.bar(*t.cta, offset, &t, at, word);
   if (e.options().check && b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
-    e.fail("mbarrier.init_order", fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)), &t, at, b.name());
+    e.fail("mbarrier.init_order",
+           fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)),
+           &t, at, b.name());
   return b;
 }
 
@@ -42,16 +49,21 @@ void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char*
   if (!e.options().check) return;
   if (!b.init_fenced)
     e.fail("mbarrier.init_fence",
-           fmt::format("{} completes on {}, but the thread that initialised it ({}) has executed no fence.mbarrier_init since", word, b.name(), where(b.init_at)),
+           fmt::format(
+               "{} completes on {}, but the thread that initialised it ({}) has executed no fence.mbarrier_init since",
+               word, b.name(), where(b.init_at)),
            &t, at, b.name());
   if (b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
-    e.fail("mbarrier.init_order", fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)), &t, at, b.name());
+    e.fail("mbarrier.init_order",
+           fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)),
+           &t, at, b.name());
 }
 
 std::string repeated_wait(const Thread& t) {
   const Thread::Repeated& r = t.repeated;
   if (!r.bar) return {};
-  return fmt::format("; the wait of {} on {} at {} did not wait: it passed on {}, as the one before it had", who(t), r.bar->name(), where(r.at),
+  return fmt::format("; the wait of {} on {} at {} did not wait: it passed on {}, as the one before it had", who(t),
+                     r.bar->name(), where(r.at),
                      r.generation == 0 ? "the fresh barrier" : fmt::format("phase {}", r.generation - 1));
 }
 
@@ -60,16 +72,17 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
   // A surplus arrival is a symptom if the arriving thread came here through a wait that did not wait.
   auto surplus = [&](const char* rule, std::string message) {
     const std::string why = who.by ? repeated_wait(*who.by) : std::string();
-    fail(why.empty() ? rule : "phase.repeated", message + why, who.by, why.empty() ? who.at : who.by->repeated.at, b.name());
+    fail(why.empty() ? rule : "phase.repeated", message + why, who.by, why.empty() ? who.at : who.by->repeated.at,
+         b.name());
   };
   if (b.generation > 0 && !b.observed && b.arrivals.empty())
-    surplus("mbarrier.missing_wait",
-            fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} completed: an arrival too many, or a wait too few", who.what,
-                        b.name(), b.generation, b.generation - 1));
+    surplus("mbarrier.missing_wait", fmt::format("{} on {} starts phase {}, but no wait has observed that phase {} "
+                                                 "completed: an arrival too many, or a wait too few",
+                                                 who.what, b.name(), b.generation, b.generation - 1));
   if (b.pending < count)
     surplus("mbarrier.over_arrival",
-            fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count, count == 1 ? "" : "s", b.pending, b.count,
-                        b.generation));
+            fmt::format("{} on {}: {} arrival{} when {} of {} are pending in phase {}", who.what, b.name(), count,
+                        count == 1 ? "" : "s", b.pending, b.count, b.generation));
   if (b.spec && who.by) {
     const char* role = who.by->warp->role_name();
     int allowed = 0;
@@ -79,12 +92,19 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
     for (const Arrival& a : b.arrivals)
       if (a.by && std::strcmp(a.by->warp->role_name(), role) == 0) ++have;
     if (allowed == 0)
-      fail("mbarrier.foreign_arrival", fmt::format("{} on {} by role {}: the Plan lets only other roles arrive there", who.what, b.name(), role), who.by, who.at, b.name());
+      fail("mbarrier.foreign_arrival",
+           fmt::format("{} on {} by role {}: the Plan lets only other roles arrive there", who.what, b.name(), role),
+           who.by, who.at, b.name());
     if (have > allowed)
-      surplus("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}", who.what, b.name(), role, have, b.generation, allowed));
+      surplus("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}",
+                                                    who.what, b.name(), role, have, b.generation, allowed));
   }
   b.pending -= count;
   b.arrivals.push_back(who);
+  if (options_.timeline && who.by && b.pending == 0 && b.tx == 0 && !who.asynchronous) {
+    const uint64_t end = who.by->time, cost = timing.chip.barrier_arrive;
+    b.completing_span = span(track(*who.by), "arrive " + b.name(), end > cost ? end - cost : 0, end, where(who.at));
+  }
   check_phase(b);
 }
 
@@ -93,7 +113,10 @@ void Engine::complete_tx(Bar& b, int64_t bytes, here at) {
   b.tx -= bytes;
   b.in_flight_bytes -= bytes;
   if (b.pending == 0 && b.tx < 0)
-    fail("mbarrier.tx_over", fmt::format("{} bytes more were delivered to {} in phase {} than its expect_tx announced", -b.tx, b.name(), b.generation), nullptr, at, b.name());
+    fail("mbarrier.tx_over",
+         fmt::format("{} bytes more were delivered to {} in phase {} than its expect_tx announced", -b.tx, b.name(),
+                     b.generation),
+         nullptr, at, b.name());
   check_phase(b);
 }
 
@@ -128,16 +151,21 @@ void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
   Engine& e = *t.cta->engine;
   const uint32_t offset = a.address & kSharedOffsetMask;
   e.word(t, e.timing.chip.barrier_arrive, at);
-  if (a.address >> kSharedRankShift != t.cta->rank) e.fail("mbarrier.remote", "mbarrier.init of another CTA's barrier", &t, at);
+  if (a.address >> kSharedRankShift != t.cta->rank)
+    e.fail("mbarrier.remote", "mbarrier.init of another CTA's barrier", &t, at);
   if (offset % 8) e.fail("mbarrier.alignment", "mbarrier.init: an mbarrier is 8-byte aligned", &t, at);
   if (offset + 8 > t.cta->window) e.fail("bounds.shared", "mbarrier.init outside the block's shared memory", &t, at);
   if (const Fault* f = e.has_faults() ? e.fault(t, "mbarrier_init", e.name_of(*t.cta, offset)) : nullptr) {
     if (f->action == Fault::Action::drop) return;
     count = uint32_t(f->value);
   }
-  if (count < 1 || count > 0xfffff) e.fail("mbarrier.count", fmt::format("mbarrier.init with count {}: 1..1048575 is legal", count), &t, at);
+  if (count < 1 || count > 0xfffff)
+    e.fail("mbarrier.count", fmt::format("mbarrier.init with count {}: 1..1048575 is legal", count), &t, at);
   auto& slot = t.cta->bars[offset];
-  if (slot && slot->valid) e.fail("mbarrier.init_twice", fmt::format("mbarrier.init of {}, which is live (PTX: mbarrier.inval first)", slot->name()), &t, at, slot->name());
+  if (slot && slot->valid)
+    e.fail("mbarrier.init_twice",
+           fmt::format("mbarrier.init of {}, which is live (PTX: mbarrier.inval first)", slot->name()), &t, at,
+           slot->name());
   if (!slot) slot = std::make_unique<Bar>();
   Bar& b = *slot;
   const Channel channel = b.channel ? b.channel : t.cta->new_channel();
@@ -167,7 +195,8 @@ void mbarrier_invalidate(Shared<Mbarrier> a, here at) {
   Bar& b = own_bar(e, t, a.address, at, "mbarrier.inval");
   e.word(t, e.timing.chip.barrier_arrive, at);
   if (!b.waiters.empty() || b.in_flight_bytes != 0)
-    e.fail("mbarrier.inval_in_use", fmt::format("mbarrier.inval of {} while threads wait or bytes are in flight", b.name()), &t, at, b.name());
+    e.fail("mbarrier.inval_in_use",
+           fmt::format("mbarrier.inval of {} while threads wait or bytes are in flight", b.name()), &t, at, b.name());
   b.valid = false;
 }
 
@@ -204,7 +233,8 @@ void mbarrier_arrive_relaxed(Shared<Mbarrier> a, here at) { arrive_local(a, 1, t
 namespace {
 void expect(Engine& e, Thread& t, Bar& b, int64_t bytes, here at) {
   if (b.tx + bytes > 0xfffff)
-    e.fail("mbarrier.tx_range", fmt::format("expect_tx({}) on {}: more than 1048575 bytes in one phase", bytes, b.name()), &t, at, b.name());
+    e.fail("mbarrier.tx_range",
+           fmt::format("expect_tx({}) on {}: more than 1048575 bytes in one phase", bytes, b.name()), &t, at, b.name());
   b.tx += bytes;
 }
 }  // namespace
@@ -248,13 +278,19 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
   const int64_t lap = phase.lap();
   if (pass && b.generation != lap + 1)
     e.fail("phase.alias",
-           fmt::format("{} on {} means the completion of phase {} but passes on that of phase {}: {}", word, b.name(), lap, b.generation - 1,
-                       b.generation <= lap ? "the parity of an older phase lets it through" : "it comes too late and sees a newer phase"),
+           fmt::format("{} on {} means the completion of phase {} but passes on that of phase {}: {}", word, b.name(),
+                       lap, b.generation - 1,
+                       b.generation <= lap ? "the parity of an older phase lets it through"
+                                           : "it comes too late and sees a newer phase"),
            &t, at, b.name());
   if (!pass && b.generation != lap)
     e.fail(b.generation > lap ? "phase.missed" : "phase.alias",
-           b.generation > lap ? fmt::format("{} on {} means phase {}, which completed, but phase {} has completed as well: the wait was overtaken and blocks", word, b.name(), lap, b.generation - 1)
-                              : fmt::format("{} on {} means phase {} while phase {} is still to come: it will pass one phase early", word, b.name(), lap, b.generation),
+           b.generation > lap
+               ? fmt::format("{} on {} means phase {}, which completed, but phase {} has completed as well: the wait "
+                             "was overtaken and blocks",
+                             word, b.name(), lap, b.generation - 1)
+               : fmt::format("{} on {} means phase {} while phase {} is still to come: it will pass one phase early",
+                             word, b.name(), lap, b.generation),
            &t, at, b.name());
   return pass;
 }
@@ -305,8 +341,12 @@ bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char
 }
 }  // namespace
 
-bool mbarrier_test_wait(Shared<Mbarrier> a, Phase phase, here at) { return poll(a, phase, false, at, "mbarrier.test_wait"); }
-bool mbarrier_try_wait(Shared<Mbarrier> a, Phase phase, here at) { return poll(a, phase, true, at, "mbarrier.try_wait"); }
+bool mbarrier_test_wait(Shared<Mbarrier> a, Phase phase, here at) {
+  return poll(a, phase, false, at, "mbarrier.test_wait");
+}
+bool mbarrier_try_wait(Shared<Mbarrier> a, Phase phase, here at) {
+  return poll(a, phase, true, at, "mbarrier.try_wait");
+}
 
 namespace detail {
 
@@ -365,7 +405,8 @@ void mbarrier_arrive_expect_tx_remote(ClusterShared<Mbarrier> a, uint32_t bytes,
     }
   expect(e, t, b, n, at);
   b.completed_at = std::max(b.completed_at, t.time);
-  if (&cta != t.cta) cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at});
+  if (&cta != t.cta)
+    cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at});
   e.release(t, b.collecting, &cta != t.cta);
   e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
   e.maybe_yield(t);

@@ -6,16 +6,22 @@ using namespace simulator;
 
 namespace {
 void check_alignment(Engine& e, Thread& t, uint64_t address, uint32_t bytes, here at, const char* word) {
-  if (address % bytes) e.fail("bounds.alignment", fmt::format("{} of {} bytes at an address that is not a multiple of {}", word, bytes, bytes), &t, at);
+  if (address % bytes)
+    e.fail("bounds.alignment",
+           fmt::format("{} of {} bytes at an address that is not a multiple of {}", word, bytes, bytes), &t, at);
 }
 
 void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes, bool cluster, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  const char* word = from ? (cluster ? "st.shared::cluster" : "st.shared") : (cluster ? "ld.shared::cluster" : "ld.shared");
+  const char* word =
+      from ? (cluster ? "st.shared::cluster" : "st.shared") : (cluster ? "ld.shared::cluster" : "ld.shared");
   Cta& cta = cluster ? e.cta_at(t, address, at, word) : *t.cta;
   if (!cluster && address >> kSharedRankShift != t.cta->rank)
-    e.fail("bounds.shared", fmt::format("{} with an address of CTA rank {}: map_to_rank gives a ClusterShared", word, address >> kSharedRankShift), &t, at);
+    e.fail("bounds.shared",
+           fmt::format("{} with an address of CTA rank {}: map_to_rank gives a ClusterShared", word,
+                       address >> kSharedRankShift),
+           &t, at);
   check_alignment(e, t, address, bytes, at, word);
   const bool other = &cta != t.cta;
   e.word(t, from ? e.timing.chip.shared_store : e.timing.chip.shared_load, at);
@@ -56,10 +62,18 @@ void subscribe(Engine& e, Thread& t, const void* p, Order order) {
 }
 }  // namespace
 
-void load_shared(uint32_t address, void* to, uint32_t bytes, here at) { shared_access(address, to, nullptr, bytes, false, at); }
-void store_shared(uint32_t address, const void* from, uint32_t bytes, here at) { shared_access(address, nullptr, from, bytes, false, at); }
-void load_cluster(uint32_t address, void* to, uint32_t bytes, here at) { shared_access(address, to, nullptr, bytes, true, at); }
-void store_cluster(uint32_t address, const void* from, uint32_t bytes, here at) { shared_access(address, nullptr, from, bytes, true, at); }
+void load_shared(uint32_t address, void* to, uint32_t bytes, here at) {
+  shared_access(address, to, nullptr, bytes, false, at);
+}
+void store_shared(uint32_t address, const void* from, uint32_t bytes, here at) {
+  shared_access(address, nullptr, from, bytes, false, at);
+}
+void load_cluster(uint32_t address, void* to, uint32_t bytes, here at) {
+  shared_access(address, to, nullptr, bytes, true, at);
+}
+void store_cluster(uint32_t address, const void* from, uint32_t bytes, here at) {
+  shared_access(address, nullptr, from, bytes, true, at);
+}
 
 void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, here at) {
   Thread& t = Engine::self();
@@ -97,7 +111,8 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
       if (const Access& use = e.log[id]; !ordered(use, t, Proxy::generic, Pipe::none, false, true))
         e.fail("tma.map_in_flight",
                fmt::format("{} rewrites a tensor map that the {} at {} uses: {}", word, use.word, where(use.at),
-                           use.in_flight ? "that copy is not complete" : "nothing makes the completion of that copy known to this thread"),
+                           use.in_flight ? "that copy is not complete"
+                                         : "nothing makes the completion of that copy known to this thread"),
                &t, at, e.name_of_global(p));
     uses->second.clear();
   }
@@ -108,10 +123,17 @@ template <class T>
 void apply(T& x, int op, T v, T compare, T& old) {
   old = x;
   switch (op) {
-    case 0: x = T(x + v); break;
-    case 1: x = v; break;
-    case 2: x = x == compare ? v : x; break;
-    default: x = std::max(x, v);
+    case 0:
+      x = T(x + v);
+      break;
+    case 1:
+      x = v;
+      break;
+    case 2:
+      x = x == compare ? v : x;
+      break;
+    default:
+      x = std::max(x, v);
   }
 }
 template <class T>
@@ -126,8 +148,8 @@ void apply_at(void* p, int op, const void* value, const void* compare, void* old
 }
 }  // namespace
 
-void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_t bytes, int op, const void* value, const void* compare, void* old,
-            Order order, Scope, here at) {
+void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_t bytes, int op, const void* value,
+            const void* compare, void* old, Order order, Scope, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, is_shared ? e.timing.chip.shared_load : e.timing.chip.global_load, at);
@@ -142,9 +164,14 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   publish(e, t, p, order);
   e.progress();
   switch (type) {
-    case 'f': bytes == 8 ? apply_at<double>(p, op, value, compare, old) : apply_at<float>(p, op, value, compare, old); break;
-    case 'i': bytes == 8 ? apply_at<int64_t>(p, op, value, compare, old) : apply_at<int32_t>(p, op, value, compare, old); break;
-    default: bytes == 8 ? apply_at<uint64_t>(p, op, value, compare, old) : apply_at<uint32_t>(p, op, value, compare, old);
+    case 'f':
+      bytes == 8 ? apply_at<double>(p, op, value, compare, old) : apply_at<float>(p, op, value, compare, old);
+      break;
+    case 'i':
+      bytes == 8 ? apply_at<int64_t>(p, op, value, compare, old) : apply_at<int32_t>(p, op, value, compare, old);
+      break;
+    default:
+      bytes == 8 ? apply_at<uint64_t>(p, op, value, compare, old) : apply_at<uint32_t>(p, op, value, compare, old);
   }
   e.maybe_yield(t);
 }

@@ -62,38 +62,56 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here 
     return fmt::format("named barrier {}", id);
   };
   if (threads % 32 || threads < 32 || threads > int(e.launch().threads))
-    e.fail("named.count", fmt::format("{} on {} with {} threads: a multiple of 32 in the block is legal", word, name(), threads), &t, at, name());
+    e.fail("named.count",
+           fmt::format("{} on {} with {} threads: a multiple of 32 in the block is legal", word, name(), threads), &t,
+           at, name());
   if (b.got == 0) {
     b.need = threads;
     b.first_at = at;
     b.aligned = aligned;
   } else if (b.need != threads) {
-    e.fail("named.count", fmt::format("{} on {} says {} threads, {} said {}", word, name(), threads, where(b.first_at), b.need), &t, at, name());
+    e.fail("named.count",
+           fmt::format("{} on {} says {} threads, {} said {}", word, name(), threads, where(b.first_at), b.need), &t,
+           at, name());
   }
   if ((b.aligned || aligned) && (b.first_at.line != at.line || std::strcmp(b.first_at.file, at.file) != 0))
-    e.fail("named.aligned", fmt::format("the aligned barrier {} is reached from {} and from {}: all threads must execute the same instruction", name(), where(b.first_at), where(at)), &t,
-           at, name());
+    e.fail("named.aligned",
+           fmt::format(
+               "the aligned barrier {} is reached from {} and from {}: all threads must execute the same instruction",
+               name(), where(b.first_at), where(at)),
+           &t, at, name());
   for (const Warp* w : b.arrived)
     if (w == t.warp)
-      e.fail("named.lap", fmt::format("warp {} ({}) arrives again on {} before the others have: it has lapped them", t.warp->index, t.warp->role_name(), name()), &t, at, name());
+      e.fail("named.lap",
+             fmt::format("warp {} ({}) arrives again on {} before the others have: it has lapped them", t.warp->index,
+                         t.warp->role_name(), name()),
+             &t, at, name());
   if (e.options().check && b.generation > 0) {
     // Unless the warp knows that the last use of the barrier is over, its arrival could have fallen into that use.
     bool knows = false, again = false;
-    for (const Thread* l : t.warp->lanes) knows |= l && !l->done && l->view[kHb].knows(l->channel, {b.channel, uint32_t(b.generation)});
+    for (const Thread* l : t.warp->lanes)
+      knows |= l && !l->done && l->view[kHb].knows(l->channel, {b.channel, uint32_t(b.generation)});
     for (const Warp* w : b.last_arrived) again |= w == t.warp;
     if (!knows && again)
-      e.fail("named.lap", fmt::format("warp {} ({}) arrives again on {}, and nothing tells it that the others have come to its last use: it can lap them", t.warp->index,
-                                      t.warp->role_name(), name()), &t, at, name());
+      e.fail("named.lap",
+             fmt::format("warp {} ({}) arrives again on {}, and nothing tells it that the others have come to its last "
+                         "use: it can lap them",
+                         t.warp->index, t.warp->role_name(), name()),
+             &t, at, name());
     if (!knows)
-      e.fail("named.over", fmt::format("warp {} ({}) arrives on {} after its {} threads have come, and nothing orders it after them: more threads use the barrier than its count, or two groups share its id",
-                                       t.warp->index, t.warp->role_name(), name(), threads), &t, at, name());
+      e.fail("named.over",
+             fmt::format("warp {} ({}) arrives on {} after its {} threads have come, and nothing orders it after them: "
+                         "more threads use the barrier than its count, or two groups share its id",
+                         t.warp->index, t.warp->role_name(), name(), threads),
+             &t, at, name());
   }
   b.arrived.push_back(t.warp);
   b.got += 32;
   b.completed_at = std::max(b.completed_at, t.time);
   for (Thread* l : t.warp->lanes)
     if (l && !l->done && e.options().check) e.release(*l, b.collecting);
-  if (b.got > b.need) e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
+  if (b.got > b.need)
+    e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
   if (b.got == b.need) complete_named(e, cta, id);
 }
 
@@ -171,7 +189,8 @@ bool elect_one(here at) {
   Collective& c = t.warp->collective;
   rendezvous(e, t, "elect.sync", t.warp->live, true, at, [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
   if (e.has_faults())
-    if (const Fault* f = e.fault(t, "elect_one", ""); f && f->action == Fault::Action::alter) return true;  // nobody is elected
+    if (const Fault* f = e.fault(t, "elect_one", ""); f && f->action == Fault::Action::alter)
+      return true;  // nobody is elected
   return c.out[0] == uint32_t(t.lane());
 }
 
@@ -237,8 +256,12 @@ uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
 }
 
 void sync_block(here at) { named(0, int(Engine::self().cta->engine->launch().threads), true, false, at, "sync_block"); }
-void named_barrier_sync(uint32_t id, uint32_t threads, here at) { named(id, int(threads), true, false, at, "named_barrier_sync"); }
-void named_barrier_arrive(uint32_t id, uint32_t threads, here at) { named(id, int(threads), false, false, at, "named_barrier_arrive"); }
+void named_barrier_sync(uint32_t id, uint32_t threads, here at) {
+  named(id, int(threads), true, false, at, "named_barrier_sync");
+}
+void named_barrier_arrive(uint32_t id, uint32_t threads, here at) {
+  named(id, int(threads), false, false, at, "named_barrier_arrive");
+}
 void named_barrier_sync_aligned(uint32_t id, uint32_t threads, here at) {
   named(id, int(threads), true, true, at, "named_barrier_sync_aligned");
 }
@@ -328,7 +351,8 @@ void fence_memory(Order order, Scope, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, 40, at);
   if (!e.options().check) return;
-  if (order == Order::acquire || order == Order::acq_rel) t.view[kHb].base = e.clocks.join(t.view[kHb].base, t.fence_pending);
+  if (order == Order::acquire || order == Order::acq_rel)
+    t.view[kHb].base = e.clocks.join(t.view[kHb].base, t.fence_pending);
   if (order == Order::release || order == Order::acq_rel) {
     t.fence_base = t.view[kHb].base;
     t.fence_epoch = t.epoch++;

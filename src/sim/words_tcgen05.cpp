@@ -8,15 +8,21 @@ using namespace simulator;
 namespace {
 
 void use_group(Engine& e, Thread& t, int cta_group, here at, const char* word) {
-  if (e.launch().plan->arch != Arch::sm100) e.fail("tcgen05.arch", fmt::format("{} exists on sm_100 only", word), &t, at);
+  if (e.launch().plan->arch != Arch::sm100)
+    e.fail("tcgen05.arch", fmt::format("{} exists on sm_100 only", word), &t, at);
   if (t.cta->cta_group == 0) t.cta->cta_group = cta_group;
   if (t.cta->cta_group != cta_group)
-    e.fail("tcgen05.cta_group", fmt::format("{} with cta_group::{} in a kernel that has used cta_group::{}", word, cta_group, t.cta->cta_group), &t, at);
+    e.fail(
+        "tcgen05.cta_group",
+        fmt::format("{} with cta_group::{} in a kernel that has used cta_group::{}", word, cta_group, t.cta->cta_group),
+        &t, at);
   if (cta_group == 2) {
     const uint32_t peer = t.cta->rank ^ 1;
-    if (peer >= t.cta->cluster->ctas.size()) e.fail("tcgen05.peer", fmt::format("{} with cta_group::2 needs a cluster of pairs", word), &t, at);
+    if (peer >= t.cta->cluster->ctas.size())
+      e.fail("tcgen05.peer", fmt::format("{} with cta_group::2 needs a cluster of pairs", word), &t, at);
     Cta& p = *t.cta->cluster->ctas[peer];
-    if (p.alive == 0) e.fail("cluster.exited", fmt::format("{} with cta_group::2 when the peer CTA has exited", word), &t, at);
+    if (p.alive == 0)
+      e.fail("cluster.exited", fmt::format("{} with cta_group::2 when the peer CTA has exited", word), &t, at);
   }
 }
 
@@ -30,7 +36,8 @@ bool knows_peer(const Thread& t) {
 
 // Allocation words are for whole warps: no lane may have exited.
 void whole_warp(Engine& e, Thread& t, here at, const char* word) {
-  if (t.warp->live != 0xffff'ffffu) e.fail("warp.mask", fmt::format("{} by a warp of which lanes have exited", word), &t, at);
+  if (t.warp->live != 0xffff'ffffu)
+    e.fail("warp.mask", fmt::format("{} by a warp of which lanes have exited", word), &t, at);
 }
 
 bool knows_peer_allocation(const Warp& w, uint32_t number) {
@@ -65,19 +72,32 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
     whole_warp(e, t, at, "tcgen05.alloc");
     use_group(e, t, cta_group, at, "tcgen05.alloc");
     if (columns < 32 || columns > kTmemColumns || (columns & (columns - 1)))
-      e.fail("tmem.columns", fmt::format("tcgen05.alloc of {} columns: a power of two from 32 to 512 is legal", columns), &t, at);
+      e.fail("tmem.columns",
+             fmt::format("tcgen05.alloc of {} columns: a power of two from 32 to 512 is legal", columns), &t, at);
     if (!cta.permit) e.fail("tmem.permit", "tcgen05.alloc after tcgen05.relinquish_alloc_permit", &t, at);
     if (cta.last_alloc_columns && columns > cta.last_alloc_columns)
-      e.fail("tmem.growth", fmt::format("tcgen05.alloc of {} columns after one of {}: allocations of a CTA must not grow", columns, cta.last_alloc_columns), &t, at);
+      e.fail("tmem.growth",
+             fmt::format("tcgen05.alloc of {} columns after one of {}: allocations of a CTA must not grow", columns,
+                         cta.last_alloc_columns),
+             &t, at);
     if (cta_group == 2 && e.options().check && !knows_peer(t))
-      e.fail("tmem.peer", "tcgen05.alloc with cta_group::2, and nothing proves that the peer CTA has started (a cluster barrier is missing)", &t, at);
+      e.fail("tmem.peer",
+             "tcgen05.alloc with cta_group::2, and nothing proves that the peer CTA has started (a cluster barrier is "
+             "missing)",
+             &t, at);
     if (cta_group == 2) {
       const Cta& peer = *cta.cluster->ctas[cta.rank ^ 1];
       if (peer.allocated.size() > cta.allocated.size() && peer.allocated[cta.allocated.size()].columns != columns)
-        e.fail("tmem.columns", fmt::format("tcgen05.alloc of {} columns with cta_group::2 where the peer CTA has asked for {}", columns, peer.allocated[cta.allocated.size()].columns), &t, at);
+        e.fail("tmem.columns",
+               fmt::format("tcgen05.alloc of {} columns with cta_group::2 where the peer CTA has asked for {}", columns,
+                           peer.allocated[cta.allocated.size()].columns),
+               &t, at);
     }
     if (columns_in_use(cta) + columns > kTmemColumns)
-      e.fail("tmem.capacity", fmt::format("tcgen05.alloc of {} columns when {} of 512 are in use: it blocks for ever", columns, columns_in_use(cta)), &t, at);
+      e.fail("tmem.capacity",
+             fmt::format("tcgen05.alloc of {} columns when {} of 512 are in use: it blocks for ever", columns,
+                         columns_in_use(cta)),
+             &t, at);
     uint32_t column = 0;
     for (bool moved = true; moved;) {
       moved = false;
@@ -107,21 +127,31 @@ void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at)
     rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
       whole_warp(e, t, at, "tcgen05.dealloc");
       use_group(e, t, cta_group, at, "tcgen05.dealloc");
-      auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(), [&](const TmemAllocation& a) { return a.column == (address & 0xffff); });
+      auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(),
+                             [&](const TmemAllocation& a) { return a.column == (address & 0xffff); });
       if (it == cta.allocations.end() || it->columns != columns)
-        e.fail("tmem.free", fmt::format("tcgen05.dealloc of {} columns at {}: no such allocation (freed twice, or another size)", columns, address & 0xffff), &t, at);
+        e.fail("tmem.free",
+               fmt::format("tcgen05.dealloc of {} columns at {}: no such allocation (freed twice, or another size)",
+                           columns, address & 0xffff),
+               &t, at);
       if (cta_group == 2 && e.options().check && !knows_peer_allocation(*t.warp, it->number))
-        e.fail("tmem.peer", "tcgen05.dealloc with cta_group::2, and nothing orders it after the peer CTA's tcgen05.alloc (a cluster barrier is missing)", &t, at);
+        e.fail("tmem.peer",
+               "tcgen05.dealloc with cta_group::2, and nothing orders it after the peer CTA's tcgen05.alloc (a cluster "
+               "barrier is missing)",
+               &t, at);
       // Freeing is a write: everything that used the columns must be over.
-      const Toucher now{&t, Proxy::tcgen, "tcgen05.dealloc", at, async_access(e, t, "tcgen05.dealloc", at, Proxy::tcgen).id};
+      const Toucher now{&t, Proxy::tcgen, "tcgen05.dealloc", at,
+                        async_access(e, t, "tcgen05.dealloc", at, Proxy::tcgen).id};
       touch_tmem(e, cta, now, 0, 128, it->column, it->columns, true);
       for (uint32_t l = 0; l < 8; ++l) cta.tmem_shadow.forget(l * kTmemColumns + it->column, it->columns);
-      for (uint32_t l = 0; l < 128; ++l) std::fill_n(cta.tmem.begin() + l * kTmemColumns + it->column, it->columns, 0xffff'ffffu);
+      for (uint32_t l = 0; l < 128; ++l)
+        std::fill_n(cta.tmem.begin() + l * kTmemColumns + it->column, it->columns, 0xffff'ffffu);
       cta.allocations.erase(it);
       t.warp->collective.out[0] = ++cta.deallocations;
       if (cta_group == 2) e.wake_all(cta.cluster->ctas[cta.rank ^ 1]->dealloc_waiters, t.time);
     });
-    // PTX 9.7.16.7.1: with cta_group::2 it may block until the peer has come; it orders nothing, so no clocks are exchanged.
+    // PTX 9.7.16.7.1: with cta_group::2 it may block until the peer has come; it orders nothing, so no clocks are
+    // exchanged.
     const uint32_t number = t.warp->collective.out[0];
     while (cta_group == 2 && cta.cluster->ctas[cta.rank ^ 1]->deallocations < number) {
       cta.dealloc_waiters.push_back(&t);
@@ -150,14 +180,16 @@ void execute(const Tcgen05Mma& op, const InstrDesc& d, const std::vector<Cta*>& 
   const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
   b.resize(size_t(d.n * k));
   for (int c = 0; c < group; ++c)
-    model::gather_operand(decode_sm100(op.b_desc), Arch::sm100, d.b, d.b_major, cols, k, ctas[size_t(c)]->shared, b.data() + size_t(c * cols * k), packing);
+    model::gather_operand(decode_sm100(op.b_desc), Arch::sm100, d.b, d.b_major, cols, k, ctas[size_t(c)]->shared,
+                          b.data() + size_t(c * cols * k), packing);
   for (int c = 0; c < group; ++c) {
     Cta& cta = *ctas[size_t(c)];
     a.resize(size_t(rows * k));
     if (op.a_in_tmem) {
       model::gather_tmem_operand(d.a, d.m, group, k, cta.tmem.data(), uint32_t(op.a_desc), a.data());
     } else {
-      model::gather_operand(decode_sm100(op.a_desc), Arch::sm100, d.a, d.a_major, rows, k, cta.shared, a.data(), packing);
+      model::gather_operand(decode_sm100(op.a_desc), Arch::sm100, d.a, d.a_major, rows, k, cta.shared, a.data(),
+                            packing);
     }
     if (d.negate_a)
       for (float& x : a) x = -x;
@@ -170,7 +202,8 @@ void execute(const Tcgen05Mma& op, const InstrDesc& d, const std::vector<Cta*>& 
       std::vector<float> scaled(b);
       for (int n = 0; n < d.n; ++n)
         for (int j = 0; j < k; ++j)
-          scaled[size_t(n * k + j)] *= model::block_scale(d.scale, cta.tmem.data(), op.scale_b, n, j / block, d.b_scale_id);
+          scaled[size_t(n * k + j)] *=
+              model::block_scale(d.scale, cta.tmem.data(), op.scale_b, n, j / block, d.b_scale_id);
       model::multiply_tmem(d.m, d.n, group, k, a.data(), scaled.data(), cta.tmem.data(), op.d, op.accumulate);
     } else {
       model::multiply_tmem(d.m, d.n, group, k, a.data(), b.data(), cta.tmem.data(), op.d, op.accumulate);
@@ -186,12 +219,16 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   e.word(t, e.timing.chip.mma_issue, at);
   use_group(e, t, op.cta_group, at, "tcgen05.mma");
   InstrDesc d;
-  if (!decode_idesc(op.kind, op.idesc, d)) e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {:#010x} is not an instruction descriptor of this kind", op.idesc), &t, at);
-  if (const char* why = idesc_error(d, op.cta_group)) e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {}", why), &t, at);
+  if (!decode_idesc(op.kind, op.idesc, d))
+    e.fail("tcgen05.idesc",
+           fmt::format("tcgen05.mma: {:#010x} is not an instruction descriptor of this kind", op.idesc), &t, at);
+  if (const char* why = idesc_error(d, op.cta_group))
+    e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {}", why), &t, at);
   const int k = is_packed_fp4(op.kind) ? 64 : 256 / (bits(d.a) < 8 ? 8 : bits(d.a));
   std::vector<Cta*> ctas{t.cta};
   if (op.cta_group == 2) {
-    if (t.cta->rank & 1) e.fail("tcgen05.leader", "tcgen05.mma with cta_group::2 is issued by the even CTA of the pair", &t, at);
+    if (t.cta->rank & 1)
+      e.fail("tcgen05.leader", "tcgen05.mma with cta_group::2 is issued by the even CTA of the pair", &t, at);
     ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
   }
   if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
@@ -201,7 +238,8 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   thread_local std::vector<model::Piece> pieces;
   const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
   auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
-    if (const char* why = desc_error_sm100(desc)) e.fail("tcgen05.descriptor", fmt::format("tcgen05.mma: {}", why), &t, at);
+    if (const char* why = desc_error_sm100(desc))
+      e.fail("tcgen05.descriptor", fmt::format("tcgen05.mma: {}", why), &t, at);
     pieces.clear();
     model::operand_pieces(decode_sm100(desc), Arch::sm100, type, major, mn, k, pieces, packing);
     for (const model::Piece& p : pieces) touch_shared(e, c, smem, p.address, p.bytes, false);
@@ -237,7 +275,8 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
       due,
       [&e, &t, op, d, ctas, k, smem, tmem, channel, seq, begin, at] {
         execute(op, d, ctas, k);
-        e.span(fmt::format("cta {} / tensor core", t.cta->id), fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin, e.now(), where(at));
+        e.span(fmt::format("cta {} / tensor core", t.cta->id), fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin,
+               e.now(), where(at));
         complete(e, smem.id, {channel, seq});
         complete(e, tmem.id, {channel, seq});
       },
@@ -274,14 +313,15 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   const View seen = t.view[kHb];
   auto signal = [&e, &t, bars, channel, seq, at, word, plain_arrive, seen] {
     for (Bar* b : bars) {
-      if (b->cta->alive == 0) e.fail("cluster.exited", fmt::format("{} arrives in CTA {}, which has exited", word, b->cta->id), &t, at);
+      if (b->cta->alive == 0)
+        e.fail("cluster.exited", fmt::format("{} arrives in CTA {}, which has exited", word, b->cta->id), &t, at);
       if (e.options().check && channel && !plain_arrive) {
         b->collecting.add(kHb, seen, t.channel, e.clocks, e.launch().threads);
         b->collecting.raise(kHb, channel, seq, e.clocks);
         b->collecting.raise(kTcgen, channel, seq, e.clocks);
       }
       b->completed_at = std::max(b->completed_at, e.now());
-      e.arrive(*b, 1, {&t, at, word});
+      e.arrive(*b, 1, {&t, at, word, true});
     }
   };
   if (plain_arrive) {
@@ -297,7 +337,8 @@ void tcgen05_cp(TmemCopy shape, uint32_t dst, uint64_t src_desc, int cta_group, 
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.mma_issue, at);
   use_group(e, t, cta_group, at, "tcgen05.cp");
-  if (const char* why = desc_error_sm100(src_desc)) e.fail("tcgen05.descriptor", fmt::format("tcgen05.cp: {}", why), &t, at);
+  if (const char* why = desc_error_sm100(src_desc))
+    e.fail("tcgen05.descriptor", fmt::format("tcgen05.cp: {}", why), &t, at);
   if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
   std::vector<Cta*> ctas{t.cta};
   if (cta_group == 2) ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
@@ -333,14 +374,20 @@ namespace {
 uint32_t window(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
   const uint32_t lane = address >> 16, own = uint32_t(t.warp->index % 4) * 32;
   if (lane / 32 != own / 32)
-    e.fail("tmem.window", fmt::format("{} at lane {}: warp {} reaches lanes {}..{} only", word, lane, t.warp->index, own, own + 31), &t, at);
+    e.fail("tmem.window",
+           fmt::format("{} at lane {}: warp {} reaches lanes {}..{} only", word, lane, t.warp->index, own, own + 31),
+           &t, at);
   return address;
 }
 
-void access_tmem(Engine& e, Thread& t, TmemShape shape, int repeat, uint32_t address, bool write, const char* word, here at) {
+void access_tmem(Engine& e, Thread& t, TmemShape shape, int repeat, uint32_t address, bool write, const char* word,
+                 here at) {
   Warp& w = *t.warp;
   const Toucher now = async_access(e, t, word, at, Proxy::tcgen);
-  const uint32_t columns = uint32_t(repeat) * (shape == TmemShape::b32x32 ? 1u : shape == TmemShape::b64x16 ? 2u : shape == TmemShape::b128x16 ? 4u : 8u);
+  const uint32_t columns = uint32_t(repeat) * (shape == TmemShape::b32x32    ? 1u
+                                               : shape == TmemShape::b64x16  ? 2u
+                                               : shape == TmemShape::b128x16 ? 4u
+                                                                             : 8u);
   touch_tmem(e, *t.cta, now, address >> 16, shape == TmemShape::b32x32 ? 32 : 16, address & 0xffff, columns, write);
   (write ? w.tmem_sts : w.tmem_lds).push_back(now.id);
   ++(write ? w.tmem_st_seq : w.tmem_ld_seq);
@@ -372,7 +419,8 @@ void tcgen05_ld(TmemShape shape, int repeat, uint32_t* r, TmemState& state, uint
   w.collective.in[t.lane()] = address;
   rendezvous(e, t, "tcgen05.ld", 0xffff'ffffu, true, at, [&] {
     for (int i = 0; i < 32; ++i)
-      if (w.collective.in[i] != address) e.fail("tmem.uniform", "tcgen05.ld: the address differs between the lanes of a warp", &t, at);
+      if (w.collective.in[i] != address)
+        e.fail("tmem.uniform", "tcgen05.ld: the address differs between the lanes of a warp", &t, at);
     access_tmem(e, t, shape, repeat, address, false, "tcgen05.ld", at);
   });
   const int n = tmem_registers(shape, repeat);
@@ -389,7 +437,8 @@ void tcgen05_st(TmemShape shape, int repeat, const uint32_t* r, uint32_t address
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   window(e, t, address, at, "tcgen05.st");
-  rendezvous(e, t, "tcgen05.st", 0xffff'ffffu, true, at, [&] { access_tmem(e, t, shape, repeat, address, true, "tcgen05.st", at); });
+  rendezvous(e, t, "tcgen05.st", 0xffff'ffffu, true, at,
+             [&] { access_tmem(e, t, shape, repeat, address, true, "tcgen05.st", at); });
   const int n = tmem_registers(shape, repeat);
   for (int i = 0; i < n; ++i) {
     const model::TmemCell c = model::tmem_register_cell(int(shape), i, t.lane(), address);
@@ -411,7 +460,8 @@ void tcgen05_wait_ld(here at) {
   e.word(t, e.timing.chip.word_issue, at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "tcgen05_wait_ld", ""); f && f->action == Fault::Action::drop) {
-      t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;  // the registers may arrive in time; the order in memory is what is lost
+      t.warp->tmem_ld_waited =
+          t.warp->tmem_ld_seq;  // the registers may arrive in time; the order in memory is what is lost
       return;
     }
   detail::wait_tmem(t.warp->tmem_lds, t.warp->tmem_ld_channel, t.warp->tmem_ld_seq, "tcgen05.wait::ld", at);

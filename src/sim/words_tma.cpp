@@ -8,7 +8,8 @@ using namespace simulator;
 namespace {
 
 // The box in shared memory is one run of bytes; rows of it lie apart in global memory.
-void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapFields& m, const int32_t* coords, uint32_t address, bool write) {
+void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapFields& m, const int32_t* coords,
+                      uint32_t address, bool write) {
   Buffer* b = e.buffer_of(m.base, 1);
   if (b && b->use == Buffer::Use::input && !write && !(b->from_primary && e.options().primary_pending)) return;
   uint8_t* run = nullptr;
@@ -32,12 +33,17 @@ void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapField
 
 model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int rank, here at, const char* word) {
   model::TensorMapFields m;
-  if (!model::decode_tensor_map(*map, m)) e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
-  if (m.rank != rank) e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
+  if (!model::decode_tensor_map(*map, m))
+    e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
+  if (m.rank != rank)
+    e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
   const uint64_t version = e.map_versions[map];
   auto seen = t.cta->seen_maps.try_emplace(map, 0).first->second;
   if (version != seen)
-    e.fail("tma.map_stale", fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire", word), &t, at);
+    e.fail("tma.map_stale",
+           fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire",
+                       word),
+           &t, at);
   return m;
 }
 
@@ -50,12 +56,18 @@ void use_map(Engine& e, const TensorMap* map, uint32_t access) {
 // A copy from global memory without multicast is for the executing CTA.
 void check_own_cta(Engine& e, Thread& t, uint32_t dst, here at, const char* word) {
   if (dst >> kSharedRankShift != t.cta->rank)
-    e.fail("cluster.rank", fmt::format("{}: the destination belongs to CTA rank {}, only a multicast reaches other CTAs", word, dst >> kSharedRankShift), &t, at);
+    e.fail("cluster.rank",
+           fmt::format("{}: the destination belongs to CTA rank {}, only a multicast reaches other CTAs", word,
+                       dst >> kSharedRankShift),
+           &t, at);
 }
 
 void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
   if (address % alignment)
-    e.fail("tma.alignment", fmt::format("{}: shared address of {} is not a multiple of {}", word, e.name_of(*t.cta, address & kSharedOffsetMask), alignment), &t, at);
+    e.fail("tma.alignment",
+           fmt::format("{}: shared address of {} is not a multiple of {}", word,
+                       e.name_of(*t.cta, address & kSharedOffsetMask), alignment),
+           &t, at);
 }
 
 // When a copy of `bytes` that starts now is done.
@@ -74,8 +86,8 @@ struct Destination {
   int64_t generation;
 };
 
-std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32_t bar, uint16_t mask, bool multicast, uint32_t bytes, uint32_t footprint, here at,
-                                      const char* word) {
+std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32_t bar, uint16_t mask, bool multicast,
+                                      uint32_t bytes, uint32_t footprint, here at, const char* word) {
   std::vector<Destination> out;
   Cluster& c = *t.cta->cluster;
   for (uint32_t r = 0; r < c.ctas.size(); ++r) {
@@ -92,16 +104,21 @@ std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32
     b.in_flight_bytes += bytes;
     out.push_back({&cta, &b, now.id, b.generation});
   }
-  if (multicast && mask >> c.ctas.size()) e.fail("cluster.rank", fmt::format("{}: mask {:#x} names CTAs outside the cluster of {}", word, mask, c.ctas.size()), &t, at);
+  if (multicast && mask >> c.ctas.size())
+    e.fail("cluster.rank",
+           fmt::format("{}: mask {:#x} names CTAs outside the cluster of {}", word, mask, c.ctas.size()), &t, at);
   return out;
 }
 
 void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread& t, const char* word) {
-  if (d.cta->alive == 0) e.fail("cluster.exited", fmt::format("{} of {} lands in CTA {}, which has exited", word, who(t), d.cta->id), &t, at);
+  if (d.cta->alive == 0)
+    e.fail("cluster.exited", fmt::format("{} of {} lands in CTA {}, which has exited", word, who(t), d.cta->id), &t,
+           at);
   if (d.bar->generation != d.generation)
     e.fail("mbarrier.tx_phase",
-           fmt::format("{} was issued for phase {} of {} but lands in phase {}: the phase completed without its bytes, expect_tx announced too few", word,
-                       d.generation, d.bar->name(), d.bar->generation),
+           fmt::format("{} was issued for phase {} of {} but lands in phase {}: the phase completed without its bytes, "
+                       "expect_tx announced too few",
+                       word, d.generation, d.bar->name(), d.bar->generation),
            &t, at, d.bar->name());
   complete(e, d.access, {d.bar->channel, uint32_t(d.bar->generation + 1)});
   d.bar->completed_at = std::max(d.bar->completed_at, e.now());
@@ -112,7 +129,8 @@ void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread&
 
 namespace detail {
 
-void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask, bool multicast, int, CacheHint, here at) {
+void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask,
+              bool multicast, int, CacheHint, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   const char* word = multicast ? "TMA load (multicast)" : "TMA load";
@@ -133,7 +151,8 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
   e.async(due, [&e, &t, m, c, dst, bytes, to, at, word, begin] {
-    const int s = e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), where(at));
+    const int s = e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin,
+                         e.now(), where(at));
     for (const Destination& d : to) {
       model::load_box(m, c.data(), dst, d.cta->shared);
       d.bar->completing_span = s;
@@ -149,15 +168,19 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   const char* word = "cp.async.bulk load";
   e.word(t, e.timing.chip.tma_issue, at);
   if (e.has_faults())
-    if (const Fault* f = e.fault(t, "bulk_load", e.name_of(*t.cta, dst & kSharedOffsetMask)); f && f->action == Fault::Action::drop) return;
-  if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+    if (const Fault* f = e.fault(t, "bulk_load", e.name_of(*t.cta, dst & kSharedOffsetMask));
+        f && f->action == Fault::Action::drop)
+      return;
+  if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16)
+    e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, dst, 16, at, word);
   check_own_cta(e, t, dst, at, word);
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
   if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
   const uint64_t begin = t.time;
   e.async(arrival_time(e, t, bytes, bytes), [&e, &t, src, dst, bytes, to, at, word, begin] {
-    e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), where(at));
+    e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(),
+           where(at));
     for (const Destination& d : to) {
       std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), src, bytes);
       land(e, d, bytes, at, t, word);
@@ -171,7 +194,8 @@ void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t b
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk to cluster";
   e.word(t, e.timing.chip.tma_issue, at);
-  if (bytes % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, the size is a multiple of 16", word, bytes), &t, at);
+  if (bytes % 16)
+    e.fail("tma.alignment", fmt::format("{}: {} bytes, the size is a multiple of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, src, 16, at, word);
   check_shared_alignment(e, t, dst, 16, at, word);
   if (dst >> kSharedRankShift != bar >> kSharedRankShift)
@@ -196,7 +220,8 @@ void settle_bulk(Engine& e, Thread& t, const BulkOp& op) {
 }
 
 // `write` gets the bytes that were read; it runs when the destination is written.
-void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Toucher reads, Toucher writes, here at, std::function<void(const uint8_t*)> write) {
+void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Toucher reads, Toucher writes, here at,
+                      std::function<void(const uint8_t*)> write) {
   if (!t.bulk_read_channel) {
     t.bulk_read_channel = t.cta->new_channel();
     t.bulk_write_channel = t.cta->new_channel();
@@ -209,14 +234,17 @@ void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Touche
   uint64_t read_due = 0, write_due = 0;
   if (e.timed()) {
     read_due = t.cta->tma.serve(t.time, bytes / e.timing.chip.tma_bytes_per_cycle) + e.timing.chip.tma_store_latency;
-    write_due = std::max(read_due, e.timing.memory.serve(t.time, bytes / e.timing.chip.chip_bytes_per_cycle)) + e.timing.chip.tma_latency;
+    write_due = std::max(read_due, e.timing.memory.serve(t.time, bytes / e.timing.chip.chip_bytes_per_cycle)) +
+                e.timing.chip.tma_latency;
   }
   Cta* cta = t.cta;
   e.async(read_due, [&e, &t, cta, op, src, bytes, write_due, begin, at, write = std::move(write)] {
-    std::vector<uint8_t> staged(cta->shared + (src & kSharedOffsetMask), cta->shared + (src & kSharedOffsetMask) + bytes);
+    std::vector<uint8_t> staged(cta->shared + (src & kSharedOffsetMask),
+                                cta->shared + (src & kSharedOffsetMask) + bytes);
     op->read_done = true;
     settle_bulk(e, t, *op);
-    e.span(fmt::format("cta {} / TMA store", cta->id), e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(), where(at));
+    e.span(fmt::format("cta {} / TMA store", cta->id), e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(),
+           where(at));
     e.wake(t, e.now());
     e.async(write_due, [&e, &t, op, write, staged = std::move(staged)] {
       write(staged.data());
@@ -237,9 +265,12 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
   const model::TensorMapFields m = decode(e, t, map, rank, at, word);
   e.word(t, e.timing.chip.tma_issue, at);
   if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask)); f && f->action == Fault::Action::drop) return;
+    if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask));
+        f && f->action == Fault::Action::drop)
+      return;
   check_shared_alignment(e, t, src, 128, at, word);
-  if (reduce_add && !model::can_reduce_add(m.type)) e.fail("tma.reduce", fmt::format("{}: this element type cannot be added", word), &t, at);
+  if (reduce_add && !model::can_reduce_add(m.type))
+    e.fail("tma.reduce", fmt::format("{}: this element type cannot be added", word), &t, at);
   const uint32_t bytes = model::box_footprint(m);
   const Toucher reads = async_access(e, t, word, at), writes = async_access(e, t, word, at);
   e.log[writes.id].atomic = reduce_add;
@@ -263,12 +294,14 @@ void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at) {
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk store";
   e.word(t, e.timing.chip.tma_issue, at);
-  if (bytes % 16 || reinterpret_cast<uintptr_t>(dst) % 16) e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+  if (bytes % 16 || reinterpret_cast<uintptr_t>(dst) % 16)
+    e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, src, 16, at, word);
   const Toucher reads = async_access(e, t, word, at), writes = async_access(e, t, word, at);
   touch_shared(e, *t.cta, reads, src, bytes, false);
   touch_global(e, writes, dst, bytes, true);
-  start_bulk_store(e, t, src, bytes, reads, writes, at, [dst, bytes](const uint8_t* staged) { std::memcpy(dst, staged, bytes); });
+  start_bulk_store(e, t, src, bytes, reads, writes, at,
+                   [dst, bytes](const uint8_t* staged) { std::memcpy(dst, staged, bytes); });
 }
 
 void bulk_wait(int pending, bool read_only, here at) {
@@ -386,7 +419,7 @@ void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
       Access& x = e.log[op->access];
       if (x.in_flight) complete(e, op->access, {b.channel, uint32_t(b.generation + 1)});
     }
-    e.arrive(b, 1, {&t, at, "cp.async.mbarrier.arrive"});
+    e.arrive(b, 1, {&t, at, "cp.async.mbarrier.arrive", true});
   };
   e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, *arrive, &last);
 }
@@ -400,7 +433,8 @@ void tma_prefetch_map(const TensorMap* map, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   model::TensorMapFields m;
-  if (!model::decode_tensor_map(*map, m)) e.fail("tma.map", "prefetch.tensormap: these 128 bytes are not a tensor map", &t, at);
+  if (!model::decode_tensor_map(*map, m))
+    e.fail("tma.map", "prefetch.tensormap: these 128 bytes are not a tensor map", &t, at);
 }
 
 }  // namespace warpwright::inline WW_WORLD::machine

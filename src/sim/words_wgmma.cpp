@@ -1,5 +1,5 @@
-// wgmma: four warps issue, the operation reads shared memory and owns registers until a wait covers it. Also ldmatrix and
-// stmatrix.
+// wgmma: four warps issue, the operation reads shared memory and owns registers until a wait covers it. Also ldmatrix
+// and stmatrix.
 #include "model.h"
 #include "words.h"
 
@@ -57,7 +57,8 @@ void start(Engine& e, Thread& t, Warpgroup& g, uint64_t number) {
       due,
       [&e, &g, number] {
         simulator::WgmmaOp& landed = g.ops[size_t(number - g.first_op)];
-        e.span(fmt::format("cta {} / tensor core", g.cta->id), fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index), landed.begin, landed.end,
+        e.span(fmt::format("cta {} / tensor core", g.cta->id),
+               fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index), landed.begin, landed.end,
                where(landed.at));
         execute(e, g, landed);
         g.landed_ops = number + 1;
@@ -75,13 +76,16 @@ FragmentState::FragmentState() { touched_at = Engine::self().wgmma_fences; }
 void fragment_read(const FragmentState& s, here at) {
   Thread& t = Engine::self();
   if (s.used_by > t.warp->wgmma_completed)
-    t.cta->engine->fail("wgmma.register", "an accumulator is read while a wgmma that owns it is not covered by a wgmma.wait_group", &t, at);
+    t.cta->engine->fail("wgmma.register",
+                        "an accumulator is read while a wgmma that owns it is not covered by a wgmma.wait_group", &t,
+                        at);
 }
 
 void fragment_write(FragmentState& s, here at) {
   Thread& t = Engine::self();
   if (s.used_by > t.warp->wgmma_completed)
-    t.cta->engine->fail("wgmma.register", "a register of a wgmma in flight is overwritten before a wgmma.wait_group covers it", &t, at);
+    t.cta->engine->fail("wgmma.register",
+                        "a register of a wgmma in flight is overwritten before a wgmma.wait_group covers it", &t, at);
   s.touched_at = t.wgmma_fences;
 }
 
@@ -92,8 +96,8 @@ void fragment_gone(const FragmentState& s) {
   t.orphaned_fragment = true;
 }
 
-void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uint32_t* a_regs, FragmentState* a_state, uint64_t a_desc, uint64_t b_desc,
-           bool accumulate, here at) {
+void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uint32_t* a_regs, FragmentState* a_state,
+           uint64_t a_desc, uint64_t b_desc, bool accumulate, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
@@ -119,7 +123,8 @@ void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uin
       op.from_registers = a_regs != nullptr;
       op.at = at;
     } else if (op.a_desc != a_desc || op.b_desc != b_desc || op.op.n != shape.n || op.accumulate != accumulate) {
-      e.fail("wgmma.mismatch", "the four warps of a warpgroup issue a wgmma with different descriptors or shapes", &t, at);
+      e.fail("wgmma.mismatch", "the four warps of a warpgroup issue a wgmma with different descriptors or shapes", &t,
+             at);
     }
     if (++op.warps == 4) start(e, t, g, number);
   });

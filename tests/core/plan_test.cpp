@@ -24,7 +24,8 @@ TEST(Plan, LaysRegionsAndBarriersOutInOrder) {
   static_assert(kPlan.shared_bytes == 3048);
   static_assert(kPlan.role("compute").first_thread() == 32 && kPlan.role("compute").threads() == 128);
   static_assert(kPlan.threads() == 160);
-  EXPECT_TRUE(kPlan.arrivals_match_counts() && kPlan.roles_are_known() && kPlan.names_are_unique() && kPlan.shared_memory_fits() && kPlan.registers_fit());
+  EXPECT_TRUE(kPlan.arrivals_match_counts() && kPlan.roles_are_known() && kPlan.names_are_unique() &&
+              kPlan.shared_memory_fits() && kPlan.registers_fit());
 }
 
 TEST(Plan, AlignsRegions) {

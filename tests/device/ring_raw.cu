@@ -1,5 +1,5 @@
-// The ring kernel of kernel/sm90/ring_copy.h with its barriers written out by hand: stage and parity are two integers a role,
-// no ring, no handle, no Plan. The shipped kernel must compile to the same machine code.
+// The ring kernel of kernel/sm90/ring_copy.h with its barriers written out by hand: stage and parity are two integers a
+// role, no ring, no handle, no Plan. The shipped kernel must compile to the same machine code.
 #include "warpwright/kernel/sm90/ring_copy.h"
 
 using namespace warpwright;
@@ -8,11 +8,14 @@ using namespace warpwright::machine;
 namespace {
 
 constexpr int kStages = 4, kOutputStages = 2, kThreads = 128, kStageBytes = 32 * 64 * 4;
-constexpr uint32_t kOutput = kStages * kStageBytes, kInputFull = kOutput + kOutputStages * kStageBytes, kInputEmpty = kInputFull + 8 * kStages,
-                   kOutputFull = kInputEmpty + 8 * kStages, kOutputEmpty = kOutputFull + 8 * kOutputStages;
+constexpr uint32_t kOutput = kStages * kStageBytes, kInputFull = kOutput + kOutputStages * kStageBytes,
+                   kInputEmpty = kInputFull + 8 * kStages, kOutputFull = kInputEmpty + 8 * kStages,
+                   kOutputEmpty = kOutputFull + 8 * kOutputStages;
 using Copy = kernel::sm90::RingCopy<RingCopyConfig{}>;
 
-__device__ __forceinline__ Shared<Mbarrier> barrier(uint32_t base, uint32_t offset, int stage) { return Shared<Mbarrier>{base + offset} + stage; }
+__device__ __forceinline__ Shared<Mbarrier> barrier(uint32_t base, uint32_t offset, int stage) {
+  return Shared<Mbarrier>{base + offset} + stage;
+}
 
 template <int S>
 __device__ __forceinline__ void step(int& stage, Phase& phase) {
@@ -94,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(192, 1) ring(const __grid_constant_
       mbarrier_wait(barrier(base, kOutputEmpty, out), out_phase);
       const Shared<Copy::Vector> x = Copy::input_stage(base, from), y = Copy::output_stage(base, out);
 #pragma unroll
-      for (int i = 0; i < Copy::kVectors; i += kThreads) store(y + (i + thread), Copy::transform(load(x + (i + thread)), args.alpha, args.beta));
+      for (int i = 0; i < Copy::kVectors; i += kThreads)
+        store(y + (i + thread), Copy::transform(load(x + (i + thread)), args.alpha, args.beta));
       fence_proxy_async<ProxySpace::shared_cta>();
       mbarrier_arrive(barrier(base, kOutputFull, out));
       step<kOutputStages>(out, out_phase);

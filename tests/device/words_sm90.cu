@@ -264,10 +264,11 @@ WGMMA_N4(232, 240, 248, 256)
   WGMMA_SS(word_wgmma_ss_n##n##_##t##_MNK, n, DType::t, DType::t, Major::MN, Major::K)   \
   WGMMA_SS(word_wgmma_ss_n##n##_##t##_MNMN, n, DType::t, DType::t, Major::MN, Major::MN) \
   WGMMA_RS(word_wgmma_rs_n##n##_##t##_MN, n, DType::t, DType::t, Major::MN)
-#define WGMMA_TYPES(n)                                                                                    \
-  WGMMA_TYPE(n, fp16, fp16)                                                                               \
-  WGMMA_TYPE(n, e4m3, e4m3) WGMMA_TYPE(n, e4m3, e5m2) WGMMA_TYPE(n, e5m2, e4m3) WGMMA_TYPE(n, e5m2, e5m2) \
-      WGMMA_MAJOR(n, bf16) WGMMA_MAJOR(n, fp16)
+#define WGMMA_TYPES(n)                                                                               \
+  WGMMA_TYPE(n, fp16, fp16)                                                                          \
+  WGMMA_TYPE(n, e4m3, e4m3)                                                                          \
+  WGMMA_TYPE(n, e4m3, e5m2) WGMMA_TYPE(n, e5m2, e4m3) WGMMA_TYPE(n, e5m2, e5m2) WGMMA_MAJOR(n, bf16) \
+      WGMMA_MAJOR(n, fp16)
 WGMMA_TYPES(64)
 WGMMA_TYPES(128)
 WGMMA_TYPES(256)

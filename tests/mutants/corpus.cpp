@@ -40,7 +40,8 @@ Explored explore(const Run& run, const std::vector<std::string>& roles, int seed
 
 bool matches(const std::string& rule, const std::vector<std::string>& expected) {
   for (const std::string& want : expected)
-    if (want == rule || (!want.empty() && want.back() == '*' && rule.rfind(want.substr(0, want.size() - 1), 0) == 0)) return true;
+    if (want == rule || (!want.empty() && want.back() == '*' && rule.rfind(want.substr(0, want.size() - 1), 0) == 0))
+      return true;
   return false;
 }
 

@@ -14,7 +14,8 @@ TEST_P(Corpus, MutantIsDiagnosedAndTwinIsSilent) {
   const CaseResult r = judge(m, kSeeds);
   EXPECT_FALSE(r.false_alarm) << m.id << ": the correct kernel was reported\n" << r.report;
   EXPECT_TRUE(r.caught) << m.id << " (" << m.mutation << ") was not found in " << r.runs << " runs";
-  EXPECT_TRUE(!r.caught || r.diagnosed) << m.id << " (" << m.mutation << ") was found as " << r.diagnosis << "\n" << r.report;
+  EXPECT_TRUE(!r.caught || r.diagnosed) << m.id << " (" << m.mutation << ") was found as " << r.diagnosis << "\n"
+                                        << r.report;
 }
 
 std::string name(const testing::TestParamInfo<size_t>& info) {

@@ -17,8 +17,11 @@ class Examples : public testing::TestWithParam<size_t> {
   const Example& example() const { return runtime::examples()[GetParam()]; }
   void expect_right(const runtime::Workload& w, const Options& o, const std::string& mode) {
     const Outcome out = example().simulate(w, o, 0);
-    ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " " << mode << "\n" << out.sim.findings[0].text();
-    ASSERT_TRUE(out.verdict.ok) << example().name << " " << mode << ": " << out.verdict.wrong << " wrong, " << out.verdict.unwritten << " unwritten";
+    ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " "
+                              << mode << "\n"
+                              << out.sim.findings[0].text();
+    ASSERT_TRUE(out.verdict.ok) << example().name << " " << mode << ": " << out.verdict.wrong << " wrong, "
+                                << out.verdict.unwritten << " unwritten";
   }
 };
 
@@ -88,7 +91,8 @@ TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
         continue;
       }
       const simulator::Finding& f = out.sim.findings[0];
-      EXPECT_TRUE(f.rule.rfind("deadlock", 0) == 0 || f.rule.rfind("mbarrier.", 0) == 0 || f.rule.rfind("race", 0) == 0 || f.rule.rfind("phase.", 0) == 0)
+      EXPECT_TRUE(f.rule.rfind("deadlock", 0) == 0 || f.rule.rfind("mbarrier.", 0) == 0 ||
+                  f.rule.rfind("race", 0) == 0 || f.rule.rfind("phase.", 0) == 0)
           << f.text();
       EXPECT_FALSE(f.file.empty()) << f.text();
     }

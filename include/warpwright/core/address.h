@@ -1,4 +1,5 @@
-// Addresses that a kernel passes around but never dereferences: machine words do that (design: memory access is a word).
+// Addresses that a kernel passes around but never dereferences: machine words do that (design: memory access is a
+// word).
 #pragma once
 #include "warpwright/core/std.h"
 
@@ -46,8 +47,7 @@ struct Global {
     return {reinterpret_cast<U*>(pointer)};
   }
   template <class U>
-    requires(stdx::is_same_v<U, const T> && !stdx::is_const_v<T>)
-  WW_HD constexpr operator Global<U>() const {
+  requires(stdx::is_same_v<U, const T> && !stdx::is_const_v<T>) WW_HD constexpr operator Global<U>() const {
     return {pointer};
   }
 };

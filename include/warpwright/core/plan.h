@@ -1,6 +1,6 @@
-// The Plan: one constexpr source of truth for a kernel. Roles with their thread ranges, shared-memory and TMEM maps, every
-// barrier with its count, who arrives and who waits, named-barrier ids. Barrier initialisation, storage layout and the
-// simulator's names are all derived from it; check_plan<K>() turns its rules into static_asserts.
+// The Plan: one constexpr source of truth for a kernel. Roles with their thread ranges, shared-memory and TMEM maps,
+// every barrier with its count, who arrives and who waits, named-barrier ids. Barrier initialisation, storage layout
+// and the simulator's names are all derived from it; check_plan<K>() turns its rules into static_asserts.
 #pragma once
 #include "warpwright/core/address.h"
 
@@ -96,7 +96,8 @@ struct Plan {
 
   constexpr int threads() const { return warps * 32; }
 
-  // --- declarations, in order -----------------------------------------------------------------------------------------
+  // --- declarations, in order
+  // -----------------------------------------------------------------------------------------
   constexpr Plan& role(const char* name, int warp_count, int registers = 0) {
     roles[role_count++] = {name, warps, warp_count, registers};
     warps += warp_count;
@@ -108,8 +109,8 @@ struct Plan {
     shared_bytes = at + stage_bytes * uint32_t(stages);
     return *this;
   }
-  constexpr Plan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a, ArrivalSpec b = {},
-                          ArrivalSpec c = {}, ArrivalSpec d = {}) {
+  constexpr Plan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a,
+                          ArrivalSpec b = {}, ArrivalSpec c = {}, ArrivalSpec d = {}) {
     const uint32_t at = (shared_bytes + 7) / 8 * 8;
     barriers[barrier_count++] = {name, stages, count, at, {a, b, c, d}, waiter};
     shared_bytes = at + 8 * uint32_t(stages);
@@ -129,14 +130,18 @@ struct Plan {
     return *this;
   }
 
-  // --- look-ups, at compile time only; by value, because nvcc 13 crashes on consteval functions that return references -----
+  // --- look-ups, at compile time only; by value, because nvcc 13 crashes on consteval functions that return references
+  // -----
   consteval RoleSpec role(const char* name) const { return detail::find_by_name(roles, role_count, name); }
   consteval BarrierSpec barrier(const char* name) const { return detail::find_by_name(barriers, barrier_count, name); }
   consteval RegionSpec region(const char* name) const { return detail::find_by_name(regions, region_count, name); }
-  consteval NamedBarrierSpec named_barrier(const char* name) const { return detail::find_by_name(named, named_count, name); }
+  consteval NamedBarrierSpec named_barrier(const char* name) const {
+    return detail::find_by_name(named, named_count, name);
+  }
   consteval TmemSpec tensor_memory(const char* name) const { return detail::find_by_name(tmem, tmem_count, name); }
 
-  // --- rules ------------------------------------------------------------------------------------------------------------
+  // --- rules
+  // ------------------------------------------------------------------------------------------------------------
   constexpr bool arrivals_match_counts() const {
     for (int i = 0; i < barrier_count; ++i)
       if (barriers[i].arrivals_per_phase() != barriers[i].count || barriers[i].count < 1) return false;
@@ -194,7 +199,8 @@ WW_HD constexpr void check_plan() {
   static_assert(K::plan.names_are_unique(), "plan: two barriers or two regions have one name");
   static_assert(K::plan.shared_memory_fits(), "plan: shared memory exceeds 232448 bytes");
   static_assert(K::plan.tensor_memory_fits(), "plan: tensor memory exceeds 512 columns");
-  static_assert(K::plan.named_barriers_are_legal(), "plan: a named barrier's threads are not a multiple of 32 in the block");
+  static_assert(K::plan.named_barriers_are_legal(),
+                "plan: a named barrier's threads are not a multiple of 32 in the block");
   static_assert(K::plan.registers_fit(), "plan: the roles' registers exceed the register file");
 }
 

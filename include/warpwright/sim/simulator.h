@@ -23,23 +23,23 @@ struct Fault {
   std::string object;  // Plan name of the barrier or region; empty: any
   std::string role;    // empty: any
   Action action = Action::drop;
-  int64_t value = 0;   // meaning depends on the word: a count, bytes, a parity, a lane...
-  int nth = 0;         // 1-based among matching calls of one thread; 0: all
-  int cta = -1;        // only in this CTA rank; -1: any
+  int64_t value = 0;  // meaning depends on the word: a count, bytes, a parity, a lane...
+  int nth = 0;        // 1-based among matching calls of one thread; 0: all
+  int cta = -1;       // only in this CTA rank; -1: any
 };
 
 struct Options {
   Landing landing = Landing::timed;
   Scheduling scheduling = Scheduling::fifo;
-  std::string frozen_role;      // Scheduling::freeze
-  int pct_depth = 3;            // Scheduling::pct
+  std::string frozen_role;  // Scheduling::freeze
+  int pct_depth = 3;        // Scheduling::pct
   uint64_t seed = 1;
-  bool check = true;            // races, proxies, uninitialised reads
-  int max_findings = 1;         // stop after so many
-  int resident_clusters = 0;    // 0: as many as the simulated chip holds
+  bool check = true;          // races, proxies, uninitialised reads
+  int max_findings = 1;       // stop after so many
+  int resident_clusters = 0;  // 0: as many as the simulated chip holds
   uint64_t step_limit = 200'000'000;
   bool timeline = false;
-  bool primary_pending = false; // a preceding kernel of a dependent launch is still writing its outputs (see Buffer)
+  bool primary_pending = false;  // a preceding kernel of a dependent launch is still writing its outputs (see Buffer)
   std::vector<Fault> faults;
 };
 
@@ -53,20 +53,20 @@ struct Buffer {
 };
 
 struct Finding {
-  std::string rule;      // stable identifier, e.g. "race.proxy"; docs/rules.md explains each
-  std::string message;   // one sentence
+  std::string rule;     // stable identifier, e.g. "race.proxy"; docs/rules.md explains each
+  std::string message;  // one sentence
   std::vector<std::string> details;
   std::string role;
   int cta = -1, warp = -1, lane = -1;
-  std::string object;    // barrier or address by its Plan name
+  std::string object;  // barrier or address by its Plan name
   std::string file;
   uint32_t line = 0;
   uint64_t seed = 0;
-  std::string mode;      // landing and scheduling
+  std::string mode;  // landing and scheduling
   std::string text() const;
 };
 
-struct Span {  // one bar of the timeline
+struct Span {         // one bar of the timeline
   std::string track;  // "cta 0 / load / warp 4", "cta 0 / TMA", ...
   std::string name;
   double begin_us = 0, end_us = 0;
@@ -79,11 +79,11 @@ struct Edge {  // arrive -> the wait it released
 
 struct Stats {
   uint64_t switches = 0;
-  uint64_t words = 0;          // calls of machine words by threads
+  uint64_t words = 0;  // calls of machine words by threads
   uint64_t warp_instructions = 0;
-  uint64_t events = 0;         // asynchronous effects landed
-  uint64_t checks = 0;         // ordered pairs tested by the race checker
-  double predicted_us = 0;     // Landing::timed
+  uint64_t events = 0;      // asynchronous effects landed
+  uint64_t checks = 0;      // ordered pairs tested by the race checker
+  double predicted_us = 0;  // Landing::timed
   double wall_s = 0;
   uint64_t tensor_busy_cycles = 0;
 };
@@ -99,15 +99,17 @@ struct Result {
 struct Launch {
   const Plan* plan = nullptr;
   Index3 grid{1, 1, 1};
-  uint32_t threads = 0;        // default: the plan's
-  uint32_t shared_bytes = 0;   // default: the plan's
+  uint32_t threads = 0;       // default: the plan's
+  uint32_t shared_bytes = 0;  // default: the plan's
   std::vector<Buffer> buffers;
 };
 
 Result run(const Launch&, const Options&, const std::function<void()>& body);
 
-// A tensor map of a row-major matrix for the simulated TMA. Returns a sentence if the hardware's encoder would refuse it.
-std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns, TensorMap& out);
+// A tensor map of a row-major matrix for the simulated TMA. Returns a sentence if the hardware's encoder would refuse
+// it.
+std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
+                                             TensorMap& out);
 
 template <class K>
 Result run_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers, const Options& options) {

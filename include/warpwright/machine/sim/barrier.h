@@ -6,7 +6,8 @@
 namespace warpwright::inline WW_WORLD::machine {
 
 void sync_block(here at = {});  // __syncthreads: named barrier 0, all threads of the block
-// Named barriers 1..15; `threads` is a multiple of 32. The unaligned forms may be executed from different role branches.
+// Named barriers 1..15; `threads` is a multiple of 32. The unaligned forms may be executed from different role
+// branches.
 void named_barrier_sync(uint32_t id, uint32_t threads, here at = {});
 void named_barrier_arrive(uint32_t id, uint32_t threads, here at = {});
 // The aligned form (bar.sync): all participants must reach the same instruction.

@@ -36,7 +36,7 @@ inline void clc_try_cancel_multicast(Shared<ClcResponse> response, Shared<Mbarri
 bool clc_is_canceled(const ClcResponse& r, here at = {});
 Index3 clc_first_ctaid(const ClcResponse& r, here at = {});  // only if canceled
 
-uint64_t clock_cycles();      // %clock64
+uint64_t clock_cycles();     // %clock64
 uint64_t global_timer_ns();  // %globaltimer
 [[noreturn]] void trap(const char* why, here at = {});
 

@@ -1,5 +1,5 @@
-// Where in the kernel a word was called: every public method of a ring, stage or warp takes a defaulted `here` and hands
-// it on, so that a report names the kernel's line and not the ring's.
+// Where in the kernel a word was called: every public method of a ring, stage or warp takes a defaulted `here` and
+// hands it on, so that a report names the kernel's line and not the ring's.
 #pragma once
 #include <source_location>
 

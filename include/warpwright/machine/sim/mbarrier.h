@@ -29,8 +29,8 @@ enum class Suspend : uint8_t { none, hint };
 
 void mbarrier_init(Shared<Mbarrier> b, uint32_t count, here at = {});
 void mbarrier_invalidate(Shared<Mbarrier> b, here at = {});
-void mbarrier_arrive(Shared<Mbarrier> b, uint32_t count = 1, here at = {});         // release.cta
-void mbarrier_arrive_relaxed(Shared<Mbarrier> b, here at = {});                      // relaxed.cta: orders no data
+void mbarrier_arrive(Shared<Mbarrier> b, uint32_t count = 1, here at = {});        // release.cta
+void mbarrier_arrive_relaxed(Shared<Mbarrier> b, here at = {});                    // relaxed.cta: orders no data
 void mbarrier_arrive_expect_tx(Shared<Mbarrier> b, uint32_t bytes, here at = {});  // expect, then one arrival
 void mbarrier_expect_tx(Shared<Mbarrier> b, uint32_t bytes, here at = {});         // no arrival
 bool mbarrier_test_wait(Shared<Mbarrier> b, Phase phase, here at = {});            // never blocks

@@ -12,7 +12,8 @@ void load_cluster(uint32_t address, void* to, uint32_t bytes, here at);
 void store_cluster(uint32_t address, const void* from, uint32_t bytes, here at);
 void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope scope, here at);
 void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope scope, here at);
-// Applies `op` (0 add, 1 exchange, 2 compare-and-swap, 3 max) to 4 or 8 bytes; T is 'u' unsigned, 'i' signed, 'f' float.
+// Applies `op` (0 add, 1 exchange, 2 compare-and-swap, 3 max) to 4 or 8 bytes; T is 'u' unsigned, 'i' signed, 'f'
+// float.
 void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_t bytes, int op, const void* value,
             const void* compare, void* old, Order order, Scope scope, here at);
 template <class T>
@@ -22,7 +23,8 @@ constexpr char type_letter() {
 }  // namespace detail
 
 template <class T>
-concept Loadable = stdx::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+concept Loadable = stdx::is_trivially_copyable_v<T> &&
+    (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 
 template <Loadable T>
 stdx::remove_const_t<T> load(Shared<T> p, here at = {}) {
@@ -75,7 +77,8 @@ T atomic_add(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {
 template <Order O = Order::relaxed, class T>
 T atomic_add(Shared<T> p, stdx::type_identity_t<T> v, here at = {}) {
   T old;
-  detail::atomic(nullptr, p.address, true, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, O, Scope::cta, at);
+  detail::atomic(nullptr, p.address, true, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, O, Scope::cta,
+                 at);
   return old;
 }
 template <Order O = Order::relaxed, class T>
@@ -93,7 +96,8 @@ T atomic_compare_swap(Global<T> p, stdx::type_identity_t<T> expected, stdx::type
 template <class T>
 void reduce_add(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {  // red.relaxed.gpu.add
   T old;
-  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, Order::relaxed, Scope::gpu, at);
+  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, Order::relaxed,
+                 Scope::gpu, at);
 }
 
 // mapa: the same variable in the CTA of that rank.

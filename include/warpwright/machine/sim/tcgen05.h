@@ -24,7 +24,7 @@ struct Tcgen05Mma {
   MmaKind kind;
   int cta_group;
   uint32_t d;
-  uint64_t a_desc;    // or, with a_in_tmem, a TMEM address
+  uint64_t a_desc;  // or, with a_in_tmem, a TMEM address
   uint64_t b_desc;
   uint32_t idesc;
   bool accumulate, a_in_tmem;
@@ -68,7 +68,8 @@ template <MmaKind K, int CtaGroup>
 void tcgen05_mma_scaled(Tmem d, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, Tmem scale_a, Tmem scale_b,
                         bool accumulate, here at = {}) {
   static_assert(K == MmaKind::mxf8f6f4 || K == MmaKind::mxf4 || K == MmaKind::mxf4nvf4, "this kind takes no scales");
-  detail::tcgen05_mma({K, CtaGroup, d.address, a_desc, b_desc, idesc, accumulate, false, scale_a.address, scale_b.address}, at);
+  detail::tcgen05_mma(
+      {K, CtaGroup, d.address, a_desc, b_desc, idesc, accumulate, false, scale_a.address, scale_b.address}, at);
 }
 // Arrives on the barrier when all earlier mma and cp of this thread are complete.
 template <int CtaGroup>

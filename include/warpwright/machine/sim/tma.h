@@ -31,7 +31,8 @@ void tma_load(Shared<T> dst, const TensorMap* map, Coords<R> at_element, Shared<
   detail::tma_load(dst.address, map, at_element.c, R, bar.address, 0, false, 1, H, at);
 }
 template <CacheHint H = CacheHint::normal, int R, class T>
-void tma_load_pair(Shared<T> dst, const TensorMap* map, Coords<R> at_element, ClusterShared<Mbarrier> bar, here at = {}) {
+void tma_load_pair(Shared<T> dst, const TensorMap* map, Coords<R> at_element, ClusterShared<Mbarrier> bar,
+                   here at = {}) {
   detail::tma_load(dst.address, map, at_element.c, R, bar.address, 0, false, 2, H, at);
 }
 // The same offset, and the same barrier offset, in every CTA of the mask.
@@ -58,7 +59,8 @@ void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarri
   detail::bulk_load(dst.address, src.pointer, bytes, bar.address, 0, false, at);
 }
 template <class T>
-void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, uint16_t mask, here at = {}) {
+void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, uint16_t mask,
+                         here at = {}) {
   detail::bulk_load(dst.address, src.pointer, bytes, bar.address, mask, true, at);
 }
 template <class T>

@@ -96,7 +96,8 @@ void wgmma_wait(here at = {}) {
   detail::wgmma_wait(Pending, at);
 }
 
-// D = A*B (+ D if accumulate); A and B by shared-memory descriptors (core/descriptor.h, sm90). T: bf16, fp16, e4m3, e5m2.
+// D = A*B (+ D if accumulate); A and B by shared-memory descriptors (core/descriptor.h, sm90). T: bf16, fp16, e4m3,
+// e5m2.
 template <DType A, DType B = A, Major MA = Major::K, Major MB = Major::K, int N>
 void wgmma_ss(Accumulator<N>& d, uint64_t a_desc, uint64_t b_desc, bool accumulate, here at = {}) {
   static_assert(N >= 8 && N <= 256 && N % 8 == 0, "wgmma N is 8..256 in steps of 8");
