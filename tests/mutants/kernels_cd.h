@@ -97,9 +97,9 @@ inline Run runner(const Plan& plan, Grid grid, Body body, std::vector<Fault> fau
 // Word("mbarrier_arrive").on("empty").by("compute").drop()
 class Word {
  public:
-  explicit Word(const char* name) { fault_.word = name; }
-  Word& on(const char* object) { return fault_.object = object, *this; }
-  Word& by(const char* role) { return fault_.role = role, *this; }
+  explicit Word(std::string name) { fault_.word = std::move(name); }
+  Word& on(std::string object) { return fault_.object = std::move(object), *this; }
+  Word& by(std::string role) { return fault_.role = std::move(role), *this; }
   Word& in_cta(int rank) { return fault_.cta = rank, *this; }
   Fault drop() { return with(Fault::Action::drop, 0); }
   Fault alter(int64_t value = 0) { return with(Fault::Action::alter, value); }
