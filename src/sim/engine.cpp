@@ -348,7 +348,14 @@ Result Engine::run() {
     uint64_t last = now_;
     for (const auto& c : ctas)
       for (const auto& t : c->threads) last = std::max(last, t->time);
-    stats.predicted_us = double(last) / (timing.chip.clock_ghz * 1e3);
+    stats.predicted_cycles = last;
+    const double busy = double(stats.tensor_busy_cycles) / (double(last) * timing.chip.sms);
+    const double us_per_cycle = 1e-3 / timing.chip.clock_at(busy);
+    stats.predicted_us = double(last) * us_per_cycle;
+    for (Span& s : spans) {
+      s.begin_us *= us_per_cycle;
+      s.end_us *= us_per_cycle;
+    }
   }
   stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   r.findings = std::move(findings_);
@@ -378,106 +385,6 @@ void Engine::thread_finished(Thread& t) {
     }
   } catch (const Abort&) {
   }
-}
-
-void Engine::release(Thread& t, SyncBuilder& to, bool async_only) {
-  if (!options_.check) return;
-  const uint32_t first = async_only ? launch_.threads : 0;
-  View hb = t.view[kHb];
-  hb.own = t.epoch;
-  to.add(kHb, hb, t.channel, clocks, first);
-  for (int v = kToShared; v < kViews; ++v) to.add(v, t.view[v], t.channel, clocks, v == kTcgen ? 0 : first);
-  ++t.epoch;
-}
-
-void Engine::acquire(Thread& t, const SyncClocks& from) {
-  if (!options_.check) return;
-  for (int v = kHb; v < kTcgen; ++v) t.view[v].base = clocks.join(t.view[v].base, from.view[v]);
-  t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
-}
-
-void Engine::adopt(Thread& t, const SyncClocks& from) {
-  if (!options_.check) return;
-  for (int v = kHb; v < kTcgen; ++v)
-    if (from.view[v]) t.view[v].base = from.view[v];
-  t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
-}
-
-void Engine::report(Finding f) {
-  f.seed = options_.seed;
-  f.mode = mode_text();
-  findings_.push_back(std::move(f));
-  if (int(findings_.size()) >= options_.max_findings) throw Abort{};
-}
-
-void Engine::fail(std::string rule, std::string message, const Thread* t, here at, std::string object,
-                  std::vector<std::string> details) {
-  Finding f;
-  f.rule = std::move(rule);
-  f.message = std::move(message);
-  f.object = std::move(object);
-  f.details = std::move(details);
-  if (t) {
-    f.role = t->warp->role_name();
-    f.cta = int(t->cta->id);
-    f.warp = t->warp->index;
-    f.lane = t->lane();
-  }
-  f.file = at.file;
-  f.line = at.line;
-  f.seed = options_.seed;
-  f.mode = mode_text();
-  findings_.push_back(std::move(f));
-  options_.max_findings = 0;  // what follows would be built on sand
-  throw Abort{};
-}
-
-std::string Engine::mode_text() const {
-  static const char* const landing[] = {"eager", "late", "seeded", "timed"};
-  static const char* const scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string s =
-      fmt::format("--landing {} --schedule {}", landing[int(options_.landing)], scheduling[int(options_.scheduling)]);
-  if (options_.scheduling == Scheduling::freeze) s += ":" + options_.frozen_role;
-  if (options_.scheduling == Scheduling::pct) s += fmt::format(":{}", options_.pct_depth);
-  return s;
-}
-
-const Fault* Engine::fault(Thread& t, const char* word, const std::string& object) {
-  const Fault* hit = nullptr;
-  for (const Fault& f : options_.faults) {
-    if (f.word != word || (!f.object.empty() && object.rfind(f.object, 0) != 0)) continue;
-    if (!f.role.empty() && f.role != t.warp->role_name()) continue;
-    if (f.cta >= 0 && f.cta != int(t.cta->rank)) continue;
-    const bool now = f.nth == 0 || ++t.fault_counts[std::to_string(&f - options_.faults.data())] == f.nth;
-    if (now && !hit) hit = &f;
-  }
-  return hit;
-}
-
-Buffer* Engine::buffer_of(const void* p, uint64_t bytes) {
-  const auto* a = static_cast<const uint8_t*>(p);
-  for (Buffer& b : launch_.buffers) {
-    const auto* first = static_cast<const uint8_t*>(b.data);
-    if (a >= first && a + bytes <= first + b.bytes) return &b;
-  }
-  return nullptr;
-}
-
-Shadow& Engine::shadow_of(const Buffer* b) {
-  auto& s = global_shadow_[b];
-  if (!s) {
-    s = std::make_unique<Shadow>();
-    s->resize(b->bytes);
-  }
-  return *s;
-}
-
-int Engine::span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail,
-                 bool waiting) {
-  if (!options_.timeline) return -1;
-  const double us = 1.0 / (timing.chip.clock_ghz * 1e3);
-  spans.push_back({track, std::move(name), double(begin) * us, double(end) * us, std::move(detail), waiting});
-  return int(spans.size()) - 1;
 }
 
 Result run(const Launch& launch, const Options& options, const std::function<void()>& body) {

@@ -9,7 +9,10 @@
 namespace warpwright::simulator {
 
 struct ChipTiming {
+  // The chip is limited by power: its clock falls from `clock_ghz` by `clock_drop_ghz` as the tensor cores of all SMs
+  // go from idle to always busy.
   double clock_ghz;
+  double clock_drop_ghz;
   uint32_t word_issue;  // an ordinary instruction
   uint32_t shared_load, shared_store, global_load, global_store;
   uint32_t barrier_arrive, barrier_wake, named_barrier;
@@ -25,6 +28,7 @@ struct ChipTiming {
   uint32_t launch;  // cycles before the first instruction
   int sms;
   static ChipTiming of(Arch);
+  double clock_at(double tensor_busy) const { return clock_ghz - clock_drop_ghz * std::min(1.0, tensor_busy); }
 };
 
 // A unit that serves one request after another.

@@ -81,9 +81,10 @@ struct Stats {
   uint64_t switches = 0;
   uint64_t words = 0;  // calls of machine words by threads
   uint64_t warp_instructions = 0;
-  uint64_t events = 0;      // asynchronous effects landed
-  uint64_t checks = 0;      // ordered pairs tested by the race checker
-  double predicted_us = 0;  // Landing::timed
+  uint64_t events = 0;            // asynchronous effects landed
+  uint64_t checks = 0;            // ordered pairs tested by the race checker
+  double predicted_us = 0;        // Landing::timed
+  uint64_t predicted_cycles = 0;  // the same in SM cycles, launch included
   double wall_s = 0;
   uint64_t tensor_busy_cycles = 0;
 };
