@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <boost/context/pooled_fixedsize_stack.hpp>
+#include <boost/context/preallocated.hpp>
 #include <chrono>
 #include <cstring>
 
 #include "report.h"
+
+#if defined(WW_ASAN_FIBERS)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace warpwright::simulator {
 namespace {
@@ -20,6 +25,20 @@ constexpr size_t kStack = 256 * 1024;
 constexpr size_t kStack = 64 * 1024;
 #endif
 constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
+
+// AddressSanitizer must be told when the stack changes.
+void leaving([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
+#if defined(WW_ASAN_FIBERS)
+  __sanitizer_start_switch_fiber(fake, bottom, size);
+#endif
+}
+void arrived([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* size) {
+#if defined(WW_ASAN_FIBERS)
+  __sanitizer_finish_switch_fiber(fake, bottom, size);
+#endif
+}
+thread_local const void* engine_stack = nullptr;
+thread_local size_t engine_stack_size = 0;
 
 boost::context::pooled_fixedsize_stack& stacks() {
   static thread_local boost::context::pooled_fixedsize_stack pool(kStack, 64);
@@ -110,10 +129,15 @@ void Engine::start_cluster() {
       t->time = now_ + (timed() ? timing.chip.launch : 0);
       t->view[kHb].own = 0xffff'ffffu;
       t->warp->lanes[i % 32] = p;
-      t->self = boost::context::fiber(std::allocator_arg, stacks(), [this, p](boost::context::fiber&& back) {
+      const boost::context::stack_context stack = stacks().allocate();
+      t->stack_size = stack.size;
+      t->stack_bottom = static_cast<char*>(stack.sp) - stack.size;
+      const boost::context::preallocated place(stack.sp, stack.size, stack);
+      t->self = boost::context::fiber(std::allocator_arg, place, stacks(), [this, p](boost::context::fiber&& back) {
         p->back = std::move(back);
+        arrived(nullptr, &engine_stack, &engine_stack_size);
         try {
-          body_();
+          if (!dying) body_();
         } catch (const Abort&) {
         } catch (const std::exception& x) {
           Finding f;
@@ -122,6 +146,7 @@ void Engine::start_cluster() {
           findings_.push_back(std::move(f));
         }
         p->done = true;
+        leaving(nullptr, engine_stack, engine_stack_size);
         return std::move(p->back);
       });
       cta->threads.push_back(std::move(t));
@@ -132,6 +157,22 @@ void Engine::start_cluster() {
     ctas.push_back(std::move(cta));
   }
   clusters.push_back(std::move(cluster));
+}
+
+void Engine::enter(Thread& t) {
+  current = &t;
+  ++stats.switches;
+  void* fake = nullptr;
+  leaving(&fake, t.stack_bottom, t.stack_size);
+  t.self = std::move(t.self).resume();
+  arrived(fake, nullptr, nullptr);
+}
+
+void Engine::leave(Thread& t) {
+  void* fake = nullptr;
+  leaving(&fake, engine_stack, engine_stack_size);
+  t.back = std::move(t.back).resume();
+  arrived(fake, &engine_stack, &engine_stack_size);
 }
 
 void Engine::enqueue(Warp& w) {
@@ -152,7 +193,7 @@ void Engine::block(Thread& t, Wait why, const void* object, here at) {
   t.where = at;
   t.ready = false;
   const uint64_t begin = t.time;
-  t.back = std::move(t.back).resume();
+  leave(t);
   if (dying) throw Abort{};
   if (why != Wait::poll) t.polls = 0;
   t.waiting = Wait::none;
@@ -179,24 +220,24 @@ void Engine::wake_all(std::vector<Thread*>& list, uint64_t time) {
 }
 
 void Engine::maybe_yield(Thread& t) {
-  bool leave = false;
+  bool others_first = false;
   switch (options_.scheduling) {
     case Scheduling::random:
-      leave = (random() & 7) == 0;
+      others_first = (random() & 7) == 0;
       break;
     case Scheduling::pct:
-      leave = true;
+      others_first = true;
       break;
     default:
       break;
   }
   if (timed()) {
-    leave = !events_.empty() && events_.front().due < t.time;
-    for (const Warp* w : queue_) leave |= w->priority < t.time;
+    others_first = !events_.empty() && events_.front().due < t.time;
+    for (const Warp* w : queue_) others_first |= w->priority < t.time;
   }
-  if (!leave) return;
+  if (!others_first) return;
   enqueue(*t.warp);
-  t.back = std::move(t.back).resume();
+  leave(t);
   if (dying) throw Abort{};
 }
 
@@ -287,9 +328,7 @@ void Engine::run_warp(Warp& w) {
   for (uint32_t i = 0; i < 32; ++i) {
     Thread* t = w.lanes[(i + rotate) % 32];
     if (!t || !t->ready || t->done) continue;
-    current = t;
-    ++stats.switches;
-    t->self = std::move(t->self).resume();
+    enter(*t);
     if (t->done) thread_finished(*t);
     if (int(findings_.size()) >= options_.max_findings) return;
   }
@@ -337,12 +376,9 @@ Result Engine::run() {
   } catch (const Abort&) {
   }
   dying = true;
-  for (auto& c : ctas) {
-    for (auto& t : c->threads) {
-      current = t.get();
-      t->self = {};  // unwinds what is still running
-    }
-  }
+  for (auto& c : ctas)
+    for (auto& t : c->threads)
+      while (!t->done) enter(*t);  // its next word throws Abort, which unwinds it
   Result r;
   if (timed()) {
     uint64_t last = now_;

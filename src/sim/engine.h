@@ -128,6 +128,8 @@ struct Thread {
   ClockRef fence_pending;  // acquired by relaxed loads, becomes known at fence.acquire
 
   boost::context::fiber self, back;
+  const void* stack_bottom = nullptr;
+  size_t stack_size = 0;
   bool ready = true, done = false;
   Wait waiting = Wait::none;
   const void* wait_object = nullptr;
@@ -351,6 +353,8 @@ class Engine {
  private:
   void start_cluster();
   void run_warp(Warp& w);
+  void enter(Thread& t);  // switches to the thread, and back when it blocks or ends
+  void leave(Thread& t);
   bool land_next(bool anything);
   Warp* pick();
   void enqueue(Warp& w);
