@@ -34,6 +34,9 @@ struct Options {
   int plan = -1;
   int rounds = BenchOptions{}.rounds;
   bool profile = false;
+  bool every_plan = false;
+  bool dependent = false;
+  double burst = BenchOptions{}.burst_s;
   int peer_choice = 0;
 };
 
@@ -192,6 +195,37 @@ void print(const BenchReport& report, const BenchOptions& options, Output& out) 
                        report.peer, report.geomean, report.min));
 }
 
+// Every plan on every shape: the table behind the model of plan_choice.h.
+int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
+  Json rows = Json::array();
+  Table table({"m", "n", "k", "plan", "sustained us", "cool us", "model us", "instance"});
+  Progress progress("bench", shapes.size());
+  for (const BenchShape& s : shapes) {
+    std::vector<runtime::PlanTime> times;
+    if (const auto failure = runtime::time_plans(s, times)) throw std::runtime_error(*failure);
+    for (const runtime::PlanTime& t : times) {
+      const bool peer = t.plan < 0;
+      const double model = peer ? 0 : runtime::estimate(t.plan, s, 132).us;
+      const std::string text = peer ? "cuBLASLt" : runtime::plan_text(t.plan);
+      rows.push_back({{"m", s.m},
+                      {"n", s.n},
+                      {"k", s.k},
+                      {"plan", t.plan},
+                      {"instance", text},
+                      {"sustained_us", digits(t.sustained_us, 3)},
+                      {"cool_us", digits(t.cool_us, 3)},
+                      {"model_us", digits(model, 3)}});
+      table.row({std::to_string(s.m), std::to_string(s.n), std::to_string(s.k), std::to_string(t.plan),
+                 fmt::format("{:.2f}", t.sustained_us), fmt::format("{:.2f}", t.cool_us), fmt::format("{:.2f}", model),
+                 text});
+    }
+    progress.advance();
+  }
+  out.document({{"rows", rows}});
+  out.table(table);
+  return exit_ok;
+}
+
 int run_bench(const Options& options, Output& out) {
   if (options.suite != "dense" && options.suite != "all")
     throw UsageError(fmt::format("--suite {}: only dense has kernels in this version", options.suite));
@@ -204,6 +238,7 @@ int run_bench(const Options& options, Output& out) {
                                                                    : squares(options.plan);
   if (cuda_switched_off()) throw MissingError("bench needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
   if (const auto missing = runtime::bench_missing()) throw MissingError(*missing);
+  if (options.every_plan) return run_every_plan(shapes, out);
   if (options.profile) {
     for (const BenchShape& shape : shapes) {
       if (const auto failure = runtime::profile_dense(shape, options.plan, options.peer_choice))
@@ -214,6 +249,8 @@ int run_bench(const Options& options, Output& out) {
 
   BenchOptions how;
   how.plan = options.plan;
+  how.dependent = options.dependent;
+  how.burst_s = options.burst;
   how.rounds = options.rounds + options.rounds % 2;
   if (options.mode == "sustained") how.modes = {BenchMode::sustained};
   if (options.mode == "cool") how.modes = {BenchMode::cool};
@@ -246,6 +283,13 @@ void configure_bench(CLI::App& app, Context& context) {
                  fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
                              BenchOptions{}.rounds))
       ->transform(whole_number(1, 1000));
+  app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
+      ->check(CLI::Range(0.01, 10.0));
+  app.add_flag("--dependent", options->dependent,
+               "skinny kernels may start, and fetch weights, before the launch ahead of them has ended")
+      ->disable_flag_override();
+  app.add_flag("--every-plan", options->every_plan, "brief times of every plan that serves each shape, nothing else")
+      ->disable_flag_override();
   app.add_flag("--profile", options->profile,
                "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off")
       ->disable_flag_override();

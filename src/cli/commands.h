@@ -61,6 +61,7 @@ void configure_check(CLI::App& app, Context& context);
 void configure_demo(CLI::App& app, Context& context);
 void configure_devices(CLI::App& app, Context& context);
 void configure_encode(CLI::App& app, Context& context);
+void configure_explain(CLI::App& app, Context& context);
 void configure_gemm(CLI::App& app, Context& context);
 void configure_mutants(CLI::App& app, Context& context);
 void configure_test(CLI::App& app, Context& context);
@@ -74,6 +75,7 @@ inline constexpr Command kCommands[] = {
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},
     {"trace", "write the timeline of a matrix product", configure_trace},
     {"bench", "compare with cuBLASLt, pairwise, on a GPU", configure_bench},
+    {"explain", "which kernel serves a problem, how it is built, and why", configure_explain},
     {"encode", "print a descriptor as hex", configure_encode},
     {"devices", "list GPUs, simulators and compilers found here", configure_devices},
 };

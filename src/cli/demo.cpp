@@ -33,7 +33,7 @@ std::vector<Show> shows() {
   hopper.m = hopper.n = hopper.k = 512;
   blackwell.m = blackwell.n = blackwell.k = 384;
   return {{"gemm_sm90", {"sim:sm90", Arch::sm90, true}, hopper},
-          {"tmem_lifecycle", {"sim:sm100", Arch::sm100, true}, blackwell}};
+          {"gemm_sm100_pair", {"sim:sm100", Arch::sm100, true}, blackwell}};
 }
 
 struct Shown {

@@ -139,7 +139,7 @@ runtime::Problem problem_of(const ProblemOptions& o) {
   p.groups = o.groups;
   p.batch = o.batch;
   p.dtype = dtype_of(o.dtype);
-  p.out_dtype = p.dtype;  // the kernel that is chosen says whether it writes another one
+  p.out_dtype = o.out_dtype.empty() ? runtime::usual_result(p.dtype) : dtype_of(o.out_dtype);
   p.layout = *runtime::parse_layout(o.layout);
   p.alpha = o.alpha;
   p.beta = o.beta;
@@ -230,7 +230,7 @@ ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   if (auto why = runtime::validate(chosen.problem)) throw UsageError(*why);
   chosen.target = resolve_target(options, may_use_gpu);
   std::optional<DType> out_dtype;
-  if (!options.out_dtype.empty()) out_dtype = dtype_of(options.out_dtype);
+  if (!options.out_dtype.empty()) out_dtype = chosen.problem.out_dtype;
   if (auto why = runtime::select(chosen.problem, out_dtype, chosen.target.arch, options.plan, chosen.selection)) {
     throw UsageError(*why);
   }

@@ -28,6 +28,32 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     {.type = DType::bf16, .tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1},
     {.type = DType::fp16, .tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
     {.type = DType::fp16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    deepest({.tile_m = 128, .tile_n = 224}),
+    deepest({.tile_m = 128, .tile_n = 192}),
+    deepest({.tile_m = 128, .tile_n = 176}),
+    deepest({.tile_m = 128, .tile_n = 160}),
+    deepest({.tile_m = 128, .tile_n = 144}),
+    deepest({.tile_m = 128, .tile_n = 64, .axis = ClusterAxis::n}),
+    deepest({.tile_m = 128, .tile_n = 192, .axis = ClusterAxis::n}),
+    deepest({.tile_m = 192, .tile_n = 192}),
+    deepest({.tile_m = 128, .tile_n = 256, .axis = ClusterAxis::n}),
+};
+// Instances of one width share a file.
+inline constexpr SkinnyGemmConfig kSkinnyGemmSm90[] = {
+    deepest({.rows = 64, .tokens = 8, .split = 1}),    deepest({.rows = 64, .tokens = 8, .split = 2}),
+    deepest({.rows = 64, .tokens = 8, .split = 4}),    deepest({.rows = 64, .tokens = 8, .split = 8}),
+    deepest({.rows = 64, .tokens = 16, .split = 1}),   deepest({.rows = 64, .tokens = 16, .split = 2}),
+    deepest({.rows = 64, .tokens = 16, .split = 4}),   deepest({.rows = 64, .tokens = 16, .split = 8}),
+    deepest({.rows = 64, .tokens = 32, .split = 1}),   deepest({.rows = 64, .tokens = 32, .split = 2}),
+    deepest({.rows = 64, .tokens = 32, .split = 4}),   deepest({.rows = 64, .tokens = 32, .split = 8}),
+    deepest({.rows = 128, .tokens = 64, .split = 1}),  deepest({.rows = 128, .tokens = 64, .split = 2}),
+    deepest({.rows = 128, .tokens = 64, .split = 4}),  deepest({.rows = 128, .tokens = 64, .split = 8}),
+    deepest({.rows = 128, .tokens = 128, .split = 1}), deepest({.rows = 128, .tokens = 128, .split = 2}),
+    deepest({.rows = 128, .tokens = 128, .split = 4}), deepest({.rows = 128, .tokens = 128, .split = 8}),
+    deepest({.rows = 64, .tokens = 64, .split = 1}),   deepest({.rows = 64, .tokens = 64, .split = 2}),
+    deepest({.rows = 64, .tokens = 64, .split = 4}),   deepest({.rows = 64, .tokens = 128, .split = 1}),
+    deepest({.rows = 64, .tokens = 128, .split = 2}),  deepest({.rows = 64, .tokens = 128, .split = 4}),
+    deepest({.rows = 64, .tokens = 8, .split = 3}),    deepest({.rows = 64, .tokens = 16, .split = 3}),
 };
 inline constexpr TmemLifecycleConfig kTmemLifecycleSm100[] = {
     {.out_type = DType::fp32},
@@ -47,6 +73,9 @@ constexpr int find_config(const Config (&table)[N], const Config& wanted) {
 // device.
 Status launch_ring_copy_sm90(int index, const RingCopyArgs& args, void* stream, int max_ctas = 0);
 Status launch_dense_gemm_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
+// `dependent` allows the launch to begin before the kernel ahead of it on the stream has ended.
+Status launch_skinny_gemm_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas = 0,
+                               bool dependent = false);
 Status launch_tmem_lifecycle_sm100(int index, const TmemLifecycleArgs& args, void* stream, int max_ctas = 0);
 // The result has a block for each of exactly `clusters` clusters.
 Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clusters, void* stream);
@@ -54,5 +83,7 @@ Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clus
 // One definition for each entry of a table, in a file of its own: compilation runs in parallel.
 template <int Index>
 Status launch_dense_gemm_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
+template <int Index>
+Status launch_skinny_gemm_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent);
 
 }  // namespace warpwright::device

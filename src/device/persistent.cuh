@@ -34,7 +34,8 @@ int resident_clusters() {
 
 // `work` is the number of tiles that clusters of K share. Without work nothing is launched.
 template <class K>
-Status launch_persistent(const typename K::Args& args, int64_t work, void* stream, int max_ctas) {
+Status launch_persistent(const typename K::Args& args, int64_t work, void* stream, int max_ctas,
+                         runtime::DependentLaunch dependent = runtime::DependentLaunch::off) {
   if (work == 0) return {};
   int64_t clusters = resident_clusters<K>();
   if (clusters == 0) {
@@ -43,7 +44,7 @@ Status launch_persistent(const typename K::Args& args, int64_t work, void* strea
   }
   if (max_ctas > 0) clusters = std::clamp<int64_t>(max_ctas / K::plan.cluster, 1, clusters);
   const unsigned ctas = unsigned(std::min(clusters, work)) * unsigned(K::plan.cluster);
-  return describe<K>(runtime::launch<K>(args, ctas, static_cast<cudaStream_t>(stream)));
+  return describe<K>(runtime::launch<K>(args, ctas, static_cast<cudaStream_t>(stream), dependent));
 }
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

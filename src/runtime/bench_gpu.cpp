@@ -26,48 +26,12 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Cycles of one SM, roughly: how long the busiest CTA works.
-double model_cycles(const BenchShape& s, const DenseGemmConfig& c, int multiprocessors) {
-  constexpr double macs_per_cycle = 2048;        // dense bf16 or fp16 of one SM
-  constexpr double l2_bytes_per_cycle = 40;      // into one SM while all of them load
-  constexpr double fill_and_drain = 1500;        // of the pipeline, once for each tile that is not overlapped
-  constexpr double one_warpgroup_penalty = 1.6;  // nobody multiplies while a lone warpgroup hands out its tile
-  const int64_t clusters = std::max(1, multiprocessors / c.cluster);
-  const int64_t waves = ceil_div(ceil_div(s.m, c.tile_m * c.cluster) * ceil_div(s.n, c.tile_n), clusters);
-  const double depth = double(ceil_div(s.k, c.tile_k()));
-  const double tensor = double(c.tile_m) * c.tile_n * c.tile_k() / macs_per_cycle;
-  const double loads = double(c.a_box().bytes() + c.b_box().bytes()) / l2_bytes_per_cycle;
-  const double penalty = c.warpgroups() == 1 ? one_warpgroup_penalty : 1;
-  return fill_and_drain + double(waves) * (depth * std::max(tensor * penalty, loads) + double(c.tile_n) * 4);
-}
-
 }  // namespace
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
 bool BenchReport::ok() const {
   return std::none_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong; });
-}
-
-int plan_count() { return int(std::size(device::kDenseGemmSm90)); }
-
-int choose_plan(const BenchShape& shape, int multiprocessors) {
-  int best = -1;
-  double least = 0;
-  for (int i = 0; i < plan_count(); ++i) {
-    const DenseGemmConfig& config = device::kDenseGemmSm90[i];
-    if (config.type != shape.dtype) continue;
-    const double cycles = model_cycles(shape, config, multiprocessors);
-    if (best >= 0 && cycles >= least) continue;
-    best = i;
-    least = cycles;
-  }
-  return best;
-}
-
-std::string plan_text(int plan) {
-  const DenseGemmConfig& c = device::kDenseGemmSm90[plan];
-  return fmt::format("{}x{}x{}, {} stages, cluster {}", c.tile_m, c.tile_n, c.tile_k(), c.stages, c.cluster);
 }
 
 std::optional<std::string> refuse_bench(const BenchShape& s, int plan) {
@@ -78,9 +42,9 @@ std::optional<std::string> refuse_bench(const BenchShape& s, int plan) {
   problem.dtype = problem.out_dtype = s.dtype;
   if (auto why = validate(problem)) return why;
   if (s.k == 0) return "k = 0: there is nothing to measure.";
-  if (plan >= 0 && device::kDenseGemmSm90[plan].type != s.dtype)
-    return fmt::format("plan = {}: it is for {}, not {}.", plan, name(device::kDenseGemmSm90[plan].type),
-                       name(s.dtype));
+  if (plan >= 0 && !can_serve(plan, s))
+    return fmt::format("plan = {}: it is {} for {}, which cannot serve m = {} in {}.", plan, plan_text(plan),
+                       name(plan_type(plan)), s.m, name(s.dtype));
   return {};
 }
 
@@ -187,14 +151,28 @@ class Operands {
 // Puts the product of one set of operands on a stream.
 using LaunchSet = std::function<void(int set, const Stream&)>;
 
-LaunchSet our_launch(const BenchShape& shape, const Operands& operands, int plan) {
-  std::vector<DenseGemmArgs> args(size_t(operands.sets()));
+template <class Args, class Config>
+std::vector<Args> arguments(const BenchShape& shape, const Operands& operands, const Config& config) {
+  std::vector<Args> args(size_t(operands.sets()));
   for (int i = 0; i < operands.sets(); ++i) {
-    require(fill(args[size_t(i)], device::kDenseGemmSm90[plan], operands.a(i), operands.b(i), operands.d(i),
-                 int(shape.m), int(shape.n), int(shape.k), 1.f, EncodeForGpu{}));
+    require(fill(args[size_t(i)], config, operands.a(i), operands.b(i), operands.d(i), int(shape.m), int(shape.n),
+                 int(shape.k), 1.f, EncodeForGpu{}));
   }
-  return [args = std::move(args), plan](int set, const Stream& stream) {
-    require(device::launch_dense_gemm_sm90(plan, args[size_t(set)], stream.get()));
+  return args;
+}
+
+LaunchSet our_launch(const BenchShape& shape, const Operands& operands, int plan, bool dependent) {
+  const int instance = instance_of(plan);
+  if (is_skinny(plan)) {
+    auto args = arguments<SkinnyGemmArgs>(shape, operands, device::kSkinnyGemmSm90[instance]);
+    for (SkinnyGemmArgs& a : args) a.weights_are_constant = dependent;
+    return [args = std::move(args), instance, dependent](int set, const Stream& stream) {
+      require(device::launch_skinny_gemm_sm90(instance, args[size_t(set)], stream.get(), 0, dependent));
+    };
+  }
+  auto args = arguments<DenseGemmArgs>(shape, operands, device::kDenseGemmSm90[instance]);
+  return [args = std::move(args), instance](int set, const Stream& stream) {
+    require(device::launch_dense_gemm_sm90(instance, args[size_t(set)], stream.get()));
   };
 }
 
@@ -388,7 +366,7 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const Gpu
   const int plan = options.plan >= 0 ? options.plan : choose_plan(shape, gpu.sm_count);
   PeerGemm peer;
   require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
-  const LaunchSet launches[2] = {our_launch(shape, operands, plan), peer_launch(peer, operands)};
+  const LaunchSet launches[2] = {our_launch(shape, operands, plan, options.dependent), peer_launch(peer, operands)};
 
   BenchRow row;
   row.shape = shape;
@@ -455,6 +433,35 @@ std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, co
   return {};
 }
 
+std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times) {
+  if (auto missing = bench_missing()) return missing;
+  constexpr double brief_s = 0.008, gap_s = 0.001;
+  times.clear();
+  try {
+    const GpuInfo gpu = list_gpus().front();
+    const Stream stream;
+    const Operands operands(shape, uint64_t(BenchOptions{}.cache_multiple * double(gpu.l2_bytes)));
+    const auto measure = [&](int plan, const LaunchSet& launch) {
+      const double sustained = brief_us(launch, operands.sets(), stream, brief_s);
+      CoolLaunch single(launch, operands.sets(), stream);
+      std::vector<double> us(9);
+      for (double& one : us) one = single.run(gap_s);
+      return PlanTime{plan, sustained, median(us)};
+    };
+    PeerGemm peer;
+    require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
+    const LaunchSet peers = peer_launch(peer, operands);
+    peer.choose(finalists(peer, peers, operands.sets(), stream).front());
+    times.push_back(measure(-1, peers));
+    for (int plan = 0; plan < plan_count(); ++plan) {
+      if (can_serve(plan, shape)) times.push_back(measure(plan, our_launch(shape, operands, plan, false)));
+    }
+  } catch (const CudaFailure& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
 std::optional<std::string> profile_dense(const BenchShape& shape, int plan, int peer_choice) {
   if (auto missing = bench_missing()) return missing;
   try {
@@ -466,7 +473,7 @@ std::optional<std::string> profile_dense(const BenchShape& shape, int plan, int 
       return fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice);
     peer.choose(peer_choice);
     if (plan < 0) plan = choose_plan(shape, list_gpus().front().sm_count);
-    const LaunchSet launches[2] = {our_launch(shape, operands, plan), peer_launch(peer, operands)};
+    const LaunchSet launches[2] = {our_launch(shape, operands, plan, false), peer_launch(peer, operands)};
     for (const LaunchSet& launch : launches) launch(0, stream);
     stream.synchronize();
     require(cudaProfilerStart(), "cudaProfilerStart");
@@ -486,6 +493,7 @@ std::optional<std::string> bench_dense(const std::vector<BenchShape>&, const Ben
   return bench_missing();
 }
 std::optional<std::string> profile_dense(const BenchShape&, int, int) { return bench_missing(); }
+std::optional<std::string> time_plans(const BenchShape&, std::vector<PlanTime>&) { return bench_missing(); }
 
 #endif
 

@@ -6,21 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "warpwright/core/dtype.h"
+#include "runtime/plan_choice.h"
 
 namespace warpwright::runtime {
 
-struct BenchShape {
-  int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;
-};
+using BenchShape = GemmShape;
 
 enum class BenchMode : uint8_t { sustained, cool };
 const char* name(BenchMode mode);
 
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
-  int plan = -1;                // an instance of device::kDenseGemmSm90; -1: chosen by choose_plan()
+  int plan = -1;                // a number of plan_choice.h; -1: chosen by choose_plan()
+  bool dependent = false;       // skinny kernels start, and fetch weights, before the launch ahead has ended
   int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
   double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
   double cool_gap_s = 0.02;     // cool: idle time before each single launch
@@ -52,12 +50,6 @@ struct BenchReport {
   bool ok() const;
 };
 
-// The instance for a shape by a model of waves and bytes; -1 when none has the type.
-int choose_plan(const BenchShape& shape, int multiprocessors);
-// "128x256x64, 4 stages, cluster 2"
-std::string plan_text(int plan);
-int plan_count();
-
 // What the machine lacks, as a sentence: CUDA in this build, a GPU of compute capability 9.0, cuBLASLt.
 std::optional<std::string> bench_missing();
 // Nothing if the shape can be measured with this plan (-1: any).
@@ -66,6 +58,14 @@ std::optional<std::string> refuse_bench(const BenchShape& shape, int plan);
 // Calls `row` after each one. Returns a sentence when CUDA or cuBLASLt failed on the way.
 std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
                                        BenchReport& report, const std::function<void(const BenchRow&)>& row);
+
+// Brief times of every plan that serves a shape, and of the peer's fastest choice (plan -1): what the model is fitted
+// to.
+struct PlanTime {
+  int plan = -1;
+  double sustained_us = 0, cool_us = 0;
+};
+std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times);
 
 // Launches our kernel, then the peer's choice, once each after a warm-up, between cudaProfilerStart and Stop: for ncu.
 std::optional<std::string> profile_dense(const BenchShape& shape, int plan, int peer_choice);

@@ -7,6 +7,8 @@ const std::vector<Example>& examples() {
     std::vector<Example> all;
     add_ring_examples(all);
     add_dense_gemm_examples(all);
+    add_dense_gemm_sm100_examples(all);
+    add_skinny_gemm_examples(all);
     add_tmem_examples(all);
     return all;
   }();

@@ -9,6 +9,9 @@ namespace {
 
 constexpr DenseGemmConfig kBig{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2};
 constexpr DenseGemmConfig kBigAlone{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1};
+constexpr DenseGemmConfig kThree = deepest({.tile_m = 192, .tile_n = 192});
+constexpr DenseGemmConfig kOdd = deepest({.tile_m = 128, .tile_n = 144});
+constexpr DenseGemmConfig kAcross = deepest({.tile_m = 128, .tile_n = 64, .axis = ClusterAxis::n});
 constexpr DenseGemmConfig kSmall{.tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1};
 
 template <DenseGemmConfig C>
@@ -73,6 +76,13 @@ void add_dense_gemm_examples(std::vector<Example>& list) {
       {{512, 512, 320}, {256, 256, 64}, {300, 520, 200}, {8, 8, 8}, {64, 64, 0}}));
   list.push_back(example<kBigAlone>("gemm_sm90_single", "the same without a cluster", "bf16 128x256x64, 4 stages",
                                     {{256, 512, 320}, {130, 264, 72}}));
+  list.push_back(example<kThree>("gemm_sm90_three", "three MMA warpgroups of 160 registers",
+                                 "bf16 192x192x64, cluster 2", {{384, 192, 256}, {200, 400, 72}, {64, 64, 0}}));
+  list.push_back(example<kOdd>("gemm_sm90_144", "a tile of 144 columns: the output ring passes 16 at a time",
+                               "bf16 128x144x64, cluster 2", {{256, 288, 256}, {130, 160, 72}, {64, 64, 0}}));
+  list.push_back(example<kAcross>("gemm_sm90_across", "two CTAs along N share a tile of A",
+                                  "bf16 128x64x64, 8 stages, cluster 2",
+                                  {{256, 256, 576}, {130, 72, 72}, {64, 64, 0}}));
   list.push_back(example<kSmall>("gemm_sm90_small", "one MMA warpgroup on 64x64 tiles", "bf16 64x64x64, 4 stages",
                                  {{128, 192, 512}, {1, 8, 8}, {65, 72, 200}, {64, 64, 0}}));
 }

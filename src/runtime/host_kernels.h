@@ -7,6 +7,7 @@
 
 #include "runtime/gpu.h"
 #include "warpwright/kernel/config.h"
+#include "warpwright/kernel/config_sm100.h"
 
 namespace warpwright::runtime {
 
@@ -74,11 +75,41 @@ std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& conf
   return encode(MatrixMap{config.d_box(), d, m, n}, args.d);
 }
 
+// `x` has m rows of k, `w` n rows of k, `d` m rows of n.
+template <class Encode>
+std::optional<std::string> fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, void* x, void* w, void* d, int m,
+                                int n, int k, float alpha, Encode&& encode) {
+  args = {{}, {}, {}, m, n, k, alpha, false};
+  if (k > 0) {
+    if (auto e = encode(MatrixMap{config.x_box(), x, m, k}, args.x)) return e;
+    if (auto e = encode(MatrixMap{config.w_box(), w, n, k}, args.w)) return e;
+  }
+  return encode(MatrixMap{config.d_box(), d, m, n}, args.d);
+}
+
 template <class Encode>
 std::optional<std::string> fill(TmemLifecycleArgs& args, const TmemLifecycleConfig& config, void* a, void* b, void* d,
                                 int m, int n, int k, Encode&& encode) {
   args = {{}, {}, d, m, n, k};
   return fill_operands(args, config, a, b, encode);
+}
+
+template <class Encode>
+std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a, void* b, void* d,
+                                int m, int n, int k, float alpha, Encode&& encode) {
+  args = {{}, {}, d, m, n, k, {}};
+  args.epilogue.alpha = alpha;
+  return fill_operands(args, config, a, b, encode);
+}
+
+template <class Encode>
+std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, void* a, void* b,
+                                void* a_scales, const void* b_scales, void* d, int m, int n, int k, Encode&& encode) {
+  args = {{}, {}, {}, static_cast<const float*>(b_scales), d, m, n, k};
+  if (auto e = fill_operands(args, config, a, b, encode)) return e;
+  if (k == 0) return {};
+  const int64_t blocks = (k + config.block - 1) / config.block;
+  return encode(MatrixMap{config.scales_box(), a_scales, blocks, m}, args.a_scales);
 }
 
 }  // namespace warpwright::runtime

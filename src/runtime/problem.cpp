@@ -65,14 +65,24 @@ const char* name(Layout layout) { return word_of(layout_words, layout); }
 std::optional<Operation> parse_operation(std::string_view word) { return value_of<Operation>(operation_words, word); }
 std::optional<Layout> parse_layout(std::string_view word) { return value_of<Layout>(layout_words, word); }
 
+DType usual_result(DType operands) {
+  switch (operands) {
+    case DType::e4m3:
+      return DType::bf16;
+    case DType::tf32:
+      return DType::fp32;
+    default:
+      return operands;
+  }
+}
+
 std::optional<std::string> validate(const Problem& p) {
   if (p.op != Operation::dense) return fmt::format("op = {}: only dense has a kernel.", name(p.op));
-  if (p.dtype != DType::bf16 && p.dtype != DType::fp16) {
-    return fmt::format("dtype = {}: A and B must be bf16 or fp16.", name(p.dtype));
+  if (p.dtype != DType::bf16 && p.dtype != DType::fp16 && p.dtype != DType::tf32 && p.dtype != DType::e4m3) {
+    return fmt::format("dtype = {}: A and B must be bf16, fp16, tf32 or e4m3.", name(p.dtype));
   }
-  if (p.out_dtype != p.dtype) {
-    return fmt::format("out-dtype = {}: the result must have the type of A and B, {}.", name(p.out_dtype),
-                       name(p.dtype));
+  if (p.out_dtype != DType::bf16 && p.out_dtype != DType::fp16 && p.out_dtype != DType::fp32) {
+    return fmt::format("out-dtype = {}: the result must be bf16, fp16 or fp32.", name(p.out_dtype));
   }
   if (p.layout != Layout::nt) {
     return fmt::format("layout = {}: A and B must both be stored along k, which is nt.", name(p.layout));

@@ -36,7 +36,11 @@ struct Problem {
   std::string scaling;   // empty: no scale factors
 };
 
-// Nothing if it can be served. Otherwise one sentence that names the argument, its value and the rule.
+// What a product of such operands is stored as when nothing else is asked for.
+DType usual_result(DType operands);
+
+// Nothing if the kernels of some target can serve it. Otherwise one sentence that names the argument, its value and the
+// rule.
 std::optional<std::string> validate(const Problem& problem);
 
 }  // namespace warpwright::runtime

@@ -21,6 +21,8 @@ bool fits(const Example& e, const Problem& p) {
   return 2 * p.m > int64_t(e.gemm.tile_m) * (2 * e.plan->cluster - 1) && 2 * p.n > e.gemm.tile_n;
 }
 
+int64_t cluster_tile(const Example& e) { return int64_t(e.gemm.tile_m) * e.gemm.tile_n * e.plan->cluster; }
+
 int64_t tiles_along(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 
 int chip_ctas(const Example& e, const Problem& p) {
@@ -67,17 +69,30 @@ std::optional<std::string> select(const Problem& p, std::optional<DType> out_dty
     }
     if (auto reason = mismatch(*best, p, out_dtype)) return reason;
   }
+  std::vector<std::string> types;
   for (const Example& e : examples()) {
     if (!plan.empty() || e.gemm.tile_m == 0 || e.arch != arch) continue;
+    if (e.gemm.type != p.dtype) {
+      if (std::find(types.begin(), types.end(), name(e.gemm.type)) == types.end())
+        types.emplace_back(name(e.gemm.type));
+      continue;
+    }
     if (auto reason = mismatch(e, p, out_dtype)) {
       if (!why) why = reason;  // of the kernel that would be taken first
       continue;
     }
-    best = &e;  // the last one is the smallest, which takes what fits nowhere
-    if (fits(e, p)) break;
+    if (fits(e, p)) {
+      best = &e;
+      break;
+    }
+    // The smallest one takes what fits nowhere.
+    if (best == nullptr || cluster_tile(e) < cluster_tile(*best)) best = &e;
   }
   if (best == nullptr) {
-    return why ? why : fmt::format("target = {}: it has no kernel for a matrix product.", chip_word(arch));
+    if (why) return why;
+    if (types.empty()) return fmt::format("target = {}: it has no kernel for a matrix product.", chip_word(arch));
+    return fmt::format("dtype = {}: the kernels for {} take {}.", name(p.dtype), chip_word(arch),
+                       fmt::join(types, ", "));
   }
   if (auto reason = best->refuse({p.m, p.n, p.k})) return reason;
   selection = {best, chip_ctas(*best, p)};

@@ -37,6 +37,8 @@ void put(Array& a, int64_t i, float v) {
       return put<e4m3>(a, i, v);
     case DType::e5m2:
       return put<e5m2>(a, i, v);
+    case DType::tf32:
+      return put<tf32>(a, i, v);
     default:
       std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
   }
@@ -57,6 +59,8 @@ double get(DType type, const uint8_t* p, int64_t i) {
       return get<e4m3>(p, i);
     case DType::e5m2:
       return get<e5m2>(p, i);
+    case DType::tf32:
+      return get<tf32>(p, i);
     default: {
       float x;
       std::memcpy(&x, p + size_t(i) * 4, 4);

@@ -48,6 +48,24 @@ bool knows_peer_allocation(const Warp& w, uint32_t number) {
   return false;
 }
 
+// MMAs and copies of a pair touch the same columns in both CTAs, which allocate in the same order. Columns without an
+// allocation are a matter of touch_tmem.
+void after_peer_allocation(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
+  if (!e.options().check) return;
+  const Cta& peer = *t.cta->cluster->ctas[t.cta->rank ^ 1];
+  const uint32_t column = address & 0xffff;
+  for (const TmemAllocation& own : t.cta->allocations) {
+    if (column < own.column || column >= own.column + own.columns) continue;
+    if (own.number < peer.allocated.size() && t.view[kHb].knows(t.channel, peer.allocated[own.number].when)) return;
+    e.fail(
+        "tmem.peer",
+        fmt::format("{} with cta_group::2, and nothing orders it after the peer CTA's tcgen05.alloc of columns {}..{} "
+                    "(a barrier between the warps that allocate is missing)",
+                    word, own.column, own.column + own.columns - 1),
+        &t, at);
+  }
+}
+
 uint32_t columns_in_use(const Cta& c) {
   uint32_t n = 0;
   for (const TmemAllocation& a : c.allocations) n += a.columns;
@@ -230,6 +248,12 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
     if (t.cta->rank & 1)
       e.fail("tcgen05.leader", "tcgen05.mma with cta_group::2 is issued by the even CTA of the pair", &t, at);
     ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
+    after_peer_allocation(e, t, op.d, at, "tcgen05.mma");
+    if (op.a_in_tmem) after_peer_allocation(e, t, uint32_t(op.a_desc), at, "tcgen05.mma");
+    if (is_block_scaled(d.kind)) {
+      after_peer_allocation(e, t, op.scale_a, at, "tcgen05.mma");
+      after_peer_allocation(e, t, op.scale_b, at, "tcgen05.mma");
+    }
   }
   if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
   const Toucher smem = async_access(e, t, "tcgen05.mma", at, Proxy::async, Pipe::none);
@@ -341,7 +365,10 @@ void tcgen05_cp(TmemCopy shape, uint32_t dst, uint64_t src_desc, int cta_group, 
     e.fail("tcgen05.descriptor", fmt::format("tcgen05.cp: {}", why), &t, at);
   if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
   std::vector<Cta*> ctas{t.cta};
-  if (cta_group == 2) ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
+  if (cta_group == 2) {
+    ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
+    after_peer_allocation(e, t, dst, at, "tcgen05.cp");
+  }
   const Toucher smem = async_access(e, t, "tcgen05.cp", at, Proxy::async, Pipe::none);
   const Toucher tmem = async_access(e, t, "tcgen05.cp", at, Proxy::tcgen, Pipe::copy);
   const uint32_t seq = ++t.tcgen_seq;

@@ -87,14 +87,17 @@ struct Destination {
 };
 
 std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32_t bar, uint16_t mask, bool multicast,
-                                      uint32_t bytes, uint32_t footprint, here at, const char* word) {
+                                      uint32_t bytes, uint32_t footprint, here at, const char* word,
+                                      int cta_group = 1) {
   std::vector<Destination> out;
   Cluster& c = *t.cta->cluster;
   for (uint32_t r = 0; r < c.ctas.size(); ++r) {
     if (multicast ? !(mask >> r & 1) : r != dst >> kSharedRankShift) continue;
     Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
-    // Without multicast the barrier may be a peer's (pair mode); with it, it is at the same offset in each CTA.
-    Cta& bar_cta = multicast ? cta : e.cta_at(t, bar, at, word);
+    // Without multicast the barrier may be a peer's (pair mode); with it, it is at the same offset in each CTA, or, with
+    // cta_group::2, in the CTA of each destination's pair whose rank has the parity of the barrier's.
+    const uint32_t signalled = cta_group == 2 ? (r & ~1u) | (bar >> kSharedRankShift & 1u) : r;
+    Cta& bar_cta = e.cta_at(t, multicast ? signalled << kSharedRankShift : bar, at, word);
     Bar& b = e.bar(bar_cta, bar & kSharedOffsetMask, &t, at, word);
     check_remote_ready(e, t, b, at, word);
     const Toucher now = async_access(e, t, word, at);
@@ -130,7 +133,7 @@ void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread&
 namespace detail {
 
 void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask,
-              bool multicast, int, CacheHint, here at) {
+              bool multicast, int cta_group, CacheHint, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   const char* word = multicast ? "TMA load (multicast)" : "TMA load";
@@ -144,7 +147,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   check_shared_alignment(e, t, dst, 128, at, word);
   check_own_cta(e, t, dst, at, word);
   const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
-  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word);
+  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
   touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
   if (!to.empty()) use_map(e, map, to[0].access);
   const uint64_t begin = t.time, due = arrival_time(e, t, bytes, bytes);

@@ -107,7 +107,12 @@ class BadUsage(unittest.TestCase):
         self.refused(*GEMM, "--plan", "nothing", "--target", "sim:sm90", names=["nothing", "gemm_sm90"])
 
     def test_what_the_kernel_does_not_do(self):
-        self.refused(*GEMM, "--target", "sim:sm100", "--alpha", "2", names=["alpha = 2"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "tmem_lifecycle", "--alpha", "2", names=["alpha = 2"])
+        self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "fp8", names=["dtype = e4m3", "sm90", "bf16"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--dtype", "fp8", "--out-dtype", "fp32",
+                     names=["out-dtype = fp32", "gemm_sm100_fp8", "bf16"])
+        self.refused("gemm", "--m", "64", "--n", "64", "--k", "72", "--target", "sim:sm100", "--dtype", "fp8",
+                     names=["k = 72", "multiple of 16"])
         self.refused(*GEMM, "--target", "sim:sm90", "--out-dtype", "fp32", names=["out-dtype = fp32"])
         self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["dtype = s8"])
 
@@ -237,10 +242,12 @@ class Kernels(unittest.TestCase):
         self.assertLess(demo["max_rel_error"], 8e-3)
         self.assertGreater(demo["checks"], 1000)
         self.assertGreater(demo["predicted_us"], 1)
+        self.assertEqual([(run["kernel"], run["ok"]) for run in demo["runs"]],
+                         [("gemm_sm90", True), ("gemm_sm100_pair", True)])
         self.assertEqual(sum(event["ph"] == "s" for event in events), demo["edges"])
 
     def test_gemm_on_both_simulators(self):
-        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "tmem_lifecycle")):
+        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "gemm_sm100_small")):
             gemm = self.document(*GEMM, "--target", target)
             self.assertEqual((gemm["ok"], gemm["target"], gemm["plan"]), (True, target, plan))
             self.assertLess(gemm["max_rel_error"], 8e-3)
@@ -257,7 +264,17 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.document(*base, "--schedule", "freeze:load")["runs"], 4)
 
     def test_gemm_scales(self):
-        self.assertIs(self.document(*GEMM, "--target", "sim:sm90", "--alpha", "-2.5")["ok"], True)
+        for target in ("sim:sm90", "sim:sm100"):
+            self.assertIs(self.document(*GEMM, "--target", target, "--alpha", "-2.5")["ok"], True)
+
+    def test_gemm_takes_the_plan_that_fits(self):
+        shape = ("gemm", "--m", "300", "--n", "200", "--k", "176", "--target", "sim:sm100")
+        for dtype, plan in (("bf16", "gemm_sm100_pair"), ("fp16", "gemm_sm100_fp16"), ("tf32", "gemm_sm100_tf32"),
+                            ("fp8", "gemm_sm100_fp8")):
+            gemm = self.document(*shape, "--dtype", dtype)
+            self.assertEqual((gemm["ok"], gemm["plan"]), (True, plan))
+        tiny = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
+        self.assertEqual((tiny["ok"], tiny["plan"]), (True, "gemm_sm100_small"))
 
     def test_gemm_without_a_gpu(self):
         result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")

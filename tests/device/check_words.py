@@ -316,6 +316,22 @@ def check_gemm_loop(report, nvcc, folder):
                  None if "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in output else "it spills")
 
 
+def check_warp_types(report, nvcc, folder):
+    """The output ring, MmaWarp and EpilogueWarp cost no memory, and each duty is one instruction."""
+    source = "warp_types_sm100.cu"
+    run = compile_with(nvcc, "100a", source, ["-Xptxas=-v", "-cubin", "-o", str(folder / "warp_types.cubin")])
+    report.check(f"{source} compiles", first_lines(run) if run.returncode else None)
+    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", run.stdout + run.stderr)
+    report.check(f"{source}: no stack frame, no spills", None if set(frames) == {("0", "0")} else str(frames))
+    ptx = folder / "warp_types.ptx"
+    compile_with(nvcc, "100a", source, ["-ptx", "-o", str(ptx)])
+    for name, text in bodies(ptx.read_text() if ptx.exists() else "").items():
+        group = 2 if "pair" in name else 1
+        for word in ("alloc", "dealloc", "relinquish_alloc_permit"):
+            count = len(re.findall(rf"tcgen05\.{word}\.cta_group::{group}\b", text))
+            report.check(f"{name}: one tcgen05.{word}", None if count == 1 else f"{count}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nvcc", help="the compiler; default: CUDACXX, PATH, CUDA_HOME")
@@ -330,6 +346,7 @@ def main():
         check_file(report, nvcc, folder, "90a", "words_sm90.cu", words_sm90())
         check_file(report, nvcc, folder, "100a", "words_sm100.cu", words_sm100())
         check_gemm_loop(report, nvcc, folder)
+        check_warp_types(report, nvcc, folder)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

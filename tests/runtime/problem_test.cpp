@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 namespace warpwright::runtime {
 namespace {
@@ -37,6 +38,21 @@ TEST(Problem, WhatTheKernelsServeIsAccepted) {
   EXPECT_EQ(validate(p), std::nullopt);
 }
 
+TEST(Problem, EveryTypeOfOperandsHasItsUsualResult) {
+  const std::pair<DType, DType> types[] = {
+      {DType::bf16, DType::bf16}, {DType::fp16, DType::fp16}, {DType::tf32, DType::fp32}, {DType::e4m3, DType::bf16}};
+  for (const auto& [operands, result] : types) {
+    EXPECT_EQ(usual_result(operands), result);
+    Problem p = served();
+    p.k = 48;
+    p.dtype = operands;
+    p.out_dtype = result;
+    EXPECT_EQ(validate(p), std::nullopt) << name(operands);
+    p.out_dtype = DType::fp32;
+    EXPECT_EQ(validate(p), std::nullopt) << name(operands);
+  }
+}
+
 TEST(Problem, ExtentsOutOfRangeAreRefused) {
   Problem p = served();
   p.m = 0;
@@ -63,6 +79,15 @@ TEST(Problem, RowsThatAreNotWholeUnitsAreRefused) {
   p.n = 7;
   expect_refused(p, "n = 7", "multiple of 8");
   p = served();
+  p.dtype = DType::e4m3;
+  expect_refused(p, "k = 40", "multiple of 16 for e4m3");
+  p.dtype = DType::tf32;
+  p.out_dtype = DType::fp32;
+  p.n = p.k = 36;
+  EXPECT_EQ(validate(p), std::nullopt);
+  p.n = 34;
+  expect_refused(p, "n = 34", "multiple of 4 for fp32");
+  p = served();
   p.m = 7;  // m is no row length
   EXPECT_EQ(validate(p), std::nullopt);
 }
@@ -72,11 +97,11 @@ TEST(Problem, WhatHasNoKernelIsRefused) {
   p.op = Operation::grouped_k;
   expect_refused(p, "op = grouped_k", "dense");
   p = served();
-  p.dtype = DType::e4m3;
-  expect_refused(p, "dtype = e4m3", "bf16 or fp16");
+  p.dtype = DType::s8;
+  expect_refused(p, "dtype = s8", "bf16, fp16, tf32 or e4m3");
   p = served();
-  p.out_dtype = DType::fp32;
-  expect_refused(p, "out-dtype = fp32", "bf16");
+  p.out_dtype = DType::e4m3;
+  expect_refused(p, "out-dtype = e4m3", "bf16, fp16 or fp32");
   p = served();
   p.layout = Layout::tn;
   expect_refused(p, "layout = tn", "nt");

@@ -206,6 +206,41 @@ TEST(TensorMemoryRules, R63_APairFreesTogether) {
   EXPECT_EQ(allocate(kernel(true), 2), "");
 }
 
+// One warp of each CTA; the leader copies, and maybe multiplies, into both tensor memories.
+TEST(TensorMemoryRules, R63_APairUsesWhatThePeerHasAllocated) {
+  enum class Use { copy, multiply };
+  const auto kernel = [](Use use, bool peer_has_allocated) {
+    return verdict(block(1, Arch::sm100, 2), [=] {
+      const Shared<uint32_t> slot = word(3072);
+      fill_operands();
+      init(1, 1);
+      m::tcgen05_alloc<2>(slot, 32);
+      if (peer_has_allocated) m::cluster_sync();
+      m::sync_warp();
+      const Tmem memory{m::load(slot)};
+      if (rank() == 0 && m::lane_index() == 0) {
+        if (use == Use::copy) {
+          const MatrixDesc scales{data().address, 0, 128, Swizzle::none, 0};
+          m::tcgen05_cp<m::TmemCopy::s32x128b_warpx4, 2>(memory, encode_sm100(scales));
+        } else {
+          constexpr InstrDesc shape{.a = DType::bf16, .b = DType::bf16, .m = 256, .n = kN};
+          m::tcgen05_mma<m::MmaKind::f16, 2>(memory, desc_sm100(kA, 128), desc_sm100(kB, kN / 2), encode_idesc(shape),
+                                             false);
+        }
+        m::tcgen05_commit_multicast<2>(bar(), 0b11);
+      }
+      wait();
+      m::tcgen05_fence_after();
+      m::cluster_sync();
+      m::tcgen05_dealloc<2>(memory, 32);
+    });
+  };
+  EXPECT_EQ(kernel(Use::copy, false), "tmem.peer");
+  EXPECT_EQ(kernel(Use::copy, true), "");
+  EXPECT_EQ(kernel(Use::multiply, false), "tmem.peer");
+  EXPECT_EQ(kernel(Use::multiply, true), "");
+}
+
 TEST(TensorMemoryRules, R64_OneCtaGroupInTheWholeKernel) {
   EXPECT_EQ(allocate(
                 [](auto slot) {

@@ -1,5 +1,6 @@
 // What it means to hand a stage on: one type per meaning. A producer publishes a stage on its full barrier, a consumer
-// releases it on its empty barrier. `acquired` runs after the wait, before the stage is touched.
+// releases it on its empty barrier. `acquired` runs after the wait, before the stage is touched. A meaning that needs a
+// multicast mask holds it; the others are empty types.
 #pragma once
 #include "warpwright/machine/machine.h"
 
@@ -38,6 +39,24 @@ struct PublishByCommit {
   // Orders the MMAs that follow after the readers' tcgen05.ld, which they put before their arrival.
   WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
   WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { machine::tcgen05_commit<CtaGroup>(full, at); }
+};
+
+// The same by a whole warp, whose elected lane issued the MMAs. In pair mode the one commit of the leader arrives in
+// the CTAs of the mask: itself and its peer (KernelContext::mma_complete_mask).
+template <int CtaGroup>
+struct PublishByWarpCommit {
+  static constexpr bool expects_bytes = false;
+  uint16_t mask = 1;
+  WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
+  WW_FN void publish(Shared<Mbarrier> full, machine::here at) const {
+    if (machine::elect_one(at)) {
+      if constexpr (CtaGroup == 2) {
+        machine::tcgen05_commit_multicast<CtaGroup>(full, mask, at);
+      } else {
+        machine::tcgen05_commit<CtaGroup>(full, at);
+      }
+    }
+  }
 };
 
 // Releasing, from consumer back to producer.
@@ -102,11 +121,46 @@ struct ReleaseToCluster {
   }
 };
 
+// A stage of a CTA pair that the leader's warp refills: each thread of both CTAs arrives at the leader. The plain
+// remote arrival is enough for tcgen05.ld, which is an asynchronous read.
+template <int CtaGroup, Readers R>
+struct ReleaseToLeader {
+  static_assert(CtaGroup == 1 || R != Readers::threads, "ordinary loads of a peer need an arrival at cluster scope");
+  WW_FN static void acquired(machine::here at) { detail::order_after_wait<R>(at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    detail::order_reads<R, ProxySpace::shared_cta>(at);
+    if constexpr (CtaGroup == 2) {
+      machine::mbarrier_arrive(machine::map_to_leader(empty), 1, at);
+    } else {
+      machine::mbarrier_arrive(empty, 1, at);
+    }
+  }
+};
+
 // The tensor core read the stage: free when all MMAs issued by this thread are complete.
 template <int CtaGroup>
 struct ReleaseByCommit {
   WW_FN static void acquired(machine::here) {}
   WW_FN static void release(Shared<Mbarrier> empty, machine::here at) { machine::tcgen05_commit<CtaGroup>(empty, at); }
+};
+
+// The same by a whole warp, whose elected lane issued the MMAs.
+template <int CtaGroup>
+struct ReleaseByWarpCommit {
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    if (machine::elect_one(at)) machine::tcgen05_commit<CtaGroup>(empty, at);
+  }
+};
+
+// The same in every CTA whose loads fill what this one multiplies (KernelContext::input_release_mask).
+template <int CtaGroup>
+struct ReleaseByWarpCommitMulticast {
+  uint16_t mask = 1;
+  WW_FN static void acquired(machine::here) {}
+  WW_FN void release(Shared<Mbarrier> empty, machine::here at) const {
+    if (machine::elect_one(at)) machine::tcgen05_commit_multicast<CtaGroup>(empty, mask, at);
+  }
 };
 
 }  // namespace warpwright::inline WW_WORLD::pipeline

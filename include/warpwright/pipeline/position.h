@@ -32,6 +32,14 @@ struct Ring {
   Shared<Mbarrier> empty;
 };
 
+// A ring whose barriers stand side by side: full[0..Stages), then empty[0..Stages).
+template <int Barriers>
+struct BarrierArray {
+  static_assert(Barriers % 2 == 0, "a ring has as many full barriers as empty ones");
+  Shared<Mbarrier> first;
+  WW_FN operator Ring<Barriers / 2>() const { return {first, first + Barriers / 2}; }
+};
+
 // `first` selects one of several rings whose barriers stand in one array.
 template <int Stages>
 WW_FN Ring<Stages> ring_at(uint32_t base, uint32_t full_offset, uint32_t empty_offset, int first = 0) {

@@ -21,11 +21,13 @@ template <int Stages, class Publish, Scope WaitScope>
 class Producer;
 template <int Stages, class Release>
 class Consumer;
+template <int Stages>
+class ProducerConsumerPipeline;
 
-// An empty stage that its holder fills. Release publishes it and moves the producer on, so a producer holds one at a
-// time.
+// An empty stage that its holder fills. What publishing means is a base, so that an empty meaning leaves no trace in
+// the machine code. Release publishes it and moves the producer on, so a producer holds one at a time.
 template <int Stages, class Publish>
-class ProducerStage {
+class ProducerStage : private Publish {
  public:
   using Here = machine::here;
   ProducerStage(ProducerStage&&) = default;
@@ -35,21 +37,21 @@ class ProducerStage {
   // The barrier on which the bytes of a TMA load complete.
   WW_FN Shared<Mbarrier> full() const { return ring_.full + index(); }
   // This producer's arrival of the phase, with the bytes that all its loads into this CTA will bring.
-  WW_FN void expect_bytes(uint32_t bytes, machine::here at = {}) const
-    requires(Publish::expects_bytes)
-  {
+  WW_FN void expect_bytes(uint32_t bytes, machine::here at = {}) const requires(Publish::expects_bytes) {
     machine::mbarrier_arrive_expect_tx(full(), bytes, at);
   }
 
   WW_FN static void release(ProducerStage& stage, Here at) {
-    Publish::publish(stage.full(), at);
+    static_cast<const Publish&>(stage).publish(stage.full(), at);
     stage.position_->advance();
   }
 
  private:
   template <int, class, Scope>
   friend class Producer;
-  WW_FN ProducerStage(Ring<Stages> ring, RingPosition<Stages>* position) : ring_(ring), position_(position) {}
+  friend class ProducerConsumerPipeline<Stages>;
+  WW_FN ProducerStage(Ring<Stages> ring, RingPosition<Stages>* position, const Publish& how)
+      : Publish(how), ring_(ring), position_(position) {}
 
   Ring<Stages> ring_;
   RingPosition<Stages>* position_;
@@ -57,7 +59,7 @@ class ProducerStage {
 
 // A full stage that its holder reads. The consumer has moved on when it took it, so two can be held at once.
 template <int Stages, class Release>
-class ConsumerStage {
+class ConsumerStage : private Release {
  public:
   using Here = machine::here;
   ConsumerStage(ConsumerStage&&) = default;
@@ -65,12 +67,16 @@ class ConsumerStage {
 
   WW_FN int index() const { return index_; }
 
-  WW_FN static void release(ConsumerStage& stage, Here at) { Release::release(stage.empty_ + stage.index_, at); }
+  WW_FN static void release(ConsumerStage& stage, Here at) {
+    static_cast<const Release&>(stage).release(stage.empty_ + stage.index_, at);
+  }
 
  private:
   template <int, class>
   friend class Consumer;
-  WW_FN ConsumerStage(Shared<Mbarrier> empty, int index) : empty_(empty), index_(index) {}
+  friend class ProducerConsumerPipeline<Stages>;
+  WW_FN ConsumerStage(Shared<Mbarrier> empty, int index, const Release& how)
+      : Release(how), empty_(empty), index_(index) {}
 
   Shared<Mbarrier> empty_;
   int index_;
@@ -87,7 +93,8 @@ class Producer {
  public:
   using Stage = ProducerStage<Stages, Publish>;
 
-  WW_FN explicit Producer(Ring<Stages> ring) : ring_(ring), position_(machine::Phase::producer()) {}
+  WW_FN explicit Producer(Ring<Stages> ring, Publish how = {})
+      : ring_(ring), position_(machine::Phase::producer()), how_(how) {}
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
@@ -113,11 +120,12 @@ class Producer {
   WW_FN Stage acquire(machine::here at) {
     machine::mbarrier_wait<WaitScope>(ring_.empty + position_.stage(), position_.phase(), at);
     Publish::acquired(at);
-    return Stage(ring_, &position_);
+    return Stage(ring_, &position_, how_);
   }
 
   Ring<Stages> ring_;
   RingPosition<Stages> position_;
+  [[no_unique_address]] Publish how_;
 };
 
 template <int Stages, class Release>
@@ -125,7 +133,8 @@ class Consumer {
  public:
   using Stage = ConsumerStage<Stages, Release>;
 
-  WW_FN explicit Consumer(Ring<Stages> ring) : ring_(ring), position_(machine::Phase::consumer()) {}
+  WW_FN explicit Consumer(Ring<Stages> ring, Release how = {})
+      : ring_(ring), position_(machine::Phase::consumer()), how_(how) {}
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
@@ -154,11 +163,12 @@ class Consumer {
     machine::mbarrier_wait(ring_.full + index, position_.phase(), at);
     Release::acquired(at);
     position_.advance();
-    return Stage(ring_.empty, index);
+    return Stage(ring_.empty, index, how_);
   }
 
   Ring<Stages> ring_;
   RingPosition<Stages> position_;
+  [[no_unique_address]] Release how_;
 };
 
 }  // namespace warpwright::inline WW_WORLD::pipeline

@@ -6,6 +6,7 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #else
 #include <cmath>
 #endif
@@ -29,6 +30,30 @@ WW_FN float multiply_add(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 #else
   return std::fma(a, b, c);
+#endif
+}
+
+// One operation with one rounding: the compiler may not merge it with a neighbour into a fused one.
+WW_FN float multiply(float a, float b) {
+#if defined(__CUDACC__)
+  return __fmul_rn(a, b);
+#else
+  return std::fma(a, b, -0.f);  // adding -0 changes no product, a zero's sign included
+#endif
+}
+WW_FN float add(float a, float b) {
+#if defined(__CUDACC__)
+  return __fadd_rn(a, b);
+#else
+  return std::fma(a, 1.f, b);
+#endif
+}
+// 1 / a, correctly rounded.
+WW_FN float reciprocal(float a) {
+#if defined(__CUDACC__)
+  return __frcp_rn(a);
+#else
+  return 1.f / a;
 #endif
 }
 
@@ -65,6 +90,42 @@ WW_FN FloatPair unpack2(uint32_t packed) {
 #else
   return {to_float(storage_t<T>{uint16_t(packed)}), to_float(storage_t<T>{uint16_t(packed >> 16)})};
 #endif
+}
+
+// Four elements of one byte, the element with the smallest index in the lowest byte. What exceeds the range becomes the
+// largest finite value of its sign.
+template <DType T>
+WW_FN uint32_t pack4(float a, float b, float c, float d) {
+  static_assert(T == DType::e4m3 || T == DType::e5m2, "four elements in one register: e4m3 or e5m2");
+#if defined(__CUDACC__)
+  constexpr __nv_fp8_interpretation_t kind = T == DType::e4m3 ? __NV_E4M3 : __NV_E5M2;
+  const uint32_t low = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kind);
+  const uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind);
+  return low | high << 16;
+#else
+  const auto code = [](float x) { return uint32_t(from_float<storage_t<T> >(x).bits); };
+  return code(a) | code(b) << 8 | code(c) << 16 | code(d) << 24;
+#endif
+}
+
+// One element to and from fp32.
+template <DType T>
+WW_FN storage_t<T> narrow(float x) {
+  if constexpr (T == DType::fp32) {
+    return x;
+  } else if constexpr (T == DType::bf16 || T == DType::fp16) {
+    return {uint16_t(pack2<T>(x, 0.f))};
+  } else {
+    return {uint8_t(pack4<T>(x, 0.f, 0.f, 0.f))};
+  }
+}
+template <DType T>
+WW_FN float widen(storage_t<T> x) {
+  if constexpr (T == DType::fp16) {
+    return unpack2<T>(x.bits).low;
+  } else {
+    return to_float(x);
+  }
 }
 
 }  // namespace warpwright::inline WW_WORLD::tile

@@ -6,12 +6,13 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-class PersistentTiles {
+template <Raster R>
+class PersistentTilesOver {
  public:
-  WW_FN explicit PersistentTiles(GroupedSerpentine raster)
+  WW_FN explicit PersistentTilesOver(R raster)
       : raster_(raster), index_(int(machine::cluster_index())), stride_(int(machine::cluster_count())) {}
-  PersistentTiles(const PersistentTiles&) = delete;
-  PersistentTiles& operator=(const PersistentTiles&) = delete;
+  PersistentTilesOver(const PersistentTilesOver&) = delete;
+  PersistentTilesOver& operator=(const PersistentTilesOver&) = delete;
 
   // How many tiles next() will still give.
   WW_FN int remaining() const {
@@ -26,9 +27,12 @@ class PersistentTiles {
   }
 
  private:
-  GroupedSerpentine raster_;
+  R raster_;
   int index_;
   int stride_;
 };
+
+// An alias and not a default argument: a class template cannot stand without its <> as the return type of a function.
+using PersistentTiles = PersistentTilesOver<GroupedSerpentine>;
 
 }  // namespace warpwright::inline WW_WORLD::tile

@@ -8,11 +8,16 @@
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
-#include "warpwright/pipeline/tensor_memory.h"
 #include "warpwright/tile/convert.h"
 #include "warpwright/tile/persistent.h"
+#include "warpwright/warp/epilogue_warp.h"
+#include "warpwright/warp/mma_warp.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
+
+constexpr OutputPipelineConfig tmem_lifecycle_output(const TmemLifecycleConfig& c) {
+  return {.num_stages = c.accumulators, .stage_stride_cols = c.tile_n};
+}
 
 constexpr Plan tmem_lifecycle_plan(const TmemLifecycleConfig& c) {
   Plan plan("tmem_lifecycle", Arch::sm100);
@@ -22,15 +27,9 @@ constexpr Plan tmem_lifecycle_plan(const TmemLifecycleConfig& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_box().bytes(), c.stages, alignment);
   plan.region("input.b", c.b_box().bytes(), c.stages, alignment);
-  plan.region("tmem.address", sizeof(uint32_t), 1, 16);
-  const int epilogue_threads = epilogue_warps * 32;
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   plan.barrier("input.empty", c.stages, 1, "load", {"mma", 1});
-  plan.barrier("accum.full", c.accumulators, 1, "epilogue", {"mma", 1});
-  plan.barrier("accum.empty", c.accumulators, epilogue_threads, "mma", {"epilogue", epilogue_threads});
-  plan.barrier("tmem.done", 1, epilogue_threads, "mma", {"epilogue", epilogue_threads});
-  plan.named_barrier("tmem.allocated", epilogue_threads + 32);
-  plan.tensor_memory("accumulators", uint32_t(c.tile_n * c.accumulators));
+  declare_output(plan, tmem_lifecycle_output(c));
   return plan;
 }
 
@@ -38,8 +37,13 @@ template <TmemLifecycleConfig C>
 struct TmemLifecycle {
   using Args = TmemLifecycleArgs;
   using InputRing = pipeline::Ring<C.stages>;
-  using AccumRing = pipeline::Ring<C.accumulators>;
   static constexpr Plan plan = tmem_lifecycle_plan(C);
+  static constexpr OutputPipelineConfig opc = tmem_lifecycle_output(C);
+  static constexpr int kEpilogueThreads = plan.role("epilogue").threads();
+  using MmaWarp = warp::MmaWarpContext<opc, 32, kEpilogueThreads>;
+  using EpilogueWarp = warp::EpilogueWarpContext<opc, 32, kEpilogueThreads>;
+  using Storage = warp::OutputStorage<opc>;
+  static constexpr uint16_t kOneCta = 1;  // where a finished accumulator is announced
 
   static_assert(C.type == DType::bf16 || C.type == DType::fp16, "operands are bf16 or fp16");
   static_assert(C.out_type == DType::fp32 || C.out_type == DType::bf16 || C.out_type == DType::fp16,
@@ -49,28 +53,15 @@ struct TmemLifecycle {
 
   static constexpr uint32_t kA = plan.region("input.a").offset, kABytes = plan.region("input.a").stage_bytes;
   static constexpr uint32_t kB = plan.region("input.b").offset, kBBytes = plan.region("input.b").stage_bytes;
-  static constexpr uint32_t kAddress = plan.region("tmem.address").offset;
-  static constexpr uint32_t kDone = plan.barrier("tmem.done").offset;
 
   using Element = storage_t<C.type>;
   WW_FN static Shared<Element> a_stage(uint32_t base, int stage) { return {base + kA + kABytes * uint32_t(stage)}; }
   WW_FN static Shared<Element> b_stage(uint32_t base, int stage) { return {base + kB + kBBytes * uint32_t(stage)}; }
-  WW_FN static Tmem accumulator(Tmem memory, int index) {
-    constexpr uint32_t first = plan.tensor_memory("accumulators").column;
-    return memory.column(first + uint32_t(C.tile_n * index));
-  }
 
   WW_FN static tile::PersistentTiles tiles(const Args& args) {
     return tile::PersistentTiles({tile::ceil_div(args.m, C.tile_m), tile::ceil_div(args.n, C.tile_n), C.raster_group});
   }
   WW_FN static int k_tiles(const Args& args) { return tile::ceil_div(args.k, C.tile_k()); }
-
-  // The address is in shared memory when the MMA warp and the epilogue warps have met here.
-  WW_FN static void meet_after_allocation(machine::here at = {}) {
-    constexpr uint32_t id = plan.named_barrier("tmem.allocated").id,
-                       threads = plan.named_barrier("tmem.allocated").threads;
-    machine::named_barrier_sync(id, threads, at);
-  }
 
   // One thread.
   WW_FN static void load(const Args& args, uint32_t base, InputRing ring) {
@@ -110,15 +101,15 @@ struct TmemLifecycle {
   }
 
   // One thread. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows not to read it.
-  WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, AccumRing accum_ring, Tmem memory) {
+  WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, Storage storage, Tmem memory) {
     Input input(input_ring);
-    Accum accum(accum_ring);
+    Accum accum(storage.accum);
     const int depth = k_tiles(args);
     for (int left = tiles(args).remaining(); left > 0; --left) {
       accum.produce([&](auto sums) {
         for (int k = 0; k < depth; ++k) {
           input.consume([&](auto stage) {
-            issue(accumulator(memory, sums->index()), base, stage->index(), k == 0);
+            issue(pipeline::TmemStage<opc>(memory, sums->index()).address(), base, stage->index(), k == 0);
             return stdx::move(stage).release();
           });
         }
@@ -128,16 +119,13 @@ struct TmemLifecycle {
   }
 
   // The whole warp owns the tensor memory; one lane of it multiplies.
-  WW_FN static void own_and_multiply(const Args& args, uint32_t base, InputRing input, AccumRing accum) {
-    constexpr uint32_t columns = plan.tmem_columns;
-    linear::scope(pipeline::TmemOwner<1>::create(Shared<uint32_t>{base + kAddress}, columns, {base + kDone}),
-                  [&](auto owner) {
-                    meet_after_allocation();
-                    const Tmem memory = owner->memory();
-                    if (machine::elect_one()) multiply(args, base, input, accum, memory);
-                    machine::sync_warp();
-                    return stdx::move(owner).release();
-                  });
+  WW_FN static void own_and_multiply(const Args& args, uint32_t base, InputRing input, Storage storage) {
+    MmaWarp::run(storage, kOneCta, [&](auto mma) {
+      const Tmem memory = mma->tmem().base();
+      if (machine::elect_one()) multiply(args, base, input, storage, memory);
+      machine::sync_warp();
+      return stdx::move(mma).release();
+    });
   }
 
   // Elements first..first+7 of the row that starts at `row`.
@@ -158,57 +146,55 @@ struct TmemLifecycle {
   }
 
   // All threads of the role; each has one row of the tile.
-  WW_FN static void epilogue(const Args& args, uint32_t base, AccumRing ring) {
+  WW_FN static void epilogue(const Args& args, Storage storage) {
     constexpr int first_warp = plan.role("epilogue").first_warp;
     static_assert(first_warp % 4 == 0, "the warp's place in its warpgroup decides which lanes it may read");
-    pipeline::Consumer<C.accumulators, pipeline::ReleaseByThread<pipeline::Readers::tmem>> accum(ring);
-    meet_after_allocation();
-    const Tmem memory{machine::load(Shared<uint32_t>{base + kAddress})};
     const uint32_t warp_lanes = (machine::warp_index() - first_warp) * 32;
     const bool has_product = k_tiles(args) > 0;
-    tile::PersistentTiles walk = tiles(args);
-    for (tile::TileCoord tile; walk.next(tile);) {
-      const int row = tile.m * C.tile_m + int(warp_lanes + machine::lane_index());
-      accum.consume([&](auto sums) {
-        for (int column = 0; column < C.tile_n; column += kColumns) {
-          machine::TmemRegisters<kColumns> values;
-          if (has_product) {
-            machine::tcgen05_ld<machine::TmemShape::b32x32, kColumns>(
-                values, accumulator(memory, sums->index()).column(uint32_t(column)).lane(warp_lanes));
-            machine::tcgen05_wait_ld();
-          }
-          WW_UNROLL
-          for (int i = 0; i < kColumns; i += 8) {
-            const int at = tile.n * C.tile_n + column + i;
-            if (row < args.m && at < args.n) {
-              store_eight(args, int64_t(row) * args.n, at,
-                          [&](int e) { return has_product ? values.get(i + e) : 0.f; });
+    EpilogueWarp::run(EpilogueWarp::Sync::wait(), storage, kOneCta, [&](auto epilogue) {
+      tile::PersistentTiles walk = tiles(args);
+      for (tile::TileCoord tile; walk.next(tile);) {
+        const int row = tile.m * C.tile_m + int(warp_lanes + machine::lane_index());
+        epilogue->output().consumer().consume([&](auto sums) {
+          for (int column = 0; column < C.tile_n; column += kColumns) {
+            machine::TmemRegisters<kColumns> values;
+            if (has_product) {
+              machine::tcgen05_ld<machine::TmemShape::b32x32, kColumns>(
+                  values, sums->tmem().column(uint32_t(column)).lane(warp_lanes));
+              machine::tcgen05_wait_ld();
+            }
+            WW_UNROLL
+            for (int i = 0; i < kColumns; i += 8) {
+              const int at = tile.n * C.tile_n + column + i;
+              if (row < args.m && at < args.n) {
+                store_eight(args, int64_t(row) * args.n, at,
+                            [&](int e) { return has_product ? values.get(i + e) : 0.f; });
+              }
             }
           }
-        }
-        return stdx::move(sums).release();
-      });
-    }
-    pipeline::leave_tensor_memory({base + kDone});
+          return stdx::move(sums).release();
+        });
+      }
+      return stdx::move(epilogue).release();
+    });
   }
 
   WW_FN static void body(const Args& args) {
     check_plan<TmemLifecycle>();
     constexpr uint32_t input_full = plan.barrier("input.full").offset, input_empty = plan.barrier("input.empty").offset;
-    constexpr uint32_t accum_full = plan.barrier("accum.full").offset, accum_empty = plan.barrier("accum.empty").offset;
     constexpr int load_warp = plan.role("load").first_warp;
     constexpr int mma_warp = plan.role("mma").first_warp;
     const uint32_t base = machine::shared_base();
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, input_full, input_empty);
-    const AccumRing accum = pipeline::ring_at<C.accumulators>(base, accum_full, accum_empty);
+    const Storage output = warp::output_storage<TmemLifecycle, opc>(base);
     pipeline::set_up_barriers<TmemLifecycle>(base);
     if (warp == load_warp) {
       if (machine::elect_one()) load(args, base, input);
     } else if (warp == mma_warp) {
-      own_and_multiply(args, base, input, accum);
+      own_and_multiply(args, base, input, output);
     } else {
-      epilogue(args, base, accum);
+      epilogue(args, output);
     }
   }
 };

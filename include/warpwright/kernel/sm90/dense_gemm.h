@@ -1,11 +1,12 @@
-// D = alpha * A * B^T on Hopper. A load warp fills the input ring by TMA; the CTAs of a cluster share a tile of B by
-// multicast. Each MMA warpgroup accumulates 64 rows in registers and passes them, 64 columns at a time, through an
-// output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have left. Tails
-// are the TMA's: it reads zeros beyond a matrix and writes nothing there.
+// D = alpha * A * B^T on Hopper. A load warp fills the input ring by TMA; the CTAs of a cluster share a tile of B, or
+// of A, by multicast. Each MMA warpgroup accumulates 64 rows in registers and passes them, a few columns at a time,
+// through an output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have
+// left. Tails are the TMA's: it reads zeros beyond a matrix and writes nothing there.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/plan.h"
 #include "warpwright/kernel/config.h"
+#include "warpwright/kernel/sm90/accumulate.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
@@ -16,20 +17,20 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr Plan dense_gemm_plan(const DenseGemmConfig& c) {
   Plan plan("dense_gemm", Arch::sm90, c.cluster);
-  // With one MMA warpgroup every thread has 255 registers from the start; with two, load and store give theirs away.
-  // setmaxnreg takes whole warpgroups, hence the idle warps.
-  const bool rebalance = c.warpgroups() > 1;
+  // With one MMA warpgroup every thread has 255 registers from the start; with more, load and store give theirs away:
+  // 2*128*232 + 128*40 or 3*128*160 + 128*32 of 65536. setmaxnreg takes whole warpgroups, hence the idle warps.
   const int groups = c.warpgroups();
-  plan.role("mma", groups * 4, rebalance ? 232 : 0);
-  plan.role("load", 1, rebalance ? 40 : 0).role("store", groups, rebalance ? 40 : 0);
-  plan.role("idle", 3 - groups, rebalance ? 40 : 0);
+  const int mma = groups == 1 ? 0 : groups == 2 ? 232 : 160;
+  const int others = groups == 1 ? 0 : groups == 2 ? 40 : 32;
+  plan.role("mma", groups * 4, mma).role("load", 1, others).role("store", groups, others);
+  if (groups < 3) plan.role("idle", 3 - groups, others);
 
   const uint32_t alignment = smem_alignment(Swizzle::b128);
-  plan.region("input.a", c.a_box().bytes(), c.stages, alignment);
-  plan.region("input.b", c.b_box().bytes() * uint32_t(c.cluster), c.stages, alignment);
+  plan.region("input.a", c.a_box().bytes() * uint32_t(c.cluster_n()), c.stages, alignment);
+  plan.region("input.b", c.b_box().bytes() * uint32_t(c.cluster_m()), c.stages, alignment);
   plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
 
-  // Every MMA warp of every CTA that receives a share of this CTA's B hands the stage back.
+  // Every MMA warp of every CTA that receives a share from this CTA hands the stage back.
   const int releases = groups * 4 * c.cluster;
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
@@ -47,9 +48,12 @@ struct DenseGemm {
   static constexpr Plan plan = dense_gemm_plan(C);
 
   static_assert(C.type == DType::bf16 || C.type == DType::fp16, "operands are bf16 or fp16");
-  static_assert(C.tile_m == 64 || C.tile_m == 128, "one or two MMA warpgroups of 64 rows");
-  static_assert(C.tile_n % 64 == 0 && C.tile_n <= 256, "the output ring passes 64 columns, wgmma is at most 256 wide");
-  static_assert(C.tile_n / C.cluster % 8 == 0, "a share of B is a whole number of swizzle atoms");
+  static_assert(C.tile_m == 64 || C.tile_m == 128 || C.tile_m == 192, "one to three MMA warpgroups of 64 rows");
+  static_assert(C.tile_n % 16 == 0 && C.tile_n <= 256, "stmatrix takes 16 columns, wgmma is at most 256 wide");
+  // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
+  static_assert(C.tile_m < 192 || C.tile_n <= 192, "three MMA warpgroups: at most 96 accumulators a thread");
+  static_assert(C.tile_n % C.cluster_m() == 0 && C.b_box().outer % 8 == 0, "a share of B is whole swizzle atoms");
+  static_assert(C.tile_m % C.cluster_n() == 0 && C.a_box().outer % 8 == 0, "a share of A is whole swizzle atoms");
   static_assert(C.stages >= 2 && C.output_stages >= 2, "two stages of a ring are held at once");
 
   static constexpr int kSubtiles = C.tile_n / C.d_box().inner;
@@ -65,40 +69,49 @@ struct DenseGemm {
   }
 
   WW_FN static tile::PersistentTiles tiles(const Args& args) {
-    return tile::PersistentTiles(
-        {tile::ceil_div(args.m, C.tile_m * C.cluster), tile::ceil_div(args.n, C.tile_n), C.raster_group});
+    return tile::PersistentTiles({tile::ceil_div(args.m, C.tile_m * C.cluster_m()),
+                                  tile::ceil_div(args.n, C.tile_n * C.cluster_n()), C.raster_group});
   }
   WW_FN static int first_row(tile::TileCoord tile) {
+    if constexpr (C.cluster_m() == 1) return tile.m * C.tile_m;
     return (tile.m * C.cluster + int(machine::cluster_rank())) * C.tile_m;
+  }
+  WW_FN static int first_column(tile::TileCoord tile) {
+    if constexpr (C.cluster_n() == 1) return tile.n * C.tile_n;
+    return (tile.n * C.cluster + int(machine::cluster_rank())) * C.tile_n;
   }
   WW_FN static int k_tiles(const Args& args) { return tile::ceil_div(args.k, C.tile_k()); }
 
+  // One box of an operand; of the one that the cluster shares this CTA's part, for everyone.
+  template <bool Multicast>
+  WW_FN static void load_operand(Shared<Element> to, const TensorMap* map, TensorBox box, int k, int line, int rank,
+                                 Shared<Mbarrier> full) {
+    if constexpr (Multicast) {
+      constexpr uint16_t everyone = (1u << C.cluster) - 1;
+      machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map,
+                                  machine::Coords<2>{k, line + rank * box.outer}, full, everyone);
+    } else {
+      machine::tma_load(to, map, machine::Coords<2>{k, line}, full);
+    }
+  }
+
   // One thread.
   WW_FN static void load(const Args& args, uint32_t base, InputRing ring) {
-    constexpr uint16_t everyone = (1u << C.cluster) - 1;
-    constexpr int share = C.b_box().outer;
-    constexpr uint32_t share_bytes = C.b_box().bytes();
     pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
     const int rank = int(machine::cluster_rank());
     const int depth = k_tiles(args);
     tile::PersistentTiles walk = tiles(args);
     for (tile::TileCoord tile; walk.next(tile);) {
       const int row = first_row(tile);
-      const int column = tile.n * C.tile_n;
+      const int column = first_column(tile);
       for (int k = 0; k < depth; ++k) {
         input.produce([&](auto stage) {
-          // The bytes of all shares of B arrive here, the peers' too.
+          // The bytes of all shares arrive here, the peers' too.
           stage->expect_bytes(kABytes + kBBytes);
           const Shared<Element> b = b_stage(base, stage->index());
-          machine::tma_load(a_stage(base, stage->index()), &args.a, machine::Coords<2>{k * C.tile_k(), row},
-                            stage->full());
-          if constexpr (C.cluster == 1) {
-            machine::tma_load(b, &args.b, machine::Coords<2>{k * C.tile_k(), column}, stage->full());
-          } else {
-            machine::tma_load_multicast(b.plus_bytes(share_bytes * uint32_t(rank)), &args.b,
-                                        machine::Coords<2>{k * C.tile_k(), column + rank * share}, stage->full(),
-                                        everyone);
-          }
+          load_operand<(C.cluster_n() > 1)>(a_stage(base, stage->index()), &args.a, C.a_box(), k * C.tile_k(), row,
+                                            rank, stage->full());
+          load_operand<(C.cluster_m() > 1)>(b, &args.b, C.b_box(), k * C.tile_k(), column, rank, stage->full());
           return stdx::move(stage).release();
         });
       }
@@ -128,40 +141,14 @@ struct DenseGemm {
 
   // sums = A * B^T over the whole depth of one tile.
   WW_FN static void accumulate(Sums& sums, Input& input, uint32_t base, int group, int depth) {
-    if (depth == 0) {
-      WW_UNROLL
-      for (int i = 0; i < Sums::kRegisters; ++i) sums.set(i, 0.f);
-    } else if constexpr (C.overlapped) {
-      input.consume_overlapped(
-          depth,
-          [&](auto current) {
-            issue(sums, base, group, current->index(), true);
-            return stdx::move(current).keep();
-          },
-          [&](auto previous, auto current) {
-            issue(sums, base, group, current->index(), false);
-            machine::wgmma_wait<1>();
-            return stdx::move(previous).release_keep(stdx::move(current));
-          },
-          [&](auto previous) {
-            machine::wgmma_wait<0>();
-            return stdx::move(previous).release();
-          });
-    } else {
-      for (int k = 0; k < depth; ++k) {
-        input.consume([&](auto stage) {
-          issue(sums, base, group, stage->index(), k == 0);
-          machine::wgmma_wait<0>();
-          return stdx::move(stage).release();
-        });
-      }
-    }
+    accumulate_stages<C.overlapped>(sums, input, depth,
+                                    [&](int stage, bool fresh) { issue(sums, base, group, stage, fresh); });
   }
 
   // Passes the warpgroup's 64 x tile_n results, each through `finish`, to its store warp.
   template <class Finish>
   WW_FN static void hand_out(const Sums& sums, Output& output, uint32_t base, int group, Finish finish) {
-    constexpr SmemTile subtile{C.type, 64, C.d_box().inner};
+    constexpr SmemTile subtile{C.type, 64, C.d_box().inner, C.d_box().swizzle};
     const int lane = int(machine::lane_index());
     // stmatrix takes four 8x8 matrices: two along the rows, two along the columns. A lane names one row of one of them.
     const int row = int(machine::warp_index()) % 4 * 16 + lane % 16;
@@ -213,7 +200,7 @@ struct DenseGemm {
       if (subtile == 0) walk.next(tile);
       machine::tma_store(
           &args.d,
-          machine::Coords<2>{tile.n * C.tile_n + subtile * C.d_box().inner, first_row(tile) + group * C.d_box().outer},
+          machine::Coords<2>{first_column(tile) + subtile * C.d_box().inner, first_row(tile) + group * C.d_box().outer},
           output_stage(base, group, stage));
       machine::bulk_commit();
       subtile = subtile + 1 == kSubtiles ? 0 : subtile + 1;

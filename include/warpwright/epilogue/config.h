@@ -1,0 +1,72 @@
+// What happens to an accumulator on its way out, and what a launch passes for it. World-free: the host fills the
+// arguments, a kernel's arguments embed them.
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/core/dtype.h"
+
+namespace warpwright {
+
+enum class Bias : uint8_t { none, per_row, per_column };
+// gelu_tanh and gelu_erf are the two customary forms; swiglu takes a pair of accumulators: silu(gate) * up.
+enum class Activation : uint8_t { none, relu, gelu_tanh, gelu_erf, silu, swiglu };
+
+// The nodes, all in fp32, in this order:
+//   v = alpha * accumulator      one rounding
+//   v = beta * C + v             one rounding
+//   v = v + bias                 one rounding
+//   v = activation(v)            swiglu: of two accumulators that went through the nodes above
+//   v = v + residual             one rounding
+//   v = scale * v                one rounding
+//   out = convert(v)             nearest even; 8-bit types saturate
+struct EpilogueConfig {
+  DType out = DType::bf16;  // fp32, bf16, fp16, e4m3 or e5m2
+  bool alpha = false;
+  bool source = false;  // beta * C
+  DType source_type = DType::bf16;
+  Bias bias = Bias::none;
+  DType bias_type = DType::fp32;
+  Activation activation = Activation::none;
+  bool residual = false;
+  DType residual_type = DType::bf16;
+  bool quantize = false;  // multiply by `scale`
+
+  WW_HD constexpr bool pair() const { return activation == Activation::swiglu; }
+  // Nothing but a conversion.
+  WW_HD constexpr bool trivial() const {
+    return !alpha && !source && bias == Bias::none && activation == Activation::none && !residual && !quantize;
+  }
+  bool operator==(const EpilogueConfig&) const = default;
+};
+
+// Strides count elements. A batch stride of 0 shares the tensor among the matrices of a batch.
+struct EpilogueArgs {
+  float alpha = 1;
+  float beta = 0;
+  float scale = 1;
+  const float* alpha_at = nullptr;  // in device memory; replaces `alpha`
+  const float* scale_at = nullptr;  // in device memory; replaces `scale`
+  const void* c = nullptr;          // [batch][row][column]
+  int64_t c_row_stride = 0;
+  int64_t c_batch_stride = 0;
+  const void* bias = nullptr;     // [batch][row or column]
+  const void* up_bias = nullptr;  // of the second accumulator of a pair
+  int64_t bias_batch_stride = 0;
+  const void* residual = nullptr;  // [batch][row][column]
+  int64_t residual_row_stride = 0;
+  int64_t residual_batch_stride = 0;
+};
+
+// The sentence says what is wrong; nullptr when the configuration can be compiled.
+WW_HD constexpr const char* refuse(const EpilogueConfig& c) {
+  const auto wide = [](DType t) { return t == DType::fp32 || t == DType::bf16 || t == DType::fp16; };
+  if (!wide(c.out) && c.out != DType::e4m3 && c.out != DType::e5m2) {
+    return "epilogue: the output type is fp32, bf16, fp16, e4m3 or e5m2";
+  }
+  if (c.source && !wide(c.source_type)) return "epilogue: C is fp32, bf16 or fp16";
+  if (c.bias != Bias::none && !wide(c.bias_type)) return "epilogue: the bias is fp32, bf16 or fp16";
+  if (c.residual && !wide(c.residual_type)) return "epilogue: the residual is fp32, bf16 or fp16";
+  if (c.pair() && c.source) return "epilogue: beta * C has no meaning for the pair of accumulators of swiglu";
+  return nullptr;
+}
+
+}  // namespace warpwright

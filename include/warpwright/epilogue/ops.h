@@ -1,0 +1,115 @@
+// The epilogue: one list of fp32 nodes between the accumulator and the output (epilogue/config.h has the order).
+//
+//   using Ops = epilogue::EpilogueOps<C.epilogue>;
+//   const EpilogueArgs e = Ops::prepare(args.epilogue, tile.batch);              // once for a tile
+//   const float v = Ops{}(accumulator, row, column, e);                          // C and the residual read from memory
+//   const float v = Ops{}(accumulator, row, column, e, {c_value, residual});     // or handed over by an epilogue-load
+//   role tile::pack2<DType::bf16>(v0, v1), tile::pack4<DType::e4m3>(v0, v1, v2, v3), Ops::convert(v)
+//
+// Every node is a sequence of operations with one rounding each, so a result has the same bits on the GPU and in the
+// simulator for every configuration, NaN payloads of fp32 outputs excepted.
+#pragma once
+#include "warpwright/epilogue/activation.h"
+#include "warpwright/epilogue/config.h"
+#include "warpwright/machine/machine.h"
+#include "warpwright/tile/convert.h"
+
+namespace warpwright::inline WW_WORLD::epilogue {
+
+// What the list adds from other tensors of the output's shape, as fp32.
+struct Source {
+  float c = 0;
+  float residual = 0;
+};
+
+template <EpilogueConfig C>
+struct EpilogueOps {
+  static constexpr EpilogueConfig config = C;
+  using Out = storage_t<C.out>;
+  static_assert(refuse(C) == nullptr, "epilogue: refuse(config) says why this list cannot be compiled");
+
+  // The arguments for one matrix of a batch, scalars in device memory read.
+  WW_FN static EpilogueArgs prepare(EpilogueArgs args, int batch = 0, machine::here at = {}) {
+    if constexpr (C.alpha) {
+      if (args.alpha_at != nullptr) args.alpha = machine::load(Global<const float>{args.alpha_at}, at);
+    }
+    if constexpr (C.quantize) {
+      if (args.scale_at != nullptr) args.scale = machine::load(Global<const float>{args.scale_at}, at);
+    }
+    if constexpr (C.source) args.c = element<C.source_type>(args.c, batch * args.c_batch_stride).pointer;
+    if constexpr (C.bias != Bias::none) {
+      args.bias = element<C.bias_type>(args.bias, batch * args.bias_batch_stride).pointer;
+      if constexpr (C.pair()) args.up_bias = element<C.bias_type>(args.up_bias, batch * args.bias_batch_stride).pointer;
+    }
+    if constexpr (C.residual) {
+      args.residual = element<C.residual_type>(args.residual, batch * args.residual_batch_stride).pointer;
+    }
+    return args;
+  }
+
+  // `row` and `column` lie inside the matrix here and below.
+  WW_FN static Source load_source(const EpilogueArgs& args, int row, int column, machine::here at = {}) {
+    Source s;
+    if constexpr (C.source) s.c = read<C.source_type>(args.c, row * args.c_row_stride + column, at);
+    if constexpr (C.residual) {
+      s.residual = read<C.residual_type>(args.residual, row * args.residual_row_stride + column, at);
+    }
+    return s;
+  }
+
+  WW_FN float operator()(float accumulator, int row, int column, const EpilogueArgs& args, machine::here at = {}) const
+      requires(!C.pair()) {
+    return (*this)(accumulator, row, column, args, load_source(args, row, column, at), at);
+  }
+  WW_FN float operator()(float accumulator, int row, int column, const EpilogueArgs& args, const Source& source,
+                         machine::here at = {}) const requires(!C.pair()) {
+    float v = scaled(accumulator, args);
+    if constexpr (C.source) v = tile::multiply_add(args.beta, source.c, v);
+    v = biased(v, args.bias, row, column, at);
+    if constexpr (C.activation == Activation::relu) v = relu(v);
+    if constexpr (C.activation == Activation::gelu_tanh) v = gelu_tanh(v);
+    if constexpr (C.activation == Activation::gelu_erf) v = gelu_erf(v);
+    if constexpr (C.activation == Activation::silu) v = silu(v);
+    return finish(v, args, source);
+  }
+
+  // `row` and `column` are those of the output, which has one element for each pair.
+  WW_FN float operator()(float gate, float up, int row, int column, const EpilogueArgs& args,
+                         machine::here at = {}) const requires(C.pair()) {
+    return (*this)(gate, up, row, column, args, load_source(args, row, column, at), at);
+  }
+  WW_FN float operator()(float gate, float up, int row, int column, const EpilogueArgs& args, const Source& source,
+                         machine::here at = {}) const requires(C.pair()) {
+    const float g = biased(scaled(gate, args), args.bias, row, column, at);
+    const float u = biased(scaled(up, args), args.up_bias, row, column, at);
+    return finish(tile::multiply(silu(g), u), args, source);
+  }
+
+  WW_FN static Out convert(float v) { return tile::narrow<C.out>(v); }
+
+ private:
+  template <DType T>
+  WW_FN static Global<const storage_t<T>> element(const void* tensor, int64_t index) {
+    return Global<const storage_t<T>>{static_cast<const storage_t<T>*>(tensor)} + index;
+  }
+  template <DType T>
+  WW_FN static float read(const void* tensor, int64_t index, machine::here at) {
+    return tile::widen<T>(machine::load(element<T>(tensor, index), at));
+  }
+  WW_FN static float scaled(float v, const EpilogueArgs& args) {
+    if constexpr (C.alpha) return tile::multiply(args.alpha, v);
+    return v;
+  }
+  WW_FN static float biased(float v, const void* bias, int row, int column, machine::here at) {
+    if constexpr (C.bias == Bias::per_row) return tile::add(v, read<C.bias_type>(bias, row, at));
+    if constexpr (C.bias == Bias::per_column) return tile::add(v, read<C.bias_type>(bias, column, at));
+    return v;
+  }
+  WW_FN static float finish(float v, const EpilogueArgs& args, const Source& source) {
+    if constexpr (C.residual) v = tile::add(v, source.residual);
+    if constexpr (C.quantize) v = tile::multiply(args.scale, v);
+    return v;
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::epilogue

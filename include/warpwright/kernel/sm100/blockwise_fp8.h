@@ -1,0 +1,186 @@
+// D = A * B^T on Blackwell for e4m3 operands with fp32 scales: one for each row of A and 128 elements along k, one for
+// each block of 128 x 128 of B. The tensor core knows nothing of them: every block along k is a product of its own in
+// an accumulator of its own, which the epilogue multiplies by its scales and adds to fp32 sums in registers. The scales
+// of A travel through the input ring, so a stage is free when its MMAs are complete and the epilogue has read its
+// scales.
+#pragma once
+#include "warpwright/kernel/sm100/dense_gemm.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm100 {
+
+constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& config) {
+  const DenseGemmSm100Config c = config.dense();
+  Plan plan("blockwise_fp8_sm100", Arch::sm100, c.cluster());
+  constexpr int epilogue_warps = 4;
+  plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
+  const uint32_t alignment = smem_alignment(Swizzle::b128);
+  plan.region("input.a", c.a_bytes(), c.stages, alignment);
+  plan.region("input.b", c.b_bytes(), c.stages, alignment);
+  plan.region("input.scales", config.scales_box().bytes(), c.stages, 128);
+  const int commits = cluster_of(c).input_empty_arrivals();
+  plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+  plan.barrier("input.empty", c.stages, commits + epilogue_warps, "load", {"mma", commits},
+               {"epilogue", epilogue_warps});
+  const OutputPipelineConfig output = declare_output(
+      plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
+  return {plan, output};
+}
+
+template <BlockwiseFp8Sm100Config C>
+struct BlockwiseFp8 {
+  using Dense = DenseGemm<C.dense()>;
+  using Args = BlockwiseFp8Sm100Args;
+  static constexpr DenseGemmSm100Config kDense = C.dense();
+  static constexpr Plan plan = blockwise_fp8_design(C).plan;
+  static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
+  static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
+  static_assert(C.tile_n % Dense::kColumns == 0 && C.block % Dense::kColumns == 0,
+                "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
+  static_assert(C.tile_n <= 128, "blockwise_fp8: a thread holds tile_n sums, more than 128 do not fit its registers");
+  static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
+
+  using Payload = pipeline::BlockwiseFP8Payload<TileBytes{
+      .a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.scales_box().bytes()}>;
+  using FreeInput = typename Dense::FreeInput;
+  using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
+  static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
+  using MmaWarp = warp::MmaWarp<output, kMmaThreads, kEpilogueThreads>;
+  using EpilogueWarp = warp::EpilogueWarp<output, kMmaThreads, kEpilogueThreads>;
+
+  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
+    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
+    return pipeline::ring_at<C.stages>(base, full, empty);
+  }
+  WW_FN static Payload payload(uint32_t base) {
+    constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
+    constexpr uint32_t scales = plan.region("input.scales").offset;
+    return {{base + a}, {base + b}, {base + scales}};
+  }
+  WW_FN static tile::PersistentTiles tiles(const Args& args) {
+    return tile::PersistentTiles(
+        {tile::ceil_div(args.m, kDense.tile_m * kDense.cluster_m), tile::ceil_div(args.n, C.tile_n), C.raster_group});
+  }
+  WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
+
+  // One thread.
+  WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
+    Input input(input_ring(base), payload(base));
+    const int depth = blocks(args);
+    tile::PersistentTiles walk = tiles(args);
+    for (tile::TileCoord tile; walk.next(tile);) {
+      const int row = Dense::first_row(tile, self);
+      const int b_row = Dense::first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows();
+      for (int block = 0; block < depth; ++block) {
+        auto stage = input.acquire_producer();
+        if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
+        const auto to = stage->tile();
+        Dense::template load_box<false>(to.a, &args.a, {block * C.block, row}, stage->full(), 0);
+        Dense::template load_box<false>(to.b, &args.b, {block * C.block, b_row}, stage->full(), 0);
+        Dense::template load_box<false>(to.a_scales.template as<uint8_t>(), &args.a_scales, {row, block}, stage->full(),
+                                        0);
+        stdx::move(stage).release();
+      }
+    }
+    if constexpr (kDense.cluster() > 1) input.drain_producer();
+  }
+
+  // The whole warp. The leader makes a product without history for every block along k; in a pair the other CTA only
+  // owns its part of tensor memory.
+  WW_FN static void own_and_multiply(const Args& args, uint32_t base, const KernelContext& self) {
+    FreeInput free;
+    if constexpr (kDense.cluster() > 1) free.mask = self.input_release_mask;
+    Input input(input_ring(base), payload(base), free);
+    const int products = self.elect_one_cta ? tiles(args).remaining() * blocks(args) : 0;
+    auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
+    for (int i = 0; i < products; ++i) {
+      auto product = mma.acquire_k_stage_linear();
+      auto stage = input.acquire_consumer();
+      if (machine::elect_one()) Dense::issue(product->tmem().address(), stage->tile(), true);
+      stdx::move(stage).release();
+      stdx::move(product).release();
+    }
+    stdx::move(mma).release();
+  }
+
+  // Columns with one scale of B; tiles start at multiples of it.
+  static constexpr int kScaled = C.block % C.tile_n == 0 ? C.tile_n : Dense::kColumns;
+
+  // Adds one product, times its scales, to the sums of this thread's row. `b_scales` is where those of this block along
+  // k start; columns beyond the matrix have none.
+  WW_FN static void promote(float (&sums)[C.tile_n], Tmem product, float a_scale, Global<const float> b_scales,
+                            int column, int columns, int depth) {
+    float scale[C.tile_n / kScaled];
+    WW_UNROLL
+    for (int i = 0; i < C.tile_n / kScaled; ++i) {
+      const int at = column + i * kScaled;
+      scale[i] = at < columns ? a_scale * machine::load(b_scales + int64_t(at / C.block) * depth) : 0.f;
+    }
+    WW_UNROLL
+    for (int first = 0; first < C.tile_n; first += Dense::kColumns) {
+      typename Dense::Values values;
+      Dense::read(values, product.column(uint32_t(first)));
+      WW_UNROLL
+      for (int i = 0; i < Dense::kColumns; ++i) {
+        sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled], sums[first + i]);
+      }
+    }
+  }
+
+  WW_FN static void store(const Args& args, const float (&sums)[C.tile_n], int row, int column) {
+    constexpr int width = Dense::kVector;
+    WW_UNROLL
+    for (int first = 0; first < C.tile_n; first += width) {
+      if (column + first < args.n) {
+        float value[width];
+        WW_UNROLL
+        for (int i = 0; i < width; ++i) value[i] = sums[first + i];
+        Dense::store_vector(args.d, int64_t(row) * args.n + column + first, value);
+      }
+    }
+  }
+
+  // All threads of the role.
+  WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
+    const auto mine = Dense::share();
+    const Payload tiles_in = payload(base);
+    const int depth = blocks(args);
+    Input input(input_ring(base), tiles_in);
+    auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), warp::output_storage<BlockwiseFp8, output>(base),
+                                         self.mma_complete_mask);
+    tile::PersistentTiles walk = tiles(args);
+    for (tile::TileCoord tile; walk.next(tile);) {
+      const int row = Dense::first_row(tile, self) + mine.row;
+      const int column = Dense::first_column(tile, self);
+      float sums[C.tile_n] = {};
+      for (int block = 0; block < depth; ++block) {
+        epilogue.per_k_stage(input).run([&](auto stage) {
+          const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + mine.row);
+          promote(sums, stage->tmem().lane(mine.lanes), a_scale, Global<const float>{args.b_scales + block}, column,
+                  args.n, depth);
+          return stdx::move(stage).release();
+        });
+      }
+      if (row < args.m) store(args, sums, row, column);
+    }
+    stdx::move(epilogue).release();
+  }
+
+  WW_FN static void body(const Args& args) {
+    check_plan<BlockwiseFp8>();
+    constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
+    const uint32_t base = machine::shared_base();
+    const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
+    const int warp = int(machine::warp_uniform(self.warp));
+    pipeline::set_up_barriers<BlockwiseFp8>(base);
+    if (warp == load_warp) {
+      if (self.elect_one_thread) load(args, base, self);
+    } else if (warp == mma_warp) {
+      own_and_multiply(args, base, self);
+    } else {
+      epilogue(args, base, self);
+    }
+    pipeline::leave_cluster<BlockwiseFp8>();
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm100

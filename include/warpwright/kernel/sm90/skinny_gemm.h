@@ -1,0 +1,316 @@
+// D = alpha * X * W^T on Hopper for few rows of X (tokens), bound by reading W (weights). The operands change sides:
+// rows of W are the M side of the MMA, tokens its N side, so that no MMA row is wasted. A cluster splits the depth of a
+// tile among its CTAs; each sends its partial sums through distributed shared memory to the CTAs that own the tokens,
+// which add them in the order of the ranks: the result does not depend on timing. Owners pass their sums, transposed by
+// stmatrix, through an output ring to a store warp. Tails are the TMA's.
+#pragma once
+#include "warpwright/core/descriptor.h"
+#include "warpwright/core/plan.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/kernel/sm90/accumulate.h"
+#include "warpwright/machine/machine.h"
+#include "warpwright/pipeline/init.h"
+#include "warpwright/pipeline/ring.h"
+#include "warpwright/tile/convert.h"
+#include "warpwright/tile/persistent.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm90 {
+
+constexpr Plan skinny_gemm_plan(const SkinnyGemmConfig& c) {
+  Plan plan("skinny_gemm", Arch::sm90, c.split);
+  const int groups = c.warpgroups();
+  const int mma_warps = groups * 4;
+  plan.role("mma", mma_warps).role("load", 1).role("store", groups);
+
+  const uint32_t alignment = smem_alignment(Swizzle::b128);
+  plan.region("input.w", c.w_box().bytes(), c.stages, alignment);
+  plan.region("input.x", c.x_box().bytes(), c.stages, alignment);
+  plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
+  if (c.split > 1) plan.region("partial", c.partial_bytes(), 1, 16);
+
+  plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+  plan.barrier("input.empty", c.stages, mma_warps, "load", {"mma", mma_warps});
+  // One ring for each warpgroup and its store warp.
+  plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
+  plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
+  if (c.split > 1) {
+    // A warp talks to the warp of the same number in every CTA: one slot for each.
+    plan.barrier("partial.full", mma_warps, c.split, "mma", {"mma", c.split});
+    plan.barrier("partial.empty", mma_warps, c.owners(), "mma", {"mma", c.owners()});
+  }
+  return plan;
+}
+
+// A warp wrote its share of a slot in each of the first `To` CTAs of the cluster, or read it on their behalf; lane r
+// tells CTA r. Ordinary accesses, so at cluster scope on both sides.
+template <int To>
+struct TellCluster {
+  static constexpr bool expects_bytes = false;
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void publish(Shared<Mbarrier> barrier, machine::here at) { tell(barrier, at); }
+  WW_FN static void tell(Shared<Mbarrier> barrier, machine::here at) {
+    machine::sync_warp(machine::kFullMask, at);
+    const uint32_t rank = machine::lane_index();
+    if (rank < uint32_t(To)) {
+      machine::mbarrier_arrive<Scope::cluster>(machine::map_to_rank(barrier, rank), 1, at);
+    }
+  }
+};
+
+template <SkinnyGemmConfig C>
+struct SkinnyGemm {
+  using Args = SkinnyGemmArgs;
+  using InputRing = pipeline::Ring<C.stages>;
+  using OutputRing = pipeline::Ring<C.output_stages>;
+  using PartialRing = pipeline::Ring<1>;
+  static constexpr Plan plan = skinny_gemm_plan(C);
+
+  static_assert(C.type == DType::bf16 || C.type == DType::fp16, "operands are bf16 or fp16");
+  static_assert(C.rows == 64 || C.rows == 128, "one or two MMA warpgroups of 64 rows of W");
+  static_assert(C.tokens % 8 == 0 && C.tokens <= 256, "wgmma takes N in eights up to 256");
+  static_assert(C.split >= 1 && C.split <= 8 && C.tokens % C.owners() == 0 && C.owned_tokens() % 8 == 0,
+                "an owner has whole blocks of 8 tokens");
+  static_assert(C.stages >= 2 && C.output_stages >= 2, "two stages of a ring are held at once");
+
+  using Element = storage_t<C.type>;
+  using Quad = Vec<float, 4>;
+  static constexpr int kBlocks = C.owned_tokens() / 8;   // of 8 tokens, of an owner
+  static constexpr int kThreads = C.warpgroups() * 128;  // of the role mma
+  static constexpr uint32_t kW = plan.region("input.w").offset, kWBytes = plan.region("input.w").stage_bytes;
+  static constexpr uint32_t kX = plan.region("input.x").offset, kXBytes = plan.region("input.x").stage_bytes;
+  static constexpr uint32_t kOutput = plan.region("output").offset, kOutputBytes = plan.region("output").stage_bytes;
+
+  WW_FN static Shared<Element> w_stage(uint32_t base, int stage) { return {base + kW + kWBytes * uint32_t(stage)}; }
+  WW_FN static Shared<Element> x_stage(uint32_t base, int stage) { return {base + kX + kXBytes * uint32_t(stage)}; }
+  WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {
+    return {base + kOutput + kOutputBytes * uint32_t(group * C.output_stages + stage)};
+  }
+  // Where the quad of a block comes to lie at its owner, from CTA `source`.
+  WW_FN static Shared<Quad> partial(uint32_t base, int source, int block, int thread) {
+    constexpr uint32_t offset = plan.region("partial").offset;
+    return Shared<Quad>{base + offset} + ((source * kBlocks + block) * kThreads + thread);
+  }
+
+  WW_FN static tile::PersistentTiles tiles(const Args& args) {
+    return tile::PersistentTiles({1, tile::ceil_div(args.n, C.rows), 1});
+  }
+  // This CTA's part of the depth, in stages.
+  struct Depth {
+    int first, count;
+  };
+  WW_FN static Depth depth(const Args& args) {
+    const int all = tile::ceil_div(args.k, C.tile_k());
+    if constexpr (C.split == 1) return {0, all};
+    const int rank = int(machine::cluster_rank());
+    const int least = all / C.split, more = all % C.split;  // the first `more` CTAs take one stage more
+    return {rank * least + (rank < more ? rank : more), least + (rank < more ? 1 : 0)};
+  }
+
+  // One thread.
+  WW_FN static void load(const Args& args, uint32_t base, InputRing ring) {
+    pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
+    const Depth part = depth(args);
+    if (args.weights_are_constant) {
+      tile::PersistentTiles ahead = tiles(args);
+      tile::TileCoord tile;
+      if (ahead.next(tile)) {
+        for (int k = 0; k < part.count && k < C.stages; ++k) {
+          machine::tma_prefetch(&args.w, machine::Coords<2>{(part.first + k) * C.tile_k(), tile.n * C.rows});
+        }
+      }
+    }
+    machine::grid_dependency_wait();
+    tile::PersistentTiles walk = tiles(args);
+    for (tile::TileCoord tile; walk.next(tile);) {
+      for (int k = part.first; k < part.first + part.count; ++k) {
+        input.produce([&](auto stage) {
+          stage->expect_bytes(kWBytes + kXBytes);
+          // Weights are read once, tokens by every CTA.
+          machine::tma_load<CacheHint::evict_first>(w_stage(base, stage->index()), &args.w,
+                                                    machine::Coords<2>{k * C.tile_k(), tile.n * C.rows}, stage->full());
+          machine::tma_load<CacheHint::evict_last>(x_stage(base, stage->index()), &args.x,
+                                                   machine::Coords<2>{k * C.tile_k(), 0}, stage->full());
+          return stdx::move(stage).release();
+        });
+      }
+    }
+  }
+
+  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseByWarp<pipeline::Readers::async>>;
+  using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
+  using Sums = machine::Accumulator<C.tokens>;
+
+  // Starts the MMAs of one stage on this warpgroup's 64 rows of W; `fresh` forgets what the accumulators held.
+  WW_FN static void issue(Sums& sums, uint32_t base, int group, int stage, bool fresh) {
+    constexpr uint32_t group_bytes = SmemTile{C.type, 64, C.tile_k()}.bytes();
+    constexpr int step = mma_k(C.type);
+    constexpr uint32_t step_bytes = SmemTile{C.type, 64, C.tile_k()}.linear(0, step);
+    const uint32_t w_address = w_stage(base, stage).address + group_bytes * uint32_t(group);
+    const uint64_t w = encode_sm90(k_major_desc(C.type, Swizzle::b128, 64, w_address));
+    const uint64_t x = encode_sm90(k_major_desc(C.type, Swizzle::b128, C.tokens, x_stage(base, stage).address));
+    machine::wgmma_fence();
+    WW_UNROLL
+    for (int i = 0; i < C.tile_k() / step; ++i) {
+      const uint32_t along_k = step_bytes * uint32_t(i);
+      machine::wgmma_ss<C.type>(sums, advance_desc(w, along_k), advance_desc(x, along_k), i != 0 || !fresh);
+    }
+    machine::wgmma_commit();
+  }
+
+  // Passes the owner's tokens of the warpgroup's 64 rows of W to its store warp; `quad(block)` gives a thread's four
+  // sums of a block of 8 tokens: two rows of W by two tokens.
+  template <class Quads>
+  WW_FN static void hand_out(Output& output, uint32_t base, int group, float alpha, Quads quad) {
+    constexpr SmemTile tile{C.type, C.owned_tokens(), 64};
+    const int lane = int(machine::lane_index());
+    // Transposed, a row in memory is one token and 8 rows of W. Lanes 0..7 name the rows of the first matrix, 8..15
+    // those of the second, which lies 8 rows of W further.
+    const int column = int(machine::warp_index()) % 4 * 16 + lane / 8 % 2 * 8;
+    output.produce([&](auto stage) {
+      const Shared<Vec<uint32_t, 4>> to = output_stage(base, group, stage->index()).template as<Vec<uint32_t, 4>>();
+      WW_UNROLL
+      for (int block = 0; block < kBlocks; ++block) {
+        const Quad sum = quad(block);
+        const uint32_t packed[2] = {tile::pack2<C.type>(alpha * sum[0], alpha * sum[1]),
+                                    tile::pack2<C.type>(alpha * sum[2], alpha * sum[3])};
+        machine::stmatrix<true>(to.plus_bytes(tile.offset(block * 8 + lane % 8, column)), packed);
+      }
+      return stdx::move(stage).release();
+    });
+  }
+
+  // The four warps of a warpgroup.
+  WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, OutputRing output_ring, int group) {
+    Input input(input_ring);
+    Output output(output_ring);
+    Sums sums;
+    const Depth part = depth(args);
+    const auto step = [&](int stage, bool fresh) { issue(sums, base, group, stage, fresh); };
+    const auto own = [&](int block) {
+      Quad quad;
+      WW_UNROLL
+      for (int i = 0; i < 4; ++i) quad[i] = sums.get(block * 4 + i);
+      return quad;
+    };
+    if constexpr (C.split == 1) {
+      for (int left = tiles(args).remaining(); left > 0; --left) {
+        accumulate_stages<true>(sums, input, part.count, step);
+        hand_out(output, base, group, args.alpha, own);
+      }
+    } else {
+      constexpr uint32_t full = plan.barrier("partial.full").offset, empty = plan.barrier("partial.empty").offset;
+      const int thread = int(machine::thread_index());
+      const int rank = int(machine::cluster_rank());
+      const PartialRing slots =
+          pipeline::ring_at<1>(base, full, empty, int(machine::warp_uniform(machine::warp_index())));
+      pipeline::Producer<1, TellCluster<C.owners()>, Scope::cluster> send(slots);
+      machine::Phase received = machine::Phase::consumer();
+      for (int left = tiles(args).remaining(); left > 0; --left) {
+        accumulate_stages<true>(sums, input, part.count, step);
+        send.produce([&](auto slot) {
+          WW_UNROLL
+          for (int owner = 0; owner < C.owners(); ++owner) {
+            WW_UNROLL
+            for (int block = 0; block < kBlocks; ++block) {
+              machine::store(machine::map_to_rank(partial(base, rank, block, thread), uint32_t(owner)),
+                             own(owner * kBlocks + block));
+            }
+          }
+          return stdx::move(slot).release();
+        });
+        if (rank >= C.owners()) continue;
+        machine::mbarrier_wait<Scope::cluster>(slots.full, received);
+        received.advance();
+        hand_out(output, base, group, args.alpha, [&](int block) {
+          Quad sum = machine::load(partial(base, 0, block, thread));
+          WW_UNROLL
+          for (int source = 1; source < C.split; ++source) {
+            const Quad more = machine::load(partial(base, source, block, thread));
+            WW_UNROLL
+            for (int i = 0; i < 4; ++i) sum[i] += more[i];
+          }
+          return sum;
+        });
+        TellCluster<C.split>::tell(slots.empty, {});
+      }
+    }
+  }
+
+  // One thread of an owner: bulk groups belong to the thread that commits them.
+  WW_FN static void store(const Args& args, uint32_t base, OutputRing ring, int group) {
+    pipeline::Consumer<C.output_stages, pipeline::ReleaseByThread<pipeline::Readers::async>> output(ring);
+    const int token = C.split == 1 ? 0 : int(machine::cluster_rank()) * C.owned_tokens();
+    tile::PersistentTiles walk = tiles(args);
+    const auto send = [&](int stage) {
+      tile::TileCoord tile;
+      walk.next(tile);
+      machine::tma_store(&args.d, machine::Coords<2>{tile.n * C.rows + group * C.d_box().inner, token},
+                         output_stage(base, group, stage));
+      machine::bulk_commit();
+    };
+    output.consume_overlapped(
+        walk.remaining(),
+        [&](auto current) {
+          send(current->index());
+          return stdx::move(current).keep();
+        },
+        [&](auto previous, auto current) {
+          send(current->index());
+          machine::bulk_wait_read<1>();
+          return stdx::move(previous).release_keep(stdx::move(current));
+        },
+        [&](auto previous) {
+          machine::bulk_wait_read<0>();
+          return stdx::move(previous).release();
+        });
+    machine::bulk_wait<0>();
+  }
+
+  WW_FN static OutputRing output_ring(uint32_t base, int group) {
+    constexpr uint32_t full = plan.barrier("output.full").offset, empty = plan.barrier("output.empty").offset;
+    return pipeline::ring_at<C.output_stages>(base, full, empty, group * C.output_stages);
+  }
+
+  WW_FN static void body(const Args& args) {
+    check_plan<SkinnyGemm>();
+    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
+    constexpr int mma_warps = plan.role("mma").warps;
+    constexpr int load_warp = plan.role("load").first_warp, store_warp = plan.role("store").first_warp;
+    static_assert(plan.role("mma").first_warp == 0, "a warpgroup starts at a multiple of four warps");
+    const uint32_t base = machine::shared_base();
+    const int warp = int(machine::warp_uniform(machine::warp_index()));
+    const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
+    machine::grid_dependency_launch();
+    if (warp == load_warp) {
+      // The loader sets the barriers up and starts at once: only its own CTA's are needed for that, and the first
+      // bytes are what everybody waits for.
+      const bool elected = machine::elect_one();
+      if (elected) pipeline::init_barriers<SkinnyGemm>(base);
+      announce_barriers();
+      if (elected) load(args, base, input);
+      await_barriers();
+    } else {
+      announce_barriers();
+      await_barriers();
+      if (warp < mma_warps) {
+        multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
+      } else if (C.split == 1 || int(machine::cluster_rank()) < C.owners()) {
+        const int group = warp - store_warp;
+        if (machine::elect_one()) store(args, base, output_ring(base, group), group);
+      }
+    }
+    pipeline::leave_cluster<SkinnyGemm>();
+  }
+
+ private:
+  // The cluster's barrier in halves; without a cluster it is one, and the loader waits for the others' arrival too.
+  WW_FN static void announce_barriers() {
+    if constexpr (C.split > 1) machine::cluster_arrive();
+    if constexpr (C.split == 1) machine::sync_block();
+  }
+  WW_FN static void await_barriers() {
+    if constexpr (C.split > 1) machine::cluster_wait();
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm90

@@ -1,0 +1,96 @@
+// The output ring in kernels that hand over an accumulator for every K tile (blockwise FP8: the epilogue promotes each
+// partial sum with its scales). The contexts run a body that ends in `return stdx::move(stage).release();`.
+#pragma once
+#include "warpwright/pipeline/output_tile.h"
+
+namespace warpwright::inline WW_WORLD::pipeline {
+
+// One round of the MMA warp.
+template <OutputPipelineConfig opc>
+class MmaKStage {
+ public:
+  WW_FN explicit MmaKStage(OutputTilePipeline<opc>& ring) : ring_(ring.producer()) {}
+  template <class Body>
+  WW_FN auto run(Body&& body, machine::here at = {}) const {
+    return ring_.produce(body, at);
+  }
+
+ private:
+  OutputProducer<opc> ring_;
+};
+
+// One round of the epilogue.
+template <OutputPipelineConfig opc>
+class PerKConsumerStage {
+ public:
+  WW_FN explicit PerKConsumerStage(OutputTilePipeline<opc>& ring) : ring_(ring.consumer()) {}
+  template <class Body>
+  WW_FN auto run(Body&& body, machine::here at = {}) const {
+    return ring_.consume(body, at);
+  }
+
+ private:
+  OutputConsumer<opc> ring_;
+};
+
+template <OutputPipelineConfig opc>
+class OutputKPipeline {
+ public:
+  WW_FN MmaKStage<opc> produce() const { return MmaKStage<opc>(*ring_); }
+  WW_FN PerKConsumerStage<opc> consume() const { return PerKConsumerStage<opc>(*ring_); }
+
+ private:
+  friend class OutputTilePipeline<opc>;
+  WW_FN explicit OutputKPipeline(OutputTilePipeline<opc>* ring) : ring_(ring) {}
+  OutputTilePipeline<opc>* ring_;
+};
+
+// One accumulator and the stage of the input ring from which it was computed, whose scales the epilogue reads. Release:
+// one arrival of each epilogue warp on the input's empty barrier, the arrivals on accum.empty, both rings move on.
+template <OutputPipelineConfig opc, int num_input_stages>
+class EpilogueKStage {
+ public:
+  using Here = machine::here;
+  EpilogueKStage(EpilogueKStage&&) = default;
+  EpilogueKStage& operator=(EpilogueKStage&&) = default;
+
+  WW_FN int index() const { return accumulator_.index(); }
+  WW_FN TmemStage<opc> tmem() const { return accumulator_.tmem(); }
+  WW_FN uint32_t tmem_offset() const { return accumulator_.tmem_offset(); }
+  WW_FN int input_stage_index() const { return input_->consumer_stage(); }
+
+  WW_FN static void release(EpilogueKStage& stage, Here at) {
+    // The scales are ordinary loads, and the next TMA overwrites them.
+    ReleaseByWarp<Readers::threads>::release(stage.input_->empty(stage.input_stage_index()), at);
+    stage.input_->consumer_step();
+    EpilogueStage<opc>::release(stage.accumulator_, at);
+  }
+
+ private:
+  template <OutputPipelineConfig, int>
+  friend class EpilogueKContext;
+  WW_FN EpilogueKStage(EpilogueStage<opc>&& accumulator, ProducerConsumerPipeline<num_input_stages>* input)
+      : accumulator_(static_cast<EpilogueStage<opc>&&>(accumulator)), input_(input) {}
+  EpilogueStage<opc> accumulator_;
+  ProducerConsumerPipeline<num_input_stages>* input_;
+};
+
+// The wait for the accumulator is the only one: its MMAs were issued after input.full, and their commit carries that.
+template <OutputPipelineConfig opc, int num_input_stages>
+class EpilogueKContext {
+ public:
+  using Stage = EpilogueKStage<opc, num_input_stages>;
+  template <class Body>
+  WW_FN auto run(Body&& body, machine::here at = {}) const {
+    return linear::scope(Stage(ring_->take_for_epilogue(at), input_), body);
+  }
+
+ private:
+  friend class OutputTilePipeline<opc>;
+  WW_FN EpilogueKContext(OutputTilePipeline<opc>* ring, ProducerConsumerPipeline<num_input_stages>* input)
+      : ring_(ring), input_(input) {}
+  OutputTilePipeline<opc>* ring_;
+  ProducerConsumerPipeline<num_input_stages>* input_;
+};
+
+}  // namespace warpwright::inline WW_WORLD::pipeline

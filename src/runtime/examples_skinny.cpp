@@ -1,0 +1,74 @@
+#include "device/launch.h"
+#include "runtime/examples_list.h"
+#include "runtime/problem.h"
+#include "runtime/simulate.h"
+#include "warpwright/kernel/sm90/skinny_gemm.h"
+
+namespace warpwright::runtime {
+namespace {
+
+constexpr SkinnyGemmConfig kAlone = deepest({.rows = 64, .tokens = 16, .split = 1});
+constexpr SkinnyGemmConfig kSplit = deepest({.rows = 64, .tokens = 8, .split = 4});
+constexpr SkinnyGemmConfig kWide = deepest({.rows = 128, .tokens = 64, .split = 2});
+
+template <SkinnyGemmConfig C>
+std::optional<std::string> refuse(Case s) {
+  Problem p;
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.dtype = p.out_dtype = C.type;
+  if (auto why = validate(p)) return why;
+  if (s.m > C.tokens) {
+    return "m = " + std::to_string(s.m) + ": this kernel takes at most " + std::to_string(C.tokens) + " rows of A.";
+  }
+  return {};
+}
+template <SkinnyGemmConfig C>
+Workload workload(Case s, Data d, uint64_t seed) {
+  return gemm_workload(s, C.type, C.type, 1, d, seed);
+}
+template <SkinnyGemmConfig C, class Encode>
+std::optional<std::string> fill_gemm(SkinnyGemmArgs& args, const Workload& w, const std::vector<void*>& p,
+                                     const Encode& encode) {
+  return fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha), encode);
+}
+template <SkinnyGemmConfig C>
+Outcome simulate_gemm(const Workload& w, const simulator::Options& o, int ctas) {
+  return simulate<kernel::sm90::SkinnyGemm<C>>(
+      w, o, ctas ? ctas : 2 * C.split,
+      [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
+}
+#if WW_HAVE_CUDA
+template <SkinnyGemmConfig C>
+std::optional<std::string> launch_gemm(const Workload& w, const std::vector<void*>& p, void* stream) {
+  SkinnyGemmArgs args;
+  if (auto why = fill_gemm<C>(args, w, p, EncodeForGpu{})) return why;
+  return device::launch_skinny_gemm_sm90(device::find_config(device::kSkinnyGemmSm90, C), args, stream);
+}
+#else
+template <SkinnyGemmConfig C>
+constexpr std::nullptr_t launch_gemm = nullptr;
+#endif
+
+template <SkinnyGemmConfig C>
+Example example(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
+  return {name,      summary,     instance,         Arch::sm90,    &kernel::sm90::SkinnyGemm<C>::plan, std::move(cases),
+          refuse<C>, workload<C>, simulate_gemm<C>, launch_gemm<C>};
+}
+
+}  // namespace
+
+void add_skinny_gemm_examples(std::vector<Example>& list) {
+  list.push_back(example<kAlone>("skinny_gemm", "GEMM for at most 16 rows of A: the operands change sides",
+                                 "bf16 64 weights x 16 tokens, 20 stages",
+                                 {{16, 256, 512}, {1, 8, 8}, {13, 200, 328}, {16, 64, 0}}));
+  list.push_back(example<kSplit>(
+      "skinny_gemm_split", "the same for 8 rows; a cluster of four CTAs splits k and adds through shared memory",
+      "bf16 64 weights x 8 tokens, 20 stages, split 4", {{8, 384, 1024}, {1, 8, 8}, {5, 200, 328}, {3, 64, 0}}));
+  list.push_back(example<kWide>(
+      "skinny_gemm_wide", "the same for 64 rows: two MMA warpgroups, two CTAs split k, each owns half of the tokens",
+      "bf16 128 weights x 64 tokens, split 2", {{64, 512, 512}, {1, 8, 8}, {47, 392, 328}, {64, 64, 0}}));
+}
+
+}  // namespace warpwright::runtime

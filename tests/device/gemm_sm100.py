@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compiles the Blackwell GEMMs for sm_100a and checks what comes out: registers, no spills, the tcgen05 instructions.
+
+Nothing here is run: this project has no Blackwell GPU. Exit 0: all passed, 1: some failed, 77: there is no nvcc.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "src/device/sm100"
+SKIPPED = 77
+# 192 threads leave 255 registers to each. The dense kernel needs far fewer; the blockwise one keeps 128 sums in them.
+MOST_REGISTERS = {"dense_gemm": 96, "blockwise_fp8": 240}
+PAIR = ["tcgen05.alloc.cta_group::2", "tcgen05.dealloc.cta_group::2", "tcgen05.relinquish_alloc_permit.cta_group::2",
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster",
+        ".mbarrier::complete_tx::bytes", ".cta_group::2", "barrier.cluster.arrive", "mapa"]
+SINGLE = ["tcgen05.alloc.cta_group::1", "tcgen05.dealloc.cta_group::1", "tcgen05.relinquish_alloc_permit.cta_group::1",
+          "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", "!multicast::cluster",
+          "!cta_group::2", "!barrier.cluster"]
+ALL = ["tcgen05.ld.sync.aligned.32x32b.x32.b32", "tcgen05.wait::ld.sync.aligned", "tcgen05.fence::before_thread_sync",
+       "tcgen05.fence::after_thread_sync", "cp.async.bulk.tensor.2d", "mbarrier.arrive.expect_tx", "st.global.v4"]
+# kernel, instance, kind and number of the MMAs of one stage, what its PTX contains (with a leading `!`: does not)
+INSTANCES = [
+    ("dense_gemm", "bf16_cluster4x2", ("f16", 4), PAIR + [
+        "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2"]),
+    ("dense_gemm", "bf16_pair", ("f16", 4), PAIR + ["!complete_tx::bytes.multicast::cluster"]),
+    ("dense_gemm", "bf16_128x128", ("f16", 4), SINGLE),
+    ("dense_gemm", "bf16_64x64", ("f16", 4), SINGLE),
+    ("dense_gemm", "fp16_128x128", ("f16", 4), SINGLE),
+    ("dense_gemm", "e4m3_pair", ("f8f6f4", 4), PAIR),
+    ("dense_gemm", "tf32_128x128", ("tf32", 4), SINGLE),
+    ("blockwise_fp8", "pair", ("f8f6f4", 4), PAIR + ["fence.proxy.async"]),
+    ("blockwise_fp8", "128x128", ("f8f6f4", 4), SINGLE + ["fence.proxy.async"]),
+]
+
+
+def find_nvcc(given):
+    for candidate in (given, shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"):
+        if candidate and pathlib.Path(candidate).exists():
+            return candidate
+    return None
+
+
+def problems(nvcc, folder, kernel, name, mma, expected):
+    """Yields a sentence for each thing that is not as it should be."""
+    ptx = folder / f"{name}.ptx"
+    common = [nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}"]
+    run = subprocess.run(common + ["-ptx", "-arch=compute_100a", str(FOLDER / f"{kernel}_{name}.cu"), "-o", str(ptx)],
+                         capture_output=True, text=True, check=False)
+    if run.returncode:
+        yield "does not compile: " + run.stderr[:600]
+        return
+    ptxas = subprocess.run([str(pathlib.Path(nvcc).parent / "ptxas"), "-v", "-arch=sm_100a", str(ptx), "-o",
+                            str(folder / f"{name}.cubin")], capture_output=True, text=True, check=False)
+    text = ptxas.stdout + ptxas.stderr
+    if ptxas.returncode:
+        yield "ptxas refuses it: " + text[:600]
+        return
+    spills = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", text)
+    if spills != [("0", "0", "0")]:
+        yield f"stack or spills: {spills}"
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", text)]
+    if len(registers) != 1 or registers[0] > MOST_REGISTERS[kernel]:
+        yield f"registers: {registers}, at most {MOST_REGISTERS[kernel]} are expected"
+    assembly = ptx.read_text()
+    for wanted in ALL + expected:
+        if wanted.startswith("!") == (wanted.lstrip("!") in assembly):
+            yield f"the PTX {'contains' if wanted.startswith('!') else 'has no'} {wanted.lstrip('!')}"
+    kind, count = mma
+    group = 2 if "tcgen05.alloc.cta_group::2" in expected else 1
+    found = len(re.findall(rf"tcgen05\.mma\.cta_group::{group}\.kind::{kind}\b", assembly))
+    # The compiler may unroll the loop over stages; it never issues a part of one.
+    if found == 0 or found % count or len(re.findall(r"tcgen05\.mma\.", assembly)) != found:
+        yield f"{found} MMAs of kind {kind}: a stage has {count}, and there is no other kind"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nvcc")
+    nvcc = find_nvcc(parser.parse_args().nvcc)
+    if nvcc is None:
+        print("nvcc was not found")
+        return SKIPPED
+    tested = {f"{kernel}_{name}.cu" for kernel, name, _, _ in INSTANCES}
+    forgotten = {p.name for kernel in MOST_REGISTERS for p in FOLDER.glob(f"{kernel}_*.cu")} - tested
+    passed, failed = 0, 0
+    if forgotten:
+        print(f"FAIL instances that no table names: {', '.join(sorted(forgotten))}")
+        failed += 1
+    with tempfile.TemporaryDirectory() as folder:
+        for kernel, name, mma, expected in INSTANCES:
+            found = list(problems(nvcc, pathlib.Path(folder), kernel, name, mma, expected))
+            print(f"{'FAIL' if found else 'ok  '} {kernel} {name}" + "".join(f"\n     {p}" for p in found))
+            passed, failed = passed + (not found), failed + bool(found)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+// The Blackwell GEMM with blockwise scales: exact where the scales are powers of two, and no fault at a synchronization
+// passes unseen.
+#include <gtest/gtest.h>
+
+#include "runtime/blockwise_workload.h"
+#include "runtime/simulate.h"
+#include "warpwright/kernel/sm100/blockwise_fp8.h"
+
+namespace warpwright {
+
+using runtime::Case;
+using runtime::Outcome;
+using simulator::Fault;
+using simulator::Landing;
+using simulator::Options;
+using simulator::Scheduling;
+using Config = BlockwiseFp8Sm100Config;
+
+template <Config C>
+Outcome run(const runtime::Workload& w, const Options& o, int clusters) {
+  return runtime::simulate<kernel::sm100::BlockwiseFp8<C>>(
+      w, o, clusters * C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
+        return runtime::fill(args, C, p[0], p[1], p[2], p[3], p[4], int(w.shape.m), int(w.shape.n), int(w.shape.k),
+                             encode);
+      });
+}
+
+template <Config C>
+void sweep() {
+  const int m = 128 * C.cta_group;
+  for (const Case& c : {Case{m, C.tile_n, 256}, {m + 12, 2 * C.tile_n + 8, 400}, {4, 8, 16}, {40, 24, 0}}) {
+    const runtime::Workload w = runtime::blockwise_workload(c, C.out_type, runtime::Data::integers, 3);
+    uint64_t seed = 1;
+    for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
+      for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random}) {
+        Options o;
+        o.landing = landing;
+        o.scheduling = scheduling;
+        o.seed = seed++;
+        const Outcome out = run<C>(w, o, 1 + int(seed % 2));
+        ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
+        ASSERT_TRUE(out.verdict.ok) << c.m << "x" << c.n << "x" << c.k << ": " << out.verdict.wrong << " wrong, "
+                                    << out.verdict.unwritten << " unwritten";
+      }
+    }
+  }
+}
+
+TEST(BlockwiseFp8Sm100, IsExactWithScalesThatArePowersOfTwo) {
+  sweep<Config{.tile_n = 128, .stages = 4, .accumulators = 2}>();
+  sweep<Config{.out_type = DType::fp32, .tile_n = 64, .stages = 1, .accumulators = 1}>();
+  sweep<Config{.tile_n = 32, .stages = 3, .accumulators = 4}>();
+  sweep<Config{.tile_n = 96, .stages = 2, .accumulators = 3}>();
+}
+TEST(BlockwiseFp8Sm100, IsExactInPairs) {
+  sweep<Config{.tile_n = 128, .stages = 4, .accumulators = 2, .cta_group = 2}>();
+  sweep<Config{.out_type = DType::fp16, .tile_n = 64, .stages = 1, .accumulators = 1, .cta_group = 2}>();
+  sweep<Config{.tile_n = 32, .stages = 3, .accumulators = 4, .cta_group = 2}>();
+}
+
+// On arbitrary scales within what fp32 sums allow.
+TEST(BlockwiseFp8Sm100, IsCloseToTheFloat64Reference) {
+  const runtime::Workload w = runtime::blockwise_workload({300, 200, 520 + 8}, DType::fp32, runtime::Data::normal, 9);
+  const Outcome out = run<Config{.out_type = DType::fp32, .cta_group = 2}>(w, {}, 2);
+  ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
+  EXPECT_LT(out.verdict.max_rel_error, 1e-6);
+}
+
+template <Config C>
+void expect_reported(const Fault& fault) {
+  SCOPED_TRACE(testing::Message() << int(fault.action) << " " << fault.word << " " << fault.object);
+  const runtime::Workload w =
+      runtime::blockwise_workload({128 * C.cta_group, 2 * C.tile_n, 5 * 128}, C.out_type, runtime::Data::integers, 3);
+  int reported = 0;
+  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
+    Options o;
+    o.landing = landing;
+    o.faults = {fault};
+    const Outcome out = run<C>(w, o, 1);
+    reported += !out.sim.ok();
+    EXPECT_TRUE(!out.sim.ok() || out.verdict.ok) << "a silent wrong result";
+  }
+  EXPECT_GT(reported, 0) << "nobody saw it";
+}
+
+template <Config C>
+void expect_all_reported() {
+  using enum Fault::Action;
+  // A commit to input.empty that comes too early is no fault here: the epilogue's arrival on the same barrier follows
+  // the completion of the same MMAs.
+  std::vector<Fault> faults = {
+      {"mbarrier_arrive_expect_tx", "input.full", "", drop},
+      {"mbarrier_arrive_expect_tx", "input.full", "", alter, 512},
+      {"tcgen05_commit", "input.empty", "", drop},
+      {"mbarrier_arrive", "input.empty", "epilogue", drop},
+      {"mbarrier_arrive", "input.empty", "epilogue", duplicate},
+      {"tcgen05_commit", "accum.full", "", drop},
+      {"tcgen05_commit", "accum.full", "", postpone},
+      {"mbarrier_arrive", "accum.empty", "", drop},
+      {"mbarrier_arrive", "accum.empty", "", duplicate},
+      {"mbarrier_arrive", "tmem.done", "", drop},
+      {"mbarrier_arrive", "tmem.done", "", duplicate},
+      {"tma_load", "input.scales", "", drop},
+      {"fence_proxy_async", "", "epilogue", drop},
+      {"tcgen05_fence_before", "", "epilogue", drop},
+      {"tcgen05_fence_after", "", "", drop},
+      {"tcgen05_wait_ld", "", "", drop},
+  };
+  for (const char* bar : {"input.full", "input.empty", "accum.full", "accum.empty", "tmem.done"}) {
+    faults.push_back({"mbarrier_wait", bar, "", alter, -1});
+    faults.push_back({"mbarrier_wait", bar, "", drop});
+  }
+  for (const Fault& f : faults) expect_reported<C>(f);
+}
+
+TEST(BlockwiseFp8Sm100, NoFaultPassesUnseen) {
+  expect_all_reported<Config{.tile_n = 32, .stages = 2, .accumulators = 2}>();
+  expect_all_reported<Config{.tile_n = 32, .stages = 2, .accumulators = 2, .cta_group = 2}>();
+}
+
+}  // namespace warpwright
