@@ -255,7 +255,7 @@ uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
   return v;
 }
 
-void sync_block(here at) { named(0, int(Engine::self().cta->engine->launch().threads), true, false, at, "sync_block"); }
+void sync_block(here at) { named(0, int(Engine::self().cta->engine->launch().threads), true, true, at, "sync_block"); }
 void named_barrier_sync(uint32_t id, uint32_t threads, here at) {
   named(id, int(threads), true, false, at, "named_barrier_sync");
 }

@@ -63,6 +63,15 @@ TEST(BarrierRules, R45_AnAlignedBarrierIsOneInstruction) {
   };
   EXPECT_EQ(verdict(block(2), from_two_branches), "named.aligned");
   EXPECT_EQ(verdict(block(2), [] { m::named_barrier_sync_aligned(1, 64); }), "");
+  const auto block_barrier_in_two_branches = [] {
+    if (warp() == 0) {
+      m::sync_block();
+    } else {
+      m::sync_block();
+    }
+  };
+  EXPECT_EQ(verdict(block(2), block_barrier_in_two_branches), "named.aligned");
+  EXPECT_EQ(verdict(block(2), [] { m::sync_block(); }), "");
 }
 
 TEST(BarrierRules, R46_ArrivingDoesNotAcquire) {

@@ -281,16 +281,17 @@ struct SkinnyGemm {
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
     machine::grid_dependency_launch();
+    // The loader sets the barriers up and starts at once: only its own CTA's are needed for that, and the first bytes
+    // are what everybody waits for. All warps announce from one instruction, converged: __syncthreads asks for both.
+    const bool loads = warp == load_warp && machine::elect_one();
+    if (loads) pipeline::init_barriers<SkinnyGemm>(base);
+    machine::sync_warp();
+    announce_barriers();
     if (warp == load_warp) {
-      // The loader sets the barriers up and starts at once: only its own CTA's are needed for that, and the first
-      // bytes are what everybody waits for.
-      const bool elected = machine::elect_one();
-      if (elected) pipeline::init_barriers<SkinnyGemm>(base);
-      announce_barriers();
-      if (elected) load(args, base, input);
+      if (loads) load(args, base, input);
+      machine::sync_warp();
       await_barriers();
     } else {
-      announce_barriers();
       await_barriers();
       if (warp < mma_warps) {
         multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
@@ -304,12 +305,12 @@ struct SkinnyGemm {
 
  private:
   // The cluster's barrier in halves; without a cluster it is one, and the loader waits for the others' arrival too.
-  WW_FN static void announce_barriers() {
-    if constexpr (C.split > 1) machine::cluster_arrive();
-    if constexpr (C.split == 1) machine::sync_block();
+  WW_FN static void announce_barriers(machine::here at = {}) {
+    if constexpr (C.split > 1) machine::cluster_arrive(at);
+    if constexpr (C.split == 1) machine::sync_block(at);
   }
-  WW_FN static void await_barriers() {
-    if constexpr (C.split > 1) machine::cluster_wait();
+  WW_FN static void await_barriers([[maybe_unused]] machine::here at = {}) {
+    if constexpr (C.split > 1) machine::cluster_wait(at);
   }
 };
 

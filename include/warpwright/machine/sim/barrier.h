@@ -5,7 +5,8 @@
 
 namespace warpwright::inline WW_WORLD::machine {
 
-void sync_block(here at = {});  // __syncthreads: named barrier 0, all threads of the block
+// __syncthreads: barrier 0, all threads of the block, converged and from one instruction (it is the aligned form).
+void sync_block(here at = {});
 // Named barriers 1..15; `threads` is a multiple of 32. The unaligned forms may be executed from different role
 // branches.
 void named_barrier_sync(uint32_t id, uint32_t threads, here at = {});
