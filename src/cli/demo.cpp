@@ -156,7 +156,7 @@ int run_demo(const DemoOptions& options, Output& out) {
 void configure_demo(CLI::App& app, Context& context) {
   auto options = std::make_shared<DemoOptions>();
   app.add_option("--timeline", options->timeline, "file of the timeline (default warpwright-demo.json)");
-  context.runs(app, "./warpwright demo --timeline /tmp/demo.json",
+  context.runs(app, "./warpwright demo --timeline demo.json",
                [options](Output& out) { return run_demo(*options, out); });
 }
 
