@@ -22,11 +22,6 @@
 #endif
 
 namespace warpwright::runtime {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
@@ -64,6 +59,8 @@ std::optional<std::string> bench_missing() {
 
 #if WW_HAVE_CUDA
 namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
