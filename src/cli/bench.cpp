@@ -1,11 +1,7 @@
-// `bench`: our kernels against cuBLASLt, pairwise, in one process.
+// `bench`: our kernels against cuBLASLt, or torch, pairwise, in one process.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +9,8 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/shapes.h"
+#include "cli/torch_bridge.h"
 #include "runtime/bench_gpu.h"
 #include "runtime/peer_cublas.h"
 
@@ -30,123 +28,44 @@ struct Options {
   std::string against = "cublaslt";
   std::string shapes;
   std::string sizes;
+  std::string dtype = "bf16";
   std::string mode = "both";
-  int plan = -1;
+  std::string plan;
   int rounds = BenchOptions{}.rounds;
   bool profile = false;
   bool every_plan = false;
   bool dependent = false;
   double burst = BenchOptions{}.burst_s;
+  int finalists = BenchOptions{}.finalists;
   int peer_choice = 0;
 };
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-std::int64_t extent(const std::string& text, const std::string& where) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || stop != end || error != std::errc())
-    throw UsageError(fmt::format("{}: '{}' is not a whole number", where, text));
-  return value;
-}
-
-void add_shape(std::vector<BenchShape>& shapes, const BenchShape& shape, int plan, const std::string& where) {
-  if (const auto why = runtime::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
-  shapes.push_back(shape);
-}
-
-std::vector<BenchShape> shapes_of_sizes(const std::string& sizes, int plan) {
-  std::vector<BenchShape> shapes;
-  for (const std::string& size : split(sizes, ',')) {
-    const std::string where = fmt::format("--sizes {}", size);
-    const auto parts = split(size, 'x');
-    if (parts.size() != 3) throw UsageError(fmt::format("{}: a size is written MxNxK", where));
-    add_shape(shapes, {extent(parts[0], where), extent(parts[1], where), extent(parts[2], where), DType::bf16}, plan,
-              where);
-  }
-  return shapes;
-}
-
-// Tab-separated with a header that names at least op, dtype, groups, m, n and k; the rows no kernel serves are skipped.
-std::vector<BenchShape> shapes_of_file(const std::string& path, int plan, Output& out) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) throw UsageError(fmt::format("--shapes {}: the file cannot be read", path));
-  const auto header = split(line, '\t');
-  const auto column = [&](const char* wanted) {
-    for (std::size_t i = 0; i < header.size(); ++i)
-      if (header[i] == wanted) return i;
-    throw UsageError(fmt::format("--shapes {}: the first line names no column '{}'", path, wanted));
-  };
-  const std::size_t op = column("op"), dtype = column("dtype"), groups = column("groups");
-  const std::size_t m = column("m"), n = column("n"), k = column("k");
-  std::vector<BenchShape> shapes;
-  int skipped = 0;
-  for (int number = 2; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
-    const std::string where = fmt::format("--shapes {}, line {}", path, number);
-    const auto cells = split(line, '\t');
-    if (cells.size() <= std::max({op, dtype, groups, m, n, k}))
-      throw UsageError(fmt::format("{}: there are only {} columns", where, cells.size()));
-    BenchShape shape{extent(cells[m], where), extent(cells[n], where), extent(cells[k], where), DType::bf16};
-    const bool known_type = parse_dtype(cells[dtype].c_str(), shape.dtype);
-    if (cells[op] != "dense" || cells[groups] != "1" || !known_type || runtime::choose_plan(shape, 1) < 0) {
-      ++skipped;
-      continue;
-    }
-    add_shape(shapes, shape, plan, where);
-  }
-  if (skipped > 0) out.note(fmt::format("skipped {} rows that no kernel of this version serves", skipped));
-  if (shapes.empty()) throw UsageError(fmt::format("--shapes {}: no row can be served", path));
-  return shapes;
-}
-
-std::vector<BenchShape> squares(int plan) {
-  std::vector<BenchShape> shapes;
-  for (const std::int64_t side : {1024, 2048, 4096, 8192})
-    add_shape(shapes, {side, side, side, DType::bf16}, plan, fmt::format("side {}", side));
-  return shapes;
-}
-
-double digits(double value, int places) {
-  const double scale = std::pow(10.0, places);
-  return std::round(value * scale) / scale;
-}
-
 Json protocol(const BenchReport& report, const BenchOptions& options) {
-  return {
-      {"against", report.peer},
-      {"peer_choice",
-       fmt::format("fastest in each mode of its first {} heuristics: all timed briefly, the closest three in the mode",
-                   runtime::kPeerChoices)},
-      {"peer_workspace_bytes", runtime::kPeerWorkspace},
-      {"data", "standard normal"},
-      {"layout", "nt"},
-      {"accumulate", "fp32"},
-      {"operand_bytes_at_least",
-       static_cast<std::uint64_t>(options.cache_multiple * static_cast<double>(report.l2_bytes))},
-      {"l2_bytes", report.l2_bytes},
-      {"rounds", options.rounds},
-      {"order", "swapped every round; one more round first, not counted"},
-      {"sustained", fmt::format("graph replay in bursts of {} s, back to back", options.burst_s)},
-      {"cool", fmt::format("median of {} single graph replays a round, {} ms idle before each", options.cool_launches,
-                           options.cool_gap_s * 1e3)},
-      {"us", "median over the rounds; ratio = peer_us / us, lo and hi over the rounds"},
-      {"geomean_of", "sustained for products over 50 us, cool below"}};
+  return {{"against", report.peer},
+          {"peer_choice",
+           fmt::format(
+               "of its first {} heuristics the {} fastest in a brief test of the mode, each in full rounds; the row "
+               "is the one against which we are slowest",
+               runtime::kPeerChoices, options.finalists)},
+          {"peer_workspace_bytes", runtime::kPeerWorkspace},
+          {"data", "standard normal"},
+          {"layout", "nt"},
+          {"accumulate", "fp32"},
+          {"operand_bytes_at_least",
+           static_cast<std::uint64_t>(options.cache_multiple * static_cast<double>(report.l2_bytes))},
+          {"l2_bytes", report.l2_bytes},
+          {"rounds", options.rounds},
+          {"order", "swapped every round; one more round first, not counted"},
+          {"sustained", fmt::format("graph replay in bursts of {} s, back to back", options.burst_s)},
+          {"cool", fmt::format("median of {} single graph replays a round, {} ms idle before each",
+                               options.cool_launches, options.cool_gap_s * 1e3)},
+          {"us", "median over the rounds; ratio = peer_us / us"},
+          {"ratio_lo", "with ratio_hi: 95 % interval of the median of the rounds' ratios, by order statistics"},
+          {"copy", "device-to-device copy of 1 GiB in this run, bytes read plus written"},
+          {"geomean_of", "sustained for products over 50 us, cool below"}};
 }
 
-Json row_json(const BenchRow& row) {
+Json row_json(const BenchRow& row, double copy_gbps) {
   Json json = {{"op", "dense"},
                {"dtype", name(row.shape.dtype)},
                {"groups", 1},
@@ -161,6 +80,7 @@ Json row_json(const BenchRow& row) {
                {"ratio_hi", digits(row.ratio_hi, 4)},
                {"tflops", digits(row.tflops, 1)},
                {"gbps", digits(row.gbps, 1)},
+               {"copy_fraction", row.memory_bound && copy_gbps > 0 ? Json(digits(row.gbps / copy_gbps, 3)) : Json()},
                {"plan", row.plan},
                {"counts", row.counts},
                {"peer_heuristic", row.peer_choice},
@@ -172,21 +92,25 @@ Json row_json(const BenchRow& row) {
 
 void print(const BenchReport& report, const BenchOptions& options, Output& out) {
   Json rows = Json::array();
-  Table table({"m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "plan"});
+  Table table({"m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "of copy", "plan"});
   for (const BenchRow& row : report.rows) {
-    rows.push_back(row_json(row));
+    rows.push_back(row_json(row, report.copy_gbps));
     const auto size = [](std::int64_t value) { return std::to_string(value); };
     if (row.wrong) {
-      table.row({size(row.shape.m), size(row.shape.n), size(row.shape.k), "wrong", "", "", "", "", "", "", row.plan});
+      table.row(
+          {size(row.shape.m), size(row.shape.n), size(row.shape.k), "wrong", "", "", "", "", "", "", "", row.plan});
       continue;
     }
-    table.row({size(row.shape.m), size(row.shape.n), size(row.shape.k), runtime::name(row.mode),
-               fmt::format("{:.2f}", row.us), fmt::format("{:.2f}", row.peer_us), fmt::format("{:.3f}", row.ratio),
-               fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi),
-               fmt::format("{:.0f}", row.tflops), row.plan});
+    table.row(
+        {size(row.shape.m), size(row.shape.n), size(row.shape.k), runtime::name(row.mode),
+         fmt::format("{:.2f}", row.us), fmt::format("{:.2f}", row.peer_us), fmt::format("{:.3f}", row.ratio),
+         fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi), fmt::format("{:.0f}", row.tflops),
+         row.memory_bound && report.copy_gbps > 0 ? fmt::format("{:.0f} %", 100 * row.gbps / report.copy_gbps) : "",
+         row.plan});
   }
   out.document({{"device", report.device},
                 {"protocol", protocol(report, options)},
+                {"copy_gbps", digits(report.copy_gbps, 1)},
                 {"rows", rows},
                 {"geomean", digits(report.geomean, 4)},
                 {"min", digits(report.min, 4)}});
@@ -204,20 +128,17 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
     std::vector<runtime::PlanTime> times;
     if (const auto failure = runtime::time_plans(s, times)) throw std::runtime_error(*failure);
     for (const runtime::PlanTime& t : times) {
-      const bool peer = t.plan < 0;
-      const double model = peer ? 0 : runtime::estimate(t.plan, s, 132).us;
-      const std::string text = peer ? "cuBLASLt" : runtime::plan_text(t.plan);
       rows.push_back({{"m", s.m},
                       {"n", s.n},
                       {"k", s.k},
                       {"plan", t.plan},
-                      {"instance", text},
+                      {"instance", t.text},
                       {"sustained_us", digits(t.sustained_us, 3)},
                       {"cool_us", digits(t.cool_us, 3)},
-                      {"model_us", digits(model, 3)}});
-      table.row({std::to_string(s.m), std::to_string(s.n), std::to_string(s.k), std::to_string(t.plan),
-                 fmt::format("{:.2f}", t.sustained_us), fmt::format("{:.2f}", t.cool_us), fmt::format("{:.2f}", model),
-                 text});
+                      {"model_us", digits(t.model_us, 3)}});
+      table.row({std::to_string(s.m), std::to_string(s.n), std::to_string(s.k), t.plan,
+                 fmt::format("{:.2f}", t.sustained_us), fmt::format("{:.2f}", t.cool_us),
+                 fmt::format("{:.2f}", t.model_us), t.text});
     }
     progress.advance();
   }
@@ -229,14 +150,23 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
 int run_bench(const Options& options, Output& out) {
   if (options.suite != "dense" && options.suite != "all")
     throw UsageError(fmt::format("--suite {}: only dense has kernels in this version", options.suite));
-  if (options.against != "cublaslt")
-    throw UsageError(fmt::format("--against {}: only cublaslt is a peer in this version", options.against));
+  if (options.against == "deepgemm")
+    throw UsageError("--against deepgemm: it has no dense kernel that this version has a counterpart of");
   if (!options.shapes.empty() && !options.sizes.empty())
     throw UsageError("--sizes and --shapes: give one of them, not both");
-  const std::vector<BenchShape> shapes = !options.sizes.empty()    ? shapes_of_sizes(options.sizes, options.plan)
+  DType dtype = DType::bf16;
+  (void)parse_dtype(options.dtype.c_str(), dtype);
+  const std::vector<BenchShape> shapes = !options.sizes.empty()    ? shapes_of_sizes(options.sizes, dtype, options.plan)
                                          : !options.shapes.empty() ? shapes_of_file(options.shapes, options.plan, out)
-                                                                   : squares(options.plan);
+                                                                   : square_shapes(dtype, options.plan);
   if (cuda_switched_off()) throw MissingError("bench needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
+  if (options.against == "torch") {
+    if (options.every_plan || options.profile)
+      throw UsageError("--against torch: --every-plan and --profile are for cublaslt");
+    if (const auto missing = runtime::bench_missing(false)) throw MissingError(*missing);
+    return bench_against_torch({shapes, options.plan, options.mode, options.rounds + options.rounds % 2, options.burst},
+                               out);
+  }
   if (const auto missing = runtime::bench_missing()) throw MissingError(*missing);
   if (options.every_plan) return run_every_plan(shapes, out);
   if (options.profile) {
@@ -252,6 +182,7 @@ int run_bench(const Options& options, Output& out) {
   how.dependent = options.dependent;
   how.burst_s = options.burst;
   how.rounds = options.rounds + options.rounds % 2;
+  how.finalists = options.finalists;
   if (options.mode == "sustained") how.modes = {BenchMode::sustained};
   if (options.mode == "cool") how.modes = {BenchMode::cool};
   BenchReport report;
@@ -273,18 +204,22 @@ void configure_bench(CLI::App& app, Context& context) {
   app.add_option("--against", options->against, "the peer (default cublaslt)")
       ->transform(one_of({"cublaslt", "torch", "deepgemm"}));
   app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
-  app.add_option("--sizes", options->sizes, "MxNxK,... in bf16 (default: squares of 1024 to 8192)");
+  app.add_option("--sizes", options->sizes, "MxNxK,... (default: squares of 1024 to 8192)");
+  app.add_option("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
+      ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
   app.add_option("--mode", options->mode,
                  "sustained: bursts back to back; cool: idle gaps between launches (default both)")
       ->transform(one_of({"sustained", "cool", "both"}));
-  app.add_option("--plan", options->plan, "number of a compiled instance (default: chosen for each shape)")
-      ->transform(whole_number(0, runtime::plan_count() - 1));
+  app.add_option("--plan", options->plan, "name or number of a plan (default: chosen for each shape)");
   app.add_option("--rounds", options->rounds,
                  fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
                              BenchOptions{}.rounds))
       ->transform(whole_number(1, 1000));
   app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
       ->check(CLI::Range(0.01, 10.0));
+  app.add_option("--finalists", options->finalists,
+                 fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists))
+      ->transform(whole_number(1, runtime::kPeerChoices));
   app.add_flag("--dependent", options->dependent,
                "skinny kernels may start, and fetch weights, before the launch ahead of them has ended")
       ->disable_flag_override();

@@ -64,8 +64,10 @@ void configure_encode(CLI::App& app, Context& context);
 void configure_explain(CLI::App& app, Context& context);
 void configure_gemm(CLI::App& app, Context& context);
 void configure_mutants(CLI::App& app, Context& context);
+void configure_schedule(CLI::App& app, Context& context);
 void configure_test(CLI::App& app, Context& context);
 void configure_trace(CLI::App& app, Context& context);
+void configure_tune(CLI::App& app, Context& context);
 
 inline constexpr Command kCommands[] = {
     {"demo", "run real kernels, check them, write a timeline", configure_demo},
@@ -74,7 +76,9 @@ inline constexpr Command kCommands[] = {
     {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},
     {"trace", "write the timeline of a matrix product", configure_trace},
-    {"bench", "compare with cuBLASLt, pairwise, on a GPU", configure_bench},
+    {"bench", "compare with cuBLASLt or torch, pairwise, on a GPU", configure_bench},
+    {"tune", "measure plans on this GPU and write the tuned table", configure_tune},
+    {"schedule", "software pipelines: their entries, waits and proofs", configure_schedule},
     {"explain", "which kernel serves a problem, how it is built, and why", configure_explain},
     {"encode", "print a descriptor as hex", configure_encode},
     {"devices", "list GPUs, simulators and compilers found here", configure_devices},

@@ -6,24 +6,40 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "api/lower.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/gemm_problem.h"
 #include "cli/simulation.h"
+#include "runtime/gpu.h"
 #include "runtime/plan_choice.h"
 
 namespace warpwright::cli {
 namespace {
 
-// The model's chip where no GPU is asked: an H200.
-constexpr int kMultiprocessors = 132;
-
 struct Explanation {
   Plan plan;
-  std::string instance;
+  Arch arch;
+  std::string name;      // what --plan takes
+  std::string instance;  // for people
   int tile[3];
-  int stages;
   std::int64_t waves;
+  double fill;  // of the waves
   std::string reason;
+  std::string chip;  // the plan was chosen for
 };
+
+Json arrivals_of(const BarrierSpec& barrier) {
+  Json list = Json::array();
+  for (const ArrivalSpec& a : barrier.arrivals)
+    if (a.role != nullptr) list.push_back({{"role", a.role}, {"arrivals", a.per_phase}});
+  return list;
+}
+
+Json barrier_json(const BarrierSpec& barrier) {
+  return {
+      {"name", barrier.name}, {"count", barrier.count}, {"arrivals", arrivals_of(barrier)}, {"waits", barrier.waiter}};
+}
 
 // A ring is a pair of barriers NAME.full and NAME.empty; its bytes are those of the regions NAME and NAME.*.
 Json rings_of(const Plan& plan) {
@@ -38,87 +54,154 @@ Json rings_of(const Plan& plan) {
       const std::string_view region = plan.regions[r].name;
       if (region == ring || region.starts_with(ring + ".")) bytes += plan.regions[r].bytes();
     }
-    Json json = {{"name", ring},
-                 {"stages", full.stages},
-                 {"bytes", bytes},
-                 {"full_count", full.count},
-                 {"filled_by", full.arrivals[0].role},
-                 {"read_by", full.waiter}};
+    Json json = {{"name", ring},           {"stages", full.stages},
+                 {"bytes", bytes},         {"filled_by", full.arrivals[0].role},
+                 {"read_by", full.waiter}, {"barriers", Json::array({barrier_json(full)})}};
     for (int j = 0; j < plan.barrier_count; ++j)
-      if (plan.barriers[j].name == ring + ".empty") json["empty_count"] = plan.barriers[j].count;
+      if (plan.barriers[j].name == ring + ".empty") json["barriers"].push_back(barrier_json(plan.barriers[j]));
     rings.push_back(json);
   }
   return rings;
 }
 
-Explanation explain_hopper(const runtime::GemmShape& shape) {
-  const int number = runtime::choose_plan(shape, kMultiprocessors);
-  const runtime::PlanEstimate e = runtime::estimate(number, shape, kMultiprocessors);
-  const Plan plan = runtime::plan_of(number);
-  return {plan,
-          fmt::format("plan {}: {}", number, runtime::plan_text(number)),
-          {e.tile_m, e.tile_n, e.tile_k},
-          plan.barriers[0].stages,
-          e.waves,
-          runtime::reason_for(e, shape, kMultiprocessors)};
+Json roles_of(const Plan& plan) {
+  Json roles = Json::array();
+  for (int i = 0; i < plan.role_count; ++i) {
+    const RoleSpec& role = plan.roles[i];
+    roles.push_back({{"name", role.name},
+                     {"warps", role.warps},
+                     {"registers", role.registers > 0 ? role.registers : plan.launch_registers()}});
+  }
+  return roles;
 }
 
+// The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
+runtime::Chip chip_here() {
+  if (cuda_switched_off()) return runtime::h200();
+  const auto gpus = runtime::list_gpus();
+  if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
+  return {gpus.front().name, gpus.front().sm_count};
+}
+
+Explanation explain_hopper(const runtime::GemmShape& shape, const std::string& plan) {
+  const runtime::Chip chip = chip_here();
+  const auto choice = runtime::choose(shape, chip, plan);
+  if (!choice) throw UsageError(choice.status().message());
+  const runtime::PlanEstimate& e = choice->estimate;
+  return {runtime::plan_of(choice->kernel),
+          Arch::sm90,
+          runtime::plan_name(choice->kernel),
+          runtime::plan_text(choice->kernel),
+          {e.tile_m, e.tile_n, e.tile_k},
+          e.waves,
+          e.fill,
+          choice->reason,
+          chip.name};
+}
+
+// A kernel of the simulator, named by the user or the one that its `gemm` would take.
 Explanation explain_example(const ChosenProblem& chosen, bool named) {
   const runtime::Example& example = *chosen.selection.example;
   const auto tiles = [](std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; };
   const int cluster = example.plan->cluster;
   const std::int64_t work = tiles(chosen.problem.m, std::int64_t(example.gemm.tile_m) * cluster) *
                             tiles(chosen.problem.n, example.gemm.tile_n);
-  const std::int64_t waves = tiles(work, std::max(1, chosen.selection.ctas / cluster));
+  const std::int64_t resident = std::max(1, chosen.selection.ctas / cluster);
+  const std::int64_t waves = tiles(work, resident);
   return {*example.plan,
-          fmt::format("{}: {}", example.name, example.instance),
+          example.arch,
+          example.name,
+          example.instance,
           {example.gemm.tile_m, example.gemm.tile_n, 0},
-          example.plan->barriers[0].stages,
           waves,
-          named ? "it was named by --plan" : "the largest tile that the problem fills more than half"};
+          double(work) / double(waves * resident),
+          named ? "it was named by --plan" : "the largest tile that the problem fills more than half",
+          example.arch == Arch::sm100 ? "the simulator's B200" : "the simulator's H200"};
 }
 
-int run_explain(const ProblemOptions& options, Output& out) {
-  const ChosenProblem chosen = choose(options, false);
-  const runtime::Problem& p = chosen.problem;
-  const runtime::GemmShape shape{p.m, p.n, p.k, p.dtype};
-  const bool modelled = chosen.target.arch == Arch::sm90 && options.plan.empty();
-  const Explanation e = modelled ? explain_hopper(shape) : explain_example(chosen, !options.plan.empty());
-  const runtime::Floor floor = runtime::floor_of(shape);
-
+void print(const Explanation& e, const std::string& target, const runtime::GemmShape& shape, Output& out) {
+  const runtime::Floor floor = runtime::floor_of(shape, e.arch);
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
   out.document({{"kernel", e.plan.kernel},
+                {"plan", e.name},
                 {"instance", e.instance},
-                {"target", chosen.target.word},
+                {"target", target},
+                {"chip", e.chip},
                 {"tile", tile},
                 {"cluster", e.plan.cluster},
-                {"stages", e.stages},
+                {"stages", e.plan.barriers[0].stages},
                 {"rings", rings},
+                {"roles", roles_of(e.plan)},
                 {"threads", e.plan.threads()},
+                {"ctas_per_sm", e.plan.blocks_per_sm},
                 {"smem_bytes", e.plan.shared_bytes},
                 {"tmem_columns", e.plan.tmem_columns},
                 {"waves", e.waves},
+                {"fill", e.fill},
                 {"reason", e.reason},
                 {"floor_us", floor.us()},
-                {"floor", {{"tensor_us", floor.tensor_us}, {"memory_us", floor.memory_us}}}});
+                {"floor",
+                 {{"tensor_us", floor.tensor_us},
+                  {"memory_us", floor.memory_us},
+                  {"flops", floor.flops},
+                  {"bytes", floor.bytes}}}});
   Table table;
-  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(p.dtype))});
+  table.row({"problem", shape.text()});
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.instance)});
-  table.row({"grid", fmt::format("{} waves, clusters of {}, {} threads", e.waves, e.plan.cluster, e.plan.threads())});
+  table.row({"plan", e.name});
+  table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} CTA on an SM", e.waves,
+                                 e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
+                                 e.plan.blocks_per_sm)});
   for (const Json& ring : rings) {
     table.row(
         {fmt::format("ring {}", ring["name"].get<std::string>()),
          fmt::format("{} stages, {} bytes, {} -> {}", ring["stages"].get<int>(), ring["bytes"].get<std::uint32_t>(),
                      ring["filled_by"].get<std::string>(), ring["read_by"].get<std::string>())});
+    for (const Json& barrier : ring["barriers"]) {
+      std::string who;
+      for (const Json& a : barrier["arrivals"])
+        who +=
+            fmt::format("{}{} of {}", who.empty() ? "" : ", ", a["arrivals"].get<int>(), a["role"].get<std::string>());
+      table.row({fmt::format("  {}", barrier["name"].get<std::string>()),
+                 fmt::format("{} arrivals ({}), {} waits", barrier["count"].get<int>(), who,
+                             barrier["waits"].get<std::string>())});
+    }
   }
-  table.row({"shared memory", fmt::format("{} bytes", e.plan.shared_bytes)});
+  for (int i = 0; i < e.plan.role_count; ++i) {
+    const RoleSpec& role = e.plan.roles[i];
+    table.row({fmt::format("role {}", role.name),
+               fmt::format("{} warp{}, {} registers a thread", role.warps, role.warps == 1 ? "" : "s",
+                           role.registers > 0 ? role.registers : e.plan.launch_registers())});
+  }
+  table.row({"shared memory", fmt::format("{} of {} bytes", e.plan.shared_bytes, kMaxSharedBytes)});
   if (e.plan.tmem_columns > 0) table.row({"tensor memory", fmt::format("{} columns", e.plan.tmem_columns)});
   table.row({"why", e.reason});
-  table.row({"floor on an H200", fmt::format("{:.2f} us: tensor cores {:.2f}, memory {:.2f}", floor.us(),
-                                             floor.tensor_us, floor.memory_us)});
+  table.row({fmt::format("floor on {}", e.arch == Arch::sm100 ? "a B200" : "an H200"),
+             fmt::format("{:.2f} us: tensor cores {:.2f} ({:.3g} GFLOP), memory {:.2f} ({:.3g} MB)", floor.us(),
+                         floor.tensor_us, floor.flops * 1e-9, floor.memory_us, floor.bytes * 1e-6)});
   out.table(table);
+  if (e.arch == Arch::sm100) out.note("This project has never run Blackwell code on hardware.");
+}
+
+int run_explain(ProblemOptions options, Output& out) {
+  const std::string target = options.target;
+  const auto arch_of_name = runtime::arch_of_plan(options.plan);
+  const bool blackwell =
+      target == "sm100" || target == "sim:sm100" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm100);
+  if (!blackwell && !arch_of_name) {
+    const GemmProblem problem = gemm_problem_of(options);
+    const runtime::GemmShape shape = api::lower(problem).shape;
+    print(explain_hopper(shape, options.plan), target == "auto" ? "sm90" : target, shape, out);
+    return exit_ok;
+  }
+  options.target = blackwell ? "sim:sm100" : "sim:sm90";
+  const ChosenProblem chosen = choose(options, false);
+  const runtime::Problem& p = chosen.problem;
+  runtime::GemmShape shape{p.m, p.n, p.k, p.dtype};
+  shape.epilogue.out = chosen.selection.example->gemm.out_type;
+  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, shape, out);
   return exit_ok;
 }
 
@@ -127,6 +210,11 @@ int run_explain(const ProblemOptions& options, Output& out) {
 void configure_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ProblemOptions>();
   add_problem_options(app, *options);
+  // A plan exists for chips that nothing here can run on.
+  app.remove_option(app.get_option("--target"));
+  app.add_option("--target", options->target, "for which chip (default sm90)")
+      ->transform(one_of({"auto", "sm90", "sm100", "sim:sm90", "sim:sm100"}))
+      ->group("Problem");
   context.runs(app, "./warpwright explain --m 16 --n 4096 --k 4096",
                [options](Output& out) { return run_explain(*options, out); });
 }

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/gemm_problem.h"
 #include "cli/simulation.h"
-#include "runtime/gpu_run.h"
+#include "runtime/gemm_check.h"
 
 namespace warpwright::cli {
 namespace {
@@ -50,32 +51,45 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   return exit_ok;
 }
 
-int run_on_gpu(const ProblemOptions& options, const ChosenProblem& chosen, Output& out) {
+// A machine that cannot run it, a problem that no kernel serves, and a run that failed are three different ends.
+[[noreturn]] void fail(const Status& status) {
+  switch (status.code()) {
+    case Code::missing:
+      throw MissingError(status.message());
+    case Code::invalid_argument:
+    case Code::unsupported:
+      throw UsageError(status.message());
+    default:
+      throw std::runtime_error(status.message());
+  }
+}
+
+int run_on_gpu(const ProblemOptions& options, Output& out) {
   if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90");
   }
-  const runtime::Example& example = *chosen.selection.example;
+  const GemmProblem problem = gemm_problem_of(options);
   const auto begin = std::chrono::steady_clock::now();
-  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
-  runtime::GpuOutcome outcome;
-  if (auto why = runtime::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  runtime::GemmOutcome outcome;
+  if (const Status s = runtime::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const runtime::Verdict& verdict = outcome.verdict;
+  const char* const kernel = outcome.plan.starts_with("skinny") ? "skinny_gemm" : "dense_gemm";
 
   Json document = {{"ok", verdict.ok},
-                   {"target", chosen.target.word},
-                   {"kernel", example.plan->kernel},
-                   {"plan", example.name},
-                   {"instance", example.instance},
+                   {"target", "sm90"},
+                   {"kernel", kernel},
+                   {"plan", outcome.plan},
+                   {"reason", outcome.explanation},
                    {"max_rel_error", verdict.max_rel_error},
                    {"wall_s", wall},
                    {"predicted_us", nullptr},  // the simulator predicts, and it did not run
                    {"measured_us", outcome.measured_us},
                    {"device", outcome.device}};
   Table table;
-  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
-  table.row({"target", fmt::format("{} ({})", chosen.target.word, outcome.device)});
-  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
+  table.row({"kernel", fmt::format("{} ({})", kernel, outcome.plan)});
+  table.row({"target", fmt::format("sm90 ({})", outcome.device)});
+  table.row({"problem", fmt::format("{}x{}x{} {}", problem.m, problem.n, problem.k, name(problem.a.type))});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
@@ -83,7 +97,7 @@ int run_on_gpu(const ProblemOptions& options, const ChosenProblem& chosen, Outpu
   if (!verdict.ok) {
     report =
         fmt::format("result: {} of {} elements are wrong, {} of them were never written; {} bytes outside it changed",
-                    verdict.wrong, workload.expected.size(), verdict.unwritten, outcome.stray_bytes);
+                    verdict.wrong, outcome.elements, verdict.unwritten, outcome.stray_bytes);
     document["report"] = report;
   }
   out.document(document);
@@ -92,9 +106,21 @@ int run_on_gpu(const ProblemOptions& options, const ChosenProblem& chosen, Outpu
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
+// On a GPU the host API takes what the simulator's examples do not have: the target is known before the problem is.
+bool wants_gpu(const ProblemOptions& options) {
+  if (options.target == "sm90") return true;
+  return options.target == "auto" && can_use_gpu() && !runtime::arch_of_plan(options.plan);
+}
+
 int run_gemm(const ProblemOptions& options, Output& out) {
-  const ChosenProblem chosen = choose(options, true);
-  return chosen.target.simulated ? run_simulated(options, chosen, out) : run_on_gpu(options, chosen, out);
+  if (wants_gpu(options)) {
+    if (cuda_switched_off()) {
+      throw MissingError(
+          "--target sm90 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm90 runs in the simulator");
+    }
+    return run_on_gpu(options, out);
+  }
+  return run_simulated(options, choose(options, false), out);
 }
 
 }  // namespace

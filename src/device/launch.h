@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "device/dense_variants.h"
 #include "warpwright/kernel/config.h"
 
 namespace warpwright::device {
@@ -26,8 +27,18 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     {.type = DType::bf16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 2},
     {.type = DType::bf16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
     {.type = DType::bf16, .tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1},
-    {.type = DType::fp16, .tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
-    {.type = DType::fp16, .tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    {.type = DType::fp16,
+     .tile_m = 128,
+     .tile_n = 256,
+     .stages = 4,
+     .cluster = 2,
+     .epilogue = factor_and_conversion(DType::fp16)},
+    {.type = DType::fp16,
+     .tile_m = 128,
+     .tile_n = 128,
+     .stages = 6,
+     .cluster = 1,
+     .epilogue = factor_and_conversion(DType::fp16)},
     deepest({.tile_m = 128, .tile_n = 224}),
     deepest({.tile_m = 128, .tile_n = 192}),
     deepest({.tile_m = 128, .tile_n = 176}),
@@ -37,6 +48,18 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     deepest({.tile_m = 128, .tile_n = 192, .axis = ClusterAxis::n}),
     deepest({.tile_m = 192, .tile_n = 192}),
     deepest({.tile_m = 128, .tile_n = 256, .axis = ClusterAxis::n}),
+    // Little depth: one warpgroup multiplies while the other stores, or the output ring takes a whole tile.
+    deepest({.tile_m = 128, .tile_n = 192, .group_rows = 128, .schedule = Schedule::ping_pong}),
+    deepest({.tile_m = 128, .tile_n = 128, .group_rows = 128, .schedule = Schedule::ping_pong}),
+    {.tile_m = 128, .tile_n = 256, .stages = 3, .output_stages = 4},
+    deepest({.tile_m = 256, .tile_n = 128, .axis = ClusterAxis::n, .group_rows = 128}),
+    deepest({.tile_m = 256, .tile_n = 192, .group_rows = 128}),
+    // Few rows or few tiles.
+    deepest({.tile_m = 64, .tile_n = 128}),
+    deepest({.tile_m = 64, .tile_n = 32, .axis = ClusterAxis::n}, 16),
+    deepest({.tile_m = 64, .tile_n = 48, .axis = ClusterAxis::n}, 16),
+    deepest({.tile_m = 64, .tile_n = 64, .axis = ClusterAxis::n}, 16),
+    deepest({.tile_m = 64, .tile_n = 80, .axis = ClusterAxis::n}, 16),
 };
 // Instances of one width share a file.
 inline constexpr SkinnyGemmConfig kSkinnyGemmSm90[] = {
@@ -73,9 +96,13 @@ constexpr int find_config(const Config (&table)[N], const Config& wanted) {
 // device.
 Status launch_ring_copy_sm90(int index, const RingCopyArgs& args, void* stream, int max_ctas = 0);
 Status launch_dense_gemm_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
+// Of kDenseVariantsSm90. Where the depth of tiles is shared the workspace is for max_ctas / cluster clusters.
+Status launch_dense_variant_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
 // `dependent` allows the launch to begin before the kernel ahead of it on the stream has ended.
 Status launch_skinny_gemm_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas = 0,
                                bool dependent = false);
+Status launch_skinny_variant_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas = 0,
+                                  bool dependent = false);
 Status launch_tmem_lifecycle_sm100(int index, const TmemLifecycleArgs& args, void* stream, int max_ctas = 0);
 // The result has a block for each of exactly `clusters` clusters.
 Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clusters, void* stream);
@@ -84,6 +111,10 @@ Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clus
 template <int Index>
 Status launch_dense_gemm_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
 template <int Index>
+Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
+template <int Index>
 Status launch_skinny_gemm_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent);
+template <int Index>
+Status launch_skinny_variant_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent);
 
 }  // namespace warpwright::device

@@ -1,4 +1,5 @@
-// The pairwise comparison with cuBLASLt: one process, alternating bursts, order swapped every round.
+// The pairwise comparison with cuBLASLt: one process, alternating bursts, order swapped every round. Our side runs
+// through the host API, as a user would.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,9 +18,10 @@ const char* name(BenchMode mode);
 
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
-  int plan = -1;                // a number of plan_choice.h; -1: chosen by choose_plan()
-  bool dependent = false;       // skinny kernels start, and fetch weights, before the launch ahead has ended
+  std::string plan;             // a name or number of plan_choice.h; empty: chosen
+  bool dependent = false;       // a kernel may start before the launch ahead has ended
   int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
+  int finalists = 2;            // of the peer's algorithms that are measured in full rounds; the fastest is the peer
   double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
   double cool_gap_s = 0.02;     // cool: idle time before each single launch
   int cool_launches = 8;        // cool: of each competitor in a round
@@ -31,8 +33,9 @@ struct BenchRow {
   BenchMode mode = BenchMode::sustained;
   double us = 0, peer_us = 0;         // medians over the rounds
   double ratio = 0;                   // peer_us / us: above 1 we are faster
-  double ratio_lo = 0, ratio_hi = 0;  // over the rounds
+  double ratio_lo = 0, ratio_hi = 0;  // 95 % interval of the median of the rounds' ratios
   double tflops = 0, gbps = 0;        // ours; bytes: each operand read once, the result written once
+  bool memory_bound = false;          // by the floor; then gbps over the copy's is what matters
   std::string plan;
   int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest in this mode
   int operand_sets = 0;
@@ -45,29 +48,30 @@ struct BenchReport {
   std::string device;
   std::string peer;
   uint64_t l2_bytes = 0;
+  double copy_gbps = 0;  // device-to-device copy of 1 GiB in this run, bytes read plus written
   std::vector<BenchRow> rows;
   double geomean = 0, min = 0;  // of the ratios of the rows that count
   bool ok() const;
 };
 
 // What the machine lacks, as a sentence: CUDA in this build, a GPU of compute capability 9.0, cuBLASLt.
-std::optional<std::string> bench_missing();
-// Nothing if the shape can be measured with this plan (-1: any).
-std::optional<std::string> refuse_bench(const BenchShape& shape, int plan);
+std::optional<std::string> bench_missing(bool needs_peer = true);
+// Nothing if the shape can be measured with this plan (empty: any).
+std::optional<std::string> refuse_bench(const BenchShape& shape, const std::string& plan);
 
 // Calls `row` after each one. Returns a sentence when CUDA or cuBLASLt failed on the way.
 std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
                                        BenchReport& report, const std::function<void(const BenchRow&)>& row);
 
-// Brief times of every plan that serves a shape, and of the peer's fastest choice (plan -1): what the model is fitted
+// Brief times of every plan that serves a shape, and of the peer's fastest choice (no name): what the model is fitted
 // to.
 struct PlanTime {
-  int plan = -1;
-  double sustained_us = 0, cool_us = 0;
+  std::string plan, text;
+  double sustained_us = 0, cool_us = 0, model_us = 0;
 };
 std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times);
 
 // Launches our kernel, then the peer's choice, once each after a warm-up, between cudaProfilerStart and Stop: for ncu.
-std::optional<std::string> profile_dense(const BenchShape& shape, int plan, int peer_choice);
+std::optional<std::string> profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice);
 
 }  // namespace warpwright::runtime

@@ -7,8 +7,14 @@ const std::vector<Example>& examples() {
     std::vector<Example> all;
     add_ring_examples(all);
     add_dense_gemm_examples(all);
+    add_dense_type_examples(all);
+    add_dense_layout_examples(all);
+    add_dense_schedule_examples(all);
     add_dense_gemm_sm100_examples(all);
+    add_dense_gemm_sm100_variant_examples(all);
+    add_dense_gemm_sm100_epilogue_examples(all);
     add_skinny_gemm_examples(all);
+    add_skinny_variant_examples(all);
     add_tmem_examples(all);
     return all;
   }();

@@ -1,7 +1,6 @@
 #include "device/launch.h"
 #include "runtime/examples_list.h"
-#include "runtime/problem.h"
-#include "runtime/simulate.h"
+#include "runtime/gemm_example.h"
 #include "warpwright/kernel/sm90/dense_gemm.h"
 
 namespace warpwright::runtime {
@@ -15,54 +14,29 @@ constexpr DenseGemmConfig kAcross = deepest({.tile_m = 128, .tile_n = 64, .axis 
 constexpr DenseGemmConfig kSmall{.tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1};
 
 template <DenseGemmConfig C>
-std::optional<std::string> refuse(Case s) {
-  Problem p;
-  p.m = s.m;
-  p.n = s.n;
-  p.k = s.k;
-  p.dtype = p.out_dtype = C.type;
-  return validate(p);
-}
-template <DenseGemmConfig C>
-Workload workload(Case s, Data d, uint64_t seed) {
-  return gemm_workload(s, C.type, C.type, 1, d, seed);
-}
-template <DenseGemmConfig C, class Encode>
-std::optional<std::string> fill_gemm(DenseGemmArgs& args, const Workload& w, const std::vector<void*>& p,
-                                     const Encode& encode) {
-  return fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha), encode);
-}
-template <DenseGemmConfig C>
-Outcome simulate_gemm(const Workload& w, const simulator::Options& o, int ctas) {
-  return simulate<kernel::sm90::DenseGemm<C>>(
-      w, o, ctas ? ctas : 2 * C.cluster,
-      [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
-}
+struct Plain {
+  using Kernel = kernel::sm90::DenseGemm<C>;
+  using Args = DenseGemmArgs;
+  static constexpr int ctas = 2 * C.cluster;
+  static std::optional<std::string> refuse(Case s) { return refuse_plain(s, C.type); }
+  static GemmSpec spec(Case s) { return plain_spec(s, C.type); }
+  template <class Encode>
+  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
+                                         const Encode& encode) {
+    return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                         encode);
+  }
 #if WW_HAVE_CUDA
-template <DenseGemmConfig C>
-std::optional<std::string> launch_gemm(const Workload& w, const std::vector<void*>& p, void* stream) {
-  DenseGemmArgs args;
-  if (auto why = fill_gemm<C>(args, w, p, EncodeForGpu{})) return why;
-  return device::launch_dense_gemm_sm90(device::find_config(device::kDenseGemmSm90, C), args, stream);
-}
-#else
-template <DenseGemmConfig C>
-constexpr std::nullptr_t launch_gemm = nullptr;
+  static std::optional<std::string> launch(const Args& args, void* stream) {
+    return device::launch_dense_gemm_sm90(device::find_config(device::kDenseGemmSm90, C), args, stream);
+  }
 #endif
+};
 
 template <DenseGemmConfig C>
 Example example(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
-  return {name,
-          summary,
-          instance,
-          Arch::sm90,
-          &kernel::sm90::DenseGemm<C>::plan,
-          std::move(cases),
-          refuse<C>,
-          workload<C>,
-          simulate_gemm<C>,
-          launch_gemm<C>,
-          {C.tile_m, C.tile_n, C.type, C.type, true}};
+  return GemmExample<Plain<C>>::make(name, summary, instance, std::move(cases),
+                                     {C.tile_m, C.tile_n, C.type, C.out_type(), true});
 }
 
 }  // namespace

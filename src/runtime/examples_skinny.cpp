@@ -1,7 +1,6 @@
 #include "device/launch.h"
 #include "runtime/examples_list.h"
-#include "runtime/problem.h"
-#include "runtime/simulate.h"
+#include "runtime/gemm_example.h"
 #include "warpwright/kernel/sm90/skinny_gemm.h"
 
 namespace warpwright::runtime {
@@ -12,49 +11,34 @@ constexpr SkinnyGemmConfig kSplit = deepest({.rows = 64, .tokens = 8, .split = 4
 constexpr SkinnyGemmConfig kWide = deepest({.rows = 128, .tokens = 64, .split = 2});
 
 template <SkinnyGemmConfig C>
-std::optional<std::string> refuse(Case s) {
-  Problem p;
-  p.m = s.m;
-  p.n = s.n;
-  p.k = s.k;
-  p.dtype = p.out_dtype = C.type;
-  if (auto why = validate(p)) return why;
-  if (s.m > C.tokens) {
-    return "m = " + std::to_string(s.m) + ": this kernel takes at most " + std::to_string(C.tokens) + " rows of A.";
+struct Skinny {
+  using Kernel = kernel::sm90::SkinnyGemm<C>;
+  using Args = SkinnyGemmArgs;
+  static constexpr int ctas = 2 * C.split;
+  static std::optional<std::string> refuse(Case s) {
+    if (auto why = refuse_plain(s, C.type)) return why;
+    if (s.m > C.tokens) {
+      return "m = " + std::to_string(s.m) + ": this kernel takes at most " + std::to_string(C.tokens) + " rows of A.";
+    }
+    return {};
   }
-  return {};
-}
-template <SkinnyGemmConfig C>
-Workload workload(Case s, Data d, uint64_t seed) {
-  return gemm_workload(s, C.type, C.type, 1, d, seed);
-}
-template <SkinnyGemmConfig C, class Encode>
-std::optional<std::string> fill_gemm(SkinnyGemmArgs& args, const Workload& w, const std::vector<void*>& p,
-                                     const Encode& encode) {
-  return fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha), encode);
-}
-template <SkinnyGemmConfig C>
-Outcome simulate_gemm(const Workload& w, const simulator::Options& o, int ctas) {
-  return simulate<kernel::sm90::SkinnyGemm<C>>(
-      w, o, ctas ? ctas : 2 * C.split,
-      [&](auto& args, const auto& p, const auto& encode) { return fill_gemm<C>(args, w, p, encode); });
-}
+  static GemmSpec spec(Case s) { return plain_spec(s, C.type); }
+  template <class Encode>
+  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
+                                         const Encode& encode) {
+    return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                         encode);
+  }
 #if WW_HAVE_CUDA
-template <SkinnyGemmConfig C>
-std::optional<std::string> launch_gemm(const Workload& w, const std::vector<void*>& p, void* stream) {
-  SkinnyGemmArgs args;
-  if (auto why = fill_gemm<C>(args, w, p, EncodeForGpu{})) return why;
-  return device::launch_skinny_gemm_sm90(device::find_config(device::kSkinnyGemmSm90, C), args, stream);
-}
-#else
-template <SkinnyGemmConfig C>
-constexpr std::nullptr_t launch_gemm = nullptr;
+  static std::optional<std::string> launch(const Args& args, void* stream) {
+    return device::launch_skinny_gemm_sm90(device::find_config(device::kSkinnyGemmSm90, C), args, stream);
+  }
 #endif
+};
 
 template <SkinnyGemmConfig C>
 Example example(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
-  return {name,      summary,     instance,         Arch::sm90,    &kernel::sm90::SkinnyGemm<C>::plan, std::move(cases),
-          refuse<C>, workload<C>, simulate_gemm<C>, launch_gemm<C>};
+  return GemmExample<Skinny<C>>::make(name, summary, instance, std::move(cases));
 }
 
 }  // namespace

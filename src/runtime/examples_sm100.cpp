@@ -110,6 +110,11 @@ void add_dense_gemm_sm100_examples(std::vector<Example>& list) {
   list.push_back(
       blockwise_example<kBlockwiseFp8Sm100[1]>("blockwise_fp8_sm100_single", "the same by single CTAs (simulator only)",
                                                "e4m3 128x128x128, 6 stages, 2 accumulators", {{132, 264, 400}}));
+  list.push_back(blockwise_example<kBlockwiseFp8Sm100[2]>(
+      "blockwise_fp8_sm100_8_epilogue_warps",
+      "two warpgroups share the columns of a tile; results leave by TMA (simulator only)",
+      "e4m3 256x128x128 in pairs, 5 stages, 2 accumulators, cluster 2x1, 8 epilogue warps, output rings of 2",
+      {{264, 264, 400}, {4, 8, 0}}));
 }
 
 }  // namespace warpwright::runtime

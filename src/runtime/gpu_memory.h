@@ -111,7 +111,7 @@ class GuardedArrays {
       const auto touched = [](uint8_t byte) { return byte != kGuardByte; };
       changed += uint64_t(std::count_if(have.begin(), first, touched) + std::count_if(last, have.end(), touched));
       const Array& array = workload.arrays[i];
-      if (array.output) continue;
+      if (array.output || array.scratch) continue;
       for (size_t b = 0; b < slot.bytes; ++b) changed += first[std::ptrdiff_t(b)] != array.bytes[b];
     }
     return changed;

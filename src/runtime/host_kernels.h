@@ -6,19 +6,25 @@
 #include <string>
 
 #include "runtime/gpu.h"
+#include "runtime/refuse_sm100.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/config_sm100.h"
 
 namespace warpwright::runtime {
 
-// A row-major matrix and the box in which a kernel moves it.
+// A row-major matrix, or a batch of them, and the box in which a kernel moves it.
 struct MatrixMap {
   TensorBox box;
   void* data = nullptr;  // 16-byte aligned
   int64_t rows = 0;
   int64_t columns = 0;
+  int64_t batches = 0;       // 0: one matrix, and a map of two dimensions
+  uint64_t batch_bytes = 0;  // from one matrix to the next
+  int64_t row_stride = 0;    // in elements; 0: rows without gaps
 
-  uint64_t row_bytes() const { return uint64_t(columns) * uint64_t(bits(box.type)) / 8; }
+  uint64_t row_bytes() const {
+    return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8;
+  }
 };
 
 inline TensorMapSpec to_tensor_map_spec(const MatrixMap& matrix) {
@@ -30,6 +36,12 @@ inline TensorMapSpec to_tensor_map_spec(const MatrixMap& matrix) {
   spec.strides = {0, matrix.row_bytes()};
   spec.box = {uint32_t(matrix.box.inner), uint32_t(matrix.box.outer)};
   spec.swizzle = matrix.box.swizzle;
+  if (matrix.batches > 0) {
+    spec.rank = 3;
+    spec.dims[2] = uint64_t(matrix.batches);
+    spec.strides[2] = matrix.batch_bytes;
+    spec.box[2] = 1;
+  }
   return spec;
 }
 
@@ -67,24 +79,96 @@ std::optional<std::string> fill_operands(Args& args, const Config& config, void*
   return encode(MatrixMap{config.b_box(), b, args.n, args.k}, args.b);
 }
 
+// The operands of a product as they lie in device memory: `a` is [m, k] or, MN-major, [k, m].
+struct DenseGemmOperands {
+  MatrixArgs a, b, d;
+  int m = 0, n = 0, k = 0;
+  int batches = 1;
+  EpilogueArgs epilogue = {};
+  const float* a_scales = nullptr;
+  const float* b_scales = nullptr;
+  int64_t a_scales_batch_stride = 0;
+  int64_t b_scales_batch_stride = 0;
+  void* workspace = nullptr;
+  int splits = 1;
+};
+
+template <class Encode>
+std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& config, const DenseGemmOperands& o,
+                                Encode&& encode) {
+  args = {};
+  args.m = o.m;
+  args.n = o.n;
+  args.k = o.k;
+  args.batches = o.batches;
+  args.a_batch_step = o.a.batch_stride == 0 ? 0 : 1;
+  args.b_batch_step = o.b.batch_stride == 0 ? 0 : 1;
+  args.epilogue = o.epilogue;
+  args.a_scales = o.a_scales;
+  args.b_scales = o.b_scales;
+  args.a_scales_batch_stride = o.a_scales_batch_stride;
+  args.b_scales_batch_stride = o.b_scales_batch_stride;
+  args.a_matrix = o.a;
+  args.b_matrix = o.b;
+  args.d_matrix = o.d;
+  args.workspace = o.workspace;
+  args.splits = o.splits;
+  // A matrix that all of a batch share has a map of one.
+  const auto map = [&](const TensorBox& box, const MatrixArgs& matrix, int64_t rows, int64_t columns, TensorMap& to) {
+    const bool shared = matrix.batch_stride == 0;
+    const int64_t apart = shared ? matrix.row_stride * rows : matrix.batch_stride;
+    return encode(MatrixMap{box, matrix.data, rows, columns, !config.batched ? 0 : shared ? 1 : o.batches,
+                            uint64_t(apart) * uint64_t(bits(box.type)) / 8, matrix.row_stride},
+                  to);
+  };
+  const auto operand = [&](const TensorBox& box, Major major, const MatrixArgs& matrix, int64_t lines, TensorMap& to) {
+    return map(box, matrix, major == Major::K ? lines : o.k, major == Major::K ? o.k : lines, to);
+  };
+  if (config.load == Mover::tma && o.k > 0) {
+    if (auto e = operand(config.a_box(), config.a_major, o.a, o.m, args.a)) return e;
+    if (auto e = operand(config.b_box(), config.b_major, o.b, o.n, args.b)) return e;
+  }
+  if (config.store == Mover::tma) return map(config.d_box(), o.d, o.m, o.n, args.d);
+  return {};
+}
+
+// Rows without gaps, alpha times the product.
 template <class Encode>
 std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& config, void* a, void* b, void* d, int m,
                                 int n, int k, float alpha, Encode&& encode) {
-  args = {{}, {}, {}, m, n, k, alpha};
-  if (auto e = fill_operands(args, config, a, b, encode)) return e;
-  return encode(MatrixMap{config.d_box(), d, m, n}, args.d);
+  DenseGemmOperands o;
+  o.a = {a, config.a_major == Major::K ? k : m, 0};
+  o.b = {b, config.b_major == Major::K ? k : n, 0};
+  o.d = {d, n, 0};
+  o.m = m;
+  o.n = n;
+  o.k = k;
+  o.epilogue.alpha = alpha;
+  return fill(args, config, o, encode);
 }
 
-// `x` has m rows of k, `w` n rows of k, `d` m rows of n.
+// `x` has m rows of k, `w` n rows of k, `d` m rows of n; strides of 0 mean rows without gaps.
+template <class Encode>
+std::optional<std::string> fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, const MatrixArgs& x,
+                                const MatrixArgs& w, const MatrixArgs& d, int m, int n, int k,
+                                const EpilogueArgs& epilogue, Encode&& encode) {
+  args = {};
+  args.m = m;
+  args.n = n;
+  args.k = k;
+  args.epilogue = epilogue;
+  if (k > 0) {
+    if (auto e = encode(MatrixMap{config.x_box(), x.data, m, k, 0, 0, x.row_stride}, args.x)) return e;
+    if (auto e = encode(MatrixMap{config.w_box(), w.data, n, k, 0, 0, w.row_stride}, args.w)) return e;
+  }
+  return encode(MatrixMap{config.d_box(), d.data, m, n, 0, 0, d.row_stride}, args.d);
+}
 template <class Encode>
 std::optional<std::string> fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, void* x, void* w, void* d, int m,
                                 int n, int k, float alpha, Encode&& encode) {
-  args = {{}, {}, {}, m, n, k, alpha, false};
-  if (k > 0) {
-    if (auto e = encode(MatrixMap{config.x_box(), x, m, k}, args.x)) return e;
-    if (auto e = encode(MatrixMap{config.w_box(), w, n, k}, args.w)) return e;
-  }
-  return encode(MatrixMap{config.d_box(), d, m, n}, args.d);
+  EpilogueArgs epilogue;
+  epilogue.alpha = alpha;
+  return fill(args, config, MatrixArgs{x}, MatrixArgs{w}, MatrixArgs{d}, m, n, k, epilogue, encode);
 }
 
 template <class Encode>
@@ -94,18 +178,93 @@ std::optional<std::string> fill(TmemLifecycleArgs& args, const TmemLifecycleConf
   return fill_operands(args, config, a, b, encode);
 }
 
+// The maps through which the epilogue of a Blackwell kernel moves matrices, from the pointers and strides in `args`.
+template <class Args, class Encode>
+std::optional<std::string> fill_epilogue_maps(Args& args, const DenseGemmSm100Config& config, int batches,
+                                              int64_t d_batch_stride, Encode&& encode) {
+  const EpilogueArgs& e = args.epilogue;
+  const int64_t columns = config.result_columns(args.n);
+  // A tensor that all matrices of a batch share has a map of one.
+  const auto map = [&](const char* name, const TensorBox& box, const void* data, int64_t rows, int64_t row_stride,
+                       int64_t batch_stride, TensorMap& to, int32_t* step) -> std::optional<std::string> {
+    const bool shared = batch_stride == 0;
+    if (step != nullptr) *step = shared ? 0 : 1;
+    const int64_t apart = shared ? rows * (row_stride == 0 ? columns : row_stride) : batch_stride;
+    const auto why = encode(
+        MatrixMap{box, const_cast<void*>(data), rows, columns, !config.batched ? 0 : shared ? 1 : batches,
+                  uint64_t(apart) * uint64_t(bits(box.type)) / 8, row_stride},
+        to);
+    if (!why) return {};
+    return std::string(name) + ", " + std::to_string(rows) + " x " + std::to_string(columns) + ": " + *why;
+  };
+  std::optional<std::string> why;
+  EpilogueMaps& maps = args.maps;
+  if (config.store_stages > 0) {
+    // An H200 overwrites what follows the last element of a row in its unit.
+    if (const int unit = 128 / bits(config.out_type); columns % unit != 0) {
+      return "D, " + std::to_string(args.m) + " x " + std::to_string(columns) +
+             ": the TMA stores whole units of 16 bytes, so D must have a multiple of " + std::to_string(unit) +
+             " columns.";
+    }
+    why = map("D", config.d_box(), args.d, args.m, args.d_row_stride, d_batch_stride, maps.d, nullptr);
+  }
+  if (config.epilogue_load_stages == 0) return why;
+  if (!why && config.epilogue.source && e.c != nullptr) {
+    why = map("C", config.c_box(), e.c, args.m, e.c_row_stride, e.c_batch_stride, maps.c, &maps.c_batch_step);
+  }
+  if (!why && config.epilogue.residual && e.residual != nullptr) {
+    why = map("residual", config.residual_box(), e.residual, args.m, e.residual_row_stride, e.residual_batch_stride,
+              maps.residual, &maps.residual_batch_step);
+  }
+  const auto bias = [&](const char* name, const void* data, TensorMap& to) {
+    return map(name, config.bias_box(), data, 1, 0, e.bias_batch_stride, to, &maps.bias_batch_step);
+  };
+  if (!why && config.loads_bias() && e.bias != nullptr) why = bias("bias", e.bias, maps.bias);
+  if (!why && config.loads_bias() && e.up_bias != nullptr) why = bias("up_bias", e.up_bias, maps.up_bias);
+  return why;
+}
+
+// With a depth that is shared, `args.splits` and `args.workspace` are still to be set.
 template <class Encode>
 std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a, void* b, void* d,
-                                int m, int n, int k, float alpha, Encode&& encode) {
-  args = {{}, {}, d, m, n, k, {}};
+                                int m, int n, int k, float alpha, Encode&& encode, const GemmBatch& batch = {}) {
+  if (auto e = refuse(config, m, n, k, a, b, batch)) return e;
+  args = {};
+  args.d = d;
+  args.m = m;
+  args.n = n;
+  args.k = k;
   args.epilogue.alpha = alpha;
-  return fill_operands(args, config, a, b, encode);
+  args.batches = config.batched ? batch.count : 1;
+  args.d_batch_stride = batch.d_stride;
+  if (auto e = fill_epilogue_maps(args, config, args.batches, args.d_batch_stride, encode)) return e;
+  if (k == 0) return {};
+  // A matrix that all of a batch share has a map of one.
+  const auto operand = [&](void* data, int rows, int64_t stride) {
+    const int64_t apart = stride == 0 ? int64_t(rows) * k : stride;
+    return MatrixMap{{}, data, rows, k, !config.batched ? 0 : stride == 0 ? 1 : batch.count,
+                     uint64_t(apart) * uint64_t(bits(config.type)) / 8};
+  };
+  const MatrixMap of_a = operand(a, m, batch.a_stride), of_b = operand(b, n, batch.b_stride);
+  MatrixMap first = config.swap_ab ? of_b : of_a, second = config.swap_ab ? of_a : of_b;
+  first.box = config.a_box();
+  second.box = config.b_box();
+  args.a_batch_step = (config.swap_ab ? batch.b_stride : batch.a_stride) == 0 ? 0 : 1;
+  args.b_batch_step = (config.swap_ab ? batch.a_stride : batch.b_stride) == 0 ? 0 : 1;
+  if (auto e = encode(first, args.a)) return e;
+  return encode(second, args.b);
 }
 
 template <class Encode>
 std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, void* a, void* b,
                                 void* a_scales, const void* b_scales, void* d, int m, int n, int k, Encode&& encode) {
-  args = {{}, {}, {}, static_cast<const float*>(b_scales), d, m, n, k};
+  args = {};
+  args.b_scales = static_cast<const float*>(b_scales);
+  args.d = d;
+  args.m = m;
+  args.n = n;
+  args.k = k;
+  if (auto e = fill_epilogue_maps(args, config.dense(), 1, 0, encode)) return e;
   if (auto e = fill_operands(args, config, a, b, encode)) return e;
   if (k == 0) return {};
   const int64_t blocks = (k + config.block - 1) / config.block;

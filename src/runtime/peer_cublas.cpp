@@ -140,17 +140,28 @@ struct PeerGemm::State {
 
   std::optional<std::string> describe(int64_t m, int64_t n, int64_t k, DType type) {
     const Library& lt = the_library();
-    const cudaDataType_t element = type == DType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
+    const bool narrow = bits(type) == 8;
+    const cudaDataType_t element = type == DType::fp16   ? CUDA_R_16F
+                                   : type == DType::e4m3 ? CUDA_R_8F_E4M3
+                                   : type == DType::e5m2 ? CUDA_R_8F_E5M2
+                                                         : CUDA_R_16BF;
+    const cudaDataType_t result = narrow ? CUDA_R_16BF : element;
+    const int8_t fast = 1;  // as our plain kernels: the tensor core adds over the whole depth
     const cublasOperation_t transposed = CUBLAS_OP_T;
     if (auto e = lt.failure(lt.matmul_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate"))
       return e;
     if (auto e = lt.failure(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
                             "cublasLtMatmulDescSetAttribute"))
       return e;
+    if (narrow) {
+      if (auto e = lt.failure(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
+                              "cublasLtMatmulDescSetAttribute"))
+        return e;
+    }
     const char* const layout = "cublasLtMatrixLayoutCreate";
     if (auto e = lt.failure(lt.layout_create(&a, element, uint64_t(k), uint64_t(n), k), layout)) return e;
     if (auto e = lt.failure(lt.layout_create(&b, element, uint64_t(k), uint64_t(m), k), layout)) return e;
-    return lt.failure(lt.layout_create(&d, element, uint64_t(n), uint64_t(m), n), layout);
+    return lt.failure(lt.layout_create(&d, result, uint64_t(n), uint64_t(m), n), layout);
   }
 
   std::optional<std::string> ask() {

@@ -12,7 +12,8 @@ namespace warpwright::runtime {
 constexpr uint64_t kPeerWorkspace = uint64_t(64) << 20;
 constexpr int kPeerChoices = 8;  // how many of its heuristics are tried
 
-// D[m, n] = A[m, k] * B[n, k]^T with fp32 sums, all three row-major and of one type, bf16 or fp16.
+// D[m, n] = A[m, k] * B[n, k]^T, all three row-major: of one type, bf16 or fp16, with fp32 sums, or A and B e4m3 with
+// the tensor core's sums, factors of 1 and a bf16 result.
 class PeerGemm {
  public:
   PeerGemm();

@@ -3,188 +3,241 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "device/launch.h"
+#include "runtime/tuned.h"
 #include "warpwright/kernel/sm90/dense_gemm.h"
 #include "warpwright/kernel/sm90/skinny_gemm.h"
 
 namespace warpwright::runtime {
 namespace {
 
-// Fitted to brief times of every plan on the dense shapes of bench/shapes.tsv on an H200 (docs/evidence/hopper-log.md).
-// They describe these kernels, not the chip: a term that never decides is not in the model.
-constexpr double kClockGhz = 1.855;
-constexpr double kMacsPerCycle = 2048;        // dense bf16 or fp16 of one SM
-constexpr double kIngestBytesPerCycle = 57;   // into one SM, multicast or not
-constexpr double kMemoryBytesPerUs = 4.68e6;  // of the chip
-constexpr double kStageCycles = 31;           // a stage costs at least this: barriers and issue
-constexpr double kSecondTerm = 0.14;          // of the second largest term shows beside the largest
-constexpr double kPadding = 0.02;             // how much slower for each e-fold of padding in the tiles
-constexpr double kDenseFixedUs = 6.6;         // launch, barriers, the first bytes, the last store
-constexpr double kSkinnyFixedUs = 5.8;        // the loads start before the cluster has met
-constexpr double kSplitFixedUs = 1.0;         // partial sums through distributed shared memory: once,
-constexpr double kSplitWaveUs = 0.51;         // and for each wave
-
 constexpr int kDense = int(std::size(device::kDenseGemmSm90));
-constexpr int kSkinny = int(std::size(device::kSkinnyGemmSm90));
+constexpr int kSkinny = kDense + int(std::size(device::kSkinnyGemmSm90));
+constexpr int kDenseVariants = kSkinny + int(std::size(device::kDenseVariantsSm90));
+constexpr int kSkinnyVariants = kDenseVariants + int(std::size(device::kSkinnyVariantsSm90));
 
-const DenseGemmConfig& dense(int plan) { return device::kDenseGemmSm90[plan]; }
-const SkinnyGemmConfig& skinny(int plan) { return device::kSkinnyGemmSm90[plan - kDense]; }
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Clusters do not span a GPC, so the larger ones leave SMs empty. cudaOccupancyMaxActiveClusters on an H200 of 132 SMs
-// gives 132, 66, 39, 30 and 15 for clusters of 1, 2, 3, 4 and 8.
-int64_t resident_clusters(int multiprocessors, int cluster) {
-  const double usable = cluster <= 2 ? 1 : cluster == 3 ? 117.0 / 132 : 120.0 / 132;
-  return std::max(1, int(multiprocessors * usable) / cluster);
-}
-
-struct Work {
-  int cluster = 1;
-  int64_t depth = 0;       // stages of one CTA for one tile
-  double stage_bytes = 0;  // into one CTA
-  double stage_macs = 0;   // of one CTA
-  double mma_efficiency = 1;
-  double tile_cycles = 0;  // beside the stages
-  double fixed_us = 0;
-  double wave_us = 0;
+// What may be compiled for a shape: a choice of tiles like that of the plain kernels, but fewer, because each costs
+// seconds the first time it is used.
+constexpr DenseGemmConfig kDenseOnDemand[] = {
+    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
+    {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 2},
+    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 2},
+    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 2},
+    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    {.tile_m = 64, .tile_n = 64, .stages = 8, .cluster = 1},
 };
+constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
+    {.rows = 64, .tokens = 16, .split = 1},  {.rows = 64, .tokens = 16, .split = 4},
+    {.rows = 64, .tokens = 32, .split = 2},  {.rows = 64, .tokens = 64, .split = 1},
+    {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
+    {.rows = 64, .tokens = 128, .split = 4},
+};
+// How much faster by the model an instance must be for waiting until it is compiled. What threads load is not fitted:
+// there it is compiled only if nothing else serves.
+double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
 
-// The largest term and a part of the second largest: they overlap, but not perfectly.
-double combined(double tensor, double ingest, double memory) {
-  double terms[] = {tensor, ingest, memory};
-  std::sort(std::begin(terms), std::end(terms));
-  return terms[2] + kSecondTerm * terms[1];
+bool fits(const Plan& plan) { return plan.shared_memory_fits() && plan.registers_fit(); }
+
+// The same tile and rings computing what the shape asks for.
+DenseGemmConfig with_features(DenseGemmConfig c, const GemmShape& s) {
+  c.type = s.dtype;
+  c.mixed = s.mixed;
+  c.epilogue = s.epilogue;
+  c.a_major = s.a_major;
+  c.b_major = s.b_major;
+  c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
+  c.scaling = s.scaling;
+  c.batched = s.batch != 1;
+  c.load = s.load;
+  c.store = s.load == Mover::threads ? Mover::threads : s.store;
+  c.dependent = s.dependent;
+  if (c.load == Mover::threads) c.cluster = 1;
+  return deepest(c, c.stages);  // wider results leave room for fewer
+}
+SkinnyGemmConfig with_features(SkinnyGemmConfig c, const GemmShape& s) {
+  c.type = s.dtype;
+  c.epilogue = s.epilogue;
+  c.scaling = s.scaling;
+  c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
+  return deepest(c, c.stages);
 }
 
-PlanEstimate estimate_work(PlanEstimate e, const Work& w, const GemmShape& s, int multiprocessors) {
-  constexpr double us_of_cycle = 1e-3 / kClockGhz;
-  const double m = double(s.m), n = double(s.n), k = double(s.k);
-  if (e.tiles == 0) return e;
-  const int64_t clusters = resident_clusters(multiprocessors, w.cluster);
-  e.waves = ceil_div(e.tiles, clusters);
-  e.fill = double(e.tiles) / double(e.waves * clusters);
-  const double steps = double(e.waves) * double(w.depth);
-  e.tensor_us = steps * std::max(w.stage_macs / kMacsPerCycle / w.mma_efficiency, kStageCycles) * us_of_cycle;
-  e.ingest_us = steps * w.stage_bytes / kIngestBytesPerCycle * us_of_cycle;
-  e.memory_us = 2 * (m * k + n * k + m * n) / kMemoryBytesPerUs;
-  // A last wave of few tiles moves few bytes, but its SMs take as long as any other's.
-  const double full_waves = double(e.waves - 1);
-  const double full_part = full_waves * double(clusters) / double(e.tiles);
-  const double of_waves = full_waves / double(e.waves);
-  const double busy =
-      combined(e.tensor_us * of_waves, e.ingest_us * of_waves, e.memory_us * full_part) +
-      combined(e.tensor_us / double(e.waves), e.ingest_us / double(e.waves), e.memory_us * (1 - full_part));
-  const double padding = double(ceil_div(s.m, e.tile_m) * e.tile_m) * double(ceil_div(s.n, e.tile_n) * e.tile_n);
-  e.us = w.fixed_us + double(e.waves) * (w.wave_us + w.tile_cycles * us_of_cycle) +
-         busy * (1 + kPadding * std::log(padding / (m * n)));
-  return e;
+// What of a shape the skinny kernel's configuration cannot say.
+bool skinny_takes(const GemmShape& s, int tokens) {
+  return s.m <= tokens && s.batch == 1 && !s.mixed && s.a_major == Major::K && s.b_major == Major::K &&
+         s.load == Mover::tma && s.store == Mover::tma;
+}
+
+// -1: not compiled ahead.
+int number_of(const DenseGemmConfig& c) {
+  if (const int i = device::find_config(device::kDenseGemmSm90, c); i >= 0) return i;
+  const int i = device::find_config(device::kDenseVariantsSm90, c);
+  return i < 0 ? -1 : kSkinny + i;
+}
+int number_of(const SkinnyGemmConfig& c) {
+  if (const int i = device::find_config(device::kSkinnyGemmSm90, c); i >= 0) return kDense + i;
+  const int i = device::find_config(device::kSkinnyVariantsSm90, c);
+  return i < 0 ? -1 : kDenseVariants + i;
+}
+
+// Parts of a tile's depth, so that the parts fill the chip once and none is shallower than a few stages.
+int splits_for(const DenseGemmConfig& c, const GemmShape& s, int multiprocessors) {
+  if (c.split != DepthSplit::split_k) return 1;
+  constexpr int64_t least_stages = 4;
+  const int64_t tiles = std::max<int64_t>(1, c.tiles(int(s.m), int(s.n), int(s.batch)));
+  const int64_t depth = (s.k + c.tile_k() - 1) / c.tile_k();
+  const int64_t wanted = multiprocessors / c.cluster / tiles;
+  return int(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, depth / least_stages)));
 }
 
 }  // namespace
 
-int plan_count() { return kDense + kSkinny; }
-bool is_skinny(int plan) { return plan >= kDense; }
-int instance_of(int plan) { return is_skinny(plan) ? plan - kDense : plan; }
-DType plan_type(int plan) { return is_skinny(plan) ? skinny(plan).type : dense(plan).type; }
-
-std::string plan_text(int plan) {
-  if (is_skinny(plan)) {
-    const SkinnyGemmConfig& c = skinny(plan);
-    return fmt::format("{} weights x {} tokens x{}, {} stages, split {}", c.rows, c.tokens, c.tile_k(), c.stages,
-                       c.split);
+std::string GemmShape::text() const {
+  const char* const layout =
+      a_major == Major::K ? (b_major == Major::K ? "nt" : "nn") : (b_major == Major::K ? "tt" : "tn");
+  std::string text = fmt::format(
+      "{} {} {}x{}x{}", mixed ? fmt::format("{} x {}", name(dtype), name(b_dtype())) : name(dtype), layout, m, n, k);
+  if (batch != 1) text += fmt::format(", batch {}", batch);
+  if (epilogue.out != usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
+  if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
+  if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
+  if (promoted) text += ", promoted sums";
+  if (load == Mover::threads) {
+    text += ", operands not aligned for the TMA";
+  } else if (store == Mover::threads) {
+    text += ", result not aligned for the TMA";
   }
-  const DenseGemmConfig& c = dense(plan);
-  return fmt::format("{}x{}x{}, {} stages, cluster {}{}", c.tile_m, c.tile_n, c.tile_k(), c.stages, c.cluster,
-                     c.axis == ClusterAxis::n ? " along n" : "");
+  return text;
 }
 
-Plan plan_of(int plan) {
-  return is_skinny(plan) ? kernel::sm90::skinny_gemm_plan(skinny(plan)) : kernel::sm90::dense_gemm_plan(dense(plan));
+int plan_count() { return kSkinnyVariants; }
+AheadInstance instance_of(int plan) {
+  if (plan < kDense) return {AheadTable::dense, plan};
+  if (plan < kSkinny) return {AheadTable::skinny, plan - kDense};
+  if (plan < kDenseVariants) return {AheadTable::dense_variant, plan - kSkinny};
+  return {AheadTable::skinny_variant, plan - kDenseVariants};
 }
-
-bool can_serve(int plan, const GemmShape& shape) {
-  return plan_type(plan) == shape.dtype && (!is_skinny(plan) || shape.m <= skinny(plan).tokens);
-}
-
-PlanEstimate estimate(int plan, const GemmShape& s, int multiprocessors) {
-  PlanEstimate e;
-  Work w;
-  e.plan = plan;
-  if (is_skinny(plan)) {
-    const SkinnyGemmConfig& c = skinny(plan);
-    e.tile_m = c.tokens;
-    e.tile_n = c.rows;
-    e.tile_k = c.tile_k();
-    e.split = w.cluster = c.split;
-    e.tiles = ceil_div(s.n, c.rows);
-    w.depth = ceil_div(ceil_div(s.k, c.tile_k()), c.split);
-    w.stage_bytes = double(c.w_box().bytes() + c.x_box().bytes());
-    w.stage_macs = double(c.rows) * c.tokens * c.tile_k();
-    w.mma_efficiency = 0.6;  // N of 8 to 128: the tensor core waits for the rows of W
-    w.tile_cycles = 555 + (c.warpgroups() == 2 ? 785 : 0);
-    w.fixed_us = kSkinnyFixedUs + (c.split > 1 ? kSplitFixedUs : 0);
-    w.wave_us = c.split > 1 ? kSplitWaveUs : 0;
-  } else {
-    const DenseGemmConfig& c = dense(plan);
-    e.tile_m = c.tile_m;
-    e.tile_n = c.tile_n;
-    e.tile_k = c.tile_k();
-    w.cluster = c.cluster;
-    e.tiles = ceil_div(s.m, c.tile_m * c.cluster_m()) * ceil_div(s.n, c.tile_n * c.cluster_n());
-    w.depth = ceil_div(s.k, c.tile_k());
-    w.stage_bytes = double(c.stage_bytes());
-    w.stage_macs = double(c.tile_m) * c.tile_n * c.tile_k();
-    w.mma_efficiency = c.warpgroups() == 3                ? 0.88
-                       : c.tile_n == 256                  ? 0.966
-                       : c.tile_n > 128 && c.tile_n < 192 ? 0.924
-                       : c.tile_n >= 192                  ? 0.941
-                                                          : 1;  // bound by what the SM takes in
-    // The output ring is handed on more often where the tile is no multiple of 64 columns.
-    w.tile_cycles = 10.9 * c.tile_n * (c.tile_n % 64 == 0 ? 1 : 1.28);
-    w.fixed_us = kDenseFixedUs;
+Kernel kernel_of(int plan) {
+  const auto [table, index] = instance_of(plan);
+  switch (table) {
+    case AheadTable::dense:
+      return {device::kDenseGemmSm90[index], plan};
+    case AheadTable::skinny:
+      return {device::kSkinnyGemmSm90[index], plan};
+    case AheadTable::dense_variant:
+      return {device::kDenseVariantsSm90[index], plan};
+    case AheadTable::skinny_variant:
+      break;
   }
-  return estimate_work(e, w, s, multiprocessors);
+  return {device::kSkinnyVariantsSm90[index], plan};
+}
+Plan plan_of(const Kernel& kernel) {
+  if (const DenseGemmConfig* c = kernel.dense()) return kernel::sm90::dense_gemm_plan(*c);
+  return kernel::sm90::skinny_gemm_plan(*kernel.skinny());
 }
 
-Floor floor_of(const GemmShape& s) {
-  // What the chip cannot exceed: 4096 FLOP a cycle on each of 132 SMs at 1.98 GHz, and the datasheet's 4.8 TB/s. Under
-  // load power allows less: about 800 TFLOP/s for one launch, 650 to 680 sustained; a copy reaches 4.3 TB/s.
-  constexpr double flops_per_us = 4096.0 * 132 * 1.98e3, copy_bytes_per_us = 4.8e6;
-  const double m = double(s.m), n = double(s.n), k = double(s.k);
-  return {2 * m * n * k / flops_per_us, 2 * (m * k + n * k + m * n) / copy_bytes_per_us};
+bool can_serve(const Kernel& kernel, const GemmShape& shape) {
+  if (const DenseGemmConfig* c = kernel.dense()) {
+    if (shape.deterministic && c->split == DepthSplit::stream_k) return false;
+    // An early start is a wish: an instance that cannot, or need not, start early computes the same.
+    DenseGemmConfig wanted = with_features(*c, shape);
+    wanted.dependent = c->dependent;
+    return refuse(*c) == nullptr && wanted == *c;
+  }
+  const SkinnyGemmConfig& c = *kernel.skinny();
+  return refuse(c) == nullptr && skinny_takes(shape, c.tokens) && with_features(c, shape) == c;
 }
 
-int choose_plan(const GemmShape& shape, int multiprocessors) {
-  int best = -1;
-  double least = 0;
+std::vector<Kernel> candidates(const GemmShape& shape, OnDemand on_demand) {
+  std::vector<Kernel> list;
   for (int plan = 0; plan < plan_count(); ++plan) {
-    if (!can_serve(plan, shape)) continue;
-    const double us = estimate(plan, shape, multiprocessors).us;
-    if (best >= 0 && us >= least) continue;
-    best = plan;
+    if (can_serve(kernel_of(plan), shape)) list.push_back(kernel_of(plan));
+  }
+  if (on_demand == OnDemand::refused) return list;
+  const auto add = [&](const auto& config) {
+    const Kernel kernel{config};
+    if (number_of(config) < 0 && can_serve(kernel, shape) && fits(plan_of(kernel))) list.push_back(kernel);
+  };
+  for (const DenseGemmConfig& c : kDenseOnDemand) add(with_features(c, shape));
+  for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add(with_features(deepest(c), shape));
+  return list;
+}
+
+Result<Kernel> parse_plan(const std::string& name, const GemmShape& shape) {
+  const bool number = !name.empty() && name.size() < 6 && name.find_first_not_of("0123456789") == std::string::npos;
+  Kernel kernel;
+  if (number) {
+    const int plan = std::stoi(name);
+    if (plan >= plan_count()) {
+      return Status(Code::invalid_argument, fmt::format("plan = {}: the plans compiled ahead have the numbers 0 to {}.",
+                                                        name, plan_count() - 1));
+    }
+    kernel = kernel_of(plan);
+  } else {
+    auto named = parse_plan_name(name);
+    if (!named) return named.status();
+    kernel = *named;
+    if (const DenseGemmConfig* c = kernel.dense()) {
+      const DenseGemmConfig config = with_features(*c, shape);
+      kernel.config = config;
+      kernel.plan = number_of(config);
+    } else {
+      const SkinnyGemmConfig config = with_features(*kernel.skinny(), shape);
+      kernel.config = config;
+      kernel.plan = number_of(config);
+    }
+  }
+  const char* const why = kernel.dense() != nullptr ? refuse(*kernel.dense()) : refuse(*kernel.skinny());
+  if (why != nullptr) return Status(Code::unsupported, fmt::format("plan = {}: {}.", name, why));
+  if (!fits(plan_of(kernel))) {
+    return Status(Code::unsupported, fmt::format("plan = {}: its rings or registers exceed what an SM has.", name));
+  }
+  if (!can_serve(kernel, shape)) {
+    return Status(Code::unsupported,
+                  fmt::format("plan = {}: it is {}, which cannot serve {}.", name, plan_text(kernel), shape.text()));
+  }
+  return kernel;
+}
+
+Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan, OnDemand on_demand) {
+  const int sms = chip.multiprocessors;
+  const auto complete = [&](Kernel kernel) {
+    if (const DenseGemmConfig* c = kernel.dense(); c != nullptr && kernel.splits == 1) {
+      kernel.splits = splits_for(*c, shape, sms);
+    }
+    return kernel;
+  };
+  const auto chosen = [&](const Kernel& kernel, ChosenBy by) {
+    Choice choice{complete(kernel), estimate(complete(kernel), shape, sms), by, ""};
+    choice.reason = reason_for(choice, shape, chip);
+    return choice;
+  };
+  if (!plan.empty()) {
+    auto named = parse_plan(plan, shape);
+    if (!named) return named.status();
+    return chosen(*named, ChosenBy::name);
+  }
+  if (const std::string tuned = tuned_plan(shape, chip); !tuned.empty()) {
+    // A table made by another version may name what this one does not have.
+    auto named = parse_plan(tuned, shape);
+    if (named && (named->ahead() || on_demand == OnDemand::allowed)) return chosen(*named, ChosenBy::table);
+  }
+  const Kernel* best = nullptr;
+  double least = 0;
+  const std::vector<Kernel> list = candidates(shape, on_demand);
+  for (const Kernel& kernel : list) {
+    if (!is_modelled(kernel)) continue;
+    const double us = estimate(complete(kernel), shape, sms).us * (kernel.ahead() ? 1 : worth_compiling(shape));
+    if (best != nullptr && us >= least) continue;
+    best = &kernel;
     least = us;
   }
-  return best;
-}
-
-std::string reason_for(const PlanEstimate& e, const GemmShape& shape, int multiprocessors) {
-  const char* const bound = e.memory_us >= std::max(e.tensor_us, e.ingest_us) ? "device memory"
-                            : e.ingest_us >= e.tensor_us                      ? "loads from L2"
-                                                                              : "the tensor cores";
-  PlanEstimate next;
-  for (int plan = 0; plan < plan_count(); ++plan) {
-    if (plan == e.plan || !can_serve(plan, shape)) continue;
-    const PlanEstimate other = estimate(plan, shape, multiprocessors);
-    if (next.plan < 0 || other.us < next.us) next = other;
+  if (best == nullptr) {
+    return Status(Code::unsupported, fmt::format("{}: no Hopper kernel of this version serves it.", shape.text()));
   }
-  std::string text = fmt::format("{} waves filled to {:.0f} %, bound by {}, {:.1f} us by the model", e.waves,
-                                 100 * e.fill, bound, e.us);
-  if (next.plan >= 0) text += fmt::format("; next best {} with {:.1f} us", plan_text(next.plan), next.us);
-  return text;
+  return chosen(*best, ChosenBy::model);
 }
 
 }  // namespace warpwright::runtime

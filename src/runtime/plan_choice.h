@@ -1,53 +1,115 @@
-// Which compiled kernel serves a matrix product on Hopper: a model of waves, bytes and tile efficiency. Needs no GPU.
+// Which kernel serves a matrix product on Hopper: the tuned table where it has an answer, otherwise a model of waves,
+// bytes and tile efficiency. The tool's commands and the host API all ask choose(). Needs no GPU.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <variant>
+#include <vector>
 
-#include "warpwright/core/dtype.h"
+#include "runtime/problem.h"
 #include "warpwright/core/plan.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/status.h"
 
 namespace warpwright::runtime {
 
+// A product as the choice sees it: its extents, and all that decides which instances can compute it.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;
+  DType dtype = DType::bf16;  // of A
+  bool mixed = false;         // of e4m3 and e5m2, B has the other one
+  EpilogueConfig epilogue = factor_and_conversion(usual_result(dtype));
+  Major a_major = Major::K, b_major = Major::K;
+  Scaling scaling = Scaling::none;
+  bool promoted = false;  // 8-bit operands: after every 128 elements the sums are added in fp32
+  int64_t batch = 1;
+  Mover load = Mover::tma, store = Mover::tma;  // threads: an address or stride the TMA cannot take
+  bool dependent = false;                       // may start before the launch ahead of it on the stream has ended
+  bool deterministic = false;                   // the same bits on any number of SMs
+
+  DType b_dtype() const { return !mixed ? dtype : dtype == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
+  // "bf16 nt 128x4096x7168", with what differs from the plain product.
+  std::string text() const;
 };
 
-// Plans are numbered: those of device::kDenseGemmSm90, then those of device::kSkinnyGemmSm90.
-int plan_count();
-bool is_skinny(int plan);
-// Position in the table of its kernel.
-int instance_of(int plan);
-DType plan_type(int plan);
-// "128x256x64, 4 stages, cluster 2", or "64 weights x 16 tokens x64, 20 stages, split 4"
-std::string plan_text(int plan);
-Plan plan_of(int plan);
-// Whether the plan has the type and room for the rows.
-bool can_serve(int plan, const GemmShape& shape);
+// An instance of a kernel template. Those compiled ahead are numbered, through the four tables of device/launch.h.
+struct Kernel {
+  std::variant<DenseGemmConfig, SkinnyGemmConfig> config;
+  int plan = -1;   // its number; -1: it is compiled when it is first used
+  int splits = 1;  // dense with DepthSplit::split_k: parts of a tile
 
-// What the model says about one plan.
+  const DenseGemmConfig* dense() const { return std::get_if<DenseGemmConfig>(&config); }
+  const SkinnyGemmConfig* skinny() const { return std::get_if<SkinnyGemmConfig>(&config); }
+  bool ahead() const { return plan >= 0; }
+  int cluster() const { return dense() != nullptr ? dense()->cluster : skinny()->split; }
+};
+
+int plan_count();
+Kernel kernel_of(int plan);
+// Where a numbered plan stands.
+enum class AheadTable : uint8_t { dense, skinny, dense_variant, skinny_variant };
+struct AheadInstance {
+  AheadTable table = AheadTable::dense;
+  int index = 0;
+};
+AheadInstance instance_of(int plan);
+Plan plan_of(const Kernel& kernel);
+// "128x256x64, 4 stages, cluster 2", or "64 weights x 16 tokens x64, 20 stages, split 4": for people.
+std::string plan_text(const Kernel& kernel);
+// "dense-128x256-c2-s4": how the instance computes, without what it computes. parse_plan() takes it back.
+std::string plan_name(const Kernel& kernel);
+// The instance that a name, or a number, means for a shape. An invalid_argument or unsupported status otherwise.
+Result<Kernel> parse_plan(const std::string& name, const GemmShape& shape);
+
+// Whether the instance computes exactly this product.
+bool can_serve(const Kernel& kernel, const GemmShape& shape);
+// Whether instances that were not compiled ahead may be taken.
+enum class OnDemand : bool { refused, allowed };
+// The instances compiled ahead that serve the shape, then those of a short list that would be compiled for it.
+std::vector<Kernel> candidates(const GemmShape& shape, OnDemand on_demand = OnDemand::allowed);
+
+// The chip the choice is made for.
+struct Chip {
+  std::string name;  // as the driver calls it: a tuned table is for one name
+  int multiprocessors = 132;
+};
+// What is assumed where no GPU is asked.
+inline Chip h200() { return {"NVIDIA H200", 132}; }
+
+// What the model says about one instance.
 struct PlanEstimate {
-  int plan = -1;
   int tile_m = 0, tile_n = 0, tile_k = 0;  // of D and along the depth
   int split = 1;                           // CTAs that share the depth of a tile
   int64_t tiles = 0;                       // of the whole grid, in clusters
+  int64_t clusters = 0;                    // that run at once
   int64_t waves = 0;
   double fill = 0;                                     // tiles over what the waves could hold
   double us = 0;                                       // modelled
   double memory_us = 0, tensor_us = 0, ingest_us = 0;  // the terms whose largest decides
 };
-PlanEstimate estimate(int plan, const GemmShape& shape, int multiprocessors);
+PlanEstimate estimate(const Kernel& kernel, const GemmShape& shape, int multiprocessors);
+// Whether the model was fitted to kernels of this kind. Others (ping-pong, tall warpgroups, shared depth, other rasters
+// and cache hints) are taken only where the tuned table or the caller names them.
+bool is_modelled(const Kernel& kernel);
 
 // The least time no kernel can beat: the product at the tensor cores' rate, or every operand moved once.
 struct Floor {
   double tensor_us = 0, memory_us = 0;
+  double flops = 0, bytes = 0;
   double us() const { return tensor_us > memory_us ? tensor_us : memory_us; }
 };
-Floor floor_of(const GemmShape& shape);
+Floor floor_of(const GemmShape& shape, Arch arch = Arch::sm90);
 
-// The plan with the least modelled time; -1 when none serves the type.
-int choose_plan(const GemmShape& shape, int multiprocessors);
-// Why that plan: a sentence.
-std::string reason_for(const PlanEstimate& best, const GemmShape& shape, int multiprocessors);
+enum class ChosenBy : uint8_t { name, table, model };
+struct Choice {
+  Kernel kernel;
+  PlanEstimate estimate;
+  ChosenBy by = ChosenBy::model;
+  std::string reason;  // a sentence without a full stop
+};
+// `plan`: a name or number to take instead of the choice; empty: none. An unsupported status when nothing serves the
+// shape. What has to be compiled first is taken only where it is clearly faster than all that was compiled ahead.
+Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
+                      OnDemand on_demand = OnDemand::allowed);
 
 }  // namespace warpwright::runtime

@@ -68,6 +68,7 @@ std::optional<Layout> parse_layout(std::string_view word) { return value_of<Layo
 DType usual_result(DType operands) {
   switch (operands) {
     case DType::e4m3:
+    case DType::e5m2:
       return DType::bf16;
     case DType::tf32:
       return DType::fp32;

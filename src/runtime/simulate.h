@@ -10,7 +10,11 @@ namespace warpwright::runtime {
 
 struct EncodeForSimulator {
   std::optional<std::string> operator()(const MatrixMap& matrix, TensorMap& map) const {
-    return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, map);
+    if (matrix.batches > 0) {
+      return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, matrix.batches,
+                                          int64_t(matrix.batch_bytes), map, matrix.row_bytes());
+    }
+    return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, map, matrix.row_bytes());
   }
 };
 
@@ -28,7 +32,10 @@ Outcome simulate(const Workload& w, const simulator::Options& options, int ctas,
     std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
     pointers.push_back(memory.back().data());
     buffers.push_back({pointers.back(), a.bytes.size(), a.name,
-                       a.output ? simulator::Buffer::Use::output : simulator::Buffer::Use::input, false});
+                       a.output    ? simulator::Buffer::Use::output
+                       : a.scratch ? simulator::Buffer::Use::inout
+                                   : simulator::Buffer::Use::input,
+                       false});
   }
   typename K::Args args;
   if (auto why = fill_args(args, pointers, EncodeForSimulator{})) throw std::runtime_error(*why);

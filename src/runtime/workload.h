@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "warpwright/core/dtype.h"
+#include "warpwright/core/layout.h"
+#include "warpwright/epilogue/config.h"
 #include "warpwright/kernel/config.h"
 
 namespace warpwright::runtime {
@@ -24,6 +26,7 @@ struct Array {
   int64_t rows = 0, columns = 0;
   bool output = false;
   std::vector<uint8_t> bytes;
+  bool scratch = false;  // written and read by the kernel, its contents mean nothing to the caller
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 
@@ -31,8 +34,9 @@ struct Workload {
   Case shape;
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
-  std::vector<double> expected;  // of the output, exact or in float64
+  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
   double alpha = 1, beta = 0;
+  double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
   const Array& output() const { return arrays.back(); }
 };
 
@@ -50,7 +54,41 @@ double element(const Array& array, int64_t index);
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
 
+// How a matrix, or a batch of them, lies in its array; counted in elements.
+struct MatrixLayout {
+  int64_t rows = 0, columns = 0;
+  int64_t row_stride = 0, batch_stride = 0;
+  int64_t offset = 0;  // of the first element
+  int64_t at(int64_t batch, int64_t row, int64_t column) const {
+    return offset + batch * batch_stride + row * row_stride + column;
+  }
+};
+// Rows without gaps.
+MatrixLayout dense_layout(int64_t rows, int64_t columns);
+// Rows that begin at multiples of 16 bytes, as the TMA wants; matrices of a batch with a gap between them.
+MatrixLayout aligned_layout(int64_t rows, int64_t columns, DType type);
+// Rows that begin anywhere: an odd stride, and an odd first element.
+MatrixLayout odd_layout(int64_t rows, int64_t columns);
+
+// A matrix product with everything that the kernels know.
+struct GemmSpec {
+  Case shape;
+  int64_t batch = 1;
+  DType a_type = DType::bf16, b_type = DType::bf16;
+  Major a_major = Major::K, b_major = Major::K;  // MN: the array has k rows
+  MatrixLayout a, b, d;                          // as stored; a batch stride of 0 shares the matrix
+  EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
+  double alpha = 1, beta = 0, scale = 1;
+  Scaling scaling = Scaling::none;
+  int64_t workspace_bytes = 0;
+};
+
+// The arrays are A, B, then C, residual, bias, up_bias, a_scales, b_scales and workspace as far as the product has
+// them, and D. What lies between the rows of a matrix is NaN.
+Workload gemm_workload(const GemmSpec& spec, Data data, uint64_t seed);
 Workload gemm_workload(Case shape, DType type, DType out_type, double alpha, Data data, uint64_t seed);
+// The address of an array in a list parallel to workload.arrays; null if the workload does not have it.
+void* pointer_of(const Workload& workload, const std::vector<void*>& pointers, const char* name);
 Workload affine_workload(Case shape, DType type, double alpha, double beta, Data data, uint64_t seed);
 Workload cluster_sum_workload(Case shape, const ClusterRingConfig& config, int clusters, Data data, uint64_t seed);
 

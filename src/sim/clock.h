@@ -153,6 +153,7 @@ enum ViewName : uint8_t {
   kToCluster,  // ... for shared::cluster
   kToGlobal,   // ... for global memory
   kTcgen,      // tensor-memory accesses ordered by tcgen05 fences
+  kControl,    // what was executed before, whatever it published; for the certificate only
   kViews
 };
 
@@ -172,6 +173,7 @@ class SyncBuilder {  // accumulates releases in place
     if (from.own && first_channel == 0) c->raise(self, from.own);
   }
   void raise(int v, Channel ch, uint32_t epoch, Clocks& clocks) { clock(v, clocks)->raise(ch, epoch); }
+  uint32_t at(int v, Channel ch) const { return raw_[v] ? raw_[v]->at(ch) : 0; }
   void join(const SyncClocks& s, Clocks& clocks) {
     for (int v = 0; v < kViews; ++v)
       if (s.view[v]) clock(v, clocks)->join(*s.view[v].get());

@@ -94,7 +94,7 @@ void Engine::start_cluster() {
     cta->shadow.resize(cta->window);
     cta->alive = int(launch_.threads);
     cta->channels = launch_.threads;
-    cta->register_pool = int(kRegisterFile) / plan.blocks_per_sm - plan.launch_registers() * int(launch_.threads);
+    cta->register_pool = 0;  // what setmaxnreg.dec gives back; the launch has handed out all others
     if (plan.arch == Arch::sm100) {
       cta->tmem.assign(128 * kTmemColumns, 0xffff'ffffu);
       cta->tmem_shadow.resize(8 * kTmemColumns * Shadow::kGranule);
@@ -161,6 +161,7 @@ void Engine::start_cluster() {
 
 void Engine::enter(Thread& t) {
   current = &t;
+  words_in_a_row_ = 0;
   ++stats.switches;
   void* fake = nullptr;
   leaving(&fake, t.stack_bottom, t.stack_size);
@@ -248,6 +249,12 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
   ++stats.words;
   t.time += cycles;
   t.where = at;
+  // A loop that never blocks would never come back to the scheduler, which counts the steps.
+  if (++words_in_a_row_ > options_.step_limit + 1'000'000 && !dying)
+    fail("livelock",
+         fmt::format("{} words in a row without an end: a loop that never finishes, or a trip count that underflowed",
+                     words_in_a_row_),
+         &t, at);
 }
 
 void Engine::async(uint64_t due, std::function<void()> land, uint64_t* in_order) {
@@ -324,6 +331,7 @@ Warp* Engine::pick() {
 }
 
 void Engine::run_warp(Warp& w) {
+  ++w.runs;
   const uint32_t rotate = options_.scheduling == Scheduling::random ? uint32_t(random() % 32) : 0;
   for (uint32_t i = 0; i < 32; ++i) {
     Thread* t = w.lanes[(i + rotate) % 32];
@@ -348,11 +356,7 @@ Result Engine::run() {
     uint64_t idle_progress = ~0ull;
     while (int(findings_.size()) < options_.max_findings) {
       if (++steps_ > options_.step_limit) {
-        Finding f;
-        f.rule = "livelock";
-        f.message = fmt::format(
-            "no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps_);
-        report(std::move(f));
+        report_livelock(*this, steps_);
         break;
       }
       if (land_next(false)) continue;
@@ -398,6 +402,15 @@ Result Engine::run() {
   r.stats = stats;
   r.spans = std::move(spans);
   r.edges = std::move(edges);
+  r.certificate = {options_.certify,
+                   {certificate_gaps.begin(), certificate_gaps.end()},
+                   {certificate_path.begin(), certificate_path.end()}};
+  for (const auto& [word, object, role] : fault_sites_) {
+    r.fault_sites.emplace_back();
+    r.fault_sites.back().word = word;
+    r.fault_sites.back().object = object;
+    r.fault_sites.back().role = role;
+  }
   return r;
 }
 

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +38,12 @@ struct Arrival {
   bool asynchronous = false;  // made when an operation of that thread completed
 };
 
+// What had been executed when an operation was issued that completes later.
+struct Issue {
+  View view;
+  Channel self = 0;
+};
+
 struct Bar {  // an mbarrier object
   Cta* cta = nullptr;
   uint32_t offset = 0;
@@ -50,14 +58,16 @@ struct Bar {  // an mbarrier object
   Stamp init;
   here init_at;
   bool init_fenced = false;
+  uint64_t announced = 0;  // generation of the cluster's barrier at which the initialisation, fenced, was told relaxed
   // A release at cluster scope from another CTA publishes its thread's accesses only to waits at cluster scope.
   SyncBuilder collecting, collecting_cluster;
   SyncClocks released[2], released_cluster[2];  // of generation g in [g & 1]
   uint64_t completed_at = 0;
   int completing_span = -1;
   std::vector<Thread*> waiters;
-  std::vector<Arrival> arrivals;       // of the current phase
-  std::vector<Arrival> last_arrivals;  // of the previous one
+  std::vector<Arrival> arrivals;                       // of the current phase
+  std::vector<Arrival> last_arrivals;                  // of the previous one
+  std::vector<std::pair<Stamp, const Thread*>> waits;  // that passed on the current generation, for the certificate
   int64_t in_flight_bytes = 0;
   std::string name() const;
 };
@@ -156,6 +166,7 @@ struct Thread {
   uint64_t wgmma_fences = 0;
   bool orphaned_fragment = false;  // registers of a wgmma in flight went out of scope
   uint64_t cluster_phase = 0;      // cluster barrier generation that its arrive waits for; 0: none
+  uint64_t cluster_seen = 0;       // the last one it waited for
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
   bool primary_waited = false;
@@ -200,6 +211,7 @@ struct Warp {
   const RoleSpec* role = nullptr;
   Thread* lanes[32] = {};
   bool queued = false;
+  uint64_t runs = 0;  // how often the scheduler has picked it
   uint32_t live = 0xffff'ffffu;
   Collective collective;
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
@@ -258,6 +270,8 @@ struct Cta {
     const Thread* by = nullptr;
     const char* word = "";
     here at{"", 0};
+    const Bar* bar = nullptr;  // an arrival: a wait of this CTA that saw this generation shows that it is over
+    int64_t generation = 0;
   };
   std::vector<Remote> remote;
   Server tma, tensor;
@@ -311,8 +325,21 @@ class Engine {
   uint64_t now() const { return now_; }
   bool timed() const { return options_.landing == Landing::timed; }
   uint64_t random();
+  // Whether a word that waits for a limited time comes back without success (PTX 9.7.13.15.16: try_wait may).
+  bool gives_up() {
+    return (options_.scheduling == Scheduling::random || options_.scheduling == Scheduling::pct) && (random() & 1);
+  }
 
   void release(Thread& t, SyncBuilder& to, bool async_only = false);
+  // certificate.cpp; they do nothing unless it was asked for.
+  void release_control(Thread& t, SyncBuilder& to);
+  Issue issue(Thread& t);
+  void meet(Warp& w, uint32_t lanes);
+  void certify_arrival(Bar& b, const Arrival& who, const Issue* issued);
+  void certify_wait(Thread& t, Bar& b, here at);
+  void certify_completion(Bar& b);
+  void gap(std::string why);
+  void path_may_change(std::string why);
   void acquire(Thread& t, const SyncClocks& from);
   // The same for a barrier in which the thread's own release took part: what was collected contains all it knew.
   void adopt(Thread& t, const SyncClocks& from);
@@ -322,12 +349,12 @@ class Engine {
   // Records; returns normally if more findings are wanted.
   void report(Finding f);
   const Fault* fault(Thread& t, const char* word, const std::string& object);
-  bool has_faults() const { return !options_.faults.empty(); }
+  bool has_faults() const { return !options_.faults.empty() || options_.list_fault_sites; }
 
   Bar& bar(Cta& cta, uint32_t offset, const Thread* t, here at, const char* what);
   Cta& cta_at(Thread& t, uint32_t cluster_address, here at, const char* what);
-  void arrive(Bar& b, int64_t count, Arrival who);
-  void complete_tx(Bar& b, int64_t bytes, here at);
+  void arrive(Bar& b, int64_t count, Arrival who, const Issue* issued = nullptr);
+  void complete_tx(Bar& b, int64_t bytes, here at, const Issue* issued = nullptr);
   void check_phase(Bar& b);
   std::string name_of(const Cta& cta, uint32_t offset) const;  // Plan name of a shared address
   std::string name_of_global(const void* p) const;
@@ -341,6 +368,7 @@ class Engine {
   std::vector<Span> spans;
   std::vector<Edge> edges;
   Stats stats;
+  std::set<std::string> certificate_gaps, certificate_path;
   std::map<const void*, SyncBuilder> global_sync;     // releases through global memory, by address
   std::map<const TensorMap*, uint64_t> map_versions;  // tensor maps used so far, and how often each was rewritten
   std::map<const TensorMap*, std::vector<uint32_t>>
@@ -367,12 +395,14 @@ class Engine {
   std::vector<Warp*> queue_;
   std::vector<Event> events_;
   uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;
+  uint64_t words_in_a_row_ = 0;  // of the running thread, since it was switched to
   uint64_t rng_ = 0;
   std::vector<Finding> findings_;
   std::map<const Buffer*, std::unique_ptr<Shadow>> global_shadow_;
   std::vector<uint64_t> pct_changes_;
   uint64_t pct_low_ = 0;
   std::vector<Thread*> pollers_;
+  std::set<std::tuple<std::string, std::string, std::string>> fault_sites_;
 };
 
 std::string where(here at);

@@ -134,5 +134,12 @@ void tcgen05_cp(int shape, const MatrixDesc&, const uint8_t* shared, uint32_t tm
 // count from the start of their half of N, which quarters 0, 1 and 2, 3 hold.
 float block_scale(DType scale_type, const uint32_t* cells, uint32_t tmem_address, int i, int block, int scale_id,
                   int quarter = 0);
+// The first of the scales of `rows` rows or columns and `blocks` K blocks whose replicas differ. With `halves`,
+// quarters 0, 1 hold the scales of one half of N and 2, 3 those of the other, so each has one replica.
+std::optional<TmemCell> unequal_scale(const uint32_t* cells, uint32_t tmem_address, int rows, int blocks, int scale_id,
+                                      bool halves = false);
+// Layout B reads A from lanes 0..63 for the left half of N and from lanes 64..127 for the right one: the first cell of
+// `columns` columns that differs.
+std::optional<TmemCell> unequal_rows(const uint32_t* cells, uint32_t tmem_address, int columns);
 
 }  // namespace warpwright::simulator::model

@@ -152,4 +152,28 @@ float block_scale(DType scale_type, const uint32_t* cells, uint32_t tmem_address
   return scale_type == DType::ue8m0 ? to_float(ue8m0{code}) : to_float(ue4m3{code});
 }
 
+std::optional<TmemCell> unequal_scale(const uint32_t* cells, uint32_t tmem_address, int rows, int blocks, int scale_id,
+                                      bool halves) {
+  uint32_t used = 0;
+  for (int block = 0; block < blocks; ++block) used |= 0xffu << (8 * ((scale_id + block) % 4));
+  for (int i = 0; i < rows; ++i) {
+    const int column = column_of(tmem_address) + i / 32;
+    for (int quarter = 1; quarter < 4; ++quarter) {
+      const int lane = lane_of(tmem_address) + i % 32, first = halves ? quarter / 2 * 64 : 0;
+      const uint32_t a = cells[cell_index(lane + first, column)], b = cells[cell_index(lane + 32 * quarter, column)];
+      if (((a ^ b) & used) != 0) return TmemCell{lane + 32 * quarter, column};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TmemCell> unequal_rows(const uint32_t* cells, uint32_t tmem_address, int columns) {
+  for (int row = 0; row < 64; ++row)
+    for (int i = 0; i < columns; ++i) {
+      const int lane = lane_of(tmem_address) + row, column = column_of(tmem_address) + i;
+      if (cells[cell_index(lane, column)] != cells[cell_index(lane + 64, column)]) return TmemCell{lane + 64, column};
+    }
+  return std::nullopt;
+}
+
 }  // namespace warpwright::simulator::model

@@ -11,6 +11,8 @@ struct Toucher {
   const char* word;
   here at;
   uint32_t id = 0;  // in the log
+  // An MMA or copy of a pair: each SM reads its own shared memory, addressed in shared::cta by the descriptor.
+  bool reads_own_sm = false;
 };
 
 // A thread's own access; reuses the log entry while nothing relevant changed.
@@ -24,7 +26,7 @@ void touch_global(Engine&, const Toucher&, const void* p, uint64_t bytes, bool w
 void touch_tmem(Engine&, Cta& owner, const Toucher&, uint32_t lane, uint32_t lanes, uint32_t column, uint32_t columns,
                 bool write);
 
-bool ordered(const Access& prior, const Thread& t, Proxy proxy, Pipe pipe, bool other_cta, bool global);
+bool ordered(const Access& prior, const Thread& t, const Access& mine, Proxy proxy, bool other_cta, bool global);
 void complete(Engine&, uint32_t access, Stamp);  // the operation is done; who knows the stamp knows it
 
 }  // namespace warpwright::simulator

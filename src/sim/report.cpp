@@ -71,7 +71,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
     case Wait::poll: {
       for (const auto& [offset, b] : t.cta->bars)
         if (b.get() == object) return fmt::format("{} phase {}", b->name(), t.wait_phase);
-      return "a value in global memory";
+      return fmt::format("a value in global memory, {}", e.name_of_global(object));
     }
     case Wait::named: {
       const int id = int(static_cast<const NamedBarrier*>(object) - t.cta->named);
@@ -162,6 +162,50 @@ const Thread* held_in_barrier(const Engine& e, const Bar*& follower) {
 }
 
 }  // namespace
+
+// Who runs most is who does not come to an end; the others show what they were waiting for meanwhile.
+void report_livelock(Engine& e, uint64_t steps) {
+  const Warp* busiest = nullptr;
+  const Thread* at_work = nullptr;
+  std::vector<std::string> others;
+  for (const auto& c : e.ctas) {
+    const Warp* counted = nullptr;
+    for (const auto& t : c->threads) {
+      if (t->done || t->warp == counted) continue;
+      counted = t->warp;
+      const Thread* one = t.get();  // a lane that is not waiting speaks for its warp
+      for (const Thread* lane : t->warp->lanes)
+        if (lane && !lane->done && lane->waiting == Wait::none) {
+          one = lane;
+          break;
+        }
+      others.push_back(one->waiting == Wait::none
+                           ? fmt::format("{} runs at {}", who(*one), where(one->where))
+                           : fmt::format("{} waits for {} at {}", who(*one),
+                                         waited_for(e, *one, one->waiting, one->wait_object), where(one->where)));
+      if (!busiest || t->warp->runs > busiest->runs) {
+        busiest = t->warp;
+        at_work = one;
+      }
+    }
+  }
+  Finding f;
+  f.rule = "livelock";
+  f.message = fmt::format(
+      "no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps);
+  if (at_work) {
+    f.message += fmt::format("; the warp that ran most is {}, at {}", who(*at_work), where(at_work->where));
+    f.role = at_work->warp->role_name();
+    f.cta = int(at_work->cta->id);
+    f.warp = at_work->warp->index;
+    f.lane = at_work->lane();
+    f.file = at_work->where.file;
+    f.line = at_work->where.line;
+  }
+  if (others.size() > 32) others.resize(32);
+  f.details = std::move(others);
+  e.report(std::move(f));
+}
 
 void report_deadlock(Engine& e) {
   Finding f;
@@ -319,6 +363,10 @@ void check_cluster_exit(Engine& e, Cluster& cluster) {
     for (const Cta::Remote& r : c->remote) {
       bool known = false;
       for (const auto& t : c->threads) {
+        if (r.bar) {
+          const auto seen = t->observed.find(r.bar);
+          known |= seen != t->observed.end() && seen->second >= r.generation;
+        }
         if (r.access) {
           for (Stamp s : e.log[r.access].done) known |= t->view[kHb].knows(t->channel, s);
         } else {

@@ -7,11 +7,12 @@ namespace warpwright::simulator {
 
 void Engine::release(Thread& t, SyncBuilder& to, bool async_only) {
   if (!options_.check) return;
+  release_control(t, to);
   const uint32_t first = async_only ? launch_.threads : 0;
   View hb = t.view[kHb];
   hb.own = t.epoch;
   to.add(kHb, hb, t.channel, clocks, first);
-  for (int v = kToShared; v < kViews; ++v) to.add(v, t.view[v], t.channel, clocks, v == kTcgen ? 0 : first);
+  for (int v = kToShared; v <= kTcgen; ++v) to.add(v, t.view[v], t.channel, clocks, v == kTcgen ? 0 : first);
   ++t.epoch;
 }
 
@@ -19,6 +20,7 @@ void Engine::acquire(Thread& t, const SyncClocks& from) {
   if (!options_.check) return;
   for (int v = kHb; v < kTcgen; ++v) t.view[v].base = clocks.join(t.view[v].base, from.view[v]);
   t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
+  t.view[kControl].base = clocks.join(t.view[kControl].base, from.view[kControl]);
 }
 
 void Engine::adopt(Thread& t, const SyncClocks& from) {
@@ -26,6 +28,7 @@ void Engine::adopt(Thread& t, const SyncClocks& from) {
   for (int v = kHb; v < kTcgen; ++v)
     if (from.view[v]) t.view[v].base = from.view[v];
   t.tcgen_pending = clocks.join(t.tcgen_pending, from.view[kTcgen]);
+  t.view[kControl].base = clocks.join(t.view[kControl].base, from.view[kControl]);
 }
 
 void Engine::report(Finding f) {
@@ -68,6 +71,8 @@ std::string Engine::mode_text() const {
 }
 
 const Fault* Engine::fault(Thread& t, const char* word, const std::string& object) {
+  if (options_.list_fault_sites)
+    fault_sites_.emplace(word, object.substr(0, object.find_first_of("[+")), t.warp->role_name());
   const Fault* hit = nullptr;
   for (const Fault& f : options_.faults) {
     if (f.word != word || (!f.object.empty() && object.rfind(f.object, 0) != 0)) continue;

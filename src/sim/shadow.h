@@ -12,7 +12,10 @@ namespace warpwright::simulator {
 struct Thread;
 
 enum class Proxy : uint8_t { generic, async, tcgen };
-enum class Pipe : uint8_t { none, mma, copy };  // tcgen05 operations that hardware keeps in issue order
+// tcgen05 operations of one thread that hardware keeps in issue order. PTX 9.7.16.6.2 lists cp before mma, and mma
+// before mma of the same accumulator and shape; cp after mma is taken as ordered too, because the block-scaled kernels
+// in the field refill their scale factors that way.
+enum class Pipe : uint8_t { none, mma, copy };
 
 // One access, or all accesses of one operation. A thread's access is stamped with its epoch; an asynchronous operation
 // is in flight until it completes, then known through any of the completions in `done`.
@@ -22,6 +25,7 @@ struct Access {
   const char* word = "";
   Proxy proxy = Proxy::generic;
   Pipe pipe = Pipe::none;
+  uint64_t accumulator = 0;  // Pipe::mma: where D is and its shape
   bool atomic = false;
   bool asynchronous = false;
   bool in_flight = false;

@@ -70,7 +70,14 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
   const char* word = "clusterlaunchcontrol.try_cancel";
   e.word(t, e.timing.chip.tma_issue, at);
   if (response % 16) e.fail("clc.alignment", "clusterlaunchcontrol: the response is 16-byte aligned", &t, at);
+  e.path_may_change(fmt::format("{} at {}: which tiles a cluster gets depends on the others", word, where(at)));
   Cluster& c = *t.cta->cluster;
+  uint32_t receivers = 0xffff'ffffu;  // a fault names the ranks that still get the answer
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "clc_try_cancel", e.name_of(*t.cta, response & kSharedOffsetMask))) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) receivers = uint32_t(f->value);
+    }
   if (t.cta->clc_failed)
     e.fail("clc.after_failure", "clusterlaunchcontrol.try_cancel after a response that said there is no more work", &t,
            at);
@@ -78,10 +85,12 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
     Cta* cta;
     Bar* bar;
     uint32_t access;
+    Issue issued;
   };
   std::vector<To> to;
   for (Cta* cta : c.ctas) {
     if (!multicast && cta != t.cta) continue;
+    if (!(receivers >> cta->rank & 1)) continue;
     if (cta->alive == 0)
       e.fail("cluster.exited", fmt::format("{} multicast when CTA rank {} has exited", word, cta->rank), &t, at);
     Bar& b = e.bar(*cta, bar & kSharedOffsetMask, &t, at, word);
@@ -90,7 +99,7 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
     touch_shared(e, *cta, now, response, 16, true);
     if (cta != t.cta) cta->remote.push_back({now.id, {}, &t, word, at});
     b.in_flight_bytes += 16;
-    to.push_back({cta, &b, now.id});
+    to.push_back({cta, &b, now.id, e.issue(t)});
   }
   e.async(e.timed() ? t.time + 1000 : 0, [&e, &t, to, response, at] {
     uint32_t words[4] = {0, 0, 0, 0};
@@ -108,7 +117,7 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
       std::memcpy(d.cta->shared + (response & kSharedOffsetMask), words, 16);
       complete(e, d.access, {d.bar->channel, uint32_t(d.bar->generation + 1)});
       d.bar->completed_at = std::max(d.bar->completed_at, e.now());
-      e.complete_tx(*d.bar, 16, at);
+      e.complete_tx(*d.bar, 16, at, &d.issued);
     }
   });
   e.maybe_yield(t);

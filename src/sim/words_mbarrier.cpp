@@ -29,6 +29,13 @@ Cta& Engine::cta_at(Thread& t, uint32_t address, here at, const char* what) {
   return cta;
 }
 
+// fence.mbarrier_init is a release of the initialisation alone, so a relaxed arrival at the cluster's barrier after it
+// tells whoever waits there.
+bool knows_initialisation(const Thread& t, const Bar& b) {
+  if (b.initialised_by == &t || t.view[kHb].knows(t.channel, b.init)) return true;
+  return b.announced != 0 && b.cta->cluster == t.cta->cluster && t.cluster_seen >= b.announced;
+}
+
 Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
   if (address >> kSharedRankShift != t.cta->rank)
     e.fail("mbarrier.remote",
@@ -38,7 +45,7 @@ Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word) 
   const uint32_t offset = address & kSharedOffsetMask;
   if (offset % 8) e.fail("mbarrier.alignment", fmt::format("{}: an mbarrier is 8-byte aligned", word), &t, at);
   Bar& b = e.bar(*t.cta, offset, &t, at, word);
-  if (e.options().check && b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
+  if (e.options().check && !knows_initialisation(t, b))
     e.fail("mbarrier.init_order",
            fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)),
            &t, at, b.name());
@@ -53,7 +60,7 @@ void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char*
                "{} completes on {}, but the thread that initialised it ({}) has executed no fence.mbarrier_init since",
                word, b.name(), where(b.init_at)),
            &t, at, b.name());
-  if (b.initialised_by != &t && !t.view[kHb].knows(t.channel, b.init))
+  if (!knows_initialisation(t, b))
     e.fail("mbarrier.init_order",
            fmt::format("{} on {}: nothing orders it after the initialisation at {}", word, b.name(), where(b.init_at)),
            &t, at, b.name());
@@ -67,8 +74,9 @@ std::string repeated_wait(const Thread& t) {
                      r.generation == 0 ? "the fresh barrier" : fmt::format("phase {}", r.generation - 1));
 }
 
-void Engine::arrive(Bar& b, int64_t count, Arrival who) {
+void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
   progress();
+  if (options_.certify) certify_arrival(b, who, issued);
   // A surplus arrival is a symptom if the arriving thread came here through a wait that did not wait.
   auto surplus = [&](const char* rule, std::string message) {
     const std::string why = who.by ? repeated_wait(*who.by) : std::string();
@@ -108,8 +116,9 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who) {
   check_phase(b);
 }
 
-void Engine::complete_tx(Bar& b, int64_t bytes, here at) {
+void Engine::complete_tx(Bar& b, int64_t bytes, here at, const Issue* issued) {
   progress();
+  if (options_.certify) certify_arrival(b, {nullptr, at, "an asynchronous copy", true}, issued);
   b.tx -= bytes;
   b.in_flight_bytes -= bytes;
   if (b.pending == 0 && b.tx < 0)
@@ -122,6 +131,7 @@ void Engine::complete_tx(Bar& b, int64_t bytes, here at) {
 
 void Engine::check_phase(Bar& b) {
   if (b.pending != 0 || b.tx != 0) return;
+  if (options_.certify) certify_completion(b);
   ++b.generation;
   b.pending = b.count;
   b.observed = false;
@@ -129,6 +139,7 @@ void Engine::check_phase(Bar& b) {
   b.arrivals.clear();
   if (options_.check) {
     b.collecting.raise(kHb, b.channel, uint32_t(b.generation), clocks);
+    if (options_.certify) b.collecting.raise(kControl, b.channel, uint32_t(b.generation), clocks);
     const size_t slot = size_t(b.generation - 1) & 1;
     b.released[slot] = b.collecting.freeze();
     b.released_cluster[slot] = b.collecting_cluster.freeze();
@@ -221,6 +232,7 @@ void arrive_local(Shared<Mbarrier> a, int64_t count, bool relaxed, here at) {
     b.completed_at = std::max(b.completed_at, t.time);
     if (!relaxed) e.release(t, b.collecting);
     if (relaxed && e.options().check) b.collecting.add(kTcgen, t.view[kTcgen], t.channel, e.clocks);
+    if (relaxed) e.release_control(t, b.collecting);
     e.arrive(b, count, {&t, at, "mbarrier.arrive"});
   }
   e.maybe_yield(t);
@@ -296,6 +308,7 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
 }
 
 void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
+  if (e.options().certify) e.certify_wait(t, b, at);
   const auto [seen, first] = t.observed.try_emplace(&b, b.generation);
   if (!first && seen->second == b.generation) {
     t.repeated = {&b, b.generation, t.epoch, at};
@@ -321,11 +334,16 @@ bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char
   Engine& e = *t.cta->engine;
   Bar& b = own_bar(e, t, a.address, at, word);
   e.word(t, e.timing.chip.barrier_arrive, at);
+  e.path_may_change(fmt::format("{} at {}: what a thread does may depend on the answer", word, where(at)));
   const uint32_t parity = parity_of(e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr, phase);
   if (passes(e, t, b, phase, parity, at, word)) {
     t.polls = 0;
     observe(e, t, b, Scope::cta, at);
     return true;
+  }
+  if (may_suspend && e.gives_up()) {
+    e.maybe_yield(t);
+    return false;
   }
   if (may_suspend || ++t.polls > 1) {  // a spinning loop: let others run, and be seen as waiting
     t.wait_phase = phase.lap();
@@ -378,7 +396,9 @@ void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope sco
   e.word(t, e.timing.chip.barrier_arrive, at);
   for (int n = times(e, t, "mbarrier_arrive", b); n > 0; --n) {
     b.completed_at = std::max(b.completed_at, t.time + (own || !e.timed() ? 0 : 180));
-    if (!own) cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at});
+    if (!own)
+      cta.remote.push_back(
+          {0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at, &b, b.generation + 1});
     if (own || scope == Scope::cta) {
       e.release(t, b.collecting, !own);
     } else {
@@ -406,7 +426,8 @@ void mbarrier_arrive_expect_tx_remote(ClusterShared<Mbarrier> a, uint32_t bytes,
   expect(e, t, b, n, at);
   b.completed_at = std::max(b.completed_at, t.time);
   if (&cta != t.cta)
-    cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at});
+    cta.remote.push_back(
+        {0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at, &b, b.generation + 1});
   e.release(t, b.collecting, &cta != t.cta);
   e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
   e.maybe_yield(t);

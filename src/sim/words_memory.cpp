@@ -55,6 +55,8 @@ void subscribe(Engine& e, Thread& t, const void* p, Order order) {
   SyncClocks snapshot = it->second.freeze();
   it->second.join(snapshot, e.clocks);
   if (order == Order::acquire || order == Order::acq_rel) {
+    e.path_may_change(
+        fmt::format("a value in global memory is acquired at {}: the path may depend on it", where(t.where)));
     e.acquire(t, snapshot);
   } else {
     t.fence_pending = e.clocks.join(t.fence_pending, snapshot.view[kHb]);
@@ -87,8 +89,11 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
     e.block(t, Wait::poll, p, at);
   }
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, false);
-  if (strong) subscribe(e, t, p, order);
+  const Fault* f = strong && e.has_faults() ? e.fault(t, "load_acquire", e.name_of_global(p)) : nullptr;
+  if (strong && !f) subscribe(e, t, p, order);
   std::memcpy(to, p, bytes);
+  // Dropped: what was published stays unknown. Altered: the value that a loop waits for comes at once.
+  if (f && f->action == Fault::Action::alter) std::memcpy(to, &f->value, std::min<size_t>(bytes, sizeof f->value));
 }
 
 void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope, here at) {
@@ -96,10 +101,12 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   Engine& e = *t.cta->engine;
   const bool strong = order != Order::relaxed;
   const char* word = strong ? "st.release" : "st.global";
+  const Fault* f = strong && e.has_faults() ? e.fault(t, "store_release", e.name_of_global(p)) : nullptr;
+  if (f && f->action == Fault::Action::drop) return;
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
   e.word(t, e.timing.chip.global_store, at);
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, true);
-  if (strong) publish(e, t, p, order);
+  if (strong && !f) publish(e, t, p, order);  // altered: the value without what was written before it
   e.progress();
   std::memcpy(p, from, bytes);
   auto it = e.map_versions.upper_bound(static_cast<const TensorMap*>(p));
@@ -108,7 +115,7 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
     auto uses = e.map_uses.find(it->first);
     if (uses == e.map_uses.end()) return;
     for (const uint32_t id : uses->second)
-      if (const Access& use = e.log[id]; !ordered(use, t, Proxy::generic, Pipe::none, false, true))
+      if (const Access& use = e.log[id]; !ordered(use, t, {}, Proxy::generic, false, true))
         e.fail("tma.map_in_flight",
                fmt::format("{} rewrites a tensor map that the {} at {} uses: {}", word, use.word, where(use.at),
                            use.in_flight ? "that copy is not complete"
@@ -153,6 +160,12 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, is_shared ? e.timing.chip.shared_load : e.timing.chip.global_load, at);
+  if (e.has_faults() && !is_shared && op == 0)
+    if (const Fault* f = e.fault(t, "atomic_add", e.name_of_global(p))) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) order = Order::relaxed;
+    }
+  e.path_may_change(fmt::format("an atomic operation at {}: its answer depends on the order", where(at)));
   const Toucher now = own_access(e, t, "atom", at, true);
   if (is_shared) {
     touch_shared(e, *t.cta, now, shared_address, bytes, true);

@@ -9,6 +9,7 @@ void finish_collective(Engine& e, Warp& w) {
   ++e.stats.warp_instructions;
   const uint32_t present = c.arrived;
   const uint64_t time = c.time;
+  e.meet(w, present);
   c.finish(c.context);
   c.arrived = 0;
   ++c.generation;
@@ -278,8 +279,12 @@ void arrive_cluster(bool relaxed, here at) {
     if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
   c.arrived_threads.push_back(&t);
   if (!relaxed) e.release(t, c.collecting);
+  if (relaxed) e.release_control(t, c.collecting);
   c.completed_at = std::max(c.completed_at, t.time);
   t.cluster_phase = c.generation + 1;
+  if (relaxed)
+    for (auto& [offset, b] : t.cta->bars)
+      if (b->initialised_by == &t && b->init_fenced && b->announced == 0) b->announced = t.cluster_phase;
   if (++c.arrived == c.alive) complete_cluster(e, c);
 }
 }  // namespace
@@ -299,6 +304,7 @@ void cluster_wait(here at) {
     c.waiters.push_back(&t);
     e.block(t, Wait::cluster, &c, at);
   }
+  t.cluster_seen = t.cluster_phase;
   t.cluster_phase = 0;
   e.acquire(t, c.released);
 }
@@ -351,6 +357,9 @@ void fence_memory(Order order, Scope, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, 40, at);
   if (!e.options().check) return;
+  if ((order == Order::acquire || order == Order::acq_rel) && t.fence_pending)
+    e.path_may_change(
+        fmt::format("a fence at {} takes up a value in global memory: the path may depend on it", where(at)));
   if (order == Order::acquire || order == Order::acq_rel)
     t.view[kHb].base = e.clocks.join(t.view[kHb].base, t.fence_pending);
   if (order == Order::release || order == Order::acq_rel) {

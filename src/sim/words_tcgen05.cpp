@@ -191,6 +191,34 @@ void tcgen05_relinquish(int cta_group, here at) {
 
 namespace {
 
+// Scales apply to blocks of K: one of 32 values for mxf8f6f4 (scale_vec::1X), two for mxf4 (2X), four of 16 for
+// mxf4nvf4 (4X, the only form that the words have).
+int scale_block(MmaKind kind) { return kind == MmaKind::mxf4nvf4 ? 16 : 32; }
+// Layout B: the right half of N lies below the left one.
+bool halves_of_n(const Tcgen05Mma& op, const InstrDesc& d) { return op.cta_group == 2 && d.m == 128; }
+
+// PTX 9.7.16.10.7: scale factors stand in each quarter of the lanes that uses them. So does A in layout B.
+void check_replicas(Engine& e, Thread& t, const Tcgen05Mma& op, const InstrDesc& d, const Cta& cta, int k, here at) {
+  const auto check = [&](const char* what, const std::optional<model::TmemCell>& unequal) {
+    if (unequal)
+      e.fail("tcgen05.replica",
+             fmt::format("tcgen05.mma reads {} at lane {} column {} of CTA {}, but the copy in another quarter of the "
+                         "lanes differs: each quarter reads its own",
+                         what, unequal->lane, unequal->column, cta.id),
+             &t, at);
+  };
+  const int group = op.cta_group;
+  if (is_block_scaled(d.kind)) {
+    const int blocks = k / scale_block(d.kind);
+    const bool halves = halves_of_n(op, d);
+    check("scale factors of A", model::unequal_scale(cta.tmem.data(), op.scale_a, d.m / group, blocks, d.a_scale_id));
+    check("scale factors of B",
+          model::unequal_scale(cta.tmem.data(), op.scale_b, halves ? d.n / 2 : d.n, blocks, d.b_scale_id, halves));
+  }
+  if (op.a_in_tmem && halves_of_n(op, d))
+    check("A", model::unequal_rows(cta.tmem.data(), uint32_t(op.a_desc), k * bits(d.a) / 32));
+}
+
 void execute(const Tcgen05Mma& op, const InstrDesc& d, const std::vector<Cta*>& ctas, int k) {
   thread_local std::vector<float> a, b;
   const int group = int(ctas.size());
@@ -212,16 +240,16 @@ void execute(const Tcgen05Mma& op, const InstrDesc& d, const std::vector<Cta*>& 
     if (d.negate_a)
       for (float& x : a) x = -x;
     if (is_block_scaled(d.kind)) {
-      // Scales apply to blocks of K: 32 values, or 16 for mxf4nvf4 with ue4m3.
-      const int block = d.kind == MmaKind::mxf4nvf4 ? 16 : 32;
+      const int block = scale_block(d.kind);
       for (int m = 0; m < rows; ++m)
         for (int j = 0; j < k; ++j)
           a[size_t(m * k + j)] *= model::block_scale(d.scale, cta.tmem.data(), op.scale_a, m, j / block, d.a_scale_id);
       std::vector<float> scaled(b);
+      const int half = halves_of_n(op, d) ? d.n / 2 : d.n;
       for (int n = 0; n < d.n; ++n)
         for (int j = 0; j < k; ++j)
-          scaled[size_t(n * k + j)] *=
-              model::block_scale(d.scale, cta.tmem.data(), op.scale_b, n, j / block, d.b_scale_id);
+          scaled[size_t(n * k + j)] *= model::block_scale(d.scale, cta.tmem.data(), op.scale_b, n % half, j / block,
+                                                          d.b_scale_id, 2 * (n / half));
       model::multiply_tmem(d.m, d.n, group, k, a.data(), scaled.data(), cta.tmem.data(), op.d, op.accumulate);
     } else {
       model::multiply_tmem(d.m, d.n, group, k, a.data(), b.data(), cta.tmem.data(), op.d, op.accumulate);
@@ -242,6 +270,8 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
            fmt::format("tcgen05.mma: {:#010x} is not an instruction descriptor of this kind", op.idesc), &t, at);
   if (const char* why = idesc_error(d, op.cta_group))
     e.fail("tcgen05.idesc", fmt::format("tcgen05.mma: {}", why), &t, at);
+  if (op.kind == MmaKind::mxf4nvf4 && (d.a_scale_id | d.b_scale_id) != 0)
+    e.fail("tcgen05.idesc", "tcgen05.mma: with scale_vec::4X a scale factor id is 0", &t, at);
   const int k = is_packed_fp4(op.kind) ? 64 : 256 / (bits(d.a) < 8 ? 8 : bits(d.a));
   std::vector<Cta*> ctas{t.cta};
   if (op.cta_group == 2) {
@@ -256,8 +286,10 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
     }
   }
   if (!t.tcgen_channel) t.tcgen_channel = t.cta->new_channel();
-  const Toucher smem = async_access(e, t, "tcgen05.mma", at, Proxy::async, Pipe::none);
+  Toucher smem = async_access(e, t, "tcgen05.mma", at, Proxy::async, Pipe::none);
+  smem.reads_own_sm = true;
   const Toucher tmem = async_access(e, t, "tcgen05.mma", at, Proxy::tcgen, Pipe::mma);
+  e.log[tmem.id].accumulator = uint64_t(op.d) | uint64_t(d.m) << 32 | uint64_t(d.n) << 48;
   const uint32_t seq = ++t.tcgen_seq;
   thread_local std::vector<model::Piece> pieces;
   const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
@@ -269,6 +301,15 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
     for (const model::Piece& p : pieces) touch_shared(e, c, smem, p.address, p.bytes, false);
   };
   const int group = int(ctas.size());
+  const bool halves = halves_of_n(op, d);
+  // Layout F uses sixteen lanes of each quarter, the upper or the lower ones; the others start at lane 0.
+  const bool sixteen_lanes = group == 1 && d.m == 64;
+  const uint32_t first_lane = op.d >> 16;
+  if (first_lane != 0 && !(sixteen_lanes && first_lane == 16))
+    e.fail("tmem.window",
+           fmt::format("tcgen05.mma: D at lane {}, where an accumulator of M = {} starts at lane 0{}", first_lane, d.m,
+                       sixteen_lanes ? " or 16" : ""),
+           &t, at);
   for (Cta* c : ctas) {
     if (c != t.cta) c->remote.push_back({smem.id, {}, &t, "tcgen05.mma", at});
     touch(*c, op.b_desc, d.b, d.b_major, d.n / group);
@@ -279,12 +320,14 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
     }
     if (is_block_scaled(d.kind)) {
       touch_tmem(e, *c, tmem, 0, 128, op.scale_a & 0xffff, uint32_t(std::max(1, d.m / group / 32)), false);
-      touch_tmem(e, *c, tmem, 0, 128, op.scale_b & 0xffff, uint32_t(std::max(1, d.n / 32)), false);
+      touch_tmem(e, *c, tmem, 0, 128, op.scale_b & 0xffff, uint32_t(((halves ? d.n / 2 : d.n) + 31) / 32), false);
     }
-    // Layout B (pair, M 128) keeps two halves of N beside each other.
-    const uint32_t columns = uint32_t(group == 2 && d.m == 128 ? d.n / 2 : d.n);
-    if (op.accumulate) touch_tmem(e, *c, tmem, 0, 128, op.d & 0xffff, columns, false);
-    touch_tmem(e, *c, tmem, 0, 128, op.d & 0xffff, columns, true);
+    const uint32_t columns = uint32_t(halves ? d.n / 2 : d.n);
+    for (uint32_t lane = first_lane; lane < 128; lane += sixteen_lanes ? 32 : 128) {
+      const uint32_t lanes = sixteen_lanes ? 16 : 128;
+      if (op.accumulate) touch_tmem(e, *c, tmem, lane, lanes, op.d & 0xffff, columns, false);
+      touch_tmem(e, *c, tmem, lane, lanes, op.d & 0xffff, columns, true);
+    }
   }
   uint64_t due = 0, begin = t.time;
   if (e.timed()) {
@@ -298,6 +341,8 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   e.async(
       due,
       [&e, &t, op, d, ctas, k, smem, tmem, channel, seq, begin, at] {
+        if (e.options().check)
+          for (const Cta* c : ctas) check_replicas(e, t, op, d, *c, k, at);
         execute(op, d, ctas, k);
         e.span(fmt::format("cta {} / tensor core", t.cta->id), fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin,
                e.now(), where(at));
@@ -335,7 +380,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   const uint32_t seq = t.tcgen_seq;
   // The MMAs were issued after whatever this thread had seen complete: who learns that they are done learns that too.
   const View seen = t.view[kHb];
-  auto signal = [&e, &t, bars, channel, seq, at, word, plain_arrive, seen] {
+  auto signal = [&e, &t, bars, channel, seq, at, word, plain_arrive, seen, issued = e.issue(t)] {
     for (Bar* b : bars) {
       if (b->cta->alive == 0)
         e.fail("cluster.exited", fmt::format("{} arrives in CTA {}, which has exited", word, b->cta->id), &t, at);
@@ -345,7 +390,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
         b->collecting.raise(kTcgen, channel, seq, e.clocks);
       }
       b->completed_at = std::max(b->completed_at, e.now());
-      e.arrive(*b, 1, {&t, at, word, true});
+      e.arrive(*b, 1, {&t, at, word, true}, &issued);
     }
   };
   if (plain_arrive) {
@@ -369,14 +414,15 @@ void tcgen05_cp(TmemCopy shape, uint32_t dst, uint64_t src_desc, int cta_group, 
     ctas.push_back(t.cta->cluster->ctas[t.cta->rank ^ 1]);
     after_peer_allocation(e, t, dst, at, "tcgen05.cp");
   }
-  const Toucher smem = async_access(e, t, "tcgen05.cp", at, Proxy::async, Pipe::none);
+  Toucher smem = async_access(e, t, "tcgen05.cp", at, Proxy::async, Pipe::none);
+  smem.reads_own_sm = true;
   const Toucher tmem = async_access(e, t, "tcgen05.cp", at, Proxy::tcgen, Pipe::copy);
   const uint32_t seq = ++t.tcgen_seq;
   const MatrixDesc desc = decode_sm100(src_desc);
   for (Cta* c : ctas) {
     std::vector<model::Piece> touched;
     std::vector<model::TmemCell> written;
-    std::vector<uint32_t> scratch(c->tmem);
+    thread_local std::vector<uint32_t> scratch(c->tmem.size());  // the values do not matter here
     model::tcgen05_cp(int(shape), desc, c->shared, dst, scratch.data(), &touched, &written);
     for (const model::Piece& p : touched) touch_shared(e, *c, smem, p.address, p.bytes, false);
     for (const model::TmemCell& w : written)

@@ -84,6 +84,7 @@ struct Destination {
   Bar* bar;
   uint32_t access;
   int64_t generation;
+  Issue issued;
 };
 
 std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32_t bar, uint16_t mask, bool multicast,
@@ -105,7 +106,7 @@ std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32
     if (&cta != t.cta) cta.remote.push_back({now.id, {}, &t, word, at});
     std::memset(cta.shared + (dst & kSharedOffsetMask), 0xff, footprint);  // poison until it lands
     b.in_flight_bytes += bytes;
-    out.push_back({&cta, &b, now.id, b.generation});
+    out.push_back({&cta, &b, now.id, b.generation, e.issue(t)});
   }
   if (multicast && mask >> c.ctas.size())
     e.fail("cluster.rank",
@@ -125,7 +126,7 @@ void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread&
            &t, at, d.bar->name());
   complete(e, d.access, {d.bar->channel, uint32_t(d.bar->generation + 1)});
   d.bar->completed_at = std::max(d.bar->completed_at, e.now());
-  e.complete_tx(*d.bar, bytes, at);
+  e.complete_tx(*d.bar, bytes, at, &d.issued);
 }
 
 }  // namespace
@@ -265,7 +266,11 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   const char* word = reduce_add ? "TMA reduce" : "TMA store";
-  const model::TensorMapFields m = decode(e, t, map, rank, at, word);
+  model::TensorMapFields m = decode(e, t, map, rank, at, word);
+  // An H200 stores whole units of 16 bytes: what follows the last element of a row in its unit is overwritten.
+  if (const uint64_t unit = 128 / uint64_t(model::element_bits(m.type)); !reduce_add) {
+    m.dims[0] = (m.dims[0] + unit - 1) / unit * unit;
+  }
   e.word(t, e.timing.chip.tma_issue, at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask));
@@ -384,6 +389,8 @@ void bulk_commit(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "bulk_commit", ""); f && f->action == Fault::Action::drop) return;
   ++t.bulk_groups;
   for (const auto& op : t.bulk_ops)
     if (op->group == 0) {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 TOOL = None
 
@@ -92,8 +93,9 @@ class BadUsage(unittest.TestCase):
                      names=["--swizzle", "'48'", "128"])
 
     def test_shape_the_kernel_cannot_take(self):
-        self.refused("gemm", "--m", "64", "--n", "64", "--k", "63", names=["k = 63", "multiple of 8"])
-        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", names=["m = 0"])
+        simulated = ("--target", "sim:sm90")
+        self.refused("gemm", "--m", "64", "--n", "64", "--k", "63", *simulated, names=["k = 63", "multiple of 8"])
+        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", *simulated, names=["m = 0"])
 
     def test_problem_too_large_for_the_simulator(self):
         self.refused("gemm", "--m", "65536", "--n", "65536", "--k", "64", "--target", "sim:sm90", names=["2^33"])
@@ -116,6 +118,38 @@ class BadUsage(unittest.TestCase):
         self.refused(*GEMM, "--target", "sim:sm90", "--out-dtype", "fp32", names=["out-dtype = fp32"])
         self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["dtype = s8"])
 
+    def test_bench_and_tune_of_what_there_is_not(self):
+        for command in ("bench", "tune"):
+            self.refused(command, "--sizes", "64x64", names=["--sizes", "MxNxK"])
+            self.refused(command, "--sizes", "64x64x-1", names=["k = -1"])
+            self.refused(command, "--sizes", "64x64x1e9", names=["'1e9'", "whole number"])
+            self.refused(command, "--shapes", "/nonexistent", names=["/nonexistent", "cannot be read"])
+            self.refused(command, "--sizes", "64x64x64", "--shapes", "f", names=["--sizes", "--shapes"])
+        self.refused("bench", "--suite", "grouped", names=["grouped"])
+        self.refused("bench", "--against", "deepgemm", names=["deepgemm"])
+        self.refused("bench", "--sizes", "64x64x64", "--plan", "dense-1x1", names=["plan = dense-1x1"])
+        self.refused("tune", names=["--shapes", "--sizes"])
+        self.refused("tune", "--sizes", "64x64x64", "--budget", "-1", names=["--budget"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "shapes.tsv")
+            for text, word in (("m\tn\tk\n1\t2\t3\n", "'op'"),
+                               ("op\tdtype\tgroups\tm\tn\tk\ndense\tbf16\t1\t64\n", "line 2"),
+                               ("op\tdtype\tgroups\tm\tn\tk\ndense\tbf16\t1\t64\tx\t64\n", "'x'")):
+                with open(path, "w") as file:
+                    file.write(text)
+                for command in ("bench", "tune"):
+                    self.refused(command, "--shapes", path, names=[word])
+
+    def test_explain_of_what_no_kernel_serves(self):
+        base = ("explain", "--m", "64", "--n", "64", "--k", "64")
+        self.refused(*base, "--target", "sim:gfx942", names=["--target", "'sim:gfx942'"])
+        self.refused(*base, "--dtype", "s8", names=["a.type = s8"])
+        self.refused(*base, "--dtype", "fp8", "--layout", "nn", names=["b.major = MN", "e4m3"])
+        self.refused(*base, "--epilogue", "tanh", names=["--epilogue", "'tanh'", "relu"])
+        self.refused(*base, "--scaling", "tensor", names=["scaling = tensor", "bf16"])
+        self.refused(*base, "--plan", "dense-128x256-x9", names=["'x9'"])
+        self.refused(*base, "--plan", "skinny-64x16-split1", names=["skinny", "cannot serve"])
+
     def test_role_that_does_not_exist(self):
         self.refused(*GEMM, "--target", "sim:sm90", "--schedule", "freeze:nobody", names=["'nobody'", "load"])
 
@@ -128,6 +162,16 @@ class BadUsage(unittest.TestCase):
 
     def test_mutant_that_does_not_exist(self):
         self.refused("mutants", "--only", "M99", names=["'M99'"])
+
+    def test_schedule_of_what_there_is_not(self):
+        self.refused("schedule", names=["schedule", "--help"])
+        self.refused("schedule", "show", "pingpong", "--target", "gfx950", names=["'pingpong'", "ping-pong"])
+        self.refused("schedule", "show", "ping-pong", "--target", "gfx90a", names=["'gfx90a'", "gfx942"])
+        self.refused("schedule", "show", "ping-pong", names=["--target"])
+        for name in ("ping-pong", "legacy/ping-pong"):
+            for verb in ("show", "verify", "svg"):
+                self.refused("schedule", verb, name, "--target", "gfx942", names=[name, "gfx942", "131072", "65536"])
+        self.refused("schedule", "verify", "4-wave", "--target", "sm80", names=["4-wave", "sm80"])
 
     def test_html_timeline(self):
         self.refused("trace", *GEMM[1:], "--html", "a.html", names=["--perfetto"])
@@ -273,12 +317,53 @@ class Kernels(unittest.TestCase):
                             ("fp8", "gemm_sm100_fp8")):
             gemm = self.document(*shape, "--dtype", dtype)
             self.assertEqual((gemm["ok"], gemm["plan"]), (True, plan))
-        tiny = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
-        self.assertEqual((tiny["ok"], tiny["plan"]), (True, "gemm_sm100_small"))
+        few_rows = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
+        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "gemm_sm100_swapped"))
 
     def test_gemm_without_a_gpu(self):
         result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")
         self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (3, "", 1))
+
+    def test_measuring_without_a_gpu(self):
+        for command in (("bench", "--sizes", "64x64x64"), ("bench", "--sizes", "64x64x64", "--against", "torch"),
+                        ("bench", "--dtype", "fp8"), ("tune", "--sizes", "64x64x64")):
+            result = run(*command, "--json", WARPWRIGHT_CUDA="off")
+            self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (3, "", 1), result)
+
+    def test_explain_prints_the_plan(self):
+        fields = {"kernel", "tile", "stages", "rings", "smem_bytes", "tmem_columns", "waves", "reason", "floor_us",
+                  "plan"}
+        shape = ("--m", "4096", "--n", "4096", "--k", "7168")
+        for target in ((), ("--target", "sm90"), ("--target", "sim:sm90"), ("--target", "sm100")):
+            plan = self.document("explain", *shape, *target)
+            self.assertLessEqual(fields, set(plan), target)
+            self.assertGreaterEqual({ring["name"] for ring in plan["rings"]}, {"input"}, target)
+            for ring in plan["rings"]:
+                for barrier in ring["barriers"]:
+                    self.assertEqual(barrier["count"], sum(a["arrivals"] for a in barrier["arrivals"]), ring["name"])
+            self.assertGreater(plan["floor_us"], 10)
+            self.assertEqual(plan["floor_us"], max(plan["floor"]["tensor_us"], plan["floor"]["memory_us"]))
+        self.assertGreater(plan["tmem_columns"], 0)
+
+    def test_explain_serves_what_the_api_serves(self):
+        base = ("explain", "--m", "100", "--n", "256", "--k", "128")
+        for more in (("--dtype", "fp16"), ("--dtype", "fp8"), ("--dtype", "e5m2"), ("--layout", "tn"), ("--beta", "2"),
+                     ("--batch", "3"), ("--out-dtype", "fp32"), ("--epilogue", "bias+gelu+residual"),
+                     ("--dtype", "fp8", "--scaling", "row_column+promoted")):
+            self.assertEqual(self.document(*base, *more)["target"], "sm90", more)
+        odd = self.document("explain", "--m", "100", "--n", "255", "--k", "127")
+        self.assertIn("16 bytes", odd["reason"])
+        self.assertIn("threads", odd["instance"])
+
+    def test_explain_takes_the_name_it_prints(self):
+        base = ("explain", "--m", "100", "--n", "256", "--k", "128")
+        chosen = self.document(*base)["plan"]
+        again = self.document(*base, "--plan", chosen)
+        self.assertEqual(again["plan"], chosen)
+        self.assertIn("named", again["reason"])
+        other = self.document(*base, "--plan", "dense-128x208-c2")
+        self.assertEqual(other["tile"], [128, 208, 64])
+        self.assertIn("NVRTC", other["reason"])
 
     def test_check_is_clean(self):
         check = self.document("check", "ring_copy", "--sizes", "64x64,33x68", "--seeds", "1")
@@ -317,6 +402,60 @@ class Kernels(unittest.TestCase):
         bars = [event for event in events if event["ph"] == "X" and event["cat"] != "run"]
         self.assertEqual(len(bars), trace["spans"])
         self.assertGreater(trace["edges"], 0)
+
+
+class Schedules(unittest.TestCase):
+    def document(self, *arguments, code=0):
+        result = run("schedule", *arguments, "--json")
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_list_has_every_pair_with_its_reason(self):
+        schedules = self.document("list")["schedules"]
+        self.assertEqual(len({(s["name"], s["target"]) for s in schedules}), 6 * 4)
+        for s in schedules:
+            self.assertEqual(list(s), ["name", "target", "legal", "reason", "proven"])
+            self.assertEqual(s["proven"], s["reason"] == "", s)
+            self.assertTrue(s["legal"] or not s["proven"], s)
+        proven = {(s["name"], s["target"]) for s in schedules if s["proven"]}
+        self.assertEqual(proven, {("default", t) for t in ("gfx942", "gfx950", "sm80", "sm90")} |
+                         {("ping-pong", "gfx950"), ("4-wave", "gfx950"),
+                          ("legacy/default", "gfx942"), ("legacy/default", "gfx950")})
+
+    def test_verify_of_what_is_proven(self):
+        for name, target in (("default", "gfx942"), ("ping-pong", "gfx950"), ("4-wave", "gfx950"), ("default", "sm80"),
+                             ("default", "sm90")):
+            document = self.document("verify", name, "--target", target)
+            self.assertEqual((document["name"], document["target"]), (name, target))
+            self.assertTrue(document["proven"])
+            self.assertEqual(document["hazards"], [])
+            self.assertGreaterEqual(document["ii"], document["mii"])
+            self.assertEqual({e["phase"] for e in document["entries"]}, {"prologue", "kernel", "epilogue"})
+
+    def test_verify_finds_the_hazards_of_the_reference(self):
+        for name, hazard in (("legacy/ping-pong", "HAZARD_WAR: FB01"), ("legacy/4-wave", "HAZARD_RAW: LB01")):
+            document = self.document("verify", name, "--target", "gfx950", code=1)
+            self.assertFalse(document["proven"])
+            self.assertTrue(any(h.startswith(hazard) for h in document["hazards"]), document["hazards"])
+        self.assertEqual(self.document("show", "legacy/4-wave", "--target", "gfx950")["proven"], False)
+
+    def test_show_says_why_each_wait_has_its_value(self):
+        entries = self.document("show", "default", "--target", "sm80")["entries"]
+        self.assertEqual([e["op"] for e in entries if e["phase"] == "kernel"],
+                         ["CG1", "BAR", "LA", "LB", "CC", "FA0", "FB0", "MMA0", "FA1", "FB1", "MMA1"])
+        for entry in entries:
+            self.assertEqual("why" in entry, entry["op"].startswith("CG"), entry)
+        text = run("schedule", "show", "default", "--target", "sm80").stdout
+        self.assertIn("mma_unit   |", text)
+        self.assertIn("II 512, MII 512", text)
+
+    def test_svg_is_a_document(self):
+        for name in ("ping-pong", "legacy/ping-pong"):
+            result = run("schedule", "svg", name, "--target", "gfx950")
+            self.assertEqual(result.returncode, 0)
+            self.assertEqual(xml.etree.ElementTree.fromstring(result.stdout).tag, "{http://www.w3.org/2000/svg}svg")
+            self.assertIn("MMA11", result.stdout)
+            self.assertEqual("HAZARD_WAR" in result.stdout, name.startswith("legacy"))
 
 
 class SuiteCommand(unittest.TestCase):

@@ -98,6 +98,10 @@ TEST(Plan, SeesRegistersBeyondTheFile) {
   Plan q("registers", Arch::sm90);
   q.role("mma", 8, 240).role("load", 4, 40);
   EXPECT_FALSE(q.registers_fit());
+  // 65536 registers, but 168 * 384 at launch.
+  Plan r("registers", Arch::sm90);
+  r.role("mma", 8, 224).role("load", 4, 64);
+  EXPECT_FALSE(r.registers_fit());
 }
 
 }  // namespace

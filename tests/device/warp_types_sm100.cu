@@ -115,11 +115,11 @@ struct AllMethods {
     Input input(pipeline::ring_at<2>(base, full, empty), Payload({base + a}, {base + b}, {base + scales}),
                 {me.input_release_mask});
     const auto storage = warp::output_storage<AllMethods, opc>(base);
-    pipeline::set_up_barriers<AllMethods>(base);
-    if (Role::is_load()) load_role(map, me, input, rounds);
-    if (Role::is_mma()) mma_role(storage, me, input, rounds);
-    if (Role::is_epilogue()) epilogue_role(storage, me, input, rounds, out);
-    pipeline::leave_cluster<AllMethods>();
+    pipeline::run_block<AllMethods>(base, [&] {
+      if (Role::is_load()) load_role(map, me, input, rounds);
+      if (Role::is_mma()) mma_role(storage, me, input, rounds);
+      if (Role::is_epilogue()) epilogue_role(storage, me, input, rounds, out);
+    });
   }
 };
 

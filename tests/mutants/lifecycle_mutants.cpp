@@ -344,12 +344,12 @@ void add_lifecycle_mutants(std::vector<Mutant>& list) {
                   Neighbour::with(false)});
   list.push_back({"M67.ring",
                   "a CTA returned while its peer still handed stages back to it",
-                  "drop the exit cluster barrier",
+                  "the loader leaves without waiting for the last stages to come back",
                   exits,
                   {"mma", "load", "store"},
                   pair_gemm,
-                  with_faults(pair_gemm, {fault(Action::drop, "cluster_sync", "", {}, 0, 3),
-                                          fault(Action::drop, "cluster_sync", "", {}, 0, 4)})});
+                  with_faults(pair_gemm, {fault(Action::drop, "mbarrier_wait", "load", "input.empty", 0, 3),
+                                          fault(Action::drop, "mbarrier_wait", "load", "input.empty", 0, 4)})});
   list.push_back({"M68",
                   "a multicast was issued before the receiver's stage was free",
                   "each CTA waits for its own consumers only",

@@ -264,7 +264,7 @@ struct PairScales {
     const Shared<uint32_t> slot{base + plan.region("tmem.address").offset};
     const Shared<Mbarrier> full{base + plan.barrier("sfb.full").offset},
         peer_full{base + plan.barrier("peer.full").offset}, done{base + plan.barrier("done").offset};
-    pipeline::set_up_barriers<PairScales>(base);
+    pipeline::detail::enter_block<PairScales>(base, m::here{});  // it ends in a barrier of its own
     m::tcgen05_alloc<2>(slot, 32);
     m::tcgen05_relinquish<2>();
     m::cluster_sync();

@@ -9,56 +9,164 @@ namespace {
 
 constexpr int kSms = 132;
 
+// Of those compiled ahead.
+Kernel chosen(const GemmShape& shape) {
+  const auto choice = choose(shape, {"", kSms}, "", OnDemand::refused);
+  EXPECT_TRUE(choice) << choice.status().message();
+  return choice ? choice->kernel : Kernel{};
+}
+
 TEST(PlanChoice, IsTheLeastEstimateAmongThosePlansThatCanServe) {
   for (int64_t m : {1, 7, 64, 100, 129, 512, 4096})
     for (int64_t n : {8, 576, 4096, 24576})
       for (int64_t k : {64, 512, 7168}) {
         const GemmShape shape{m, n, k};
-        const int best = choose_plan(shape, kSms);
-        ASSERT_GE(best, 0);
-        ASSERT_TRUE(can_serve(best, shape)) << plan_text(best);
-        for (int p = 0; p < plan_count(); ++p)
-          if (can_serve(p, shape)) {
-            EXPECT_LE(estimate(best, shape, kSms).us, estimate(p, shape, kSms).us)
-                << plan_text(p) << " beats " << plan_text(best);
+        const Kernel best = chosen(shape);
+        ASSERT_TRUE(best.ahead() && can_serve(best, shape)) << plan_text(best);
+        for (const Kernel& other : candidates(shape, OnDemand::refused))
+          if (is_modelled(other)) {
+            EXPECT_LE(estimate(best, shape, kSms).us, estimate(other, shape, kSms).us)
+                << plan_text(other) << " beats " << plan_text(best);
           }
       }
 }
 
 TEST(PlanChoice, TakesTheSkinnyKernelForOneRowAndALargeTileForSquares) {
-  EXPECT_TRUE(is_skinny(choose_plan({1, 4096, 7168}, kSms)));
-  const int big = choose_plan({8192, 8192, 8192}, kSms);
-  EXPECT_FALSE(is_skinny(big));
-  EXPECT_GE(estimate(big, {8192, 8192, 8192}, kSms).tile_n, 192);
+  EXPECT_NE(chosen({1, 4096, 7168}).skinny(), nullptr);
+  const Kernel big = chosen({8192, 8192, 8192});
+  ASSERT_NE(big.dense(), nullptr);
+  EXPECT_GE(big.dense()->tile_n, 192);
 }
 
-TEST(PlanChoice, ServesNoTypeThatWasNotCompiled) { EXPECT_EQ(choose_plan({128, 128, 128, DType::e4m3}, kSms), -1); }
+TEST(PlanChoice, ServesNoTypeThatNoKernelHas) {
+  const auto choice = choose({128, 128, 128, DType::s8}, h200());
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.status().code(), Code::unsupported);
+  EXPECT_NE(choice.status().message().find("s8"), std::string::npos);
+}
+
+// The shape an instance was compiled for.
+GemmShape shape_for(const Kernel& kernel) {
+  GemmShape s{8, 1000, 256};
+  if (const DenseGemmConfig* c = kernel.dense()) {
+    s.dtype = c->type;
+    s.mixed = c->mixed;
+    s.epilogue = c->epilogue;
+    s.a_major = c->a_major;
+    s.b_major = c->b_major;
+    s.scaling = c->scaling;
+    s.promoted = c->promote_k > 0;
+    s.batch = c->batched ? 3 : 1;
+    s.load = c->load;
+    s.store = c->store;
+    s.dependent = c->dependent;
+  } else {
+    s.dtype = kernel.skinny()->type;
+    s.epilogue = kernel.skinny()->epilogue;
+    s.scaling = kernel.skinny()->scaling;
+    s.promoted = kernel.skinny()->promote_k > 0;
+  }
+  return s;
+}
 
 TEST(PlanChoice, CoversEveryTileOfD) {
   for (int p = 0; p < plan_count(); ++p) {
-    const GemmShape shape{64, 1000, 256, plan_type(p)};
-    if (!can_serve(p, shape)) continue;
-    const PlanEstimate e = estimate(p, shape, kSms);
-    const int cluster = plan_of(p).cluster;
-    EXPECT_GE(e.tiles * int64_t(e.tile_m) * e.tile_n * cluster, shape.m * shape.n) << plan_text(p);
-    EXPECT_GT(e.waves, 0) << plan_text(p);
-    EXPECT_GT(e.us, 0) << plan_text(p);
-    EXPECT_TRUE(e.fill > 0 && e.fill <= 1) << plan_text(p) << " " << e.fill;
+    const Kernel kernel = kernel_of(p);
+    const GemmShape shape = shape_for(kernel);
+    const PlanEstimate e = estimate(kernel, shape, kSms);
+    EXPECT_GE(e.tiles * int64_t(e.tile_m) * e.tile_n * plan_of(kernel).cluster, shape.m * shape.n) << plan_text(kernel);
+    EXPECT_GT(e.waves, 0) << plan_text(kernel);
+    EXPECT_GT(e.us, 0) << plan_text(kernel);
+    EXPECT_TRUE(e.fill > 0 && e.fill <= 1) << plan_text(kernel) << " " << e.fill;
   }
 }
 
 TEST(PlanChoice, NoEstimateIsBelowTheFloor) {
   for (const GemmShape& shape :
        {GemmShape{1, 7168, 16384}, {4096, 4096, 4096}, {8192, 8192, 8192}, {128, 24576, 1536}}) {
-    const int best = choose_plan(shape, kSms);
+    const Kernel best = chosen(shape);
     EXPECT_GE(estimate(best, shape, kSms).us, floor_of(shape).us() * 0.99) << plan_text(best);
   }
 }
 
+TEST(PlanChoice, EveryInstanceCompiledAheadServesWhatItWasMadeForAndIsFoundByItsName) {
+  for (int p = 0; p < plan_count(); ++p) {
+    const Kernel kernel = kernel_of(p);
+    const GemmShape shape = shape_for(kernel);
+    ASSERT_TRUE(can_serve(kernel, shape)) << plan_text(kernel) << " for " << shape.text();
+    const auto named = parse_plan(plan_name(kernel), shape);
+    ASSERT_TRUE(named) << named.status().message();
+    EXPECT_EQ(named->plan, p) << plan_name(kernel);
+    const auto numbered = parse_plan(std::to_string(p), shape);
+    ASSERT_TRUE(numbered) << numbered.status().message();
+    EXPECT_EQ(numbered->config, kernel.config);
+  }
+}
+
+TEST(PlanChoice, APlanThatIsNamedIsTakenOrRefusedWithASentence) {
+  const GemmShape shape{4096, 4096, 4096};
+  const auto choice = choose(shape, h200(), "dense-128x208-c2-s5");
+  ASSERT_TRUE(choice) << choice.status().message();
+  EXPECT_EQ(choice->by, ChosenBy::name);
+  EXPECT_FALSE(choice->kernel.ahead());
+  EXPECT_EQ(plan_name(choice->kernel), "dense-128x208-c2-s5");
+  // As many stages as there is room for.
+  EXPECT_EQ(plan_name(choose(shape, h200(), "dense-128x256-c2-s99")->kernel), "dense-128x256-c2-s4");
+  EXPECT_EQ(plan_name(choose(shape, h200(), "dense-128x256-c2")->kernel), "dense-128x256-c2-s4");
+  const auto refused = [&](const char* plan, Code code, const char* word) {
+    const auto result = choose(shape, h200(), plan);
+    ASSERT_FALSE(result) << plan;
+    EXPECT_EQ(result.status().code(), code) << result.status().message();
+    EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
+  };
+  refused("9999", Code::invalid_argument, "numbers 0 to");
+  refused("dense", Code::invalid_argument, "dense-128x256-c2-s4");
+  refused("dense-128x", Code::invalid_argument, "'128x'");
+  refused("dense-128x256-frob", Code::invalid_argument, "'frob'");
+  refused("dense-256x256-g128", Code::unsupported, "registers");
+  refused("dense-100x256", Code::unsupported, "rows of a tile");
+  refused("skinny-64x16-split1", Code::unsupported, "cannot serve");
+}
+
+TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
+  const auto plain = choose({4096, 4096, 4096}, h200());
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->kernel.ahead());
+  // One row of e4m3: ahead there is only a tile of 128 x 256 with tensor scales.
+  GemmShape one_row{1, 4096, 7168, DType::e4m3};
+  one_row.scaling = Scaling::tensor;
+  const auto compiled = choose(one_row, h200());
+  ASSERT_TRUE(compiled) << compiled.status().message();
+  EXPECT_FALSE(compiled->kernel.ahead());
+  EXPECT_NE(compiled->reason.find("NVRTC"), std::string::npos);
+  const auto ahead = choose(one_row, h200(), "", OnDemand::refused);
+  ASSERT_TRUE(ahead) << ahead.status().message();
+  EXPECT_TRUE(ahead->kernel.ahead());
+}
+
+TEST(PlanChoice, ReportsTheSlowPathOfWhatTheTmaCannotAddress) {
+  GemmShape shape{100, 100, 100};
+  shape.load = shape.store = Mover::threads;
+  const auto choice = choose(shape, h200());
+  ASSERT_TRUE(choice) << choice.status().message();
+  EXPECT_EQ(choice->kernel.dense()->load, Mover::threads);
+  EXPECT_TRUE(choice->kernel.ahead());
+  EXPECT_NE(choice->reason.find("16 bytes"), std::string::npos) << choice->reason;
+}
+
+TEST(Floor, CountsEveryOperandOnceAndTheFasterTypesFaster) {
+  const Floor bf16 = floor_of({4096, 4096, 4096}), fp8 = floor_of({4096, 4096, 4096, DType::e4m3});
+  EXPECT_DOUBLE_EQ(bf16.bytes, 3 * 2 * 4096.0 * 4096.0);
+  EXPECT_DOUBLE_EQ(fp8.bytes, (1 + 1 + 2) * 4096.0 * 4096.0);
+  EXPECT_NEAR(bf16.tensor_us / fp8.tensor_us, 2, 1e-9);
+  EXPECT_LT(floor_of({4096, 4096, 4096}, Arch::sm100).us(), bf16.us());
+}
+
 TEST(PlanChoice, PlansObeyTheirOwnRules) {
   for (int p = 0; p < plan_count(); ++p) {
-    const Plan plan = plan_of(p);
-    EXPECT_TRUE(plan.arrivals_match_counts() && plan.shared_memory_fits() && plan.registers_fit()) << plan_text(p);
+    const Plan plan = plan_of(kernel_of(p));
+    EXPECT_TRUE(plan.arrivals_match_counts() && plan.shared_memory_fits() && plan.registers_fit())
+        << plan_text(kernel_of(p));
   }
 }
 

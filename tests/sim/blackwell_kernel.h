@@ -287,33 +287,39 @@ struct Kernel {
     Input input(pipeline::ring_at<C.groups>(base, full, empty), Payload({base + a}, {base + b}, {base + scales}),
                 {me.mma_complete_mask});
     const auto storage = warp::output_storage<Kernel, opc>(base);
-    pipeline::set_up_barriers<Kernel>(base);
-    if (Role::is_load()) {
-      if (!C.peer_skips_load || me.elect_one_cta) load(args, me, input);
-    } else if (Role::is_mma()) {
-      if constexpr (kFlat) {
-        auto mma = Mma::create(storage, me.mma_complete_mask);
-        if (me.elect_one_cta) multiply_all(args, input, mma, mma.output());
-        stdx::move(mma).release();
-      } else {
-        MmaContext::run(storage, me.mma_complete_mask, [&](auto mma) {
-          if (me.elect_one_cta) multiply_all(args, input, *mma, mma->output());
-          return stdx::move(mma).release();
-        });
+    const auto roles = [&] {
+      if (Role::is_load()) {
+        if (!C.peer_skips_load || me.elect_one_cta) load(args, me, input);
+      } else if (Role::is_mma()) {
+        if constexpr (kFlat) {
+          auto mma = Mma::create(storage, me.mma_complete_mask);
+          if (me.elect_one_cta) multiply_all(args, input, mma, mma.output());
+          stdx::move(mma).release();
+        } else {
+          MmaContext::run(storage, me.mma_complete_mask, [&](auto mma) {
+            if (me.elect_one_cta) multiply_all(args, input, *mma, mma->output());
+            return stdx::move(mma).release();
+          });
+        }
+      } else if (Role::is_epilogue()) {
+        if constexpr (kFlat) {
+          auto epilogue = Epilogue::create(Epilogue::Sync::wait(), storage, me.mma_complete_mask);
+          read_all(args, me, input, epilogue, epilogue.output());
+          stdx::move(epilogue).release();
+        } else {
+          EpilogueContext::run(EpilogueContext::Sync::wait(), storage, me.mma_complete_mask, [&](auto epilogue) {
+            read_all(args, me, input, *epilogue, epilogue->output());
+            return stdx::move(epilogue).release();
+          });
+        }
       }
-    } else if (Role::is_epilogue()) {
-      if constexpr (kFlat) {
-        auto epilogue = Epilogue::create(Epilogue::Sync::wait(), storage, me.mma_complete_mask);
-        read_all(args, me, input, epilogue, epilogue.output());
-        stdx::move(epilogue).release();
-      } else {
-        EpilogueContext::run(EpilogueContext::Sync::wait(), storage, me.mma_complete_mask, [&](auto epilogue) {
-          read_all(args, me, input, *epilogue, epilogue->output());
-          return stdx::move(epilogue).release();
-        });
-      }
+    };
+    if constexpr (C.leaves_early) {
+      pipeline::detail::enter_block<Kernel>(base, machine::here{});
+      roles();
+    } else {
+      pipeline::run_block<Kernel>(base, roles);
     }
-    if (!C.leaves_early) pipeline::leave_cluster<Kernel>();
   }
 };
 

@@ -113,6 +113,60 @@ void expect_all_reported() {
   for (const Fault& f : faults) expect_reported<C>(f);
 }
 
+TEST(BlockwiseFp8Sm100, IsExactWithSeveralWarpgroupsAndStoresByTma) {
+  sweep<Config{.tile_n = 64, .stages = 2, .epilogue_warps = 8}>();
+  sweep<Config{.tile_n = 256, .stages = 2, .cta_group = 2, .epilogue_warps = 8, .store_stages = 2}>();
+  sweep<Config{.out_type = DType::fp32, .tile_n = 64, .stages = 2, .store_stages = 2}>();
+}
+
+// The node list is that of the dense kernel, whichever way C, residual and bias come.
+template <Config C>
+void expect_nodes_applied() {
+  constexpr int m = 140, n = 136;
+  runtime::Workload w = runtime::blockwise_workload({m, n, 272}, C.out_type, runtime::Data::integers, 3);
+  const auto made = [](const char* name, DType type, int64_t rows, uint64_t seed) {
+    runtime::Array a;
+    a.name = name;
+    a.type = type;
+    a.rows = rows;
+    a.columns = n;
+    a.bytes.resize(a.size());
+    runtime::fill(a, runtime::Data::integers, seed);
+    return a;
+  };
+  const auto bias = made("bias", DType::fp32, 1, 5), residual = made("residual", DType::bf16, m, 6);
+  for (size_t i = 0; i < w.expected.size(); ++i) {
+    const double sum = w.expected[i] + runtime::element(bias, int64_t(i % n));
+    w.expected[i] = std::max(sum, 0.0) + runtime::element(residual, int64_t(i));
+  }
+  w.arrays.insert(w.arrays.end() - 1, {bias, residual});
+  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
+    Options o;
+    o.landing = landing;
+    const Outcome out = runtime::simulate<kernel::sm100::BlockwiseFp8<C>>(
+        w, o, C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
+          auto why = runtime::fill(args, C, p[0], p[1], p[2], p[3], p.back(), m, n, 272, encode);
+          args.epilogue.bias = p[4];
+          args.epilogue.residual = p[5];
+          args.epilogue.residual_row_stride = n;
+          return why ? why : runtime::fill_epilogue_maps(args, C.dense(), 1, 0, encode);
+        });
+    ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
+    EXPECT_TRUE(out.verdict.ok) << out.verdict.wrong << " wrong";
+  }
+}
+TEST(BlockwiseFp8Sm100, AppliesItsEpilogueInFp32) {
+  constexpr EpilogueConfig nodes{.bias = Bias::per_column, .activation = Activation::relu, .residual = true};
+  expect_nodes_applied<Config{.tile_n = 64, .stages = 2, .epilogue = nodes}>();
+  expect_nodes_applied<Config{.tile_n = 128,
+                              .stages = 2,
+                              .cta_group = 2,
+                              .epilogue = nodes,
+                              .epilogue_warps = 8,
+                              .store_stages = 2,
+                              .epilogue_load_stages = 2}>();
+}
+
 TEST(BlockwiseFp8Sm100, NoFaultPassesUnseen) {
   expect_all_reported<Config{.tile_n = 32, .stages = 2, .accumulators = 2}>();
   expect_all_reported<Config{.tile_n = 32, .stages = 2, .accumulators = 2, .cta_group = 2}>();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/generated.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/sim/simulator.h"
 #include "warpwright/tile/clc.h"
@@ -56,30 +57,30 @@ struct Walk {
     check_plan<Walk>();
     const uint32_t base = machine::shared_base();
     const uint32_t warp = machine::warp_index();
-    if constexpr (C.scheduled()) pipeline::set_up_barriers<Walk>(base);
     const auto clc = tile::clc_at<Walk, C>(base);
     const Order order{kRows, kColumns};
-    if (warp == 0) {
-      if (machine::elect_one()) {
-        tile::ClcTiles<C, Order, Walker::thread, true> walk(order, clc);
-        for (tile::TileCoord t; walk.next(t);) {
-          ++look_ahead.begun[machine::cluster_index()];
-          machine::reduce_add(Global<int32_t>{args.loads} + slot(t), 1);
-          machine::reduce_add(Global<int32_t>{args.executors} + (t.m * kColumns + t.n),
-                              1 + int32_t(machine::cluster_index()));
+    pipeline::run_block<Walk>(base, [&] {
+      if (warp == 0) {
+        if (machine::elect_one()) {
+          tile::ClcTiles<C, Order, Walker::thread, true> walk(order, clc);
+          for (tile::TileCoord t; walk.next(t);) {
+            ++look_ahead.begun[machine::cluster_index()];
+            machine::reduce_add(Global<int32_t>{args.loads} + slot(t), 1);
+            machine::reduce_add(Global<int32_t>{args.executors} + (t.m * kColumns + t.n),
+                                1 + int32_t(machine::cluster_index()));
+          }
         }
+      } else if (warp <= 2) {
+        tile::ClcTiles<C, Order, Walker::warp> walk(order, clc);
+        int taken = 0;
+        for (tile::TileCoord t; walk.next(t); ++taken) {
+          look_ahead.worst = std::max(look_ahead.worst, taken - look_ahead.begun[machine::cluster_index()]);
+          if (machine::lane_index() == 0) machine::reduce_add(Global<int32_t>{args.uses} + slot(t), 1);
+        }
+      } else if (machine::elect_one()) {
+        tile::run_clc_scheduler<C>(clc);
       }
-    } else if (warp <= 2) {
-      tile::ClcTiles<C, Order, Walker::warp> walk(order, clc);
-      int taken = 0;
-      for (tile::TileCoord t; walk.next(t); ++taken) {
-        look_ahead.worst = std::max(look_ahead.worst, taken - look_ahead.begun[machine::cluster_index()]);
-        if (machine::lane_index() == 0) machine::reduce_add(Global<int32_t>{args.uses} + slot(t), 1);
-      }
-    } else if (machine::elect_one()) {
-      tile::run_clc_scheduler<C>(clc);
-    }
-    pipeline::leave_cluster<Walk>();
+    });
   }
 };
 
@@ -241,6 +242,42 @@ TEST(ClcProtocol, ReportsAMissingOrWrongExpectation) {
             "mbarrier.tx_over");
   EXPECT_EQ(rule_of({"mbarrier_arrive_expect_tx", "clc.full", "scheduler", Fault::Action::alter, 32}),
             "deadlock.bytes");
+}
+
+TEST(ClcProtocol, ReportsAQueryThatIsNotSentOrNotHeardByAll) {
+  EXPECT_EQ(rule_of({"clc_try_cancel", "clc.response", "scheduler"}), "deadlock.bytes");
+  EXPECT_EQ(rule_of({"clc_try_cancel", "clc.response", "scheduler", Fault::Action::drop, 0, 2}), "deadlock.bytes")
+      << "the second query";
+  EXPECT_EQ(rule_of({"clc_try_cancel", "clc.response", "scheduler", Fault::Action::alter, 0b01}), "deadlock.bytes")
+      << "the answer does not reach CTA 1";
+  EXPECT_EQ(rule_of({"clc_try_cancel", "clc.response", "scheduler", Fault::Action::alter, 0b10}), "deadlock.bytes")
+      << "nor CTA 0";
+}
+
+// All that the walkers and the scheduler do, from the list that a clean run leaves.
+TEST(ClcProtocol, ReportsEveryGeneratedMutant) {
+  constexpr ClcConfig C{2, true, 2};
+  Options list;
+  list.list_fault_sites = true;
+  const simulator::Result clean = simulate<C>(list).result;
+  ASSERT_TRUE(clean.ok());
+  const std::vector<Fault> mutants = generated::mutants_of(Walk<C>::plan, clean.fault_sites);
+  EXPECT_GE(mutants.size(), 25u);
+  int queries = 0;
+  for (const Fault& f : mutants) {
+    queries += f.word == "clc_try_cancel";
+    std::string rule = rule_of(f);
+    Options o;
+    o.faults = {f};
+    o.scheduling = Scheduling::random;
+    o.landing = Landing::seeded;
+    for (o.seed = 1; rule.empty() && o.seed <= 8; ++o.seed) {
+      const simulator::Result r = simulate<C>(o).result;
+      if (!r.ok()) rule = r.findings[0].rule;
+    }
+    EXPECT_NE(rule, "") << generated::describe(f) << " is not reported";
+  }
+  EXPECT_EQ(queries, 2) << "dropped, and not heard by all";
 }
 
 TEST(ClcProtocol, ReportsAMissingWait) {

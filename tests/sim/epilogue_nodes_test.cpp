@@ -90,8 +90,8 @@ TEST(Nodes, AreAppliedInTheDocumentedOrder) {
                              .quantize = true};
   EpilogueArgs args;
   args.alpha = 2, args.beta = 3, args.scale = 0.5f;
-  EXPECT_EQ(EpilogueOps<c>{}(5.f, 0, 0, args, Source{1, 100}), (2 * 5 + 3 * 1 + 100) * 0.5f);
-  EXPECT_EQ(EpilogueOps<c>{}(-5.f, 0, 0, args, Source{1, 100}), 100 * 0.5f) << "relu before the residual";
+  EXPECT_EQ(EpilogueOps<c>{}(5.f, args, Source{1, 100}), (2 * 5 + 3 * 1 + 100) * 0.5f);
+  EXPECT_EQ(EpilogueOps<c>{}(-5.f, args, Source{1, 100}), 100 * 0.5f) << "relu before the residual";
 }
 
 TEST(Nodes, ThatAreOffIgnoreTheirArguments) {
@@ -99,7 +99,7 @@ TEST(Nodes, ThatAreOffIgnoreTheirArguments) {
   EpilogueArgs args;
   args.alpha = args.beta = args.scale = kNan;
   EXPECT_TRUE(c.trivial());
-  EXPECT_EQ(EpilogueOps<c>{}(1.5f, 3, 4, args, Source{kNan, kNan}), 1.5f);
+  EXPECT_EQ(EpilogueOps<c>{}(1.5f, args, Source{kNan, kNan}), 1.5f);
 }
 
 TEST(Nodes, RoundOnce) {
@@ -111,8 +111,8 @@ TEST(Nodes, RoundOnce) {
   for (int i = 0; i < 10'000; ++i) {
     const float x = normal(random), c = normal(random);
     args.alpha = args.beta = normal(random);
-    ASSERT_EQ(EpilogueOps<scale>{}(x, 0, 0, args, Source{}), float(double(args.alpha) * x));
-    ASSERT_EQ(EpilogueOps<blend>{}(x, 0, 0, args, Source{c, 0}), std::fma(args.beta, c, x));
+    ASSERT_EQ(EpilogueOps<scale>{}(x, args, Source{}), float(double(args.alpha) * x));
+    ASSERT_EQ(EpilogueOps<blend>{}(x, args, Source{c, 0}), std::fma(args.beta, c, x));
   }
 }
 
@@ -125,7 +125,7 @@ TEST(SwiGlu, IsSiluOfTheGateTimesTheOther) {
   for (int i = 0; i < 10'000; ++i) {
     const float gate = normal(random), up = normal(random);
     const double g = 0.5 * gate, want = g / (1 + std::exp(-g)) * (0.5 * up);
-    ASSERT_NEAR(EpilogueOps<c>{}(gate, up, 0, 0, args, Source{}), want, std::abs(want) * 0x1p-20);
+    ASSERT_NEAR(EpilogueOps<c>{}(gate, up, args, Source{}), want, std::abs(want) * 0x1p-20);
   }
 }
 
@@ -156,7 +156,7 @@ TEST(Quantize, ScalesBeforeItSaturates) {
   constexpr EpilogueConfig c{.out = DType::e4m3, .quantize = true};
   EpilogueArgs args;
   args.scale = 0.25f;
-  const auto code = [&](float x) { return EpilogueOps<c>::convert(EpilogueOps<c>{}(x, 0, 0, args, Source{})); };
+  const auto code = [&](float x) { return EpilogueOps<c>::convert(EpilogueOps<c>{}(x, args, Source{})); };
   EXPECT_EQ(to_float(code(1792.f)), 448.f);
   EXPECT_EQ(to_float(code(896.f)), 224.f);
   EXPECT_EQ(to_float(code(1e6f)), 448.f);

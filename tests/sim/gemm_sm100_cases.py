@@ -15,7 +15,22 @@ void use(const DenseGemmSm100Args& args) {{ kernel::sm100::DenseGemm<DenseGemmSm
 CASES = [
     ("a right configuration", ".tile_n = 128, .stages = 4, .cta_group = 2, .cluster_m = 4, .cluster_n = 2", None),
     ("type of the operands", ".type = DType::s8", "A and B are bf16, fp16, tf32 or e4m3"),
-    ("type of the result", ".out_type = DType::e4m3", "D is fp32, bf16 or fp16"),
+    ("type of the result", ".out_type = DType::s8", "D is fp32, bf16, fp16, e4m3 or e5m2"),
+    ("type of the residual", ".epilogue = {.residual = true, .residual_type = DType::e4m3}",
+     "C, the residual and the bias are fp32, bf16 or fp16"),
+    ("beta * C of a pair", ".epilogue = {.source = true, .activation = Activation::swiglu}",
+     "beta * C has no meaning for a pair of accumulators"),
+    ("six epilogue warps", ".tile_n = 128, .epilogue_warps = 6", "their number is a multiple of 4"),
+    ("twelve epilogue warps", ".tile_n = 128, .epilogue_warps = 12", "each warpgroup has a multiple of 8 columns"),
+    ("one stage for stores", ".tile_n = 128, .store_stages = 1", "two stages of the output ring are held at once"),
+    ("rows too short for the TMA", ".out_type = DType::e4m3, .tile_n = 8, .store_stages = 2",
+     "a row of D in one step is not whole 16-byte units"),
+    ("rows of a bias too short for the TMA", ".tile_n = 8, .epilogue = {.bias = Bias::per_column, "
+     ".bias_type = DType::bf16, .activation = Activation::swiglu}, .epilogue_load_stages = 1",
+     "or of the bias in one step is not whole 16-byte units"),
+    ("nothing to load", ".tile_n = 128, .epilogue_load_stages = 2", "there is nothing to load by TMA"),
+    ("stores by TMA of exchanged operands", ".tile_n = 16, .swap_ab = true, .store_stages = 2",
+     "with swap_ab a thread has a column of D"),
     ("cta_group", ".cta_group = 3, .cluster_m = 3", "cta_group is 1 or 2"),
     ("odd cluster of pairs", ".tile_n = 128, .cta_group = 2, .cluster_m = 3", "cluster_m must be even"),
     ("cluster over 16", ".tile_n = 128, .cluster_m = 8, .cluster_n = 4", "a cluster has 1 to 16 CTAs"),
@@ -23,11 +38,36 @@ CASES = [
     ("MMA shape, N", ".tile_n = 260", "tile_n is a multiple of 8"),
     ("MMA shape, N of a pair", ".tile_n = 24, .cta_group = 2, .cluster_m = 2", "of 16 in a pair of CTAs"),
     ("no stage", ".tile_n = 128, .stages = 0", "at least one stage"),
-    ("stages that do not fit", ".tile_n = 128, .stages = 8", "the input stages exceed the shared memory of a CTA"),
+    ("stages that do not fit", ".tile_n = 128, .stages = 8",
+     "the stages of the rings exceed the shared memory of a CTA"),
     ("five accumulators", ".tile_n = 64, .accumulators = 5", "there are 1 to 4 accumulators"),
     ("columns over 512", ".tile_n = 256, .accumulators = 3", "exceed the 512 columns of tensor memory"),
     ("slice of A", ".tile_m = 64, .tile_n = 64, .cluster_n = 16", "slice of A must be a multiple of 8 rows"),
     ("slice of B", ".tile_n = 16, .cluster_m = 4", "slice of B must be a multiple of 8 rows"),
+    ("all variants at once", ".tile_n = 16, .raster = TileOrder::hilbert, .source = TileSource::clc, "
+     ".split = DepthSplit::split_k, .batched = true, .swap_ab = true, .dependent = true", None),
+    ("raster group", ".tile_n = 128, .raster_group = 0", "a raster group has at least one row of tiles"),
+    ("responses", ".tile_n = 128, .source = TileSource::clc, .clc_stages = -1", "the ring of responses has 0 to 8 stages"),
+    ("stream-K with a scheduler", ".tile_n = 128, .source = TileSource::clc, .split = DepthSplit::stream_k",
+     "its source is persistent"),
+]
+# A Blackwell kernel whose CTAs reach each other ends in a barrier, whoever writes it.
+CLUSTER_FRAME = """#include "warpwright/pipeline/init.h"
+using namespace warpwright;
+struct Kernel {{
+  static constexpr Plan plan = [] {{
+    Plan p("case", Arch::sm100, {cluster});
+    p.role("only", 1).barrier("bar", 1, 1, "only", {{"only", 1}});
+    return p;
+  }}();
+}};
+void use(uint32_t base) {{ {start} }}
+"""
+CLUSTER_CASES = [
+    ("a cluster in run_block", 2, "pipeline::run_block<Kernel>(base, [] {});", None),
+    ("one CTA on its own", 1, "pipeline::set_up_barriers<Kernel>(base);", None),
+    ("a cluster without a barrier at its exit", 2, "pipeline::set_up_barriers<Kernel>(base);",
+     "run_block<K>() has the barrier at the exit"),
 ]
 
 
@@ -37,9 +77,12 @@ def main():
     compiler = parser.parse_args().compiler
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, config, want in CASES:
+        programs = [(name, FRAME.format(config=config), want) for name, config, want in CASES]
+        programs += [(name, CLUSTER_FRAME.format(cluster=cluster, start=start), want)
+                     for name, cluster, start, want in CLUSTER_CASES]
+        for name, text, want in programs:
             source = pathlib.Path(folder) / "case.cpp"
-            source.write_text(FRAME.format(config=config))
+            source.write_text(text)
             try:
                 run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", str(source)],
                                      capture_output=True, text=True, check=False)

@@ -1,7 +1,6 @@
 // The rules of PTX 9.7.9.25, 8.6, 8.9.5 and 9.7.13.4: asynchronous copies and proxies.
 //
 // Not checked:
-//   R38 order of one proxy across CTAs     advisory in PTX: a kernel that relies on it has a barrier anyway
 //   R39 scope of atomics                   atomics of the words are at gpu scope (global) or cta scope (shared, own CTA
 //                                          only), so two of them are always morally strong
 #include "rules.h"
@@ -325,6 +324,36 @@ TEST(AsyncRules, R37_ARewrittenTensorMapNeedsItsFence) {
   };
   EXPECT_EQ(run(false), "tma.map_stale");
   EXPECT_EQ(run(true), "");
+}
+
+// One CTA's multicast writes, another CTA's bulk store reads: both in the async proxy, but of different CTAs, where
+// causality alone keeps no order. The completion of the copy is the proxy fence (R28), so its wait is needed and
+// enough.
+TEST(AsyncRules, R38_CopiesOfDifferentCtasAreOrderedByCompletionOnly) {
+  Device in, out;
+  const auto kernel = [&](bool complete) {
+    return [&in, &out, complete] {
+      init(2, 1);
+      if (thread() == 0) {
+        m::mbarrier_arrive_expect_tx(bar(), 256);
+        if (rank() == 0) {
+          m::bulk_load_multicast(data(), in.as<const uint8_t>(), 256, bar(), 0b11);
+          m::mbarrier_arrive<Scope::cluster>(m::map_to_rank(bar(1), 1), 1);
+        } else {
+          complete ? wait() : m::mbarrier_wait<Scope::cluster>(bar(1), m::Phase::consumer());
+          m::bulk_store(out.as<uint8_t>(), data(), 256);
+          m::bulk_commit();
+          m::bulk_wait<0>();
+        }
+        if (!(complete && rank() == 1)) wait();
+      }
+      m::cluster_sync();
+    };
+  };
+  const std::vector<Buffer> both{in.buffer(Buffer::Use::input), out.buffer(Buffer::Use::output)};
+  const std::string early = verdict(block(1, Arch::sm90, 2), kernel(false), both);
+  EXPECT_TRUE(early == "race.in_flight" || early == "race.completion" || early == "uninitialised.shared") << early;
+  EXPECT_EQ(verdict(block(1, Arch::sm90, 2), kernel(true), both), "");
 }
 
 TEST(AsyncRules, R39_ConflictingAccessesWithoutOrderRaceByteByByte) {

@@ -1,6 +1,6 @@
 // The rules of PTX 9.7.13.15, mbarrier.
 //
-// Not reachable through the words:
+// Not reachable through the words (unreachable_rules_test.py looks for them):
 //   R12 state tokens        the words take a Phase, no token
 //   R15 arrive.noComplete   no such word
 //   R16 arrive_drop         no such word

@@ -1,10 +1,8 @@
 // The rules of PTX 9.7.15 (wgmma) and 9.7.16 (tcgen05, tensor memory).
 //
-// Not checked:
-//   R57 mma_async follows no earlier instruction   the same kernels as R52 and R53
-//   R66 pairs that are not pipelined               mma and cp of one thread count as ordered either way, cp after mma
-//                                                  too, which PTX does not list; there is no word for shift
 // Modelled in part:
+//   R66 pairs that are not pipelined               cp after mma counts as ordered, which PTX does not list: kernels in
+//                                                  the field refill scale factors that way; there is no word for shift
 //   R61 an allocation waits for another CTA of its SM   a CTA has the SM to itself: what does not fit is reported
 // Kept by the types:
 //   R71 register counts of tcgen05.ld and st       a static_assert
@@ -59,6 +57,25 @@ TEST(WgmmaRules, R53_GenericWritesOfAnOperandNeedAProxyFence) {
   const auto kernel = [](bool fence) {
     return [=] {
       fill_operands(fence);
+      m::Accumulator<kN> sums;
+      m::wgmma_fence();
+      multiply(sums);
+      m::wgmma_commit();
+      m::wgmma_wait<0>();
+    };
+  };
+  EXPECT_EQ(verdict(block(4), kernel(false)), "race.proxy");
+  EXPECT_EQ(verdict(block(4), kernel(true)), "");
+}
+
+// The store comes before the MMA in program order, in the very thread that issues it.
+TEST(WgmmaRules, R57_AnMmaFollowsNoEarlierInstructionOfItsThread) {
+  const auto kernel = [](bool fence) {
+    return [=] {
+      fill_operands();
+      m::store(data(kA + 16 * thread()).as<Row>(), Row{});
+      if (fence) m::fence_proxy_async();
+      m::sync_block();
       m::Accumulator<kN> sums;
       m::wgmma_fence();
       multiply(sums);
@@ -331,6 +348,62 @@ TEST(TensorMemoryRules, R65_TheEvenCtaOfAPairIssuesAndThePeerIsThere) {
                 2),
             "cluster.exited");
 }
+
+// One thread issues two MMAs; `complete`: it waits for the first before it issues the second.
+struct Second {
+  int m = 128, n = kN;
+  uint32_t column = 0, lane = 0;
+  bool reads_first_as_a = false;
+};
+std::string two_mmas(Second s, bool complete, int first_m = 128) {
+  return verdict(block(4, Arch::sm100), [=] {
+    const Shared<uint32_t> slot = word(3072);
+    if (warp() == 0) m::tcgen05_alloc<1>(slot, 128);
+    fill_operands();
+    init(2, 1);
+    const Tmem memory{m::load(slot)};
+    if (thread() == 0) {
+      const auto shape = [](int m, int n) { return encode_idesc(InstrDesc{.m = m, .n = n}); };
+      m::tcgen05_mma<MmaKind::f16, 1>(memory, desc_sm100(kA, first_m), desc_sm100(kB, kN), shape(first_m, kN), false);
+      if (complete) {
+        m::tcgen05_commit<1>(bar(1));
+        wait(1);
+        m::tcgen05_fence_after();
+      }
+      const Tmem d = memory.column(s.column).lane(s.lane);
+      if (s.reads_first_as_a) {
+        m::tcgen05_mma_ts<MmaKind::f16, 1>(d, memory, desc_sm100(kB, s.n), shape(s.m, s.n), false);
+      } else {
+        m::tcgen05_mma<MmaKind::f16, 1>(d, desc_sm100(kA, s.m), desc_sm100(kB, s.n), shape(s.m, s.n), false);
+      }
+      m::tcgen05_commit<1>(bar());
+    }
+    wait();
+    m::tcgen05_fence_after();
+    m::sync_block();
+    if (warp() == 0) m::tcgen05_dealloc<1>(memory, 128);
+  });
+}
+TEST(TensorMemoryRules, R66_OnlyMmasOfOneAccumulatorAndShapeFollowEachOther) {
+  const auto unordered = [](Second s, int first_m = 128) {
+    const std::string rule = two_mmas(s, false, first_m);
+    return rule == "tcgen05.wait" || rule == "race.in_flight" || rule == "race.completion";
+  };
+  EXPECT_EQ(two_mmas({}, false), "") << "the same accumulator";
+  EXPECT_EQ(two_mmas({.column = kN}, false), "") << "another one";
+  EXPECT_TRUE(unordered({.n = 16})) << "another shape";
+  EXPECT_EQ(two_mmas({.n = 16}, true), "");
+  EXPECT_TRUE(unordered({.column = 16})) << "accumulators overlap";
+  EXPECT_EQ(two_mmas({.column = 16}, true), "");
+  EXPECT_TRUE(unordered({.column = kN, .reads_first_as_a = true})) << "a result as an operand";
+  EXPECT_EQ(two_mmas({.column = kN, .reads_first_as_a = true}, true), "");
+}
+TEST(TensorMemoryRules, R66_AccumulatorsOf64RowsMayInterleave) {
+  EXPECT_EQ(two_mmas({.m = 64, .lane = 16}, false, 64), "");
+  EXPECT_EQ(two_mmas({.m = 128, .lane = 16}, true), "tmem.window");
+  EXPECT_EQ(two_mmas({.m = 64, .lane = 32}, true, 64), "tmem.window");
+}
+
 TEST(TensorMemoryRules, R67_ACommitTracksItsOwnThreadOnly) {
   const std::string early = multiply_and_load(Steps{.commit_elsewhere = true});
   EXPECT_TRUE(early == "race.in_flight" || early == "race.completion") << early;
@@ -348,6 +421,40 @@ TEST(TensorMemoryRules, R71_AWarpReachesItsOwnQuarterAtOneAddress) {
 TEST(TensorMemoryRules, R72_GenericWritesOfAnOperandNeedAProxyFence) {
   EXPECT_EQ(multiply_and_load(Steps{.proxy_fence = false}), "race.proxy");
 }
+// The leader's MMA reads what threads of the peer have written to the peer's shared memory. The fence names the space
+// of the object as seen from the thread that executes it.
+TEST(TensorMemoryRules, R72_AFenceOfThePeerForItsOwnMemoryCoversTheMmaOfThePair) {
+  enum class Fence { none, by_writer_cta, by_writer_cluster, by_leader_cta, by_leader_all };
+  const auto kernel = [](Fence fence) {
+    return verdict(block(1, Arch::sm100, 2), [=] {
+      const Shared<uint32_t> slot = word(3072);
+      fill_operands(rank() == 0);
+      if (rank() == 1 && fence == Fence::by_writer_cta) m::fence_proxy_async<ProxySpace::shared_cta>();
+      if (rank() == 1 && fence == Fence::by_writer_cluster) m::fence_proxy_async<ProxySpace::shared_cluster>();
+      init(1, 1);
+      m::tcgen05_alloc<2>(slot, 32);
+      m::cluster_sync();
+      const Tmem memory{m::load(slot)};
+      if (rank() == 0 && m::lane_index() == 0) {
+        if (fence == Fence::by_leader_cta) m::fence_proxy_async<ProxySpace::shared_cta>();
+        if (fence == Fence::by_leader_all) m::fence_proxy_async();
+        m::tcgen05_mma<m::MmaKind::f16, 2>(memory, desc_sm100(kA, 128), desc_sm100(kB, kN / 2),
+                                           encode_idesc(InstrDesc{.m = 256, .n = kN}), false);
+        m::tcgen05_commit_multicast<2>(bar(), 0b11);
+      }
+      wait();
+      m::tcgen05_fence_after();
+      m::cluster_sync();
+      m::tcgen05_dealloc<2>(memory, 32);
+    });
+  };
+  EXPECT_EQ(kernel(Fence::none), "race.proxy");
+  EXPECT_EQ(kernel(Fence::by_writer_cta), "");
+  EXPECT_EQ(kernel(Fence::by_writer_cluster), "");
+  EXPECT_EQ(kernel(Fence::by_leader_cta), "race.proxy_scope") << "the peer's memory is not in its shared::cta";
+  EXPECT_EQ(kernel(Fence::by_leader_all), "");
+}
+
 TEST(TensorMemoryRules, R73_TheAddressIsPublishedLikeAnyStore) {
   const std::string early = multiply_and_load(Steps{.publish_address = false});
   EXPECT_TRUE(early == "race" || early == "uninitialised.shared") << early;

@@ -186,6 +186,8 @@ WW_HD constexpr const char* idesc_error(const InstrDesc& d, int cta_group = 0) {
     if (is_packed_fp4(d.kind) && ((d.a_scale_id | d.b_scale_id) & 1) != 0) {
       return "the scale factor id of a packed 4-bit MMA is 0 or 2";
     }
+    // ue4m3 exists with four scales a row only, which fill the word.
+    if (d.scale == DType::ue4m3 && (d.a_scale_id | d.b_scale_id) != 0) return "the id of ue4m3 scale factors is 0";
   }
   const bool single = cta_group != 2 && (d.m == 128 || (d.m == 64 && !scaled));
   const bool pair = cta_group != 1 && (d.m == 128 || d.m == 256);
@@ -193,6 +195,10 @@ WW_HD constexpr const char* idesc_error(const InstrDesc& d, int cta_group = 0) {
     return scaled ? "M must be 128 (or 256 in a pair of CTAs)" : "M must be 64 or 128, in a pair of CTAs 128 or 256";
   }
   if (d.n < 8 || d.n > 256 || d.n % 8 != 0) return "N must be a multiple of 8 from 8 to 256";
+  // PTX table "N shape with .cta_group for 8bit transpose B".
+  if (d.b_major == Major::MN && bits(d.b) == 8 && !((single && d.n % 16 == 0) || (pair && d.n % 32 == 0))) {
+    return "N must be a multiple of 16, in a pair of CTAs of 32, where an 8-bit B is N-major";
+  }
   if (d.kind == MmaKind::i8) {
     const bool single_n = single && (d.n <= 32 || d.n % 16 == 0);
     return single_n || (pair && d.n % 32 == 0) ? nullptr : "kind::i8 has no MMA of this N";

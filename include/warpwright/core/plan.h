@@ -31,7 +31,7 @@ struct BarrierSpec {
   int stages = 0;
   int count = 0;
   uint32_t offset = 0;  // of stage 0, from the start of dynamic shared memory
-  ArrivalSpec arrivals[4] = {};
+  ArrivalSpec arrivals[5] = {};
   const char* waiter = nullptr;
   constexpr int arrivals_per_phase() const {
     int n = 0;
@@ -110,9 +110,9 @@ struct Plan {
     return *this;
   }
   constexpr Plan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a,
-                          ArrivalSpec b = {}, ArrivalSpec c = {}, ArrivalSpec d = {}) {
+                          ArrivalSpec b = {}, ArrivalSpec c = {}, ArrivalSpec d = {}, ArrivalSpec e = {}) {
     const uint32_t at = (shared_bytes + 7) / 8 * 8;
-    barriers[barrier_count++] = {name, stages, count, at, {a, b, c, d}, waiter};
+    barriers[barrier_count++] = {name, stages, count, at, {a, b, c, d, e}, waiter};
     shared_bytes = at + 8 * uint32_t(stages);
     return *this;
   }
@@ -176,11 +176,12 @@ struct Plan {
     const int r = int(kRegisterFile) / (threads() * blocks_per_sm) / 8 * 8;
     return r > 255 ? 255 : r;
   }
+  // setmaxnreg moves the registers of the launch from one role to another; there are no more.
   constexpr bool registers_fit() const {
     int total = 0;
     for (int i = 0; i < role_count; ++i)
       total += roles[i].threads() * (roles[i].registers ? roles[i].registers : launch_registers());
-    return total <= int(kRegisterFile) / blocks_per_sm && warps <= 32;
+    return total <= launch_registers() * threads() && warps <= 32;
   }
 
  private:
@@ -201,7 +202,7 @@ WW_HD constexpr void check_plan() {
   static_assert(K::plan.tensor_memory_fits(), "plan: tensor memory exceeds 512 columns");
   static_assert(K::plan.named_barriers_are_legal(),
                 "plan: a named barrier's threads are not a multiple of 32 in the block");
-  static_assert(K::plan.registers_fit(), "plan: the roles' registers exceed the register file");
+  static_assert(K::plan.registers_fit(), "plan: the roles' registers exceed those of the launch");
 }
 
 }  // namespace warpwright

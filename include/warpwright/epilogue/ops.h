@@ -2,9 +2,9 @@
 //
 //   using Ops = epilogue::EpilogueOps<C.epilogue>;
 //   const EpilogueArgs e = Ops::prepare(args.epilogue, tile.batch);              // once for a tile
-//   const float v = Ops{}(accumulator, row, column, e);                          // C and the residual read from memory
-//   const float v = Ops{}(accumulator, row, column, e, {c_value, residual});     // or handed over by an epilogue-load
-//   role tile::pack2<DType::bf16>(v0, v1), tile::pack4<DType::e4m3>(v0, v1, v2, v3), Ops::convert(v)
+//   const float v = Ops{}(accumulator, row, column, e);            // C, residual and bias read from memory
+//   const float v = Ops{}(accumulator, e, {c, residual, bias});    // or handed over, by an epilogue-load role
+//   Ops::convert(v), or Ops::pack(values, words) for a vector of them
 //
 // Every node is a sequence of operations with one rounding each, so a result has the same bits on the GPU and in the
 // simulator for every configuration, NaN payloads of fp32 outputs excepted.
@@ -12,14 +12,17 @@
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/machine/machine.h"
+#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::epilogue {
 
-// What the list adds from other tensors of the output's shape, as fp32.
+// What the list adds from other tensors to one element, as fp32.
 struct Source {
   float c = 0;
   float residual = 0;
+  float bias = 0;
+  float up_bias = 0;
 };
 
 template <EpilogueConfig C>
@@ -47,9 +50,19 @@ struct EpilogueOps {
     return args;
   }
 
-  // `row` and `column` lie inside the matrix here and below.
-  WW_FN static Source load_source(const EpilogueArgs& args, int row, int column, machine::here at = {}) {
+  // `row` and `column` lie inside the matrix here and below. Those of a pair are the output's, which has one element
+  // for each pair.
+  WW_FN static Source load_bias(const EpilogueArgs& args, int row, int column, machine::here at = {}) {
     Source s;
+    if constexpr (C.bias != Bias::none) {
+      const int along = C.bias == Bias::per_row ? row : column;
+      s.bias = read<C.bias_type>(args.bias, along, at);
+      if constexpr (C.pair()) s.up_bias = read<C.bias_type>(args.up_bias, along, at);
+    }
+    return s;
+  }
+  WW_FN static Source load_source(const EpilogueArgs& args, int row, int column, machine::here at = {}) {
+    Source s = load_bias(args, row, column, at);
     if constexpr (C.source) s.c = read<C.source_type>(args.c, row * args.c_row_stride + column, at);
     if constexpr (C.residual) {
       s.residual = read<C.residual_type>(args.residual, row * args.residual_row_stride + column, at);
@@ -59,13 +72,12 @@ struct EpilogueOps {
 
   WW_FN float operator()(float accumulator, int row, int column, const EpilogueArgs& args, machine::here at = {}) const
       requires(!C.pair()) {
-    return (*this)(accumulator, row, column, args, load_source(args, row, column, at), at);
+    return (*this)(accumulator, args, load_source(args, row, column, at));
   }
-  WW_FN float operator()(float accumulator, int row, int column, const EpilogueArgs& args, const Source& source,
-                         machine::here at = {}) const requires(!C.pair()) {
+  WW_FN float operator()(float accumulator, const EpilogueArgs& args, const Source& source) const requires(!C.pair()) {
     float v = scaled(accumulator, args);
     if constexpr (C.source) v = tile::multiply_add(args.beta, source.c, v);
-    v = biased(v, args.bias, row, column, at);
+    v = biased(v, source.bias);
     if constexpr (C.activation == Activation::relu) v = relu(v);
     if constexpr (C.activation == Activation::gelu_tanh) v = gelu_tanh(v);
     if constexpr (C.activation == Activation::gelu_erf) v = gelu_erf(v);
@@ -73,19 +85,34 @@ struct EpilogueOps {
     return finish(v, args, source);
   }
 
-  // `row` and `column` are those of the output, which has one element for each pair.
   WW_FN float operator()(float gate, float up, int row, int column, const EpilogueArgs& args,
                          machine::here at = {}) const requires(C.pair()) {
-    return (*this)(gate, up, row, column, args, load_source(args, row, column, at), at);
+    return (*this)(gate, up, args, load_source(args, row, column, at));
   }
-  WW_FN float operator()(float gate, float up, int row, int column, const EpilogueArgs& args, const Source& source,
-                         machine::here at = {}) const requires(C.pair()) {
-    const float g = biased(scaled(gate, args), args.bias, row, column, at);
-    const float u = biased(scaled(up, args), args.up_bias, row, column, at);
+  WW_FN float operator()(float gate, float up, const EpilogueArgs& args, const Source& source) const
+      requires(C.pair()) {
+    const float g = biased(scaled(gate, args), source.bias);
+    const float u = biased(scaled(up, args), source.up_bias);
     return finish(tile::multiply(silu(g), u), args, source);
   }
 
   WW_FN static Out convert(float v) { return tile::narrow<C.out>(v); }
+  // Converts as many values as fill `words`, the first to the lowest bits.
+  template <int Words>
+  WW_FN static void pack(const float* values, Vec<uint32_t, Words>& words) {
+    constexpr int in_word = 32 / bits(C.out);
+    WW_UNROLL
+    for (int i = 0; i < Words; ++i) {
+      const float* v = values + i * in_word;
+      if constexpr (in_word == 1) {
+        words[i] = stdx::bit_cast<uint32_t>(v[0]);
+      } else if constexpr (in_word == 2) {
+        words[i] = tile::pack2<C.out>(v[0], v[1]);
+      } else {
+        words[i] = tile::pack4<C.out>(v[0], v[1], v[2], v[3]);
+      }
+    }
+  }
 
  private:
   template <DType T>
@@ -100,9 +127,8 @@ struct EpilogueOps {
     if constexpr (C.alpha) return tile::multiply(args.alpha, v);
     return v;
   }
-  WW_FN static float biased(float v, const void* bias, int row, int column, machine::here at) {
-    if constexpr (C.bias == Bias::per_row) return tile::add(v, read<C.bias_type>(bias, row, at));
-    if constexpr (C.bias == Bias::per_column) return tile::add(v, read<C.bias_type>(bias, column, at));
+  WW_FN static float biased(float v, float bias) {
+    if constexpr (C.bias != Bias::none) return tile::add(v, bias);
     return v;
   }
   WW_FN static float finish(float v, const EpilogueArgs& args, const Source& source) {

@@ -6,14 +6,16 @@
 #include "warpwright/core/layout.h"
 #include "warpwright/core/tensor_box.h"
 #include "warpwright/epilogue/config.h"
+#include "warpwright/kernel/fixup_config.h"
+#include "warpwright/tile/config.h"
 
 namespace warpwright {
 
-// sm100/dense_gemm.h: D[m, n] = epilogue(sum over k of A[m, k] * B[n, k]); A, B and D row-major with rows of whole
-// 16-byte units.
+// sm100/dense_gemm.h: D[m, n] = epilogue(sum over k of A[m, k] * B[n, k]), for each matrix of a batch; A, B and D
+// row-major with rows of whole 16-byte units.
 struct DenseGemmSm100Config {
   DType type = DType::bf16;      // of A and B: bf16, fp16, tf32 or e4m3; sums are fp32
-  DType out_type = DType::bf16;  // of D: fp32, bf16 or fp16
+  DType out_type = DType::bf16;  // of D: fp32, bf16, fp16, e4m3 or e5m2
   int tile_m = 128;              // rows of one CTA: 64 or 128
   int tile_n = 256;              // columns of one MMA; a pair of CTAs has them in common
   int stages = 4;                // of the input ring
@@ -22,9 +24,25 @@ struct DenseGemmSm100Config {
   int cta_group = 1;  // 2: a pair of CTAs multiplies as one, each with its own rows of A and half of the rows of B
   int cluster_m = 1;  // CTAs along M, which share B by multicast
   int cluster_n = 1;  // CTAs along N, which share A by multicast
-  int raster_group = 8;
-  // What happens to a sum before it is stored; its `out` is out_type.
+  TileOrder raster = TileOrder::serpentine;
+  int raster_group = 8;  // rows of tiles in a band, where the order has bands
+  TileSource source = TileSource::persistent;
+  int clc_stages = 2;  // of the ring of responses; 0: every cluster does the tile it was launched for
+  bool clc_throttle = true;
+  DepthSplit split = DepthSplit::none;
+  bool batched = false;    // A and B have maps of three dimensions
+  bool swap_ab = false;    // for few rows of A: they are columns of the MMA, whose rows are those of B
+  bool dependent = false;  // may start before the kernel ahead on the stream has ended
+  // What happens to a sum before it is stored; its `out` is out_type. Swiglu: rows 2i and 2i + 1 of B are the gate and
+  // the up projection of column i of D, which has n / 2 columns.
   EpilogueConfig epilogue = {.alpha = true};
+  int epilogue_warps = 4;  // a multiple of 4: warpgroups that divide the columns of a tile among them
+  // 0: the threads of the epilogue store D, whatever its alignment. Otherwise D, whose rows are whole 16-byte units,
+  // leaves by TMA: so many stages has the ring between each warpgroup and its store warp.
+  int store_stages = 0;
+  // 0: the threads of the epilogue read C, the residual and the bias. Otherwise a load warp for each warpgroup brings
+  // C, the residual and the bias of the columns by TMA, ahead of the sums, through a ring of so many stages.
+  int epilogue_load_stages = 0;
 
   // One row of the 128-byte swizzle.
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
@@ -40,29 +58,125 @@ struct DenseGemmSm100Config {
   // Of one whole tile in the shared memory of a CTA.
   WW_HD constexpr uint32_t a_bytes() const { return a_box().bytes() * uint32_t(cluster_n); }
   WW_HD constexpr uint32_t b_bytes() const { return b_box().bytes() * uint32_t(groups_m()); }
+  // The matrix that the MMAs make has the rows of their first operand.
+  WW_HD constexpr int rows(int m, int n) const { return swap_ab ? n : m; }
+  WW_HD constexpr int columns(int m, int n) const { return swap_ab ? m : n; }
+  // Tiles of a whole cluster in the result.
+  WW_HD constexpr int64_t tiles(int m, int n, int batches = 1) const {
+    const int64_t tall = tile_m * cluster_m, wide = tile_n * cluster_n;
+    return (rows(m, n) + tall - 1) / tall * ((columns(m, n) + wide - 1) / wide) * (batched ? batches : 1);
+  }
+  // Stages of the input ring that a tile takes.
+  WW_HD constexpr int steps(int k) const { return (k + tile_k() * k_group - 1) / (tile_k() * k_group); }
+  // Pieces that clusters can work on at once: with CLC the grid has a cluster for each.
+  WW_HD constexpr int64_t jobs(int m, int n, int k, int batches = 1, int splits = 1) const {
+    const int deep = steps(k) > 1 ? steps(k) : 1;
+    const int parts = split == DepthSplit::none ? 1 : split == DepthSplit::stream_k || splits > deep ? deep : splits;
+    return tiles(m, n, batches) * (parts > 1 ? parts : 1);
+  }
+  WW_HD constexpr ClcConfig clc() const {
+    return {source == TileSource::clc ? clc_stages : 0, clc_throttle, cluster()};
+  }
+  // Where clusters that share the depth of a tile leave their sums; `clusters` are those of the launch.
+  WW_HD constexpr FixupConfig fixup() const { return {cluster(), 32 * epilogue_warps, group_columns()}; }
+  WW_HD constexpr int64_t workspace_bytes(int m, int n, int batches, int splits, int clusters) const {
+    const int64_t shared = tiles(m, n, batches);
+    const int64_t slots = split == DepthSplit::split_k    ? shared * (splits - 1)
+                          : split == DepthSplit::stream_k ? int64_t(clusters)
+                                                          : 0;
+    return fixup().bytes(shared, slots);
+  }
   // Columns of tensor memory that one accumulator takes: 64 rows in a pair lie beside each other, in two halves of N.
-  WW_HD constexpr int accumulator_columns() const { return cta_group == 2 && tile_m == 64 ? tile_n / 2 : tile_n; }
+  WW_HD constexpr int accumulator_columns() const { return tile_n / halves(); }
+  WW_HD constexpr int halves() const { return cta_group == 2 && tile_m == 64 ? 2 : 1; }
+
+  WW_HD constexpr int epilogue_groups() const { return epilogue_warps / 4; }
+  // Accumulators of one thread of the epilogue.
+  WW_HD constexpr int group_columns() const { return accumulator_columns() / epilogue_groups(); }
+  // Accumulators that make one element of D, and the columns of D.
+  WW_HD constexpr int operands() const { return epilogue.pair() ? 2 : 1; }
+  WW_HD constexpr int result_columns(int n) const { return n / operands(); }
+  // The epilogue works in steps: so many accumulators a thread holds at once. Where the TMA moves the results or what
+  // is added to them, a step is a box, whose rows are at most one row of the swizzle.
+  WW_HD constexpr int step_columns() const {
+    int widest = 0;
+    const auto moved = [&](bool is, DType type) { widest = is && bits(type) > widest ? bits(type) : widest; };
+    moved(store_stages > 0, out_type);
+    moved(epilogue_load_stages > 0 && epilogue.source, epilogue.source_type);
+    moved(epilogue_load_stages > 0 && epilogue.residual, epilogue.residual_type);
+    const int row = widest == 0 ? 32 : int(swizzle_bytes(Swizzle::b128)) * 8 / widest * operands();
+    int step = row < 64 ? row : 64;
+    while (step > 8 && group_columns() % step != 0) step /= 2;
+    return step;
+  }
+  WW_HD constexpr int step_results() const { return step_columns() / operands(); }
+  // What the TMA moves of a matrix of D's shape in one step.
+  WW_HD constexpr TensorBox step_box(DType t) const {
+    const int row = step_results() * bits(t) / 8;
+    const Swizzle swizzle = row == 128  ? Swizzle::b128
+                            : row == 64 ? Swizzle::b64
+                            : row == 32 ? Swizzle::b32
+                                        : Swizzle::none;
+    return {t, step_results(), tile_m, swizzle};
+  }
+  WW_HD constexpr TensorBox d_box() const { return step_box(out_type); }
+  WW_HD constexpr TensorBox c_box() const { return step_box(epilogue.source_type); }
+  WW_HD constexpr TensorBox residual_box() const { return step_box(epilogue.residual_type); }
+  WW_HD constexpr TensorBox bias_box() const { return {epilogue.bias_type, step_results(), 1, Swizzle::none}; }
+  WW_HD constexpr bool loads_bias() const { return epilogue_load_stages > 0 && epilogue.bias == Bias::per_column; }
   bool operator==(const DenseGemmSm100Config&) const = default;
 };
+
+// Maps of the matrices that the epilogue moves by TMA, with a batch in front where the kernel is batched.
+struct EpilogueMaps {
+  TensorMap d;         // store_stages > 0: config.d_box() over D
+  TensorMap c;         // epilogue_load_stages > 0: config.c_box() over C,
+  TensorMap residual;  // config.residual_box() over the residual,
+  TensorMap bias;      // config.bias_box() over one row, the bias of the columns
+  TensorMap up_bias;
+  // 0: all matrices of a batch share the tensor, whose map has one.
+  int32_t c_batch_step = 1;
+  int32_t residual_batch_step = 1;
+  int32_t bias_batch_step = 1;
+};
 struct DenseGemmSm100Args {
-  TensorMap a;  // config.a_box() over [m, k]; with k = 0 it is not read
-  TensorMap b;  // config.b_box() over [n, k]; with k = 0 it is not read
+  // config.a_box() over [m, k] and config.b_box() over [n, k], before that the batch; with swap_ab a is over B and b
+  // over A. With k = 0 they are not read.
+  TensorMap a;
+  TensorMap b;
   void* d = nullptr;
   int32_t m = 0;
   int32_t n = 0;
   int32_t k = 0;
   EpilogueArgs epilogue = {};
+  int32_t batches = 1;       // batched
+  int32_t a_batch_step = 1;  // batched, in the map `a`; 0: all matrices share one, and the map has one
+  int32_t b_batch_step = 1;
+  int32_t splits = 1;          // split_k: parts of a tile, where it is deep enough
+  int64_t d_batch_stride = 0;  // batched: elements from one matrix of D to the next
+  // split_k and stream_k: config.workspace_bytes(), of which the first fixup().counter_bytes(tiles) are zero before the
+  // first launch. One launch at a time uses it.
+  void* workspace = nullptr;
+  // dependent: B was not written by the kernel ahead on the stream, so it is fetched while that one still runs.
+  bool weights_are_constant = false;
+  int64_t d_row_stride = 0;  // stored by threads: elements from one row of D to the next; 0: as many as it has columns
+  EpilogueMaps maps = {};
 };
 
 // sm100/blockwise_fp8.h: D[m, n] = sum over blocks of 128 along k of a_scales[block, m] * b_scales[n / 128, block] *
 // the product of the e4m3 blocks. A, B and D as above; the rows of a_scales are whole 16-byte units.
 struct BlockwiseFp8Sm100Config {
-  DType out_type = DType::bf16;  // fp32, bf16 or fp16
+  DType out_type = DType::bf16;  // as above
   int tile_n = 128;
   int stages = 4;
   int accumulators = 2;
   int cta_group = 1;  // 2: in pairs, the cluster is one pair
   int raster_group = 8;
+  // As above.
+  EpilogueConfig epilogue = {};
+  int epilogue_warps = 4;
+  int store_stages = 0;
+  int epilogue_load_stages = 0;
 
   static constexpr int block = 128;  // of the scales, along n and k
 
@@ -76,7 +190,11 @@ struct BlockwiseFp8Sm100Config {
             .accumulators = accumulators,
             .cta_group = cta_group,
             .cluster_m = cta_group,
-            .raster_group = raster_group};
+            .raster_group = raster_group,
+            .epilogue = epilogue,
+            .epilogue_warps = epilogue_warps,
+            .store_stages = store_stages,
+            .epilogue_load_stages = epilogue_load_stages};
   }
   WW_HD constexpr TensorBox a_box() const { return dense().a_box(); }
   WW_HD constexpr TensorBox b_box() const { return dense().b_box(); }
@@ -93,6 +211,9 @@ struct BlockwiseFp8Sm100Args {
   int32_t m = 0;
   int32_t n = 0;
   int32_t k = 0;
+  EpilogueArgs epilogue = {};
+  int64_t d_row_stride = 0;
+  EpilogueMaps maps = {};
 };
 
 }  // namespace warpwright

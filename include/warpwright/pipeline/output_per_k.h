@@ -46,7 +46,7 @@ class OutputKPipeline {
 };
 
 // One accumulator and the stage of the input ring from which it was computed, whose scales the epilogue reads. Release:
-// one arrival of each epilogue warp on the input's empty barrier, the arrivals on accum.empty, both rings move on.
+// one arrival of each epilogue warp on the input's empty barrier, the arrivals on accum.empty.
 template <OutputPipelineConfig opc, int num_input_stages>
 class EpilogueKStage {
  public:
@@ -57,22 +57,26 @@ class EpilogueKStage {
   WW_FN int index() const { return accumulator_.index(); }
   WW_FN TmemStage<opc> tmem() const { return accumulator_.tmem(); }
   WW_FN uint32_t tmem_offset() const { return accumulator_.tmem_offset(); }
-  WW_FN int input_stage_index() const { return input_->consumer_stage(); }
+  WW_FN int input_stage_index() const { return input_index_; }
 
   WW_FN static void release(EpilogueKStage& stage, Here at) {
     // The scales are ordinary loads, and the next TMA overwrites them.
-    ReleaseByWarp<Readers::threads>::release(stage.input_->empty(stage.input_stage_index()), at);
-    stage.input_->consumer_step();
+    ReleaseByWarp<Readers::threads>::release(stage.input_empty_ + stage.input_index_, at);
     EpilogueStage<opc>::release(stage.accumulator_, at);
   }
 
  private:
   template <OutputPipelineConfig, int>
   friend class EpilogueKContext;
-  WW_FN EpilogueKStage(EpilogueStage<opc>&& accumulator, ProducerConsumerPipeline<num_input_stages>* input)
-      : accumulator_(static_cast<EpilogueStage<opc>&&>(accumulator)), input_(input) {}
+  WW_FN EpilogueKStage(EpilogueStage<opc>&& accumulator, ProducerConsumerPipeline<num_input_stages>& input)
+      : accumulator_(static_cast<EpilogueStage<opc>&&>(accumulator)),
+        input_empty_(input.ring().empty),
+        input_index_(input.consumer_stage()) {
+    input.consumer_step();
+  }
   EpilogueStage<opc> accumulator_;
-  ProducerConsumerPipeline<num_input_stages>* input_;
+  Shared<Mbarrier> input_empty_;
+  int input_index_;
 };
 
 // The wait for the accumulator is the only one: its MMAs were issued after input.full, and their commit carries that.
@@ -82,7 +86,7 @@ class EpilogueKContext {
   using Stage = EpilogueKStage<opc, num_input_stages>;
   template <class Body>
   WW_FN auto run(Body&& body, machine::here at = {}) const {
-    return linear::scope(Stage(ring_->take_for_epilogue(at), input_), body);
+    return linear::scope(Stage(ring_->take_for_epilogue(at), *input_), body);
   }
 
  private:

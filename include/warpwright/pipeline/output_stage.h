@@ -46,8 +46,7 @@ WW_FN void commit(Shared<Mbarrier> bar, machine::here at = {}) {
   machine::tcgen05_commit<cta_group>(bar, at);
 }
 
-// An empty accumulator that the MMA warp fills. Release, by the whole warp: the elected lane's one commit, then the
-// ring moves on.
+// An empty accumulator that the MMA warp fills. Release, by the whole warp: the elected lane's one commit.
 template <OutputPipelineConfig opc>
 class MmaStage {
  public:
@@ -60,7 +59,7 @@ class MmaStage {
   WW_FN uint32_t tmem_offset() const { return stage_.tmem_offset(); }
   WW_FN CommittedByRelease mbar() const { return {}; }
 
-  WW_FN static void release(MmaStage& stage, Here at) { stage.ring_->release_from_mma(stage.stage_, at); }
+  WW_FN static void release(MmaStage& stage, Here at) { stage.ring_->publish_.publish(stage.stage_.full(), at); }
 
  private:
   friend class OutputTilePipeline<opc>;
@@ -70,7 +69,7 @@ class MmaStage {
 };
 
 // A finished accumulator that the epilogue reads. Release, by every epilogue thread after tcgen05_wait_ld: its arrival
-// on accum.empty (the leader's, in pair mode), then the ring moves on.
+// on accum.empty (the leader's, in pair mode).
 template <OutputPipelineConfig opc>
 class EpilogueStage {
  public:
@@ -82,14 +81,15 @@ class EpilogueStage {
   WW_FN TmemStage<opc> tmem() const { return stage_.tmem(); }
   WW_FN uint32_t tmem_offset() const { return stage_.tmem_offset(); }
 
-  WW_FN static void release(EpilogueStage& stage, Here at) { stage.ring_->release_from_epilogue(at); }
+  WW_FN static void release(EpilogueStage& stage, Here at) {
+    ReleaseToLeader<opc.cta_group, Readers::tmem>::release(stage.stage_.empty(), at);
+  }
 
  private:
   friend class OutputTilePipeline<opc>;
   template <OutputPipelineConfig, int>
   friend class EpilogueKContext;
-  WW_FN EpilogueStage(OutputTilePipeline<opc>* ring, OutputStage<opc> stage) : ring_(ring), stage_(stage) {}
-  OutputTilePipeline<opc>* ring_;
+  WW_FN explicit EpilogueStage(OutputStage<opc> stage) : stage_(stage) {}
   OutputStage<opc> stage_;
 };
 

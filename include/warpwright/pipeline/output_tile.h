@@ -95,13 +95,21 @@ class OutputTilePipeline {
  private:
   friend class OutputProducer<opc>;
   friend class OutputConsumer<opc>;
+  friend class MmaStage<opc>;
   template <OutputPipelineConfig, int>
   friend class EpilogueKContext;
 
   WW_FN Stage stage(int index) const { return Stage::from_raw(pipeline_.ring(), index, tmem_.base()); }
-  WW_FN MmaStage<opc> take_for_mma(machine::here at) { return MmaStage<opc>(this, acquire_for_mma(at)); }
+  // A handle moves the ring on when it is taken, so that two accumulators can be held at once.
+  WW_FN MmaStage<opc> take_for_mma(machine::here at) {
+    const Stage taken = acquire_for_mma(at);
+    pipeline_.producer_step();
+    return MmaStage<opc>(this, taken);
+  }
   WW_FN EpilogueStage<opc> take_for_epilogue(machine::here at) {
-    return EpilogueStage<opc>(this, acquire_for_epilogue(at));
+    const Stage taken = acquire_for_epilogue(at);
+    pipeline_.consumer_step();
+    return EpilogueStage<opc>(taken);
   }
 
   Pipeline pipeline_;

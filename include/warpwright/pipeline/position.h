@@ -19,6 +19,10 @@ class RingPosition {
     stage_ = wrapped ? 0 : stage_ + 1;
     phase_.advance_if(wrapped);
   }
+  WW_FN void advance(int stages) {
+    stage_ += stages;
+    for (; stage_ >= Stages; stage_ -= Stages) phase_.advance();
+  }
 
  private:
   int stage_ = 0;

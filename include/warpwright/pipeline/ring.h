@@ -19,7 +19,7 @@ namespace warpwright::inline WW_WORLD::pipeline {
 
 template <int Stages, class Publish, Scope WaitScope>
 class Producer;
-template <int Stages, class Release>
+template <int Stages, class Release, Scope WaitScope>
 class Consumer;
 template <int Stages>
 class ProducerConsumerPipeline;
@@ -72,7 +72,7 @@ class ConsumerStage : private Release {
   }
 
  private:
-  template <int, class>
+  template <int, class, Scope>
   friend class Consumer;
   friend class ProducerConsumerPipeline<Stages>;
   WW_FN ConsumerStage(Shared<Mbarrier> empty, int index, const Release& how)
@@ -128,7 +128,8 @@ class Producer {
   [[no_unique_address]] Publish how_;
 };
 
-template <int Stages, class Release>
+// WaitScope::cluster when threads of other CTAs publish the stages after ordinary stores.
+template <int Stages, class Release, Scope WaitScope = Scope::cta>
 class Consumer {
  public:
   using Stage = ConsumerStage<Stages, Release>;
@@ -157,10 +158,13 @@ class Consumer {
     return linear::Owned<Stage>(acquire(at));
   }
 
+  // Leaves the next stages to another consumer of the ring.
+  WW_FN void skip(int stages) { position_.advance(stages); }
+
  private:
   WW_FN Stage acquire(machine::here at) {
     const int index = position_.stage();
-    machine::mbarrier_wait(ring_.full + index, position_.phase(), at);
+    machine::mbarrier_wait<WaitScope>(ring_.full + index, position_.phase(), at);
     Release::acquired(at);
     position_.advance();
     return Stage(ring_.empty, index, how_);

@@ -41,6 +41,8 @@ struct Options {
   bool timeline = false;
   bool primary_pending = false;  // a preceding kernel of a dependent launch is still writing its outputs (see Buffer)
   std::vector<Fault> faults;
+  bool list_fault_sites = false;  // Result::fault_sites
+  bool certify = false;           // Result::certificate; needs check
 };
 
 struct Buffer {
@@ -89,11 +91,23 @@ struct Stats {
   uint64_t tensor_busy_cycles = 0;
 };
 
+// Whether the phases of every barrier would be the same in any other interleaving of the run's instructions. Then a run
+// without findings stands for all of them: no other order deadlocks or races. It holds for the run's inputs and path.
+struct Certificate {
+  bool asked = false;
+  std::vector<std::string> gaps;  // phases that could go differently
+  std::vector<std::string> path;  // what could lead to other instructions: the run speaks for its own path only
+  bool proven() const { return asked && gaps.empty() && path.empty(); }
+};
+
 struct Result {
   std::vector<Finding> findings;
   Stats stats;
   std::vector<Span> spans;
   std::vector<Edge> edges;
+  // Every word, object and role at which a fault would have struck: what mutants are generated from.
+  std::vector<Fault> fault_sites;
+  Certificate certificate;
   bool ok() const { return findings.empty(); }
 };
 
@@ -107,10 +121,14 @@ struct Launch {
 
 Result run(const Launch&, const Options&, const std::function<void()>& body);
 
-// A tensor map of a row-major matrix for the simulated TMA. Returns a sentence if the hardware's encoder would refuse
-// it.
+// A tensor map of a row-major matrix for the simulated TMA, whose rows are `row_bytes` apart (0: without gaps). Returns a
+// sentence if the hardware's encoder would refuse it.
 std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
-                                             TensorMap& out);
+                                             TensorMap& out, uint64_t row_bytes = 0);
+// Of `batches` such matrices, `batch_bytes` apart: a map of three dimensions.
+std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
+                                             int64_t batches, int64_t batch_bytes, TensorMap& out,
+                                             uint64_t row_bytes = 0);
 
 template <class K>
 Result run_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers, const Options& options) {

@@ -15,20 +15,12 @@
 #include "warpwright/core/plan.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
+#include "warpwright/tile/config.h"
 #include "warpwright/tile/raster.h"
 
 namespace warpwright::inline WW_WORLD::tile {
 
-struct ClcConfig {
-  int stages = 2;  // of the response ring; 0: no scheduler
-  // A query waits until the load role has begun the tile before, so that a cluster does not take work that another one
-  // could start earlier. It changes who does a tile, never whether it is done.
-  bool throttle = true;
-  int cluster = 1;
-  bool operator==(const ClcConfig&) const = default;
-
-  WW_HD constexpr bool scheduled() const { return stages > 0; }
-};
+using ::warpwright::ClcConfig;
 
 inline constexpr uint32_t kClcResponseBytes = 16;
 
@@ -43,12 +35,13 @@ constexpr int role_warps(const Plan& plan, const char* name) {
 // Adds the response ring and its barriers to the Plan, after its roles. `load` and the other readers are the roles
 // whose warps walk the tiles: every warp of them, in every CTA of the cluster, each with one ClcTiles.
 constexpr void add_clc(Plan& plan, const ClcConfig& c, const char* scheduler, const char* load,
-                       const char* reader = nullptr, const char* reader2 = nullptr, const char* reader3 = nullptr) {
+                       const char* reader = nullptr, const char* reader2 = nullptr, const char* reader3 = nullptr,
+                       const char* reader4 = nullptr) {
   if (!c.scheduled()) return;
-  const char* const names[4] = {load, reader, reader2, reader3};
-  ArrivalSpec reads[4] = {};
+  const char* const names[5] = {load, reader, reader2, reader3, reader4};
+  ArrivalSpec reads[5] = {};
   int total = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     if (names[i] == nullptr) continue;
     reads[i] = {names[i], detail::role_warps(plan, names[i]) * c.cluster};
     total += reads[i].per_phase;
@@ -56,7 +49,7 @@ constexpr void add_clc(Plan& plan, const ClcConfig& c, const char* scheduler, co
   plan.region("clc.response", kClcResponseBytes, c.stages, kClcResponseBytes);
   plan.barrier("clc.full", c.stages, 1, load, {scheduler, 1});
   // Only CTA 0 uses its own. The scheduler reads the responses too, but what it reads it overwrites itself.
-  plan.barrier("clc.empty", c.stages, total, scheduler, reads[0], reads[1], reads[2], reads[3]);
+  plan.barrier("clc.empty", c.stages, total, scheduler, reads[0], reads[1], reads[2], reads[3], reads[4]);
   if (!c.throttle) return;
   plan.barrier("clc.throttle.full", c.stages, 1, scheduler, {load, 1});
   plan.barrier("clc.throttle.empty", c.stages, 1, load, {scheduler, 1});
@@ -139,19 +132,20 @@ WW_FN int tile_of(const machine::ClcResponse& r, machine::here at) {
 // The tiles of this cluster, as one role sees them. `Signals`: this is the load role, which tells the scheduler that it
 // has begun a tile. next() ends after the response that says there is no more work, and must be called until it does:
 // the scheduler waits for every reader of every response.
-template <ClcConfig C, Raster R, Walker W, bool Signals = false>
+template <ClcConfig C, Sequence S, Walker W, bool Signals = false>
 class ClcTiles {
  public:
-  WW_FN ClcTiles(R raster, const ClcRing<C>& ring)
-      : raster_(raster), response_(ring.response), responses_(ring.responses), throttle_(ring.throttle) {}
+  using Item = typename SequenceItem<S>::type;
+  WW_FN ClcTiles(S tiles, const ClcRing<C>& ring)
+      : tiles_(tiles), response_(ring.response), responses_(ring.responses), throttle_(ring.throttle) {}
   ClcTiles(const ClcTiles&) = delete;
   ClcTiles& operator=(const ClcTiles&) = delete;
 
-  WW_FN bool next(TileCoord& tile, machine::here at = {}) {
+  WW_FN bool next(Item& tile, machine::here at = {}) {
     const int index = begun_ ? next_index(at) : int(machine::cluster_index());
     begun_ = true;
     if (index == detail::kNoMoreTiles) return false;
-    tile = raster_.at(index);
+    tile = tiles_.at(index);
     if constexpr (C.scheduled() && C.throttle && Signals) {
       const bool speaks = W == Walker::thread || machine::lane_index() == 0;
       if (speaks && machine::cluster_rank() == 0) {
@@ -176,7 +170,7 @@ class ClcTiles {
   }
 
   static constexpr int kStages = ClcRing<C>::kStages;
-  R raster_;
+  S tiles_;
   Shared<machine::ClcResponse> response_;
   pipeline::Consumer<kStages, detail::ReleaseResponse<C.cluster, W>> responses_;
   pipeline::Producer<kStages, pipeline::PublishByThread<pipeline::To::threads>> throttle_;

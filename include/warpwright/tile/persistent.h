@@ -6,28 +6,29 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-template <Raster R>
+template <Sequence S>
 class PersistentTilesOver {
  public:
-  WW_FN explicit PersistentTilesOver(R raster)
-      : raster_(raster), index_(int(machine::cluster_index())), stride_(int(machine::cluster_count())) {}
+  using Item = typename SequenceItem<S>::type;
+  WW_FN explicit PersistentTilesOver(S tiles)
+      : tiles_(tiles), index_(int(machine::cluster_index())), stride_(int(machine::cluster_count())) {}
   PersistentTilesOver(const PersistentTilesOver&) = delete;
   PersistentTilesOver& operator=(const PersistentTilesOver&) = delete;
 
   // How many tiles next() will still give.
   WW_FN int remaining() const {
-    const int left = raster_.count() - index_;
+    const int left = tiles_.count() - index_;
     return left > 0 ? ceil_div(left, stride_) : 0;
   }
-  WW_FN bool next(TileCoord& tile) {
-    if (index_ >= raster_.count()) return false;
-    tile = raster_.at(index_);
+  WW_FN bool next(Item& tile) {
+    if (index_ >= tiles_.count()) return false;
+    tile = tiles_.at(index_);
     index_ += stride_;
     return true;
   }
 
  private:
-  R raster_;
+  S tiles_;
   int index_;
   int stride_;
 };

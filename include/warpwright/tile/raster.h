@@ -14,11 +14,19 @@ struct TileCoord {
 
 WW_HD constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
-template <class R>
-concept Raster = stdx::is_trivially_copyable_v<R> && requires(const R& raster, int i) {
-  requires stdx::is_same_v<decltype(raster.count()), int>;
-  requires stdx::is_same_v<decltype(raster.at(i)), TileCoord>;
+// Pieces of work by number: count() of them, at(i) is the i-th.
+template <class S>
+concept Sequence = stdx::is_trivially_copyable_v<S> && requires(const S& sequence, int i) {
+  requires stdx::is_same_v<decltype(sequence.count()), int>;
+  sequence.at(i);
 };
+template <Sequence S>
+struct SequenceItem {
+  using type = decltype(stdx::declval<const S&>().at(0));
+};
+
+template <class R>
+concept Raster = Sequence<R> && stdx::is_same_v<typename SequenceItem<R>::type, TileCoord>;
 
 struct RowMajor {
   int rows = 0;

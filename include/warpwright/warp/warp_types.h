@@ -5,6 +5,15 @@
 
 namespace warpwright::inline WW_WORLD::warp {
 
+// Where the two sides meet in shared memory; declare_output places all of it in the Plan.
+template <OutputPipelineConfig opc>
+struct OutputStorage {
+  Shared<uint32_t> tmem_address;
+  pipeline::Ring<opc.num_stages> accum;
+  Shared<Mbarrier> done;
+  Shared<Mbarrier> peer = {};  // of a pair only
+};
+
 template <OutputPipelineConfig opc, int mma_threads, int epilogue_threads>
 struct WarpContextTypes {
   static_assert(mma_threads == 32, "tensor memory is allocated and freed by one warp");
@@ -15,15 +24,8 @@ struct WarpContextTypes {
   using Tmem = typename Pipeline::Tmem;
   using Dealloc = pipeline::TmemDeallocBarrier<opc.cta_group>;
   using Sync = pipeline::WarpGroupBarrier<mma_threads + epilogue_threads, int(opc.sync_id)>;
-};
-
-// Where the two sides meet in shared memory; declare_output places all of it in the Plan.
-template <OutputPipelineConfig opc>
-struct OutputStorage {
-  Shared<uint32_t> tmem_address;
-  pipeline::Ring<opc.num_stages> accum;
-  Shared<Mbarrier> done;
-  Shared<Mbarrier> peer = {};  // of a pair only
+  using Storage = OutputStorage<opc>;
+  static constexpr OutputPipelineConfig config = opc;
 };
 
 namespace detail {

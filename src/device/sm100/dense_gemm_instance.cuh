@@ -9,9 +9,17 @@ namespace warpwright::device {
 template <int Index>
 Status launch_dense_gemm_sm100(const DenseGemmSm100Args& args, void* stream, int max_ctas) {
   constexpr DenseGemmSm100Config config = kDenseGemmSm100[Index];
-  const int64_t tiles =
-      ceil_div(args.m, config.tile_m * config.cluster_m) * ceil_div(args.n, config.tile_n * config.cluster_n);
-  return launch_persistent<kernel::sm100::DenseGemm<config>>(args, tiles, stream, max_ctas);
+  using Kernel = kernel::sm100::DenseGemm<config>;
+  constexpr auto dependent = runtime::DependentLaunch(config.dependent);
+  const int64_t jobs = config.jobs(args.m, args.n, args.k, args.batches, args.splits);
+  if constexpr (config.source == TileSource::clc) {
+    // Those that run cancel the launch of the others, so `max_ctas` has nothing to limit.
+    if (jobs == 0) return {};
+    const auto ctas = unsigned(jobs * config.cluster());
+    return describe<Kernel>(runtime::launch<Kernel>(args, ctas, static_cast<cudaStream_t>(stream), dependent));
+  } else {
+    return launch_persistent<Kernel>(args, jobs, stream, max_ctas, dependent);
+  }
 }
 
 }  // namespace warpwright::device

@@ -11,8 +11,9 @@ namespace warpwright::inline WW_WORLD::kernel::sm100 {
 constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& config) {
   const DenseGemmSm100Config c = config.dense();
   Plan plan("blockwise_fp8_sm100", Arch::sm100, c.cluster());
-  constexpr int epilogue_warps = 4;
+  const int epilogue_warps = c.epilogue_warps;
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
+  declare_epilogue_roles(plan, c);
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
@@ -23,20 +24,26 @@ constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& co
                {"epilogue", epilogue_warps});
   const OutputPipelineConfig output = declare_output(
       plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
+  declare_epilogue_rings(plan, c);
   return {plan, output};
 }
 
 template <BlockwiseFp8Sm100Config C>
 struct BlockwiseFp8 {
   using Dense = DenseGemm<C.dense()>;
+  using Load = typename Dense::Load;
+  using Epilogue = DenseEpilogue<C.dense()>;
+  using Results = EpilogueResults<C.dense(), BlockwiseFp8>;
   using Args = BlockwiseFp8Sm100Args;
   static constexpr DenseGemmSm100Config kDense = C.dense();
   static constexpr Plan plan = blockwise_fp8_design(C).plan;
   static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
   static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
-  static_assert(C.tile_n % Dense::kColumns == 0 && C.block % Dense::kColumns == 0,
-                "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
-  static_assert(C.tile_n <= 128, "blockwise_fp8: a thread holds tile_n sums, more than 128 do not fit its registers");
+  static constexpr int kSums = Epilogue::Layout::kWidth;  // of one thread
+  // Columns of one tcgen05.ld.
+  static constexpr int kRead = kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
+  static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
+  static_assert(kSums <= 128, "blockwise_fp8: more than 128 sums do not fit the registers of a thread");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
   using Payload = pipeline::BlockwiseFP8Payload<TileBytes{
@@ -56,28 +63,34 @@ struct BlockwiseFp8 {
     constexpr uint32_t scales = plan.region("input.scales").offset;
     return {{base + a}, {base + b}, {base + scales}};
   }
-  WW_FN static tile::PersistentTiles tiles(const Args& args) {
-    return tile::PersistentTiles(
-        {tile::ceil_div(args.m, kDense.tile_m * kDense.cluster_m), tile::ceil_div(args.n, C.tile_n), C.raster_group});
+  using Tiles = tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>;
+  template <tile::Walker>
+  WW_FN static Tiles walk(const Args& args, uint32_t) {
+    return Tiles(
+        {{tile::ceil_div(args.m, kDense.tile_m * kDense.cluster_m), tile::ceil_div(args.n, C.tile_n), C.raster_group},
+         blocks(args)});
+  }
+  WW_FN static int first_row(tile::TileCoord tile, const KernelContext& self) { return Dense::first_row(tile, self); }
+  WW_FN static int first_column(tile::TileCoord tile, const KernelContext& self) {
+    return Dense::first_column(tile, self);
   }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
 
   // One thread.
   WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
     Input input(input_ring(base), payload(base));
-    const int depth = blocks(args);
-    tile::PersistentTiles walk = tiles(args);
-    for (tile::TileCoord tile; walk.next(tile);) {
-      const int row = Dense::first_row(tile, self);
-      const int b_row = Dense::first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows();
-      for (int block = 0; block < depth; ++block) {
+    auto jobs = walk<tile::Walker::thread>(args, base);
+    for (tile::Job job; jobs.next(job);) {
+      const int row = first_row(job, self);
+      const int b_row = first_column(job, self) + int(self.place_in_pair) * kDense.b_rows();
+      for (int block = 0; block < job.k.count; ++block) {
         auto stage = input.acquire_producer();
         if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
         const auto to = stage->tile();
-        Dense::template load_box<false>(to.a, &args.a, {block * C.block, row}, stage->full(), 0);
-        Dense::template load_box<false>(to.b, &args.b, {block * C.block, b_row}, stage->full(), 0);
-        Dense::template load_box<false>(to.a_scales.template as<uint8_t>(), &args.a_scales, {row, block}, stage->full(),
-                                        0);
+        Load::template load_box<false, 2>(to.a, &args.a, {{block * C.block, row}}, stage->full(), 0);
+        Load::template load_box<false, 2>(to.b, &args.b, {{block * C.block, b_row}}, stage->full(), 0);
+        Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales, {{row, block}},
+                                          stage->full(), 0);
         stdx::move(stage).release();
       }
     }
@@ -90,77 +103,67 @@ struct BlockwiseFp8 {
     FreeInput free;
     if constexpr (kDense.cluster() > 1) free.mask = self.input_release_mask;
     Input input(input_ring(base), payload(base), free);
-    const int products = self.elect_one_cta ? tiles(args).remaining() * blocks(args) : 0;
+    const int products = self.elect_one_cta ? walk<tile::Walker::warp>(args, base).remaining() * blocks(args) : 0;
     auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
     for (int i = 0; i < products; ++i) {
       auto product = mma.acquire_k_stage_linear();
       auto stage = input.acquire_consumer();
-      if (machine::elect_one()) Dense::issue(product->tmem().address(), stage->tile(), true);
+      if (machine::elect_one()) Dense::Multiply::issue(product->tmem().address(), stage->tile(), true);
       stdx::move(stage).release();
       stdx::move(product).release();
     }
     stdx::move(mma).release();
   }
 
-  // Columns with one scale of B; tiles start at multiples of it.
-  static constexpr int kScaled = C.block % C.tile_n == 0 ? C.tile_n : Dense::kColumns;
+  // Columns with one scale of B; those of a thread start at multiples of it.
+  static constexpr int kScaled = C.block % kSums == 0 ? kSums : kRead;
 
   // Adds one product, times its scales, to the sums of this thread's row. `b_scales` is where those of this block along
   // k start; columns beyond the matrix have none.
-  WW_FN static void promote(float (&sums)[C.tile_n], Tmem product, float a_scale, Global<const float> b_scales,
-                            int column, int columns, int depth) {
-    float scale[C.tile_n / kScaled];
+  WW_FN static void promote(float (&sums)[kSums], Tmem product, float a_scale, Global<const float> b_scales, int column,
+                            int columns, int depth) {
+    float scale[kSums / kScaled];
     WW_UNROLL
-    for (int i = 0; i < C.tile_n / kScaled; ++i) {
+    for (int i = 0; i < kSums / kScaled; ++i) {
       const int at = column + i * kScaled;
       scale[i] = at < columns ? a_scale * machine::load(b_scales + int64_t(at / C.block) * depth) : 0.f;
     }
     WW_UNROLL
-    for (int first = 0; first < C.tile_n; first += Dense::kColumns) {
-      typename Dense::Values values;
-      Dense::read(values, product.column(uint32_t(first)));
+    for (int first = 0; first < kSums; first += kRead) {
+      machine::TmemRegisters<kRead> values;
+      Epilogue::read(values, product.column(uint32_t(first)));
       WW_UNROLL
-      for (int i = 0; i < Dense::kColumns; ++i) {
+      for (int i = 0; i < kRead; ++i) {
         sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled], sums[first + i]);
-      }
-    }
-  }
-
-  WW_FN static void store(const Args& args, const float (&sums)[C.tile_n], int row, int column) {
-    constexpr int width = Dense::kVector;
-    WW_UNROLL
-    for (int first = 0; first < C.tile_n; first += width) {
-      if (column + first < args.n) {
-        float value[width];
-        WW_UNROLL
-        for (int i = 0; i < width; ++i) value[i] = sums[first + i];
-        Dense::store_vector(args.d, int64_t(row) * args.n + column + first, value);
       }
     }
   }
 
   // All threads of the role.
   WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
-    const auto mine = Dense::share();
+    const auto mine = Epilogue::Layout::share();
     const Payload tiles_in = payload(base);
-    const int depth = blocks(args);
     Input input(input_ring(base), tiles_in);
+    Results results(args, base, mine);
     auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), warp::output_storage<BlockwiseFp8, output>(base),
                                          self.mma_complete_mask);
-    tile::PersistentTiles walk = tiles(args);
-    for (tile::TileCoord tile; walk.next(tile);) {
-      const int row = Dense::first_row(tile, self) + mine.row;
-      const int column = Dense::first_column(tile, self);
-      float sums[C.tile_n] = {};
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (tile::Job job; jobs.next(job);) {
+      const int column = first_column(job, self) + int(mine.first_accumulator()), depth = job.k.count;
+      float sums[kSums] = {};
       for (int block = 0; block < depth; ++block) {
         epilogue.per_k_stage(input).run([&](auto stage) {
           const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + mine.row);
-          promote(sums, stage->tmem().lane(mine.lanes), a_scale, Global<const float>{args.b_scales + block}, column,
-                  args.n, depth);
+          promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
+                  Global<const float>{args.b_scales + block}, column, args.n, depth);
           return stdx::move(stage).release();
         });
       }
-      if (row < args.m) store(args, sums, row, column);
+      results.begin(job, self);
+      WW_UNROLL
+      for (int step = 0; step < Epilogue::kSteps; ++step) {
+        results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
+      }
     }
     stdx::move(epilogue).release();
   }
@@ -171,15 +174,15 @@ struct BlockwiseFp8 {
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     const int warp = int(machine::warp_uniform(self.warp));
-    pipeline::set_up_barriers<BlockwiseFp8>(base);
-    if (warp == load_warp) {
-      if (self.elect_one_thread) load(args, base, self);
-    } else if (warp == mma_warp) {
-      own_and_multiply(args, base, self);
-    } else {
-      epilogue(args, base, self);
-    }
-    pipeline::leave_cluster<BlockwiseFp8>();
+    pipeline::run_block<BlockwiseFp8>(base, [&] {
+      if (warp == load_warp) {
+        if (self.elect_one_thread) load(args, base, self);
+      } else if (warp == mma_warp) {
+        own_and_multiply(args, base, self);
+      } else {
+        Epilogue::template run<BlockwiseFp8>(warp, args, base, self, [&] { epilogue(args, base, self); });
+      }
+    });
   }
 };
 

@@ -3,20 +3,17 @@
 // epilogue warps store the one before. With cta_group 2 a pair of CTAs is one such machine: the even CTA issues the
 // MMAs, both load, both hold half of the rows and store them. Tails are the TMA's, which reads zeros beyond a matrix,
 // and the epilogue's, which stores nothing there.
+//
+// Every role takes its jobs from walk(): tiles in the configured order, handed out by position in a persistent grid or
+// by a scheduler warp, whole or in parts of their depth. One file for each role: dense_load.h, dense_multiply.h,
+// dense_epilogue.h; tile/clc.h has the scheduler's.
 #pragma once
-#include "warpwright/core/descriptor.h"
-#include "warpwright/core/instr_descriptor.h"
 #include "warpwright/core/plan.h"
-#include "warpwright/epilogue/ops.h"
-#include "warpwright/kernel/config_sm100.h"
-#include "warpwright/machine/machine.h"
+#include "warpwright/kernel/sm100/dense_epilogue.h"
+#include "warpwright/kernel/sm100/dense_load.h"
+#include "warpwright/kernel/sm100/dense_multiply.h"
 #include "warpwright/pipeline/init.h"
-#include "warpwright/pipeline/input_tile.h"
-#include "warpwright/tile/convert.h"
-#include "warpwright/tile/persistent.h"
-#include "warpwright/warp/epilogue_warp.h"
-#include "warpwright/warp/kernel_context.h"
-#include "warpwright/warp/mma_warp.h"
+#include "warpwright/warp/warp_role.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
@@ -30,8 +27,12 @@ struct DenseGemmDesign {
 };
 constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
   Plan plan("dense_gemm_sm100", Arch::sm100, c.cluster());
-  // Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a multiple of four cover all lanes.
-  plan.role("epilogue", 4).role("load", 1).role("mma", 1);
+  // The roles stand as in warp::WarpRole. Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a
+  // multiple of four cover all lanes.
+  plan.role("epilogue", c.epilogue_warps);
+  if (c.clc().scheduled()) plan.role("scheduler", 1);
+  plan.role("load", 1).role("mma", 1);
+  declare_epilogue_roles(plan, c);
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes() * uint32_t(c.k_group), c.stages, alignment);
   plan.region("input.b", c.b_bytes() * uint32_t(c.k_group), c.stages, alignment);
@@ -40,6 +41,9 @@ constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   const OutputPipelineConfig output = declare_output(
       plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
+  declare_epilogue_rings(plan, c);
+  tile::add_clc(plan, c.clc(), "scheduler", "load", "mma", "epilogue", c.store_stages > 0 ? "store" : nullptr,
+                c.epilogue_load_stages > 0 ? "epilogue_load" : nullptr);
   return {plan, output};
 }
 
@@ -47,8 +51,9 @@ template <DenseGemmSm100Config C>
 struct DenseGemm {
   static_assert(C.type == DType::bf16 || C.type == DType::fp16 || C.type == DType::tf32 || C.type == DType::e4m3,
                 "dense_gemm: A and B are bf16, fp16, tf32 or e4m3");
-  static_assert(C.out_type == DType::fp32 || C.out_type == DType::bf16 || C.out_type == DType::fp16,
-                "dense_gemm: D is fp32, bf16 or fp16");
+  static_assert(C.out_type == DType::fp32 || C.out_type == DType::bf16 || C.out_type == DType::fp16 ||
+                    C.out_type == DType::e4m3 || C.out_type == DType::e5m2,
+                "dense_gemm: D is fp32, bf16, fp16, e4m3 or e5m2");
   static_assert(C.cta_group == 1 || C.cta_group == 2, "dense_gemm: cta_group is 1 or 2");
   static_assert(C.cluster_m >= 1 && C.cluster_n >= 1 && C.cluster() <= 16, "dense_gemm: a cluster has 1 to 16 CTAs");
   static_assert(C.cta_group == 1 || C.cluster_m % 2 == 0,
@@ -65,31 +70,23 @@ struct DenseGemm {
   static_assert(C.b_rows() % (8 * C.groups_m()) == 0,
                 "dense_gemm: a CTA's slice of B must be a multiple of 8 rows, one swizzle atom");
   static_assert(C.raster_group >= 1, "dense_gemm: a raster group has at least one row of tiles");
+  static_assert(C.clc_stages >= 0 && C.clc_stages <= 8, "dense_gemm: the ring of responses has 0 to 8 stages");
+  static_assert(C.split != DepthSplit::stream_k || C.source == TileSource::persistent,
+                "dense_gemm: stream-K shares the depth among a fixed number of clusters: its source is persistent");
 
-  static constexpr EpilogueConfig epilogue_config() {
-    EpilogueConfig e = C.epilogue;
-    e.out = C.out_type;
-    return e;
-  }
-  static_assert(!C.epilogue.pair(), "dense_gemm: an activation of two accumulators has no kernel here");
-  using Ops = epilogue::EpilogueOps<epilogue_config()>;
-
+  using Epilogue = DenseEpilogue<C>;
   using Args = DenseGemmSm100Args;
   static constexpr Plan plan = dense_gemm_design(C).plan;
   static constexpr OutputPipelineConfig output = dense_gemm_design(C).output;
-  static_assert(plan.shared_memory_fits(), "dense_gemm: the input stages exceed the shared memory of a CTA");
+  static_assert(plan.shared_memory_fits(), "dense_gemm: the stages of the rings exceed the shared memory of a CTA");
 
-  static constexpr InstrDesc kMma{
-      .kind = mma_kind(C.type, C.type), .a = C.type, .b = C.type, .m = C.mma_m(), .n = C.tile_n};
-  static_assert(idesc_error(kMma, C.cta_group) == nullptr, "dense_gemm: there is no MMA of this shape");
-
+  using Load = DenseLoad<C>;
+  using Multiply = DenseMultiply<C>;
   using Payload = pipeline::StandardPayload<TileBytes{.a = C.a_bytes(), .b = C.b_bytes()}>;
   using FreeInput = stdx::conditional_t<(C.cluster() > 1), pipeline::ReleaseByWarpCommitMulticast<C.cta_group>,
                                         pipeline::ReleaseByWarpCommit<C.cta_group>>;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, C.k_group, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
-  using MmaWarp = warp::MmaWarpContext<output, kMmaThreads, kEpilogueThreads>;
-  using EpilogueWarp = warp::EpilogueWarpContext<output, kMmaThreads, kEpilogueThreads>;
 
   WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
@@ -101,9 +98,37 @@ struct DenseGemm {
   }
 
   // The tiles of a raster are those of a whole cluster.
-  WW_FN static tile::PersistentTiles tiles(const Args& args) {
-    return tile::PersistentTiles({tile::ceil_div(args.m, C.tile_m * C.cluster_m),
-                                  tile::ceil_div(args.n, C.tile_n * C.cluster_n), C.raster_group});
+  WW_FN static auto raster(const Args& args) {
+    const auto matrix =
+        tile::raster_of<C.raster>(tile::ceil_div(C.rows(args.m, args.n), C.tile_m * C.cluster_m),
+                                  tile::ceil_div(C.columns(args.m, args.n), C.tile_n * C.cluster_n), C.raster_group);
+    if constexpr (C.batched) {
+      return tile::Batched{matrix, args.batches};
+    } else {
+      return matrix;
+    }
+  }
+  // The jobs of this cluster, the same for every role. `Signals`: the load role, which the scheduler follows.
+  template <tile::Walker W, bool Signals = false>
+  WW_FN static auto walk(const Args& args, [[maybe_unused]] uint32_t base) {
+    const auto tiles = raster(args);
+    using R = stdx::remove_const_t<decltype(tiles)>;
+    const int depth = k_steps(args);
+    if constexpr (C.split == DepthSplit::stream_k) {
+      return tile::StreamTiles<R>(tiles, depth);
+    } else if constexpr (C.split == DepthSplit::split_k) {
+      return walk_over<W, Signals>(tile::SplitTiles<R>{tiles, {tiles.count(), depth, args.splits, 1}}, base);
+    } else {
+      return walk_over<W, Signals>(tile::WholeTiles<R>{tiles, depth}, base);
+    }
+  }
+  template <tile::Walker W, bool Signals, class S>
+  WW_FN static auto walk_over(S jobs, [[maybe_unused]] uint32_t base) {
+    if constexpr (C.source == TileSource::clc) {
+      return tile::ClcTiles<C.clc(), S, W, Signals>(jobs, tile::clc_at<DenseGemm, C.clc()>(base));
+    } else {
+      return tile::PersistentTilesOver<S>(jobs);
+    }
   }
   WW_FN static int first_row(tile::TileCoord tile, const KernelContext& self) {
     return (tile.m * C.cluster_m + int(self.rank_m)) * C.tile_m;
@@ -112,196 +137,19 @@ struct DenseGemm {
     return (tile.n * C.cluster_n + int(self.rank_n)) * C.tile_n;
   }
   // Stages that one tile of the result takes.
-  WW_FN static int k_steps(const Args& args) { return tile::ceil_div(args.k, C.tile_k() * C.k_group); }
-
-  // One box to this CTA, or to all CTAs of `receivers`; its bytes count on the barrier of the leader of each of them.
-  template <bool Multicast>
-  WW_FN static void load_box(Shared<uint8_t> to, const TensorMap* map, machine::Coords<2> from, Shared<Mbarrier> full,
-                             uint16_t receivers) {
-    if constexpr (Multicast) {
-      const Shared<Mbarrier> bar{C.cta_group == 2 ? machine::map_to_leader(full).address : full.address};
-      machine::tma_load_multicast<CacheHint::normal, C.cta_group>(to, map, from, bar, receivers);
-    } else if constexpr (C.cta_group == 2) {
-      machine::tma_load_pair(to, map, from, machine::map_to_leader(full));
-    } else {
-      machine::tma_load(to, map, from, full);
-    }
-  }
-
-  // One thread.
-  WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
-    constexpr TensorBox a_slice = C.a_box(), b_slice = C.b_box();
-    Input input(input_ring(base), payload(base));
-    const int steps = k_steps(args);
-    const uint32_t a_offset = a_slice.bytes() * self.a_slice, b_offset = b_slice.bytes() * self.b_slice;
-    tile::PersistentTiles walk = tiles(args);
-    for (tile::TileCoord tile; walk.next(tile);) {
-      const int a_row = first_row(tile, self) + int(self.a_slice) * a_slice.outer;
-      const int b_row =
-          first_column(tile, self) + int(self.place_in_pair) * C.b_rows() + int(self.b_slice) * b_slice.outer;
-      for (int step = 0; step < steps; ++step) {
-        input.producer().produce([&](auto stage) {
-          // The leader counts the bytes of the whole pair, whichever CTA sends them.
-          if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
-          WW_UNROLL
-          for (int i = 0; i < C.k_group; ++i) {
-            const int k = (step * C.k_group + i) * C.tile_k();
-            const auto to = stage->tile(i);
-            load_box<(C.cluster_n > 1)>(to.a.plus_bytes(a_offset), &args.a, {k, a_row}, stage->full(),
-                                        self.a_multicast_mask);
-            load_box<(C.groups_m() > 1)>(to.b.plus_bytes(b_offset), &args.b, {k, b_row}, stage->full(),
-                                         self.b_multicast_mask);
-          }
-          return stdx::move(stage).release();
-        });
-      }
-    }
-    // The MMAs of other CTAs report here until the last one has read what this CTA sent.
-    if constexpr (C.cluster() > 1) input.producer().drain();
-  }
-
-  // One thread: adds the product of one tile along K to the accumulator.
-  template <class Tile>
-  WW_FN static void issue(Tmem sums, const Tile& operands, bool fresh) {
-    constexpr uint32_t shape = encode_idesc(kMma);
-    constexpr auto kind = machine::MmaKind(uint8_t(kMma.kind));
-    constexpr int step = mma_k(C.type);
-    constexpr uint32_t step_bytes = SmemTile{C.type, C.tile_m, C.tile_k()}.linear(0, step);
-    const uint64_t a = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.tile_m, operands.a.address));
-    const uint64_t b = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.b_rows(), operands.b.address));
-    WW_UNROLL
-    for (int i = 0; i < C.tile_k() / step; ++i) {
-      const uint32_t along_k = step_bytes * uint32_t(i);
-      machine::tcgen05_mma<kind, C.cta_group>(sums, advance_desc(a, along_k), advance_desc(b, along_k), shape,
-                                              i != 0 || !fresh);
-    }
-  }
-
-  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows
-  // not to read it.
-  WW_FN static void multiply(const Args& args, uint32_t base, const KernelContext& self,
-                             pipeline::OutputTilePipeline<output>& accumulators) {
-    FreeInput free;
-    if constexpr (C.cluster() > 1) free.mask = self.input_release_mask;
-    Input input(input_ring(base), payload(base), free);
-    const int steps = k_steps(args);
-    for (int left = tiles(args).remaining(); left > 0; --left) {
-      accumulators.producer().produce([&](auto sums) {
-        for (int step = 0; step < steps; ++step) {
-          input.consumer().consume([&](auto stage) {
-            if (machine::elect_one()) {
-              WW_UNROLL
-              for (int i = 0; i < C.k_group; ++i) issue(sums->tmem().address(), stage->tile(i), step == 0 && i == 0);
-            }
-            return stdx::move(stage).release();
-          });
-        }
-        return stdx::move(sums).release();
-      });
-    }
-  }
-
-  // The whole warp; in a pair that of the other CTA only owns its part of tensor memory.
-  WW_FN static void own_and_multiply(const Args& args, uint32_t base, const KernelContext& self) {
-    MmaWarp::run(warp::output_storage<DenseGemm, output>(base), self.mma_complete_mask, [&](auto mma) {
-      if (self.elect_one_cta) multiply(args, base, self, mma->output());
-      return stdx::move(mma).release();
-    });
-  }
-
-  static constexpr int kWidth = C.accumulator_columns();
-  // Of one tcgen05.ld: a thread holds so many results of its row.
-  static constexpr int kColumns = kWidth % 32 == 0 ? 32 : kWidth % 16 == 0 ? 16 : 8;
-  static constexpr int kVector = 128 / bits(C.out_type);  // results in one store
-  using Values = machine::TmemRegisters<kColumns>;
-
-  // Where a thread of the epilogue finds its results: one lane of tensor memory is one row of the tile.
-  struct Share {
-    uint32_t lanes;  // first lane of the warp
-    int row;         // of this thread, in the CTA's part of the tile
-    int column;      // of tensor memory's first column, in the tile
-    bool used;
-  };
-  WW_FN static Share share() {
-    constexpr int first_warp = plan.role("epilogue").first_warp;
-    static_assert(first_warp % 4 == 0, "the warp's place in its warpgroup decides which lanes it may read");
-    const int warp = int(machine::warp_index()) - first_warp, lane = int(machine::lane_index());
-    const uint32_t lanes = uint32_t(warp) * 32;
-    if constexpr (C.tile_m == 128) {
-      return {lanes, warp * 32 + lane, 0, true};
-    } else if constexpr (C.cta_group == 1) {
-      return {lanes, warp * 16 + lane, 0, lane < 16};
-    } else {
-      return {lanes, warp % 2 * 32 + lane, warp / 2 * kWidth, true};
-    }
-  }
-
-  WW_FN static void read(Values& values, Tmem from, machine::here at = {}) {
-    machine::tcgen05_ld<machine::TmemShape::b32x32, kColumns>(values, from, at);
-    machine::tcgen05_wait_ld(at);
-  }
-
-  WW_FN static void store_vector(void* d, int64_t offset, const float (&value)[kVector]) {
-    if constexpr (C.out_type == DType::fp32) {
-      machine::store(Global<float>{static_cast<float*>(d) + offset}.template as<Vec<float, 4>>(),
-                     Vec<float, 4>{{value[0], value[1], value[2], value[3]}});
-    } else {
-      Vec<uint32_t, 4> packed;
-      WW_UNROLL
-      for (int i = 0; i < 4; ++i) packed[i] = tile::pack2<C.out_type>(value[2 * i], value[2 * i + 1]);
-      machine::store(Global<uint16_t>{static_cast<uint16_t*>(d) + offset}.template as<Vec<uint32_t, 4>>(), packed);
-    }
-  }
-
-  // The results of one tcgen05.ld, which belong to `row` from `column` on.
-  WW_FN static void store_values(const Args& args, const EpilogueArgs& nodes, const Values& values, int row, int column,
-                                 bool has_product) {
-    WW_UNROLL
-    for (int i = 0; i < kColumns; i += kVector) {
-      if (column + i < args.n) {
-        float value[kVector];
-        WW_UNROLL
-        for (int e = 0; e < kVector; ++e) {
-          value[e] = Ops{}(has_product ? values.get(i + e) : 0.f, row, column + i + e, nodes);
-        }
-        store_vector(args.d, int64_t(row) * args.n + column + i, value);
-      }
-    }
-  }
-
-  // All threads of the role.
-  WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
-    const Share mine = share();
-    const bool has_product = k_steps(args) > 0;
-    const EpilogueArgs nodes = Ops::prepare(args.epilogue);
-    EpilogueWarp::run(EpilogueWarp::Sync::wait(), warp::output_storage<DenseGemm, output>(base), self.mma_complete_mask,
-                      [&](auto epilogue) {
-                        tile::PersistentTiles walk = tiles(args);
-                        for (tile::TileCoord tile; walk.next(tile);) {
-                          const int row = first_row(tile, self) + mine.row;
-                          const int column = first_column(tile, self) + mine.column;
-                          const bool stores = mine.used && row < args.m;
-                          Values values;
-                          epilogue->output().consumer().consume([&](auto sums) {
-                            const Tmem from = sums->tmem().lane(mine.lanes);
-                            for (int first = 0; first < kWidth - kColumns; first += kColumns) {
-                              if (has_product) read(values, from.column(uint32_t(first)));
-                              if (stores) store_values(args, nodes, values, row, column + first, has_product);
-                            }
-                            // What is in registers needs no accumulator: the next MMAs may have it during the last
-                            // stores.
-                            if (has_product) read(values, from.column(uint32_t(kWidth - kColumns)));
-                            return stdx::move(sums).release();
-                          });
-                          if (stores) store_values(args, nodes, values, row, column + kWidth - kColumns, has_product);
-                        }
-                        return stdx::move(epilogue).release();
-                      });
-  }
+  WW_FN static int k_steps(const Args& args) { return C.steps(args.k); }
 
   WW_FN static void body(const Args& args) {
     check_plan<DenseGemm>();
     constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
+    constexpr bool has_scheduler = C.clc().scheduled();
+    constexpr int scheduler_warp = plan.role("epilogue").warps;
+    if constexpr (has_scheduler && C.epilogue_warps * 32 == warp::WarpRole::NUM_EPILOGUE_THREADS) {
+      using Usual = warp::WarpRole;
+      static_assert(scheduler_warp * 32 == Usual::SCHEDULER_WARP_START && load_warp * 32 == Usual::LOAD_WARP_START &&
+                        mma_warp * 32 == Usual::MMA_WARP_START,
+                    "dense_gemm: the roles stand as WarpRole has them");
+    }
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(C)>();
     const int warp = int(machine::warp_uniform(self.warp));
@@ -309,16 +157,17 @@ struct DenseGemm {
       machine::tma_prefetch_map(&args.a);
       machine::tma_prefetch_map(&args.b);
     }
-    pipeline::set_up_barriers<DenseGemm>(base);
-    if (warp == load_warp) {
-      if (self.elect_one_thread) load(args, base, self);
-    } else if (warp == mma_warp) {
-      own_and_multiply(args, base, self);
-    } else {
-      epilogue(args, base, self);
-    }
-    // What a pair does to each other outlives either of them.
-    pipeline::leave_cluster<DenseGemm>();
+    pipeline::run_block<DenseGemm>(base, [&] {
+      if (warp == load_warp) {
+        if (self.elect_one_thread) Load::template run<DenseGemm>(args, base, self);
+      } else if (warp == mma_warp) {
+        Multiply::template run<DenseGemm>(args, base, self);
+      } else if (has_scheduler && warp == scheduler_warp) {
+        if (self.elect_one_thread) tile::run_clc_scheduler<C.clc()>(tile::clc_at<DenseGemm, C.clc()>(base));
+      } else {
+        Epilogue::template run<DenseGemm>(warp, args, base, self);
+      }
+    });
   }
 };
 

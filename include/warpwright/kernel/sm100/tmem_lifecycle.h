@@ -188,14 +188,15 @@ struct TmemLifecycle {
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, input_full, input_empty);
     const Storage output = warp::output_storage<TmemLifecycle, opc>(base);
-    pipeline::set_up_barriers<TmemLifecycle>(base);
-    if (warp == load_warp) {
-      if (machine::elect_one()) load(args, base, input);
-    } else if (warp == mma_warp) {
-      own_and_multiply(args, base, input, output);
-    } else {
-      epilogue(args, output);
-    }
+    pipeline::run_block<TmemLifecycle>(base, [&] {
+      if (warp == load_warp) {
+        if (machine::elect_one()) load(args, base, input);
+      } else if (warp == mma_warp) {
+        own_and_multiply(args, base, input, output);
+      } else {
+        epilogue(args, output);
+      }
+    });
   }
 };
 

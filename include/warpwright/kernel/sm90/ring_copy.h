@@ -5,6 +5,7 @@
 #include "warpwright/core/plan.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/machine/machine.h"
+#include "warpwright/pipeline/bulk_store.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/convert.h"
@@ -104,32 +105,14 @@ struct RingCopy {
     }
   }
 
-  // One thread: bulk groups belong to the thread that commits them.
+  // One thread.
   WW_FN static void store(const Args& args, uint32_t base, OutputRing ring) {
-    pipeline::Consumer<C.output_stages, pipeline::ReleaseByThread<pipeline::Readers::async>> output(ring);
     tile::PersistentTiles walk = tiles(args);
-    const auto send = [&](int stage) {
+    pipeline::bulk_store_all(ring, walk.remaining(), [&](int stage) {
       tile::TileCoord tile;
       walk.next(tile);
       machine::tma_store(&args.y, origin(tile), output_stage(base, stage));
-      machine::bulk_commit();
-    };
-    output.consume_overlapped(
-        walk.remaining(),
-        [&](auto current) {
-          send(current->index());
-          return stdx::move(current).keep();
-        },
-        [&](auto previous, auto current) {
-          send(current->index());
-          machine::bulk_wait_read<1>();
-          return stdx::move(previous).release_keep(stdx::move(current));
-        },
-        [&](auto previous) {
-          machine::bulk_wait_read<0>();
-          return stdx::move(previous).release();
-        });
-    machine::bulk_wait<0>();
+    });
   }
 
   WW_FN static void body(const Args& args) {

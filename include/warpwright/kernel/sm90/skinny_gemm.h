@@ -1,4 +1,4 @@
-// D = alpha * X * W^T on Hopper for few rows of X (tokens), bound by reading W (weights). The operands change sides:
+// D = epilogue(X * W^T) on Hopper for few rows of X (tokens), bound by reading W (weights). The operands change sides:
 // rows of W are the M side of the MMA, tokens its N side, so that no MMA row is wasted. A cluster splits the depth of a
 // tile among its CTAs; each sends its partial sums through distributed shared memory to the CTAs that own the tokens,
 // which add them in the order of the ranks: the result does not depend on timing. Owners pass their sums, transposed by
@@ -6,9 +6,11 @@
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/plan.h"
+#include "warpwright/epilogue/ops.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/sm90/accumulate.h"
 #include "warpwright/machine/machine.h"
+#include "warpwright/pipeline/bulk_store.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/convert.h"
@@ -25,7 +27,7 @@ constexpr Plan skinny_gemm_plan(const SkinnyGemmConfig& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.w", c.w_box().bytes(), c.stages, alignment);
   plan.region("input.x", c.x_box().bytes(), c.stages, alignment);
-  plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
+  plan.region("output", c.output_stage_bytes(), c.output_stages * groups, alignment);
   if (c.split > 1) plan.region("partial", c.partial_bytes(), 1, 16);
 
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
@@ -37,6 +39,8 @@ constexpr Plan skinny_gemm_plan(const SkinnyGemmConfig& c) {
     // A warp talks to the warp of the same number in every CTA: one slot for each.
     plan.barrier("partial.full", mma_warps, c.split, "mma", {"mma", c.split});
     plan.barrier("partial.empty", mma_warps, c.owners(), "mma", {"mma", c.owners()});
+  } else {
+    plan.named_barrier("start", plan.threads());
   }
   return plan;
 }
@@ -47,7 +51,10 @@ template <int To>
 struct TellCluster {
   static constexpr bool expects_bytes = false;
   WW_FN static void acquired(machine::here) {}
-  WW_FN static void publish(Shared<Mbarrier> barrier, machine::here at) { tell(barrier, at); }
+  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { tell(full, at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) { tell(empty, at); }
+
+ private:
   WW_FN static void tell(Shared<Mbarrier> barrier, machine::here at) {
     machine::sync_warp(machine::kFullMask, at);
     const uint32_t rank = machine::lane_index();
@@ -57,22 +64,27 @@ struct TellCluster {
   }
 };
 
+// The tiles lie in one row: no division on the way to the first load.
+struct OneRow {
+  int tiles;
+  WW_HD constexpr int count() const { return tiles; }
+  WW_HD constexpr tile::TileCoord at(int i) const { return {0, i}; }
+};
+
 template <SkinnyGemmConfig C>
 struct SkinnyGemm {
+  using Tiles = tile::PersistentTilesOver<OneRow>;
   using Args = SkinnyGemmArgs;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
   using PartialRing = pipeline::Ring<1>;
   static constexpr Plan plan = skinny_gemm_plan(C);
 
-  static_assert(C.type == DType::bf16 || C.type == DType::fp16, "operands are bf16 or fp16");
-  static_assert(C.rows == 64 || C.rows == 128, "one or two MMA warpgroups of 64 rows of W");
-  static_assert(C.tokens % 8 == 0 && C.tokens <= 256, "wgmma takes N in eights up to 256");
-  static_assert(C.split >= 1 && C.split <= 8 && C.tokens % C.owners() == 0 && C.owned_tokens() % 8 == 0,
-                "an owner has whole blocks of 8 tokens");
-  static_assert(C.stages >= 2 && C.output_stages >= 2, "two stages of a ring are held at once");
+  static_assert(refuse(C) == nullptr, "skinny_gemm: refuse(config) says why this configuration cannot be compiled");
 
   using Element = storage_t<C.type>;
+  using Result = storage_t<C.out_type()>;
+  using Ops = epilogue::EpilogueOps<C.epilogue>;
   using Quad = Vec<float, 4>;
   static constexpr int kBlocks = C.owned_tokens() / 8;   // of 8 tokens, of an owner
   static constexpr int kThreads = C.warpgroups() * 128;  // of the role mma
@@ -82,7 +94,7 @@ struct SkinnyGemm {
 
   WW_FN static Shared<Element> w_stage(uint32_t base, int stage) { return {base + kW + kWBytes * uint32_t(stage)}; }
   WW_FN static Shared<Element> x_stage(uint32_t base, int stage) { return {base + kX + kXBytes * uint32_t(stage)}; }
-  WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {
+  WW_FN static Shared<Result> output_stage(uint32_t base, int group, int stage) {
     return {base + kOutput + kOutputBytes * uint32_t(group * C.output_stages + stage)};
   }
   // Where the quad of a block comes to lie at its owner, from CTA `source`.
@@ -91,8 +103,8 @@ struct SkinnyGemm {
     return Shared<Quad>{base + offset} + ((source * kBlocks + block) * kThreads + thread);
   }
 
-  WW_FN static tile::PersistentTiles tiles(const Args& args) {
-    return tile::PersistentTiles({1, tile::ceil_div(args.n, C.rows), 1});
+  WW_FN static Tiles tiles(const Args& args) {
+    return Tiles({tile::ceil_div(args.n, C.rows)});
   }
   // This CTA's part of the depth, in stages.
   struct Depth {
@@ -111,7 +123,7 @@ struct SkinnyGemm {
     pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
     const Depth part = depth(args);
     if (args.weights_are_constant) {
-      tile::PersistentTiles ahead = tiles(args);
+      Tiles ahead = tiles(args);
       tile::TileCoord tile;
       if (ahead.next(tile)) {
         for (int k = 0; k < part.count && k < C.stages; ++k) {
@@ -120,7 +132,7 @@ struct SkinnyGemm {
       }
     }
     machine::grid_dependency_wait();
-    tile::PersistentTiles walk = tiles(args);
+    Tiles walk = tiles(args);
     for (tile::TileCoord tile; walk.next(tile);) {
       for (int k = part.first; k < part.first + part.count; ++k) {
         input.produce([&](auto stage) {
@@ -157,24 +169,88 @@ struct SkinnyGemm {
     machine::wgmma_commit();
   }
 
+  // The first token of those that this CTA owns.
+  WW_FN static int first_token() { return C.split == 1 ? 0 : int(machine::cluster_rank()) * C.owned_tokens(); }
+
+  // The whole list for one element. Sum i of a block is that of weight + 8 * (i / 2) and token + 8 * block + i % 2.
+  // Elements beyond the matrix are not stored; for them nothing is read.
+  struct Finish {
+    int token, weight, m, n;
+    EpilogueArgs args;
+    Global<const float> x_scales, w_scales;
+    float scale = 1;
+
+    WW_FN static Finish of(const Args& args, const tile::TileCoord& tile, int group) {
+      const int lane = int(machine::lane_index());
+      Finish f{first_token() + 2 * (lane % 4),
+               tile.n * C.rows + group * 64 + int(machine::warp_index()) % 4 * 16 + lane / 4,
+               args.m,
+               args.n,
+               Ops::prepare(args.epilogue),
+               {args.x_scales},
+               {args.w_scales}};
+      if constexpr (C.scaling == Scaling::tensor) {
+        f.scale = tile::multiply(machine::load(f.x_scales), machine::load(f.w_scales));
+      }
+      return f;
+    }
+    WW_FN float operator()(float sum, int block, int i) const {
+      const int row = token + 8 * block + i % 2, column = weight + 8 * (i / 2);
+      if (row >= m || column >= n) return 0.f;
+      if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
+      if constexpr (C.scaling == Scaling::row_column) {
+        sum = tile::multiply(tile::multiply(sum, machine::load(x_scales + row)), machine::load(w_scales + column));
+      }
+      return Ops{}(sum, row, column, args);
+    }
+  };
+
+  // Writes a thread's four results of a block of 8 tokens, transposed: a row in memory is one token.
+  WW_FN static void write_block(Shared<Result> to, int block, const Quad& v) {
+    constexpr SmemTile tile{C.out_type(), C.owned_tokens(), 64, C.d_box().swizzle};
+    const int lane = int(machine::lane_index());
+    const int warp_column = int(machine::warp_index()) % 4 * 16;
+    if constexpr (bits(C.out_type()) == 16) {
+      // Lanes 0..7 name the rows of the first matrix, 8..15 those of the second, which lies 8 rows of W further.
+      const int column = warp_column + lane / 8 % 2 * 8;
+      const uint32_t packed[2] = {tile::pack2<C.out_type()>(v[0], v[1]), tile::pack2<C.out_type()>(v[2], v[3])};
+      machine::stmatrix<true>(to.template as<Vec<uint32_t, 4>>().plus_bytes(tile.offset(block * 8 + lane % 8, column)),
+                              packed);
+    } else {
+      WW_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const int row = block * 8 + 2 * (lane % 4) + i % 2, column = warp_column + lane / 4 + 8 * (i / 2);
+        machine::store(to.plus_bytes(tile.offset(row, column)), Ops::convert(v[i]));
+      }
+    }
+  }
+
   // Passes the owner's tokens of the warpgroup's 64 rows of W to its store warp; `quad(block)` gives a thread's four
   // sums of a block of 8 tokens: two rows of W by two tokens.
   template <class Quads>
-  WW_FN static void hand_out(Output& output, uint32_t base, int group, float alpha, Quads quad) {
-    constexpr SmemTile tile{C.type, C.owned_tokens(), 64};
-    const int lane = int(machine::lane_index());
-    // Transposed, a row in memory is one token and 8 rows of W. Lanes 0..7 name the rows of the first matrix, 8..15
-    // those of the second, which lies 8 rows of W further.
-    const int column = int(machine::warp_index()) % 4 * 16 + lane / 8 % 2 * 8;
+  WW_FN static void hand_out(Output& output, uint32_t base, const Args& args, const tile::TileCoord& tile, int group,
+                             Quads quad) {
+    const auto finish = [&] {
+      if constexpr (C.plain_epilogue()) {
+        const float alpha = args.epilogue.alpha_at == nullptr
+                                ? args.epilogue.alpha
+                                : machine::load(Global<const float>{args.epilogue.alpha_at});
+        return [alpha](float sum, int, int) { return alpha * sum; };
+      } else {
+        return Finish::of(args, tile, group);
+      }
+    }();
     output.produce([&](auto stage) {
-      const Shared<Vec<uint32_t, 4>> to = output_stage(base, group, stage->index()).template as<Vec<uint32_t, 4>>();
+      const Shared<Result> to = output_stage(base, group, stage->index());
       WW_UNROLL
       for (int block = 0; block < kBlocks; ++block) {
         const Quad sum = quad(block);
-        const uint32_t packed[2] = {tile::pack2<C.type>(alpha * sum[0], alpha * sum[1]),
-                                    tile::pack2<C.type>(alpha * sum[2], alpha * sum[3])};
-        machine::stmatrix<true>(to.plus_bytes(tile.offset(block * 8 + lane % 8, column)), packed);
+        Quad v;
+        WW_UNROLL
+        for (int i = 0; i < 4; ++i) v[i] = finish(sum[i], block, i);
+        write_block(to, block, v);
       }
+      if constexpr (C.epilogue.source || C.epilogue.residual) machine::fence_proxy_async<ProxySpace::global>();
       return stdx::move(stage).release();
     });
   }
@@ -183,20 +259,38 @@ struct SkinnyGemm {
   WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, OutputRing output_ring, int group) {
     Input input(input_ring);
     Output output(output_ring);
-    Sums sums;
+    Sums sums[1];
     const Depth part = depth(args);
-    const auto step = [&](int stage, bool fresh) { issue(sums, base, group, stage, fresh); };
-    const auto own = [&](int block) {
-      Quad quad;
-      WW_UNROLL
-      for (int i = 0; i < 4; ++i) quad[i] = sums.get(block * 4 + i);
-      return quad;
+    const auto step = [&](int stage, bool fresh) { issue(sums[0], base, group, stage, fresh); };
+    // Calls then(tile, own) with own(block) the sums of this CTA.
+    const auto finish_tile = [&](const tile::TileCoord& tile, auto then) {
+      const auto quads = [](const auto& values) {
+        return [&values](int block) {
+          Quad quad;
+          WW_UNROLL
+          for (int i = 0; i < 4; ++i) quad[i] = values.get(block * 4 + i);
+          return quad;
+        };
+      };
+      if constexpr (C.promote_k > 0) {
+        Totals<C.tokens> totals[1];
+        accumulate_promoted<true>(totals, sums, input, part.count, C.promote_k / C.tile_k(), step, [] {});
+        then(tile, quads(totals[0]));
+      } else {
+        accumulate_stages<true>(sums, input, part.count, step);
+        then(tile, quads(sums[0]));
+      }
+    };
+    const auto each_tile = [&](auto then) {
+      if constexpr (C.plain_epilogue()) {
+        for (int left = tiles(args).remaining(); left > 0; --left) finish_tile({}, then);
+      } else {
+        Tiles walk = tiles(args);
+        for (tile::TileCoord tile; walk.next(tile);) finish_tile(tile, then);
+      }
     };
     if constexpr (C.split == 1) {
-      for (int left = tiles(args).remaining(); left > 0; --left) {
-        accumulate_stages<true>(sums, input, part.count, step);
-        hand_out(output, base, group, args.alpha, own);
-      }
+      each_tile([&](const tile::TileCoord& tile, auto own) { hand_out(output, base, args, tile, group, own); });
     } else {
       constexpr uint32_t full = plan.barrier("partial.full").offset, empty = plan.barrier("partial.empty").offset;
       const int thread = int(machine::thread_index());
@@ -204,9 +298,8 @@ struct SkinnyGemm {
       const PartialRing slots =
           pipeline::ring_at<1>(base, full, empty, int(machine::warp_uniform(machine::warp_index())));
       pipeline::Producer<1, TellCluster<C.owners()>, Scope::cluster> send(slots);
-      machine::Phase received = machine::Phase::consumer();
-      for (int left = tiles(args).remaining(); left > 0; --left) {
-        accumulate_stages<true>(sums, input, part.count, step);
+      pipeline::Consumer<1, TellCluster<C.split>, Scope::cluster> receive(slots);
+      each_tile([&](const tile::TileCoord& tile, auto own) {
         send.produce([&](auto slot) {
           WW_UNROLL
           for (int owner = 0; owner < C.owners(); ++owner) {
@@ -218,52 +311,39 @@ struct SkinnyGemm {
           }
           return stdx::move(slot).release();
         });
-        if (rank >= C.owners()) continue;
-        machine::mbarrier_wait<Scope::cluster>(slots.full, received);
-        received.advance();
-        hand_out(output, base, group, args.alpha, [&](int block) {
-          Quad sum = machine::load(partial(base, 0, block, thread));
-          WW_UNROLL
-          for (int source = 1; source < C.split; ++source) {
-            const Quad more = machine::load(partial(base, source, block, thread));
+        if (rank >= C.owners()) return;
+        receive.consume([&](auto slot) {
+          hand_out(output, base, args, tile, group, [&](int block) {
+            Quad sum = machine::load(partial(base, 0, block, thread));
             WW_UNROLL
-            for (int i = 0; i < 4; ++i) sum[i] += more[i];
-          }
-          return sum;
+            for (int source = 1; source < C.split; ++source) {
+              const Quad more = machine::load(partial(base, source, block, thread));
+              WW_UNROLL
+              for (int i = 0; i < 4; ++i) sum[i] += more[i];
+            }
+            return sum;
+          });
+          return stdx::move(slot).release();
         });
-        TellCluster<C.split>::tell(slots.empty, {});
-      }
+      });
+      // The owners report here until the last one has read what this warp sent: the CTA must not leave before.
+      send.drain();
     }
   }
 
-  // One thread of an owner: bulk groups belong to the thread that commits them.
+  // One thread of an owner.
   WW_FN static void store(const Args& args, uint32_t base, OutputRing ring, int group) {
-    pipeline::Consumer<C.output_stages, pipeline::ReleaseByThread<pipeline::Readers::async>> output(ring);
-    const int token = C.split == 1 ? 0 : int(machine::cluster_rank()) * C.owned_tokens();
-    tile::PersistentTiles walk = tiles(args);
-    const auto send = [&](int stage) {
+    Tiles walk = tiles(args);
+    pipeline::bulk_store_all(ring, walk.remaining(), [&](int stage) {
       tile::TileCoord tile;
       walk.next(tile);
-      machine::tma_store(&args.d, machine::Coords<2>{tile.n * C.rows + group * C.d_box().inner, token},
-                         output_stage(base, group, stage));
-      machine::bulk_commit();
-    };
-    output.consume_overlapped(
-        walk.remaining(),
-        [&](auto current) {
-          send(current->index());
-          return stdx::move(current).keep();
-        },
-        [&](auto previous, auto current) {
-          send(current->index());
-          machine::bulk_wait_read<1>();
-          return stdx::move(previous).release_keep(stdx::move(current));
-        },
-        [&](auto previous) {
-          machine::bulk_wait_read<0>();
-          return stdx::move(previous).release();
-        });
-    machine::bulk_wait<0>();
+      WW_UNROLL
+      for (int i = 0; i < 64 / C.d_box().inner; ++i) {
+        machine::tma_store(&args.d,
+                           machine::Coords<2>{tile.n * C.rows + group * 64 + i * C.d_box().inner, first_token()},
+                           output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
+      }
+    });
   }
 
   WW_FN static OutputRing output_ring(uint32_t base, int group) {
@@ -281,18 +361,24 @@ struct SkinnyGemm {
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
     machine::grid_dependency_launch();
-    // The loader sets the barriers up and starts at once: only its own CTA's are needed for that, and the first bytes
-    // are what everybody waits for. All warps announce from one instruction, converged: __syncthreads asks for both.
-    const bool loads = warp == load_warp && machine::elect_one();
-    if (loads) pipeline::init_barriers<SkinnyGemm>(base);
-    machine::sync_warp();
-    announce_barriers();
     if (warp == load_warp) {
-      if (loads) load(args, base, input);
+      // It starts at once: only its own CTA's barriers are needed, and the first bytes are what everybody waits for.
+      const bool elected = machine::elect_one();
+      if (elected) {
+        if (args.k > 0) {
+          machine::tma_prefetch_map(&args.w);
+          machine::tma_prefetch_map(&args.x);
+        }
+        pipeline::init_barriers<SkinnyGemm>(base);
+      }
       machine::sync_warp();
-      await_barriers();
+      pipeline::announce_barriers<SkinnyGemm>();
+      if (elected) load(args, base, input);
+      pipeline::await_peers<SkinnyGemm>();
     } else {
-      await_barriers();
+      if (warp == store_warp && machine::elect_one()) machine::tma_prefetch_map(&args.d);
+      machine::sync_warp();
+      pipeline::await_barriers<SkinnyGemm>();
       if (warp < mma_warps) {
         multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
       } else if (C.split == 1 || int(machine::cluster_rank()) < C.owners()) {
@@ -300,17 +386,6 @@ struct SkinnyGemm {
         if (machine::elect_one()) store(args, base, output_ring(base, group), group);
       }
     }
-    pipeline::leave_cluster<SkinnyGemm>();
-  }
-
- private:
-  // The cluster's barrier in halves; without a cluster it is one, and the loader waits for the others' arrival too.
-  WW_FN static void announce_barriers(machine::here at = {}) {
-    if constexpr (C.split > 1) machine::cluster_arrive(at);
-    if constexpr (C.split == 1) machine::sync_block(at);
-  }
-  WW_FN static void await_barriers([[maybe_unused]] machine::here at = {}) {
-    if constexpr (C.split > 1) machine::cluster_wait(at);
   }
 };
 

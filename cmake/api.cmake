@@ -1,0 +1,49 @@
+# The host API with its C interface, the compiler at run time, and the text files both carry.
+if(NOT TARGET warpwright_runtime)
+  return()
+endif()
+
+# A text file, or every one that matches, below a folder becomes a function of runtime/embedded.h.
+function(warpwright_embed function folder pattern)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/${pattern}")
+  set(output "${PROJECT_BINARY_DIR}/generated/${function}.cpp")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DFUNCTION=${function}"
+      "-DROOT=${PROJECT_SOURCE_DIR}/${folder}" "-DPATTERN=${pattern}" -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+    DEPENDS ${files} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+    COMMENT "Embedding ${folder}/${pattern}" VERBATIM)
+  target_sources(warpwright_runtime PRIVATE "${output}")
+endfunction()
+warpwright_embed(embedded_headers include "*.h")
+warpwright_embed(embedded_tables data/tuned "*.tsv")
+warpwright_embed(embedded_scripts bench "peer_torch.py")
+
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp" "${PROJECT_SOURCE_DIR}/src/jit/*.cpp")
+target_sources(warpwright_runtime PRIVATE ${sources})
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/api/c_api.cpp" PROPERTIES
+  COMPILE_DEFINITIONS WARPWRIGHT_VERSION="${PROJECT_VERSION}")
+
+# libwarpwright.so: the API for C++ and C, and for languages that load a library at run time. What it takes from the
+# archives stays inside.
+foreach(target warpwright_runtime warpwright_device_sm90 warpwright_device_sm100)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+endforeach()
+file(GLOB api_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp")
+add_library(warpwright_shared SHARED ${api_sources})
+add_library(warpwright::gemm ALIAS warpwright_shared)
+set_target_properties(warpwright_shared PROPERTIES OUTPUT_NAME warpwright EXPORT_NAME gemm LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+target_include_directories(warpwright_shared PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(warpwright_shared
+  PUBLIC warpwright_headers
+  PRIVATE warpwright_runtime warpwright_flags fmt::fmt-header-only ${CMAKE_DL_LIBS})
+if(WARPWRIGHT_HAVE_CUDA)
+  target_include_directories(warpwright_shared PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+target_link_options(warpwright_shared PRIVATE -Wl,--exclude-libs,ALL)
+if(NOT WARPWRIGHT_SANITIZE)
+  target_link_options(warpwright_shared PRIVATE -Wl,--no-undefined)
+endif()
+install(TARGETS warpwright_shared EXPORT warpwright-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -1,0 +1,121 @@
+/* The host API of warpwright/gemm.h for C and for languages that call C. A function that returns int32_t returns a
+ * ww_code; ww_last_error() then has the sentence. Nothing throws, and everything may be called from several threads. */
+#ifndef WARPWRIGHT_C_API_H
+#define WARPWRIGHT_C_API_H
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WW_API __attribute__((visibility("default")))
+#else
+#define WW_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ww_code {
+  WW_OK = 0,
+  WW_INVALID_ARGUMENT = 1, /* the sentence names the argument, its value and the rule */
+  WW_UNSUPPORTED = 2,      /* legal, but no kernel of this version serves it */
+  WW_MISSING = 3,          /* the machine lacks a driver, a Hopper GPU, a compiler, memory */
+  WW_FAILED = 4            /* CUDA or a compiler failed on a legal call */
+} ww_code;
+
+typedef enum ww_dtype { WW_BF16 = 0, WW_FP16 = 1, WW_FP32 = 3, WW_E4M3 = 4, WW_E5M2 = 5 } ww_dtype;
+/* Of A and B. K: stored [m, k] and [n, k]. MN: stored [k, m] and [k, n]. */
+typedef enum ww_major { WW_MAJOR_K = 0, WW_MAJOR_MN = 1 } ww_major;
+typedef enum ww_scaling { WW_SCALING_NONE = 0, WW_SCALING_TENSOR = 1, WW_SCALING_ROW_COLUMN = 2 } ww_scaling;
+typedef enum ww_accumulation { WW_ACCUMULATE_FAST = 0, WW_ACCUMULATE_PROMOTED = 1 } ww_accumulation;
+typedef enum ww_bias { WW_BIAS_NONE = 0, WW_BIAS_PER_ROW = 1, WW_BIAS_PER_COLUMN = 2 } ww_bias;
+typedef enum ww_activation {
+  WW_ACTIVATION_NONE = 0,
+  WW_ACTIVATION_RELU = 1,
+  WW_ACTIVATION_GELU_TANH = 2,
+  WW_ACTIVATION_GELU_ERF = 3,
+  WW_ACTIVATION_SILU = 4
+} ww_activation;
+
+/* A stride without a gap. */
+#define WW_PACKED INT64_MIN
+
+/* Strides count elements. A batch_stride of 0 uses one matrix for the whole batch. */
+typedef struct ww_matrix_layout {
+  int32_t type;  /* ww_dtype */
+  int32_t major; /* ww_major */
+  int64_t stride;
+  int64_t batch_stride;
+} ww_matrix_layout;
+
+/* D = epilogue(alpha * A * B^T + beta * C). Fill it with ww_gemm_problem_init() first: a field added later then has its
+ * default. */
+typedef struct ww_gemm_problem {
+  uint64_t size; /* sizeof(ww_gemm_problem), set by ww_gemm_problem_init() */
+  int64_t m, n, k, batch;
+  ww_matrix_layout a, b, c, d;
+  float alpha, beta;
+  int32_t scaling;      /* ww_scaling */
+  int32_t accumulation; /* ww_accumulation */
+  int32_t bias;         /* ww_bias */
+  int32_t bias_type;    /* ww_dtype */
+  int64_t bias_batch_stride;
+  int32_t activation; /* ww_activation */
+  int32_t residual;   /* 0 or 1 */
+  ww_matrix_layout residual_layout;
+  int32_t quantize;  /* 0 or 1 */
+  int32_t alignment; /* bytes of which every pointer to A, B and D is a multiple; 16 for full speed */
+  int32_t sm_limit;  /* 0: all SMs */
+  int32_t deterministic;
+  int32_t dependent;
+  const char* plan; /* NULL: the best one */
+} ww_gemm_problem;
+
+/* Device memory. What a problem does not use is ignored. */
+typedef struct ww_gemm_pointers {
+  uint64_t size; /* sizeof(ww_gemm_pointers), set by ww_gemm_pointers_init() */
+  const void* a;
+  const void* b;
+  const void* c;
+  void* d;
+  const void* bias;
+  const void* residual;
+  const float* a_scales;
+  const float* b_scales;
+  const float* d_scale;
+  void* workspace; /* NULL: the plan's own */
+  size_t workspace_bytes;
+} ww_gemm_pointers;
+
+typedef struct ww_plan ww_plan;
+
+WW_API void ww_gemm_problem_init(ww_gemm_problem* problem);
+WW_API void ww_gemm_pointers_init(ww_gemm_pointers* pointers);
+
+/* Whether the problem obeys the rules; needs no GPU. */
+WW_API int32_t ww_gemm_validate(const ww_gemm_problem* problem);
+
+/* For the current device. `*plan` is NULL on failure. */
+WW_API int32_t ww_plan_create(const ww_gemm_problem* problem, ww_plan** plan);
+/* NULL is allowed. */
+WW_API void ww_plan_destroy(ww_plan* plan);
+/* `stream` is a cudaStream_t. Legal during stream capture. */
+WW_API int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void* stream);
+WW_API size_t ww_plan_workspace_bytes(const ww_plan* plan);
+WW_API int32_t ww_plan_device(const ww_plan* plan);
+/* The texts live as long as the plan. */
+WW_API const char* ww_plan_name(const ww_plan* plan);
+WW_API const char* ww_plan_explanation(const ww_plan* plan);
+
+/* One product, by a plan that is kept for the next call with an equal problem. */
+WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
+
+/* The sentence of the last failure in this thread; empty before the first. Valid until the thread's next call. */
+WW_API const char* ww_last_error(void);
+/* "0.1.0" */
+WW_API const char* ww_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+// The host API: D = epilogue(alpha * A * B^T + beta * C) on a Hopper GPU.
+//
+//   warpwright::GemmProblem problem{.m = 4096, .n = 4096, .k = 7168};
+//   if (auto plan = warpwright::make_plan(problem)) {
+//     warpwright::Status status = plan->run({.a = a, .b = b, .d = d}, stream);
+//   }
+//
+// A plan is made once: it is validated, its kernel chosen and, where it was not compiled ahead, compiled. Running it
+// then allocates and compiles nothing. Nothing throws; a failure is a Status with a sentence, nothing was launched, and
+// CUDA holds no error. Everything here may be called from several threads and for several devices, and run() during
+// stream capture.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "warpwright/core/dtype.h"
+#include "warpwright/core/layout.h"
+#include "warpwright/epilogue/config.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/status.h"
+
+namespace warpwright {
+
+// As close as the matrix allows: rows, then matrices of a batch, follow each other without a gap.
+inline constexpr int64_t kPacked = std::numeric_limits<int64_t>::min();
+
+// How a matrix lies in device memory. Strides count elements.
+struct MatrixLayout {
+  DType type = DType::bf16;
+  // A and B only. K: A is stored [m, k], B [n, k]. MN: A is stored [k, m], B [k, n]. C and D are stored [m, n].
+  Major major = Major::K;
+  int64_t stride = kPacked;        // from one stored row to the next
+  int64_t batch_stride = kPacked;  // from one matrix to the next; 0, but not for D: all use the same matrix
+};
+
+// How products of 8-bit operands are summed. The tensor core keeps 14 bits of fraction; `promoted` adds its sums of 128
+// elements in fp32.
+enum class Accumulation : uint8_t { fast, promoted };
+
+// The nodes between a sum and D, in the order of epilogue/config.h, after alpha and beta * C.
+struct Epilogue {
+  Bias bias = Bias::none;
+  DType bias_type = DType::fp32;
+  int64_t bias_batch_stride = 0;  // 0: one bias for all matrices of a batch
+  Activation activation = Activation::none;
+  bool residual = false;  // adds a matrix of the shape of D
+  MatrixLayout residual_layout = {};
+  bool quantize = false;  // multiplies by the factor at GemmPointers::d_scale before the conversion
+};
+
+struct GemmProblem {
+  int64_t m = 0;  // any may be 0: without m, n or batch nothing is written, without k the sums are 0
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t batch = 1;
+  MatrixLayout a = {};  // bf16, fp16, e4m3 or e5m2
+  MatrixLayout b = {};  // the type of A, or the other 8-bit type
+  MatrixLayout c = {};  // fp32, bf16 or fp16; read if beta is not 0
+  MatrixLayout d = {};  // fp32, bf16, fp16 or e4m3
+  float alpha = 1;
+  float beta = 0;
+  Scaling scaling = Scaling::none;  // factors of A and B in device memory
+  Accumulation accumulation = Accumulation::fast;
+  Epilogue epilogue = {};
+  // Every pointer to A, B and D is a multiple of this many bytes, a power of two. Below 16 the TMA cannot be used, and
+  // a slower kernel is.
+  int alignment = 16;
+  int sm_limit = 0;            // SMs the kernel may occupy; 0: all
+  bool deterministic = false;  // the same bits on any number of SMs; without it, the same bits on one device and limit
+  // The kernel may start before the launch ahead of it on the stream has ended; it waits before it reads A, B or C.
+  bool dependent = false;
+  std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
+};
+
+// Device memory. What a problem does not use is ignored.
+struct GemmPointers {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* c = nullptr;  // may be d, in the layout of d
+  void* d = nullptr;
+  const void* bias = nullptr;
+  const void* residual = nullptr;
+  const float* a_scales = nullptr;  // one, or m for row_column (times batch)
+  const float* b_scales = nullptr;  // one, or n
+  const float* d_scale = nullptr;
+  // plan.workspace_bytes() for this run alone, zeroed once before the first run that uses it. Without one the plan
+  // allocates it at the first run on each stream, which capture forbids.
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+};
+
+// The sentence names the argument, its value and the rule. Needs no GPU; a problem it accepts may still be unsupported.
+Status validate(const GemmProblem& problem);
+
+class GemmPlan {
+ public:
+  GemmPlan(GemmPlan&&) noexcept;
+  GemmPlan& operator=(GemmPlan&&) noexcept;
+  ~GemmPlan();
+
+  // Puts the product on a stream, a cudaStream_t, of the device the plan was made for, which must be current.
+  Status run(const GemmPointers& pointers, void* stream = nullptr) const;
+
+  size_t workspace_bytes() const;
+  // "dense-128x256-c2-s4": for GemmProblem::plan.
+  std::string name() const;
+  // The instance, why it was chosen and whether it was compiled ahead, for people.
+  std::string explanation() const;
+  int device() const;
+
+ private:
+  struct State;
+  explicit GemmPlan(std::unique_ptr<State> state);
+  friend Result<GemmPlan> make_plan(const GemmProblem& problem);
+  std::unique_ptr<State> state_;
+};
+
+// For the current device. Takes microseconds for a kernel compiled ahead, seconds for one that is not in the cache.
+Result<GemmPlan> make_plan(const GemmProblem& problem);
+
+// One product, by a plan that is kept for the next call with an equal problem. `alignment` is taken from the pointers.
+Status gemm(const GemmProblem& problem, const GemmPointers& pointers, void* stream = nullptr);
+
+}  // namespace warpwright

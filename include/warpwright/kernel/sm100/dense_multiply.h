@@ -1,0 +1,80 @@
+// The MMA role of the Blackwell GEMM: the warp of the leading CTA multiplies what the input ring holds into the
+// accumulators.
+#pragma once
+#include "warpwright/core/descriptor.h"
+#include "warpwright/core/instr_descriptor.h"
+#include "warpwright/kernel/config_sm100.h"
+#include "warpwright/pipeline/input_tile.h"
+#include "warpwright/tile/source.h"
+#include "warpwright/warp/kernel_context.h"
+#include "warpwright/warp/mma_warp.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm100 {
+
+template <DenseGemmSm100Config C>
+struct DenseMultiply {
+  static constexpr InstrDesc kMma{
+      .kind = mma_kind(C.type, C.type), .a = C.type, .b = C.type, .m = C.mma_m(), .n = C.tile_n};
+  static_assert(idesc_error(kMma, C.cta_group) == nullptr, "dense_gemm: there is no MMA of this shape");
+
+  // One thread: adds the product of one tile along K to the accumulator.
+  template <class Tile>
+  WW_FN static void issue(Tmem sums, const Tile& operands, bool fresh) {
+    constexpr uint32_t shape = encode_idesc(kMma);
+    constexpr auto kind = machine::MmaKind(uint8_t(kMma.kind));
+    constexpr int step = mma_k(C.type);
+    constexpr uint32_t step_bytes = SmemTile{C.type, C.tile_m, C.tile_k()}.linear(0, step);
+    const uint64_t a = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.tile_m, operands.a.address));
+    const uint64_t b = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.b_rows(), operands.b.address));
+    WW_UNROLL
+    for (int i = 0; i < C.tile_k() / step; ++i) {
+      const uint32_t along_k = step_bytes * uint32_t(i);
+      machine::tcgen05_mma<kind, C.cta_group>(sums, advance_desc(a, along_k), advance_desc(b, along_k), shape,
+                                              i != 0 || !fresh);
+    }
+  }
+
+  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows
+  // not to read it.
+  template <class K>
+  WW_FN static void multiply(const DenseGemmSm100Args& args, uint32_t base, const KernelContext& self,
+                             pipeline::OutputTilePipeline<K::output>& accumulators) {
+    typename K::FreeInput free;
+    if constexpr (C.cluster() > 1) free.mask = self.input_release_mask;
+    typename K::Input input(K::input_ring(base), K::payload(base), free);
+    auto walk = K::template walk<tile::Walker::warp>(args, base);
+    for (tile::Job job; walk.next(job);) {
+      accumulators.producer().produce([&](auto sums) {
+        for (int step = 0; step < job.k.count; ++step) {
+          input.consumer().consume([&](auto stage) {
+            if (machine::elect_one()) {
+              WW_UNROLL
+              for (int i = 0; i < C.k_group; ++i) issue(sums->tmem().address(), stage->tile(i), step == 0 && i == 0);
+            }
+            return stdx::move(stage).release();
+          });
+        }
+        return stdx::move(sums).release();
+      });
+    }
+  }
+
+  // The whole warp; in a pair that of the other CTA only owns its part of tensor memory. A scheduler waits for every
+  // reader of a response, so that warp reads them too.
+  template <class K>
+  WW_FN static void run(const DenseGemmSm100Args& args, uint32_t base, const KernelContext& self) {
+    using Warp = warp::MmaWarpContext<K::output, K::kMmaThreads, K::kEpilogueThreads>;
+    Warp::run(warp::output_storage<K, K::output>(base), self.mma_complete_mask, [&](auto mma) {
+      if (self.elect_one_cta) {
+        multiply<K>(args, base, self, mma->output());
+      } else if constexpr (C.clc().scheduled()) {
+        auto walk = K::template walk<tile::Walker::warp>(args, base);
+        for (tile::Job job; walk.next(job);) {
+        }
+      }
+      return stdx::move(mma).release();
+    });
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm100

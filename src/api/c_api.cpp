@@ -1,0 +1,207 @@
+#include "warpwright/c_api.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "warpwright/gemm.h"
+
+#ifndef WARPWRIGHT_VERSION
+#define WARPWRIGHT_VERSION "unknown"
+#endif
+
+using namespace warpwright;
+
+static_assert(int(WW_BF16) == int(DType::bf16) && int(WW_FP16) == int(DType::fp16) &&
+              int(WW_FP32) == int(DType::fp32) && int(WW_E4M3) == int(DType::e4m3) && int(WW_E5M2) == int(DType::e5m2));
+static_assert(int(WW_MAJOR_K) == int(Major::K) && int(WW_MAJOR_MN) == int(Major::MN));
+static_assert(int(WW_SCALING_TENSOR) == int(Scaling::tensor) && int(WW_SCALING_ROW_COLUMN) == int(Scaling::row_column));
+static_assert(int(WW_ACCUMULATE_PROMOTED) == int(Accumulation::promoted));
+static_assert(int(WW_BIAS_PER_ROW) == int(Bias::per_row) && int(WW_BIAS_PER_COLUMN) == int(Bias::per_column));
+static_assert(int(WW_ACTIVATION_RELU) == int(Activation::relu) && int(WW_ACTIVATION_SILU) == int(Activation::silu) &&
+              int(WW_ACTIVATION_GELU_TANH) == int(Activation::gelu_tanh) &&
+              int(WW_ACTIVATION_GELU_ERF) == int(Activation::gelu_erf));
+static_assert(int(WW_FAILED) == int(Code::failed) && int(WW_MISSING) == int(Code::missing));
+static_assert(WW_PACKED == kPacked);
+
+struct ww_plan {
+  GemmPlan plan;
+  std::string name;
+  std::string explanation;
+};
+
+namespace {
+
+thread_local std::string last_error;
+
+int32_t report(const Status& status) {
+  if (!status) last_error = status.message();
+  return int32_t(status.code());
+}
+
+// Nothing may leave through the interface but a code.
+template <class Body>
+int32_t guarded(Body&& body) noexcept {
+  try {
+    return report(body());
+  } catch (const std::exception& e) {
+    try {
+      last_error = fmt::format("unexpected failure: {}.", e.what());
+    } catch (...) {
+    }
+    return int32_t(Code::failed);
+  } catch (...) {
+    return int32_t(Code::failed);
+  }
+}
+
+Status refused(const char* argument, int64_t value, const char* rule) {
+  return Status(Code::invalid_argument, fmt::format("{} = {}: {}", argument, value, rule));
+}
+
+// A number from C becomes an enumerator only if it is one.
+template <class E>
+Status word(const char* argument, int32_t value, int32_t last, E& to) {
+  if (value < 0 || value > last) return refused(argument, value, "it is not one of the values of its type.");
+  to = E(value);
+  return {};
+}
+
+Status layout(const char* argument, const ww_matrix_layout& from, MatrixLayout& to) {
+  if (Status s = word(argument, from.type, kDTypeCount - 1, to.type); !s) return s;
+  if (Status s = word(argument, from.major, 1, to.major); !s) return s;
+  to.stride = from.stride;
+  to.batch_stride = from.batch_stride;
+  return {};
+}
+
+// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+template <class T>
+Status take(const char* argument, const T* from, T& to) {
+  if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));
+  if (from->size < offsetof(T, size) + sizeof from->size || from->size > sizeof(T)) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}->size = {}: it must be set by {}, and the library not older than its header.", argument,
+                    from->size, std::is_same_v<T, ww_gemm_problem> ? "ww_gemm_problem_init" : "ww_gemm_pointers_init"));
+  }
+  std::memcpy(&to, from, from->size);
+  return {};
+}
+
+Status convert(const ww_gemm_problem* given, GemmProblem& p) {
+  ww_gemm_problem from;
+  ww_gemm_problem_init(&from);
+  if (Status s = take("problem", given, from); !s) return s;
+  p.m = from.m;
+  p.n = from.n;
+  p.k = from.k;
+  p.batch = from.batch;
+  if (Status s = layout("a", from.a, p.a); !s) return s;
+  if (Status s = layout("b", from.b, p.b); !s) return s;
+  if (Status s = layout("c", from.c, p.c); !s) return s;
+  if (Status s = layout("d", from.d, p.d); !s) return s;
+  p.alpha = from.alpha;
+  p.beta = from.beta;
+  if (Status s = word("scaling", from.scaling, 2, p.scaling); !s) return s;
+  if (Status s = word("accumulation", from.accumulation, 1, p.accumulation); !s) return s;
+  if (Status s = word("bias", from.bias, 2, p.epilogue.bias); !s) return s;
+  if (Status s = word("bias_type", from.bias_type, kDTypeCount - 1, p.epilogue.bias_type); !s) return s;
+  p.epilogue.bias_batch_stride = from.bias_batch_stride;
+  if (Status s = word("activation", from.activation, int(Activation::silu), p.epilogue.activation); !s) return s;
+  p.epilogue.residual = from.residual != 0;
+  if (Status s = layout("residual_layout", from.residual_layout, p.epilogue.residual_layout); !s) return s;
+  p.epilogue.quantize = from.quantize != 0;
+  p.alignment = from.alignment;
+  p.sm_limit = from.sm_limit;
+  p.deterministic = from.deterministic != 0;
+  p.dependent = from.dependent != 0;
+  if (from.plan != nullptr) p.plan = from.plan;
+  return {};
+}
+
+Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
+  ww_gemm_pointers from = {};
+  if (Status s = take("pointers", given, from); !s) return s;
+  p = {from.a,        from.b,        from.c,       from.d,         from.bias,           from.residual,
+       from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
+  return {};
+}
+
+ww_matrix_layout packed_bf16() { return {WW_BF16, WW_MAJOR_K, WW_PACKED, WW_PACKED}; }
+
+}  // namespace
+
+extern "C" {
+
+void ww_gemm_problem_init(ww_gemm_problem* problem) {
+  if (problem == nullptr) return;
+  *problem = {};
+  problem->size = sizeof *problem;
+  problem->batch = 1;
+  problem->a = problem->b = problem->c = problem->d = problem->residual_layout = packed_bf16();
+  problem->alpha = 1;
+  problem->bias_type = WW_FP32;
+  problem->alignment = 16;
+}
+
+void ww_gemm_pointers_init(ww_gemm_pointers* pointers) {
+  if (pointers == nullptr) return;
+  *pointers = {};
+  pointers->size = sizeof *pointers;
+}
+
+int32_t ww_gemm_validate(const ww_gemm_problem* problem) {
+  return guarded([&] {
+    GemmProblem p;
+    if (Status s = convert(problem, p); !s) return s;
+    return validate(p);
+  });
+}
+
+int32_t ww_plan_create(const ww_gemm_problem* problem, ww_plan** plan) {
+  return guarded([&] {
+    if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
+    *plan = nullptr;
+    GemmProblem p;
+    if (Status s = convert(problem, p); !s) return s;
+    auto made = make_plan(p);
+    if (!made) return made.status();
+    std::string name = made->name(), explanation = made->explanation();
+    *plan = new ww_plan{std::move(*made), std::move(name), std::move(explanation)};
+    return Status();
+  });
+}
+
+void ww_plan_destroy(ww_plan* plan) { delete plan; }
+
+int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void* stream) {
+  return guarded([&] {
+    if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
+    GemmPointers p;
+    if (Status s = convert(pointers, p); !s) return s;
+    return plan->plan.run(p, stream);
+  });
+}
+
+size_t ww_plan_workspace_bytes(const ww_plan* plan) { return plan == nullptr ? 0 : plan->plan.workspace_bytes(); }
+int32_t ww_plan_device(const ww_plan* plan) { return plan == nullptr ? -1 : plan->plan.device(); }
+const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
+const char* ww_plan_explanation(const ww_plan* plan) { return plan == nullptr ? "" : plan->explanation.c_str(); }
+
+int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream) {
+  return guarded([&] {
+    GemmProblem p;
+    if (Status s = convert(problem, p); !s) return s;
+    GemmPointers where;
+    if (Status s = convert(pointers, where); !s) return s;
+    return gemm(p, where, stream);
+  });
+}
+
+const char* ww_last_error(void) { return last_error.c_str(); }
+const char* ww_version(void) { return WARPWRIGHT_VERSION; }
+
+}  // extern "C"

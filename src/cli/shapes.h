@@ -1,0 +1,24 @@
+// Lists of matrix products for `bench` and `tune`: written on the command line, or read from a file.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "runtime/plan_choice.h"
+
+namespace warpwright::cli {
+
+// "MxNxK,MxNxK" of one type. Throws UsageError for what is no size or cannot be served with this plan (empty: any).
+std::vector<runtime::GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan);
+
+// Tab-separated with a header that names at least op, dtype, groups, m, n and k. Rows that no kernel serves are skipped
+// with a note; those a kernel could serve but for a bad number are a UsageError.
+std::vector<runtime::GemmShape> shapes_of_file(const std::string& path, const std::string& plan, Output& out);
+
+// Squares of 1024 to 8192.
+std::vector<runtime::GemmShape> square_shapes(DType dtype, const std::string& plan);
+
+// The nearest number with so many decimal places: what a document shows of a measurement.
+double digits(double value, int places);
+
+}  // namespace warpwright::cli

@@ -1,0 +1,147 @@
+#include "cli/torch_bridge.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "runtime/embedded.h"
+
+namespace warpwright::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == 0 ? otherwise : value;
+}
+
+// Beside the tool in a build tree and in an installation.
+std::string find_library() {
+  if (const std::string given = environment("WARPWRIGHT_LIBRARY", ""); !given.empty()) return given;
+  std::error_code error;
+  const fs::path tool = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"../lib/libwarpwright.so", "libwarpwright.so"}) {
+    if (fs::exists(tool / place, error)) return (tool / place).lexically_normal().string();
+  }
+  throw MissingError(
+      "--against torch needs libwarpwright.so, which was not found beside the tool; build it (ninja warpwright_shared) "
+      "or name it in WARPWRIGHT_LIBRARY");
+}
+
+std::string_view script() {
+  for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) {
+    if (std::string_view(file.name) == "peer_torch.py") return file.text;
+  }
+  throw MissingError("this build does not carry bench/peer_torch.py");
+}
+
+// A file that goes away with its owner.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string_view text) {
+    path_ = (fs::temp_directory_path() / "warpwright-XXXXXX").string();
+    const int file = ::mkstemp(path_.data());
+    if (file < 0) throw MissingError(fmt::format("no file can be written in {}", fs::temp_directory_path().string()));
+    ::close(file);
+    std::ofstream(path_) << text;
+  }
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Runs a program; its stdout is returned, its stderr is ours.
+std::string run(const std::vector<std::string>& command, int& code) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::runtime_error("a pipe could not be made");
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("a process could not be started");
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string text;
+  std::array<char, 4096> chunk;
+  for (ssize_t got; (got = ::read(ends[0], chunk.data(), chunk.size())) > 0;) text.append(chunk.data(), size_t(got));
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return text;
+}
+
+void print(const Json& document, Output& out) {
+  Table table({"dtype", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "plan"});
+  const auto number = [](const Json& value, const char* format) {
+    return fmt::format(fmt::runtime(format), value.get<double>());
+  };
+  for (const Json& row : document["rows"]) {
+    table.row({row["dtype"].get<std::string>(), row["m"].dump(), row["n"].dump(), row["k"].dump(),
+               row["mode"].get<std::string>(), number(row["us"], "{:.2f}"), number(row["peer_us"], "{:.2f}"),
+               number(row["ratio"], "{:.3f}"), number(row["ratio_lo"], "{:.3f}"), number(row["ratio_hi"], "{:.3f}"),
+               number(row["tflops"], "{:.0f}"), row["plan"].get<std::string>()});
+  }
+  out.document(document);
+  out.table(table);
+  out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)",
+                       document["device"].get<std::string>(), document["protocol"]["against"].get<std::string>(),
+                       document["geomean"].get<double>(), document["min"].get<double>()));
+}
+
+}  // namespace
+
+int bench_against_torch(const TorchBench& bench, Output& out) {
+  const std::string python = environment("WARPWRIGHT_PYTHON", "python3");
+  const std::string library = find_library();
+  std::string shapes = "dtype\tm\tn\tk\n";
+  for (const runtime::GemmShape& s : bench.shapes)
+    shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
+  const TemporaryFile program(script()), list(shapes);
+  std::vector<std::string> command = {python,      program.path(),
+                                      "--library", library,
+                                      "--shapes",  list.path(),
+                                      "--mode",    bench.mode,
+                                      "--rounds",  std::to_string(bench.rounds),
+                                      "--burst",   fmt::format("{}", bench.burst_s)};
+  if (!bench.plan.empty()) {
+    command.push_back("--plan");
+    command.push_back(bench.plan);
+  }
+  int code = 0;
+  const std::string text = run(command, code);
+  if (code == 127) throw MissingError(fmt::format("--against torch needs Python, and '{}' cannot be run", python));
+  // The program writes {"error": sentence} when it ends with one of the tool's own codes.
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) throw std::runtime_error(fmt::format("{} ended with code {}", python, code));
+  if (document.contains("error")) {
+    const std::string sentence = document["error"].get<std::string>();
+    if (code == exit_missing) throw MissingError(sentence);
+    if (code == exit_usage) throw UsageError(sentence);
+    throw std::runtime_error(sentence);
+  }
+  print(document, out);
+  return code;
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,15 @@
+// The body of an instance file.
+#pragma once
+#include "device/persistent.cuh"
+#include "warpwright/kernel/sm90/skinny_gemm.h"
+
+namespace warpwright::device {
+
+template <int Index>
+Status launch_skinny_variant_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent) {
+  constexpr SkinnyGemmConfig config = kSkinnyVariantsSm90[Index];
+  return launch_persistent<kernel::sm90::SkinnyGemm<config>>(args, args.m > 0 ? ceil_div(args.n, config.rows) : 0,
+                                                             stream, max_ctas, runtime::DependentLaunch(dependent));
+}
+
+}  // namespace warpwright::device

@@ -1,0 +1,110 @@
+#include "jit/cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace warpwright::jit {
+namespace {
+
+// Changes with the format, so that an older tool's entry is not an entry.
+constexpr char kMagic[8] = {'W', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
+
+struct Header {
+  char magic[8];
+  Digest key;
+  Digest checksum;
+  uint64_t size;
+};
+static_assert(sizeof(Header) == 80, "the header is written as it lies in memory");
+
+Digest checksum(const Bytes& payload) { return Sha256().bytes(payload.data(), payload.size()).digest(); }
+
+bool write_all(int file, const void* data, size_t size) {
+  const auto* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t done = ::write(file, from, size);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    from += done;
+    size -= size_t(done);
+  }
+  return true;
+}
+
+const char* environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == 0 ? nullptr : value;
+}
+
+}  // namespace
+
+std::string cache_folder() {
+  if (const char* given = environment("WARPWRIGHT_CACHE_DIR")) return std::strcmp(given, "off") == 0 ? "" : given;
+  if (const char* xdg = environment("XDG_CACHE_HOME")) return std::string(xdg) + "/warpwright";
+  if (const char* home = environment("HOME")) return std::string(home) + "/.cache/warpwright";
+  return "";
+}
+
+std::string Cache::path_of(const Digest& key) const { return folder_ + "/" + hex(key) + ".cubin"; }
+
+bool Cache::make_folder() const {
+  if (folder_.empty()) return false;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  return std::filesystem::is_directory(folder_, error);
+}
+
+std::optional<Bytes> Cache::load(const Digest& key) const {
+  if (folder_.empty()) return {};
+  std::ifstream file(path_of(key), std::ios::binary);
+  Header header;
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key) return {};
+  // A size that lies must not become an allocation: the rest of the file says how much there is.
+  const auto begin = file.tellg();
+  file.seekg(0, std::ios::end);
+  const auto rest = file.tellg() - begin;
+  if (rest < 0 || uint64_t(rest) != header.size) return {};
+  Bytes payload(header.size);
+  file.seekg(begin);
+  if (!file.read(reinterpret_cast<char*>(payload.data()), std::streamsize(payload.size()))) return {};
+  if (checksum(payload) != header.checksum) return {};
+  return payload;
+}
+
+bool Cache::store(const Digest& key, const Bytes& payload) const {
+  if (!make_folder()) return false;
+  Header header = {};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.key = key;
+  header.checksum = checksum(payload);
+  header.size = payload.size();
+  std::string temporary = folder_ + "/.writing-XXXXXX";
+  const int file = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (file < 0) return false;
+  bool ok = write_all(file, &header, sizeof header) && write_all(file, payload.data(), payload.size());
+  ok = ::close(file) == 0 && ok;
+  ok = ok && ::rename(temporary.c_str(), path_of(key).c_str()) == 0;
+  if (!ok) ::unlink(temporary.c_str());
+  return ok;
+}
+
+Cache::Lock::Lock(const Cache& cache, const Digest& key) {
+  if (!cache.make_folder()) return;
+  // One of a few files, so that they do not pile up beside the entries; two kernels that share one only wait longer.
+  const std::string path = cache.folder_ + "/.lock-" + hex(key).substr(0, 1);
+  file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+Cache::Lock::~Lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+}  // namespace warpwright::jit

@@ -1,0 +1,71 @@
+// How launches are timed. For files that are compiled with WW_HAVE_CUDA; failures are thrown as CudaFailure.
+#pragma once
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "runtime/bench_gpu.h"
+#include "runtime/bench_stats.h"
+#include "runtime/gpu_memory.h"
+
+namespace warpwright::runtime {
+
+// Puts the product of one set of operands on a stream.
+using LaunchSet = std::function<void(int set, const Stream&)>;
+
+// A captured sequence of launches.
+class Graph {
+ public:
+  Graph(const Stream& stream, const std::function<void()>& body);
+  ~Graph();
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  void replay(const Stream& stream) const;
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+// Time of one launch when launches follow each other for about `seconds`.
+double brief_us(const LaunchSet& launch, int sets, const Stream& stream, double seconds);
+
+// One competitor running without a pause: graphs of about 10 ms, the next one queued before the last has ended.
+class Burst {
+ public:
+  // `us`: about how long a launch takes.
+  Burst(const LaunchSet& launch, int sets, double us, const Stream& stream);
+  // Time of one launch.
+  double run(double seconds) const;
+
+ private:
+  const Stream& stream_;
+  int launches_;
+  Graph graph_;
+  Event start_, stop_, queued_[2];
+};
+
+// Single launches after a pause, timed by event nodes inside the graph, which the host's wake-up cannot disturb.
+class CoolLaunch {
+ public:
+  CoolLaunch(const LaunchSet& launch, int sets, const Stream& stream);
+  double run(double gap_s);
+  // Median of several.
+  double several(int count, double gap_s);
+
+ private:
+  const Stream& stream_;
+  Event start_, stop_;
+  std::vector<Graph> graphs_;
+  int next_ = 0;
+};
+
+// Two competitors in turn, the first to go swapped every round; one more round first, not counted.
+std::vector<Round> measure_pair(const LaunchSet& ours, const LaunchSet& peer, int sets, BenchMode mode,
+                                const BenchOptions& options, const Stream& stream);
+
+// Measures every choice forwards and then backwards, since the chip warms up on the way; the mean for each.
+std::vector<double> there_and_back(int choices, const std::function<double(int)>& measure);
+
+// Bytes read plus written by a device-to-device copy of 1 GiB, back to back, in GB/s.
+double copy_gbps(const Stream& stream);
+
+}  // namespace warpwright::runtime

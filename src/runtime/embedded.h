@@ -1,0 +1,19 @@
+// Text files that the build puts into the binary, so that it needs nothing beside itself wherever it runs.
+#pragma once
+#include <span>
+
+namespace warpwright::runtime {
+
+struct EmbeddedFile {
+  const char* name;  // below the folder it was taken from
+  const char* text;
+};
+
+// The library's own headers, named as an #include spells them: what NVRTC compiles is what the library was built from.
+std::span<const EmbeddedFile> embedded_headers();
+// The tuned tables of data/tuned.
+std::span<const EmbeddedFile> embedded_tables();
+// The benchmark against torch: bench/peer_torch.py.
+std::span<const EmbeddedFile> embedded_scripts();
+
+}  // namespace warpwright::runtime

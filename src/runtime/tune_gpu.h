@@ -1,0 +1,40 @@
+// Measuring candidate plans against the current choice, pairwise: what the tuned table is made of.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/bench_gpu.h"
+#include "runtime/tuned.h"
+
+namespace warpwright::runtime {
+
+struct TuneOptions {
+  double budget_s = 0;  // stop taking new shapes after so many seconds; 0: none
+  int finalists = 3;    // candidates that are measured pairwise, after a brief test of all
+  OnDemand on_demand = OnDemand::allowed;  // refused: only instances that were compiled ahead
+  BenchOptions protocol;
+};
+
+struct TuneRow {
+  BenchShape shape;
+  BenchMode mode = BenchMode::sustained;  // the one that counts for a product of this length
+  std::string plan, current;              // the fastest; what would be chosen without the table
+  double us = 0, current_us = 0;
+  double ratio = 1, ratio_lo = 1, ratio_hi = 1;  // current_us / us; all 1 where the current choice stays
+  int candidates = 0;
+};
+
+struct TuneReport {
+  TunedTable table;
+  std::vector<TuneRow> rows;
+  size_t left_out = 0;  // shapes the budget did not reach
+};
+
+// A candidate replaces the current choice only if the whole interval of its ratio lies above 1. Returns a sentence when
+// CUDA failed on the way.
+std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
+                                const std::function<void(const TuneRow&)>& row);
+
+}  // namespace warpwright::runtime

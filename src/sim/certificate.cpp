@@ -1,0 +1,91 @@
+// The certificate: the run's barriers would go through the same phases in every interleaving. It follows from three
+// conditions on each mbarrier, which are checked with what was executed before what (View kControl), not with what came
+// first this time:
+//   A  who arrives in phase p knows that phase p - 1 is complete: the arrival cannot fall into an older phase
+//   B  who waits for the completion of phase p - 1 is known to an arrival of phase p: the wait cannot be overtaken
+//   C  who waits for the completion of phase p knows that phase p - 1 is complete: the parity of an older phase cannot
+//      let it through
+// Then, by induction along the run, each wait is enabled by the same arrivals in every order, so no order deadlocks;
+// and the order that the race checker uses is the same in all of them, so no order races. Named barriers have the same
+// conditions in named.lap and named.over. What could change the path itself (an answer of try_wait, a value in global
+// memory, a cancelled launch) is said apart: then the proof is for the path of this run.
+#include <fmt/format.h>
+
+#include "engine.h"
+
+namespace warpwright::simulator {
+
+void Engine::gap(std::string why) {
+  if (options_.certify && certificate_gaps.size() < 16) certificate_gaps.insert(std::move(why));
+}
+
+void Engine::path_may_change(std::string why) {
+  if (options_.certify && certificate_path.size() < 16) certificate_path.insert(std::move(why));
+}
+
+// A new epoch: what the thread does next is not covered.
+void Engine::release_control(Thread& t, SyncBuilder& to) {
+  if (!options_.certify) return;
+  View v = t.view[kControl];
+  v.own = t.epoch++;
+  to.add(kControl, v, t.channel, clocks);
+}
+
+Issue Engine::issue(Thread& t) {
+  if (!options_.certify) return {};
+  Issue i{t.view[kControl], t.channel};
+  i.view.own = t.epoch++;
+  return i;
+}
+
+// Lanes that execute a word together have all come before any of them goes on.
+void Engine::meet(Warp& w, uint32_t lanes) {
+  if (!options_.certify) return;
+  SyncBuilder all;
+  for (Thread* t : w.lanes)
+    if (t && (lanes >> t->lane() & 1)) release_control(*t, all);
+  const SyncClocks met = all.freeze();
+  for (Thread* t : w.lanes)
+    if (t && (lanes >> t->lane() & 1)) t->view[kControl].base = clocks.join(t->view[kControl].base, met.view[kControl]);
+}
+
+void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
+  const View* view = nullptr;
+  Channel self = 0;
+  if (issued) {
+    view = &issued->view;
+    self = issued->self;
+    b.collecting.add(kControl, *view, self, clocks);
+  } else if (who.by && !who.asynchronous) {
+    view = &who.by->view[kControl];
+    self = who.by->channel;
+  } else {
+    gap(fmt::format("{} completes on {}: its issue was not followed", who.what, b.name()));
+    return;
+  }
+  if (b.generation > 0 && !view->knows(self, {b.channel, uint32_t(b.generation)}))
+    gap(
+        fmt::format("{} at {} arrives in phase {} of {}, and nothing tells it that phase {} is complete: it could fall "
+                    "into that one",
+                    who.what, where(who.at), b.generation, b.name(), b.generation - 1));
+}
+
+void Engine::certify_wait(Thread& t, Bar& b, here at) {
+  const int64_t g = b.generation;
+  if (g >= 2 && t.view[kControl].base.at(b.channel) + 1 < uint64_t(g))
+    gap(fmt::format(
+        "the wait of {} on {} at {} passes on phase {}, and could have passed on phase {}: nothing tells it "
+        "that phase {} is complete",
+        who(t), b.name(), where(at), g - 1, g - 3, g - 2));
+  b.waits.push_back({{t.channel, t.epoch}, &t});
+}
+
+void Engine::certify_completion(Bar& b) {
+  for (const auto& [stamp, t] : b.waits)
+    if (b.collecting.at(kControl, stamp.channel) < stamp.epoch)
+      gap(fmt::format("phase {} of {} could complete before {} has seen that phase {} did: no arrival follows its wait",
+                      b.generation, b.name(), who(*t), b.generation - 1));
+  b.waits.clear();
+}
+
+}  // namespace warpwright::simulator

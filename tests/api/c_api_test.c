@@ -1,0 +1,70 @@
+/* The C interface, compiled as C: defaults, refusals and their sentences, and what is reported without a GPU. */
+#include "warpwright/c_api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void expect(int condition, const char* what) {
+  if (condition) return;
+  printf("FAILED: %s (last error: %s)\n", what, ww_last_error());
+  ++failures;
+}
+static void expect_refused(int32_t code, const char* word) {
+  expect(code == WW_INVALID_ARGUMENT, word);
+  expect(strstr(ww_last_error(), word) != NULL, word);
+}
+
+int main(void) {
+  ww_gemm_problem problem;
+  ww_gemm_pointers pointers;
+  ww_plan* plan = NULL;
+  int32_t code;
+
+  expect(strlen(ww_version()) >= 5, "a version");
+  expect(strcmp(ww_last_error(), "") == 0, "no error before the first");
+
+  ww_gemm_problem_init(&problem);
+  expect(problem.size == sizeof problem && problem.batch == 1 && problem.alpha == 1.0f && problem.alignment == 16,
+         "defaults");
+  problem.m = 64;
+  problem.n = 64;
+  problem.k = 64;
+  expect(ww_gemm_validate(&problem) == WW_OK, "an ordinary problem");
+
+  problem.k = -1;
+  expect_refused(ww_gemm_validate(&problem), "k = -1");
+  problem.k = 64;
+  problem.a.type = 77;
+  expect_refused(ww_gemm_validate(&problem), "a = 77");
+  problem.a.type = WW_BF16;
+  problem.activation = 5; /* swiglu, which the interface does not have */
+  expect_refused(ww_gemm_validate(&problem), "activation = 5");
+  problem.activation = WW_ACTIVATION_NONE;
+  problem.size = sizeof problem + 8;
+  expect_refused(ww_gemm_validate(&problem), "size");
+  problem.size = 0;
+  expect_refused(ww_gemm_validate(&problem), "ww_gemm_problem_init");
+  problem.size = sizeof problem;
+  expect_refused(ww_gemm_validate(NULL), "problem = null");
+
+  expect_refused(ww_plan_create(&problem, NULL), "plan = null");
+  ww_gemm_pointers_init(&pointers);
+  expect_refused(ww_plan_run(NULL, &pointers, NULL), "plan = null");
+  expect_refused(ww_gemm(&problem, NULL, NULL), "pointers = null");
+  expect(ww_plan_workspace_bytes(NULL) == 0 && ww_plan_device(NULL) == -1, "queries of no plan");
+  ww_plan_destroy(NULL);
+
+  code = ww_plan_create(&problem, &plan);
+  if (code == WW_OK) {
+    expect(strlen(ww_plan_name(plan)) > 0 && strlen(ww_plan_explanation(plan)) > 0, "a plan has a name and a reason");
+    expect_refused(ww_plan_run(plan, &pointers, NULL), "d = null");
+  } else {
+    expect(code == WW_MISSING && plan == NULL && strlen(ww_last_error()) > 20, "without a GPU: missing");
+  }
+  ww_plan_destroy(plan);
+
+  if (failures == 0) printf("ok\n");
+  return failures == 0 ? 0 : 1;
+}

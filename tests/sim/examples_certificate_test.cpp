@@ -1,0 +1,28 @@
+// Every shipped kernel: the phases of its barriers are the same in every interleaving. Where the path itself may change
+// (cancelled launches, partial sums handed over through global memory) that is said, and holds for the path of the run.
+#include <gtest/gtest.h>
+
+#include "runtime/example.h"
+
+namespace warpwright {
+namespace {
+
+TEST(ExampleCertificates, NoPhaseCanGoDifferently) {
+  int proven = 0, examples = 0;
+  for (const runtime::Example& x : runtime::examples()) {
+    const runtime::Workload w = x.workload(x.cases.front(), runtime::Data::integers, 7);
+    simulator::Options o;
+    o.certify = true;
+    o.landing = simulator::Landing::eager;
+    const auto out = x.simulate(w, o, 0);
+    ASSERT_TRUE(out.ok()) << x.name;
+    const simulator::Certificate& c = out.sim.certificate;
+    EXPECT_TRUE(c.gaps.empty()) << x.name << ": " << c.gaps.front();
+    ++examples;
+    proven += c.proven();
+  }
+  EXPECT_GT(2 * proven, examples) << "most kernels have one path";
+}
+
+}  // namespace
+}  // namespace warpwright

@@ -1,0 +1,155 @@
+// Every synchronization that the variants of the Hopper GEMMs perform, dropped or altered: each mutant is reported, but
+// for those that change nothing, which are listed with the reason.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "runtime/dense_variant.h"
+#include "sim/generated.h"
+
+namespace warpwright {
+
+using runtime::Case;
+using runtime::Outcome;
+using runtime::Workload;
+using simulator::Fault;
+using simulator::Landing;
+using simulator::Options;
+using simulator::Scheduling;
+using Config = DenseGemmConfig;
+
+template <class S>
+struct Subject {
+  Case shape;
+  int ctas = 1;
+  std::vector<std::string> equivalent = {};
+
+  Outcome run(const Workload& w, const Options& o) const {
+    return runtime::simulate<typename S::Kernel>(
+        w, o, ctas, [&](auto& args, const auto& p, const auto& encode) { return S::fill(args, w, p, encode); });
+  }
+};
+
+void in_every_mode(const Plan& plan, const std::function<void(const Options&)>& run) {
+  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
+    Options o;
+    o.landing = landing;
+    run(o);
+    for (Scheduling scheduling : {Scheduling::random, Scheduling::pct}) {
+      o.scheduling = scheduling;
+      run(o);
+    }
+    o.scheduling = Scheduling::freeze;
+    for (int r = 0; r < plan.role_count; ++r) {
+      o.frozen_role = plan.roles[r].name;
+      run(o);
+    }
+  }
+}
+
+template <class S>
+void expect_all_reported(const Subject<S>& subject, size_t at_least) {
+  constexpr const Plan& plan = S::Kernel::plan;
+  const Workload w = runtime::gemm_workload(S::spec(subject.shape), runtime::Data::integers, 3);
+  Options list;
+  list.list_fault_sites = true;
+  const Outcome clean = subject.run(w, list);
+  ASSERT_TRUE(clean.sim.ok()) << clean.sim.findings[0].text();
+  std::vector<Fault> mutants = generated::mutants_of(plan, clean.sim.fault_sites);
+  for (const Fault& site : clean.sim.fault_sites) {
+    if (site.word != "atomic_add") continue;
+    for (Fault::Action action : {Fault::Action::drop, Fault::Action::alter}) {  // altered: without its release
+      mutants.push_back(site);
+      mutants.back().action = action;
+    }
+  }
+  // Not synchronization: what is not stored is missing in the result, where everybody sees it.
+  std::erase_if(mutants, [](const Fault& f) { return f.word == "tma_store"; });
+  EXPECT_GE(mutants.size(), at_least);
+  for (const Fault& f : mutants) {
+    const std::string name = generated::describe(f);
+    bool reported = false;
+    in_every_mode(plan, [&](Options o) {
+      if (reported) return;
+      o.faults = {f};
+      const Outcome out = subject.run(w, o);
+      reported = !out.sim.ok();
+      EXPECT_TRUE(reported || out.verdict.ok) << "a silent wrong result: " << name;
+    });
+    const bool excused = std::count(subject.equivalent.begin(), subject.equivalent.end(), name) > 0;
+    EXPECT_NE(reported, excused) << name << (excused ? " is reported, and listed as equivalent" : " is not reported");
+  }
+}
+
+// Before the barrier at the start lanes of a warp converge, which the simulator's do by themselves; threads that have
+// left count as arrived at the cluster's barrier at the end, and an idle warp does nothing after it.
+std::vector<std::string> with(std::vector<std::string> more, std::initializer_list<const char*> converging) {
+  for (const char* role : converging) more.push_back(std::string("drop sync_warp by ") + role);
+  return more;
+}
+
+template <Config C>
+using Dense = Subject<runtime::DenseVariant<C>>;
+template <SkinnyGemmConfig C>
+using Skinny = Subject<runtime::SkinnyVariant<C>>;
+
+TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .epilogue = device::variant::kFused}>{
+          .shape = {256, 64, 320},
+          .ctas = 2,
+          .equivalent = with({"drop cluster_sync by idle"}, {"load", "mma", "store", "idle"})},
+      25);
+}
+TEST(GemmSm90Mutants, InPingPong) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .schedule = Schedule::ping_pong}>{
+          .shape = {128, 48, 320},
+          .ctas = 1,
+          // The simulator does not count registers.
+          .equivalent = with({"drop registers_increase by mma"}, {"load", "mma", "store", "idle"})},
+      20);
+}
+TEST(GemmSm90Mutants, WithLoadsAndStoresByThreads) {
+  expect_all_reported(
+      Dense<Config{
+          .tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .load = Mover::threads, .store = Mover::threads}>{
+          .shape = {65, 33, 300},
+          .ctas = 1,
+          // No asynchronous copy completes on a barrier.
+          .equivalent = {"drop fence_mbarrier_init by load"}},
+      12);
+}
+TEST(GemmSm90Mutants, WithASplitDepthAndTotals) {
+  expect_all_reported(
+      Dense<Config{.type = DType::e4m3,
+                   .tile_m = 64,
+                   .tile_n = 32,
+                   .stages = 2,
+                   .cluster = 1,
+                   .promote_k = 128,
+                   .split = DepthSplit::split_k}>{
+          .shape = {128, 64, 800}, .ctas = 3, .equivalent = with({}, {"load", "store", "idle"})},
+      25);
+}
+TEST(GemmSm90Mutants, WithAStreamedDepth) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .split = DepthSplit::stream_k}>{
+          .shape = {640, 96, 192},
+          .ctas = 4,
+          .equivalent = with({"drop cluster_sync by idle"}, {"load", "store", "idle"})},
+      25);
+}
+TEST(GemmSm90Mutants, OfTheSkinnyKernel) {
+  expect_all_reported(
+      Skinny<SkinnyGemmConfig{
+          .tokens = 16, .split = 2, .stages = 2, .epilogue = factor_and_conversion(DType::fp32), .promote_k = 64}>{
+          .shape = {13, 192, 640},
+          .ctas = 2,
+          // No kernel runs ahead.
+          .equivalent = with({"drop grid_dependency_wait by load"}, {"load", "store"})},
+      25);
+}
+
+}  // namespace warpwright

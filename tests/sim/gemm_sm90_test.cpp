@@ -1,0 +1,289 @@
+// The Hopper GEMM over its configurations: exact on integers whatever the types, layouts, movers and schedules, with
+// NaN between the rows of every matrix, and the parts of a split depth added in one order.
+#include <gtest/gtest.h>
+
+#include "runtime/dense_variant.h"
+
+namespace warpwright {
+
+using runtime::Case;
+using runtime::Data;
+using runtime::DenseVariant;
+using runtime::Outcome;
+using runtime::Workload;
+using simulator::Landing;
+using simulator::Options;
+using simulator::Scheduling;
+using Config = DenseGemmConfig;
+
+template <Config C>
+Outcome run(const Workload& w, const Options& o, int clusters) {
+  return runtime::simulate<kernel::sm90::DenseGemm<C>>(
+      w, o, clusters * C.cluster,
+      [&](auto& args, const auto& p, const auto& encode) { return DenseVariant<C>::fill(args, w, p, encode); });
+}
+
+template <Config C>
+void expect_exact(Case shape, const Options& o, int clusters) {
+  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec(shape), Data::integers, o.seed);
+  const Outcome out = run<C>(w, o, clusters);
+  ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
+  ASSERT_TRUE(out.verdict.ok) << shape.m << "x" << shape.n << "x" << shape.k << ": " << out.verdict.wrong << " wrong, "
+                              << out.verdict.unwritten << " unwritten";
+}
+
+// Whole tiles of the cluster, tails in all directions with more tiles than clusters, one element, no depth.
+template <Config C>
+void sweep() {
+  const int m = C.tile_m * C.cluster_m(), n = C.tile_n * C.cluster_n(), k = C.tile_k();
+  const int unit = C.store == Mover::tma ? 128 / bits(C.out_type()) : 1;
+  const Case cases[] = {{m, n, 2 * k}, {m + 9, 2 * n + unit, 3 * k + 3}, {1, unit, 1}, {40, 48, 0}};
+  uint64_t seed = 1;
+  for (const Case& c : cases) {
+    for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
+      Options o;
+      o.landing = landing;
+      o.scheduling = seed % 2 ? Scheduling::random : Scheduling::pct;
+      o.seed = seed++;
+      SCOPED_TRACE(testing::Message() << "landing " << int(landing) << ", seed " << o.seed);
+      expect_exact<C>(c, o, 1 + int(seed % 3));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+constexpr EpilogueConfig to(DType out) { return factor_and_conversion(out); }
+
+TEST(GemmSm90, WritesEveryTypeWithSubtilesOfEveryWidth) {
+  sweep<Config{.tile_m = 64, .tile_n = 16, .stages = 2, .cluster = 1, .epilogue = to(DType::fp32)}>();
+  sweep<Config{.tile_m = 64, .tile_n = 96, .stages = 2, .cluster = 2, .epilogue = to(DType::fp32)}>();
+  sweep<Config{.tile_m = 64, .tile_n = 48, .stages = 2, .cluster = 1, .epilogue = to(DType::e4m3)}>();
+  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .epilogue = to(DType::e5m2)}>();
+  sweep<Config{.type = DType::fp16, .tile_m = 128, .tile_n = 32, .stages = 2, .epilogue = to(DType::bf16)}>();
+}
+
+TEST(GemmSm90, ReadsOperandsOfEightBits) {
+  sweep<Config{.type = DType::e5m2, .tile_m = 64, .tile_n = 48, .stages = 2, .cluster = 1}>();
+  sweep<Config{.type = DType::e4m3, .tile_m = 128, .tile_n = 32, .stages = 2, .mixed = true, .promote_k = 256}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 192,
+               .tile_n = 32,
+               .stages = 3,
+               .axis = ClusterAxis::n,
+               .epilogue = to(DType::fp16),
+               .promote_k = 128,
+               .scaling = Scaling::tensor}>();
+}
+
+TEST(GemmSm90, ReadsBothLayoutsOfBothOperands) {
+  constexpr Major K = Major::K, MN = Major::MN;
+  sweep<Config{.tile_m = 64, .tile_n = 128, .stages = 2, .a_major = K, .b_major = MN}>();
+  sweep<Config{.tile_m = 128, .tile_n = 64, .stages = 2, .axis = ClusterAxis::n, .a_major = MN, .b_major = K}>();
+  sweep<Config{.type = DType::fp16, .tile_m = 128, .tile_n = 128, .stages = 2, .a_major = MN, .b_major = MN}>();
+  sweep<Config{.tile_m = 128, .tile_n = 64, .stages = 2, .cluster = 1, .group_rows = 128, .a_major = MN}>();
+}
+
+TEST(GemmSm90, MovesMatricesThatTheTmaCannotAddress) {
+  constexpr Mover threads = Mover::threads;
+  sweep<Config{.tile_m = 64, .tile_n = 48, .stages = 2, .cluster = 1, .load = threads, .store = threads}>();
+  sweep<Config{.tile_m = 128,
+               .tile_n = 64,
+               .stages = 2,
+               .cluster = 1,
+               .epilogue = device::variant::kFused,
+               .a_major = Major::MN,
+               .batched = true,
+               .load = threads,
+               .store = threads}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 64,
+               .tile_n = 32,
+               .stages = 2,
+               .cluster = 1,
+               .epilogue = device::variant::kQuantized,
+               .load = threads,
+               .store = threads,
+               .split = DepthSplit::split_k}>();
+  sweep<Config{.tile_m = 192, .tile_n = 32, .stages = 2, .store = threads}>();
+}
+
+TEST(GemmSm90, TakesTurnsInPingPong) {
+  constexpr Schedule ping_pong = Schedule::ping_pong;
+  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .schedule = ping_pong}>();
+  sweep<Config{.tile_m = 128, .tile_n = 16, .stages = 3, .cluster = 1, .group_rows = 128, .schedule = ping_pong}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 64,
+               .tile_n = 32,
+               .stages = 4,
+               .overlapped = false,
+               .epilogue = device::variant::kFused,
+               .schedule = ping_pong,
+               .promote_k = 128,
+               .scaling = Scaling::row_column,
+               .batched = true}>();
+  sweep<Config{
+      .tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .schedule = ping_pong, .store = Mover::threads}>();
+}
+
+TEST(GemmSm90, SharesTheDepthOfTiles) {
+  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .split = DepthSplit::split_k}>();
+  sweep<Config{
+      .tile_m = 128, .tile_n = 32, .stages = 2, .cluster = 1, .group_rows = 128, .split = DepthSplit::stream_k}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 128,
+               .tile_n = 32,
+               .stages = 2,
+               .axis = ClusterAxis::n,
+               .epilogue = device::variant::kFused,
+               .promote_k = 128,
+               .batched = true,
+               .split = DepthSplit::stream_k}>();
+}
+
+TEST(GemmSm90, VisitsTilesInEveryOrder) {
+  sweep<Config{.tile_m = 64, .tile_n = 16, .stages = 2, .cluster = 1, .raster = TileOrder::row_major}>();
+  sweep<Config{.tile_m = 64, .tile_n = 16, .stages = 2, .dependent = true, .raster = TileOrder::column_major}>();
+  sweep<Config{.tile_m = 64,
+               .tile_n = 16,
+               .stages = 2,
+               .cluster = 1,
+               .raster_group = 2,
+               .raster = TileOrder::grouped,
+               .raster_by_columns = true}>();
+}
+
+// An H200 does so too: the store of a row that ends inside a unit of 16 bytes overwrites what follows it there.
+TEST(GemmSm90, StoresByTmaInWholeUnits) {
+  constexpr Config C{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1};
+  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({64, 29, 64}), Data::integers, 1);
+  EXPECT_FALSE(run<C>(w, {}, 1).ok());
+  EXPECT_TRUE(DenseVariant<C>::refuse({64, 29, 64}));
+  EXPECT_FALSE(DenseVariant<C>::refuse({64, 24, 64}));
+}
+
+// The sum of each tile is made in the order of k, whoever is fast.
+template <Config C>
+void expect_same_bits() {
+  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({150, 72, 700}), Data::normal, 3);
+  std::vector<uint8_t> first;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Options o;
+    o.landing = Landing::seeded;
+    o.scheduling = Scheduling::random;
+    o.seed = seed;
+    const Outcome out = run<C>(w, o, 3);
+    ASSERT_TRUE(out.ok()) << out.sim.findings[0].text();
+    if (first.empty()) first = out.output;
+    EXPECT_EQ(out.output, first) << seed;
+  }
+}
+TEST(GemmSm90, GivesTheSameBitsWhateverTheTiming) {
+  expect_same_bits<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::split_k}>();
+  expect_same_bits<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::stream_k}>();
+}
+
+// Three parts of a tile on six clusters, of which two at a time are resident: a cluster waits for lower ones only.
+TEST(GemmSm90, SplitDepthNeedsNoResidentGrid) {
+  constexpr Config split{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::split_k};
+  constexpr Config stream{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::stream_k};
+  Options o;
+  o.landing = Landing::late;
+  o.resident_clusters = 2;
+  expect_exact<split>({150, 72, 700}, o, 6);
+  expect_exact<stream>({150, 72, 700}, o, 5);
+}
+
+// C may be D, and factors may lie in device memory.
+TEST(GemmSm90, OverwritesCWithFactorsFromDeviceMemory) {
+  constexpr Config C{.tile_m = 64,
+                     .tile_n = 64,
+                     .stages = 2,
+                     .cluster = 1,
+                     .epilogue = {.out = DType::bf16, .alpha = true, .source = true, .source_type = DType::bf16}};
+  constexpr int m = 100, n = 136, k = 72;
+  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({m, n, k}), Data::integers, 4);
+  alignas(128) static uint8_t a[m * k * 2], b[n * k * 2], d[m * n * 2];
+  static const float alpha = 0.5f;
+  for (int landing = 0; landing < 3; ++landing) {
+    std::copy(w.arrays[0].bytes.begin(), w.arrays[0].bytes.end(), a);
+    std::copy(w.arrays[1].bytes.begin(), w.arrays[1].bytes.end(), b);
+    std::copy(w.arrays[2].bytes.begin(), w.arrays[2].bytes.end(), d);
+    runtime::DenseGemmOperands o;
+    o.a = {a, k, 0};
+    o.b = {b, k, 0};
+    o.d = {d, n, 0};
+    o.m = m, o.n = n, o.k = k;
+    o.epilogue.alpha_at = &alpha;
+    o.epilogue.beta = 2;
+    o.epilogue.c = d;
+    o.epilogue.c_row_stride = n;
+    DenseGemmArgs args;
+    ASSERT_FALSE(runtime::fill(args, C, o, runtime::EncodeForSimulator{}));
+    using Use = simulator::Buffer::Use;
+    Options options;
+    options.landing = Landing(landing);
+    const simulator::Result result =
+        simulator::run_kernel<kernel::sm90::DenseGemm<C>>(args, {2, 1, 1},
+                                                          {{a, sizeof a, "A", Use::input, false},
+                                                           {b, sizeof b, "B", Use::input, false},
+                                                           {const_cast<float*>(&alpha), 4, "alpha", Use::input, false},
+                                                           {d, sizeof d, "D", Use::inout, false}},
+                                                          options);
+    ASSERT_TRUE(result.ok()) << result.findings[0].text();
+    EXPECT_TRUE(runtime::judge(w, std::vector<uint8_t>(d, d + sizeof d)).ok);
+  }
+}
+
+// A dependent launch reads nothing that the kernel ahead of it writes before that one has ended.
+template <Config C>
+simulator::Result run_behind_a_kernel() {
+  constexpr int m = 64, n = 64, k = 64;
+  alignas(128) static uint8_t a[m * k * 2] = {}, b[n * k * 2] = {}, d[m * n * 2];
+  DenseGemmArgs args;
+  EXPECT_FALSE(runtime::fill(args, C, a, b, d, m, n, k, 1.f, runtime::EncodeForSimulator{}));
+  using Use = simulator::Buffer::Use;
+  Options options;
+  options.landing = Landing::eager;
+  options.primary_pending = true;
+  return simulator::run_kernel<kernel::sm90::DenseGemm<C>>(args, {1, 1, 1},
+                                                           {{a, sizeof a, "A", Use::input, true},
+                                                            {b, sizeof b, "B", Use::input, true},
+                                                            {d, sizeof d, "D", Use::output, false}},
+                                                           options);
+}
+TEST(GemmSm90, WaitsForTheKernelAhead) {
+  constexpr Config patient{.tile_m = 64, .tile_n = 64, .stages = 2, .cluster = 1, .dependent = true};
+  constexpr Config early{.tile_m = 64, .tile_n = 64, .stages = 2, .cluster = 1};
+  const simulator::Result good = run_behind_a_kernel<patient>();
+  EXPECT_TRUE(good.ok()) << good.findings[0].text();
+  EXPECT_FALSE(run_behind_a_kernel<early>().ok());
+}
+
+TEST(GemmSm90, EveryInstanceIsLegalAndRefusalsSayWhy) {
+  for (const Config& c : device::kDenseGemmSm90) EXPECT_EQ(refuse(c), nullptr);
+  for (const Config& c : device::kDenseVariantsSm90) EXPECT_EQ(refuse(c), nullptr);
+  for (const SkinnyGemmConfig& c : device::kSkinnyGemmSm90) EXPECT_EQ(refuse(c), nullptr);
+  for (const SkinnyGemmConfig& c : device::kSkinnyVariantsSm90) EXPECT_EQ(refuse(c), nullptr);
+  const auto expect_refusal = [](const Config& c, const char* part) {
+    const char* why = refuse(c);
+    ASSERT_NE(why, nullptr) << part;
+    EXPECT_NE(std::string(why).find(part), std::string::npos) << why;
+  };
+  expect_refusal({.type = DType::tf32}, "bf16, fp16, e4m3 or e5m2");
+  expect_refusal({.mixed = true}, "8-bit");
+  expect_refusal({.stages = 5}, "shared memory");
+  expect_refusal({.tile_m = 96}, "rows of a tile");
+  expect_refusal({.tile_m = 256}, "warpgroups");
+  expect_refusal({.tile_n = 264}, "multiple of 16");
+  expect_refusal({.tile_m = 192, .tile_n = 256}, "registers");
+  expect_refusal({.tile_n = 48, .cluster = 4}, "swizzle atoms");
+  expect_refusal({.tile_n = 64, .b_major = Major::MN}, "swizzle atoms");
+  expect_refusal({.type = DType::e4m3, .b_major = Major::MN}, "16-bit types only");
+  expect_refusal({.tile_n = 128, .promote_k = 100}, "promote_k");
+  expect_refusal({.cluster = 2, .load = Mover::threads, .store = Mover::threads}, "cluster is 1");
+  expect_refusal({.cluster = 1, .load = Mover::threads}, "threads store");
+  expect_refusal({.tile_m = 64, .schedule = Schedule::ping_pong, .split = DepthSplit::split_k}, "cooperative");
+  expect_refusal({.epilogue = {.activation = Activation::swiglu}}, "pairs");
+}
+
+}  // namespace warpwright
