@@ -50,7 +50,6 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     deepest({.tile_m = 128, .tile_n = 256, .axis = ClusterAxis::n}),
     // Little depth: one warpgroup multiplies while the other stores, or the output ring takes a whole tile.
     deepest({.tile_m = 128, .tile_n = 192, .group_rows = 128, .schedule = Schedule::ping_pong}),
-    deepest({.tile_m = 128, .tile_n = 128, .group_rows = 128, .schedule = Schedule::ping_pong}),
     {.tile_m = 128, .tile_n = 256, .stages = 3, .output_stages = 4},
     deepest({.tile_m = 256, .tile_n = 128, .axis = ClusterAxis::n, .group_rows = 128}),
     deepest({.tile_m = 256, .tile_n = 192, .group_rows = 128}),
