@@ -22,9 +22,7 @@ struct MatrixMap {
   uint64_t batch_bytes = 0;  // from one matrix to the next
   int64_t row_stride = 0;    // in elements; 0: rows without gaps
 
-  uint64_t row_bytes() const {
-    return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8;
-  }
+  uint64_t row_bytes() const { return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8; }
 };
 
 inline TensorMapSpec to_tensor_map_spec(const MatrixMap& matrix) {
@@ -117,7 +115,10 @@ std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& conf
   const auto map = [&](const TensorBox& box, const MatrixArgs& matrix, int64_t rows, int64_t columns, TensorMap& to) {
     const bool shared = matrix.batch_stride == 0;
     const int64_t apart = shared ? matrix.row_stride * rows : matrix.batch_stride;
-    return encode(MatrixMap{box, matrix.data, rows, columns, !config.batched ? 0 : shared ? 1 : o.batches,
+    return encode(MatrixMap{box, matrix.data, rows, columns,
+                            !config.batched ? 0
+                            : shared        ? 1
+                                            : o.batches,
                             uint64_t(apart) * uint64_t(bits(box.type)) / 8, matrix.row_stride},
                   to);
   };
@@ -190,10 +191,12 @@ std::optional<std::string> fill_epilogue_maps(Args& args, const DenseGemmSm100Co
     const bool shared = batch_stride == 0;
     if (step != nullptr) *step = shared ? 0 : 1;
     const int64_t apart = shared ? rows * (row_stride == 0 ? columns : row_stride) : batch_stride;
-    const auto why = encode(
-        MatrixMap{box, const_cast<void*>(data), rows, columns, !config.batched ? 0 : shared ? 1 : batches,
-                  uint64_t(apart) * uint64_t(bits(box.type)) / 8, row_stride},
-        to);
+    const auto why = encode(MatrixMap{box, const_cast<void*>(data), rows, columns,
+                                      !config.batched ? 0
+                                      : shared        ? 1
+                                                      : batches,
+                                      uint64_t(apart) * uint64_t(bits(box.type)) / 8, row_stride},
+                            to);
     if (!why) return {};
     return std::string(name) + ", " + std::to_string(rows) + " x " + std::to_string(columns) + ": " + *why;
   };
@@ -242,7 +245,13 @@ std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Co
   // A matrix that all of a batch share has a map of one.
   const auto operand = [&](void* data, int rows, int64_t stride) {
     const int64_t apart = stride == 0 ? int64_t(rows) * k : stride;
-    return MatrixMap{{}, data, rows, k, !config.batched ? 0 : stride == 0 ? 1 : batch.count,
+    return MatrixMap{{},
+                     data,
+                     rows,
+                     k,
+                     !config.batched ? 0
+                     : stride == 0   ? 1
+                                     : batch.count,
                      uint64_t(apart) * uint64_t(bits(config.type)) / 8};
   };
   const MatrixMap of_a = operand(a, m, batch.a_stride), of_b = operand(b, n, batch.b_stride);

@@ -11,8 +11,8 @@
 namespace warpwright::runtime {
 
 struct TuneOptions {
-  double budget_s = 0;  // stop taking new shapes after so many seconds; 0: none
-  int finalists = 3;    // candidates that are measured pairwise, after a brief test of all
+  double budget_s = 0;                     // stop taking new shapes after so many seconds; 0: none
+  int finalists = 3;                       // candidates that are measured pairwise, after a brief test of all
   OnDemand on_demand = OnDemand::allowed;  // refused: only instances that were compiled ahead
   BenchOptions protocol;
 };

@@ -138,8 +138,8 @@ double dot(const double* p, const double* q, int64_t k) {
   return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-// The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to the
-// true ones.
+// The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
+// the true ones.
 double activated(Activation f, double v) {
   switch (f) {
     case Activation::relu:
@@ -223,7 +223,8 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
     Array values = full;
     poison(full);
     fill(values, data, seed * 16 + salt);
-    for_each(layout, s.batch, [&](int64_t at, int64_t, int64_t, int64_t) { put(full, at, float(element(values, at))); });
+    for_each(layout, s.batch,
+             [&](int64_t at, int64_t, int64_t, int64_t) { put(full, at, float(element(values, at))); });
     w.arrays.push_back(std::move(full));
   };
   // Powers of two: products stay exact.

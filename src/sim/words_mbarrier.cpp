@@ -397,8 +397,7 @@ void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope sco
   for (int n = times(e, t, "mbarrier_arrive", b); n > 0; --n) {
     b.completed_at = std::max(b.completed_at, t.time + (own || !e.timed() ? 0 : 180));
     if (!own)
-      cta.remote.push_back(
-          {0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at, &b, b.generation + 1});
+      cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at, &b, b.generation + 1});
     if (own || scope == Scope::cta) {
       e.release(t, b.collecting, !own);
     } else {

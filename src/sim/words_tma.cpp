@@ -95,8 +95,8 @@ std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32
   for (uint32_t r = 0; r < c.ctas.size(); ++r) {
     if (multicast ? !(mask >> r & 1) : r != dst >> kSharedRankShift) continue;
     Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
-    // Without multicast the barrier may be a peer's (pair mode); with it, it is at the same offset in each CTA, or, with
-    // cta_group::2, in the CTA of each destination's pair whose rank has the parity of the barrier's.
+    // Without multicast the barrier may be a peer's (pair mode); with it, it is at the same offset in each CTA, or,
+    // with cta_group::2, in the CTA of each destination's pair whose rank has the parity of the barrier's.
     const uint32_t signalled = cta_group == 2 ? (r & ~1u) | (bar >> kSharedRankShift & 1u) : r;
     Cta& bar_cta = e.cta_at(t, multicast ? signalled << kSharedRankShift : bar, at, word);
     Bar& b = e.bar(bar_cta, bar & kSharedOffsetMask, &t, at, word);

@@ -78,8 +78,8 @@ WW_FN void leave_cluster(machine::here at = {}) {
   if constexpr (K::plan.cluster > 1) machine::cluster_sync(at);
 }
 
-// The life of a block, by all its threads: every barrier of every CTA of the cluster is ready, body(), and no CTA leaves
-// before its peers are done with it. Roles branch inside the body and return to its end.
+// The life of a block, by all its threads: every barrier of every CTA of the cluster is ready, body(), and no CTA
+// leaves before its peers are done with it. Roles branch inside the body and return to its end.
 template <class K, class Body>
 WW_FN void run_block(uint32_t base, Body&& body, machine::here at = {}) {
   detail::enter_block<K>(base, at);

@@ -121,8 +121,8 @@ struct Launch {
 
 Result run(const Launch&, const Options&, const std::function<void()>& body);
 
-// A tensor map of a row-major matrix for the simulated TMA, whose rows are `row_bytes` apart (0: without gaps). Returns a
-// sentence if the hardware's encoder would refuse it.
+// A tensor map of a row-major matrix for the simulated TMA, whose rows are `row_bytes` apart (0: without gaps). Returns
+// a sentence if the hardware's encoder would refuse it.
 std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
                                              TensorMap& out, uint64_t row_bytes = 0);
 // Of `batches` such matrices, `batch_bytes` apart: a map of three dimensions.

@@ -103,9 +103,7 @@ struct SkinnyGemm {
     return Shared<Quad>{base + offset} + ((source * kBlocks + block) * kThreads + thread);
   }
 
-  WW_FN static Tiles tiles(const Args& args) {
-    return Tiles({tile::ceil_div(args.n, C.rows)});
-  }
+  WW_FN static Tiles tiles(const Args& args) { return Tiles({tile::ceil_div(args.n, C.rows)}); }
   // This CTA's part of the depth, in stages.
   struct Depth {
     int first, count;
