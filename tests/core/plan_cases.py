@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """A wrong Plan does not compile, and the message is the rule: one compile a case."""
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from compile_cases import compiler_of, run_cases  # noqa: E402
+
 FRAME = """#include "warpwright/core/plan.h"
 using namespace warpwright;
 constexpr Plan base() {{
@@ -33,25 +32,8 @@ CASES = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", default="g++")
-    compiler = parser.parse_args().compiler
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name, change, use, want in CASES:
-            source = pathlib.Path(folder) / "case.cpp"
-            source.write_text(FRAME.format(change=change, use=use))
-            try:
-                run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", str(source)],
-                                     capture_output=True, text=True, check=False)
-            except FileNotFoundError:
-                print(f"{compiler} is not installed")
-                return 77
-            good = run.returncode == 0 if want is None else run.returncode != 0 and want in run.stderr
-            print(f"{'ok  ' if good else 'FAIL'} {name}" + ("" if good else f"\n{run.stderr[:800]}"))
-            passed, failed = passed + good, failed + (not good)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return run_cases(compiler_of(__doc__),
+                     [(name, FRAME.format(change=change, use=use), want) for name, change, use, want in CASES])
 
 
 if __name__ == "__main__":

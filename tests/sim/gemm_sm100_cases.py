@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """An illegal configuration of the Blackwell GEMM does not compile, and the message is the rule: one compile a case."""
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from compile_cases import compiler_of, run_cases  # noqa: E402
+
 FRAME = """#include "warpwright/kernel/sm100/dense_gemm.h"
 using namespace warpwright;
 void use(const DenseGemmSm100Args& args) {{ kernel::sm100::DenseGemm<DenseGemmSm100Config{{{config}}}>::body(args); }}
@@ -72,28 +71,10 @@ CLUSTER_CASES = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", default="g++")
-    compiler = parser.parse_args().compiler
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        programs = [(name, FRAME.format(config=config), want) for name, config, want in CASES]
-        programs += [(name, CLUSTER_FRAME.format(cluster=cluster, start=start), want)
-                     for name, cluster, start, want in CLUSTER_CASES]
-        for name, text, want in programs:
-            source = pathlib.Path(folder) / "case.cpp"
-            source.write_text(text)
-            try:
-                run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", str(source)],
-                                     capture_output=True, text=True, check=False)
-            except FileNotFoundError:
-                print(f"{compiler} is not installed")
-                return 77
-            good = run.returncode == 0 if want is None else run.returncode != 0 and want in run.stderr
-            print(f"{'ok  ' if good else 'FAIL'} {name}" + ("" if good else f"\n{run.stderr[:800]}"))
-            passed, failed = passed + good, failed + (not good)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    programs = [(name, FRAME.format(config=config), want) for name, config, want in CASES]
+    programs += [(name, CLUSTER_FRAME.format(cluster=cluster, start=start), want)
+                 for name, cluster, start, want in CLUSTER_CASES]
+    return run_cases(compiler_of(__doc__), programs)
 
 
 if __name__ == "__main__":

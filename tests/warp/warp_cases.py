@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Misuse of the output ring, the warps and the roles does not compile, and the message says why: one compile a case."""
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from compile_cases import compiler_of, run_cases  # noqa: E402
+
 FRAME = """#include "warpwright/pipeline/input_tile.h"
 #include "warpwright/warp/epilogue_warp.h"
 #include "warpwright/warp/kernel_context.h"
@@ -91,30 +90,14 @@ CASES = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", default="g++")
-    compiler = parser.parse_args().compiler
+    compiler = compiler_of(__doc__)
     family = "nvcc" if "nvcc" in compiler else "clang" if "clang" in compiler else "g++"
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name, body, want, refused_by in CASES:
-            if want is not None and family not in refused_by:
-                continue
-            source = pathlib.Path(folder) / ("case.cu" if family == "nvcc" else "case.cpp")
-            source.write_text(FRAME.replace("CASE", body))
-            flags = (["--expt-relaxed-constexpr", "-arch=sm_100a", "-ptx", "-o", "/dev/null"] if family == "nvcc" else
-                     ["-fsyntax-only", "-Wall", "-Wextra"])
-            try:
-                run = subprocess.run([compiler, "-std=c++20", *flags, f"-I{ROOT / 'include'}", str(source)],
-                                     capture_output=True, text=True, check=False)
-            except FileNotFoundError:
-                print(f"{compiler} is not installed")
-                return 77
-            good = run.returncode == 0 if want is None else run.returncode != 0 and want in run.stderr
-            print(f"{'ok  ' if good else 'FAIL'} {name}" + ("" if good else f"\n{run.stderr[:800]}"))
-            passed, failed = passed + good, failed + (not good)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    programs = [(name, FRAME.replace("CASE", body), want) for name, body, want, refused_by in CASES
+                if want is None or family in refused_by]
+    if family == "nvcc":
+        return run_cases(compiler, programs, ["--expt-relaxed-constexpr", "-arch=sm_100a", "-ptx", "-o", "/dev/null"],
+                         ".cu")
+    return run_cases(compiler, programs, ["-fsyntax-only", "-Wall", "-Wextra"])
 
 
 if __name__ == "__main__":

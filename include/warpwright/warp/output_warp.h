@@ -2,9 +2,9 @@
 // creating and finishing mean (warp/mma_warp.h, warp/epilogue_warp.h):
 //
 //   using Types = WarpContextTypes<...>;
-//   struct Core : detail::WarpCore<config>                  made from (storage, mma_complete_mask, at), ends in
-//   finish(at) static constexpr bool needs_token                       creation needs the proof that the address was
-//   waited for using LinearStage; acquire(output, at), per_k_stage(output, input...)
+//   struct Core : detail::WarpCore<config>     made from (storage, mma_complete_mask, at), ends in finish(at)
+//   static constexpr bool needs_token          creation needs the proof that the address was waited for
+//   using LinearStage; acquire(output, at), per_k_stage(output, input...)
 #pragma once
 #include "warpwright/warp/warp_types.h"
 
