@@ -14,20 +14,11 @@ constexpr DenseGemmConfig kAcross = deepest({.tile_m = 128, .tile_n = 64, .axis 
 constexpr DenseGemmConfig kSmall{.tile_m = 64, .tile_n = 64, .stages = 4, .cluster = 1};
 
 template <DenseGemmConfig C>
-struct Plain {
+struct Plain : PlainProduct<C, DenseGemmArgs> {
   using Kernel = kernel::sm90::DenseGemm<C>;
-  using Args = DenseGemmArgs;
   static constexpr int ctas = 2 * C.cluster;
-  static std::optional<std::string> refuse(Case s) { return refuse_plain(s, C.type); }
-  static GemmSpec spec(Case s) { return plain_spec(s, C.type); }
-  template <class Encode>
-  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
-                                         const Encode& encode) {
-    return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
-                         encode);
-  }
 #if WW_HAVE_CUDA
-  static std::optional<std::string> launch(const Args& args, void* stream) {
+  static std::optional<std::string> launch(const DenseGemmArgs& args, void* stream) {
     return device::launch_dense_gemm_sm90(device::find_config(device::kDenseGemmSm90, C), args, stream);
   }
 #endif

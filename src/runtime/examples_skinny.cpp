@@ -11,9 +11,8 @@ constexpr SkinnyGemmConfig kSplit = deepest({.rows = 64, .tokens = 8, .split = 4
 constexpr SkinnyGemmConfig kWide = deepest({.rows = 128, .tokens = 64, .split = 2});
 
 template <SkinnyGemmConfig C>
-struct Skinny {
+struct Skinny : PlainProduct<C, SkinnyGemmArgs> {
   using Kernel = kernel::sm90::SkinnyGemm<C>;
-  using Args = SkinnyGemmArgs;
   static constexpr int ctas = 2 * C.split;
   static std::optional<std::string> refuse(Case s) {
     if (auto why = refuse_plain(s, C.type)) return why;
@@ -22,15 +21,8 @@ struct Skinny {
     }
     return {};
   }
-  static GemmSpec spec(Case s) { return plain_spec(s, C.type); }
-  template <class Encode>
-  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
-                                         const Encode& encode) {
-    return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
-                         encode);
-  }
 #if WW_HAVE_CUDA
-  static std::optional<std::string> launch(const Args& args, void* stream) {
+  static std::optional<std::string> launch(const SkinnyGemmArgs& args, void* stream) {
     return device::launch_skinny_gemm_sm90(device::find_config(device::kSkinnyGemmSm90, C), args, stream);
   }
 #endif

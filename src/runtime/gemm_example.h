@@ -57,5 +57,18 @@ inline std::optional<std::string> refuse_plain(Case s, DType type) {
   p.dtype = p.out_dtype = type;
   return validate(p);
 }
+// What the kernels of plain products have in common, whatever their configuration.
+template <auto C, class KernelArgs>
+struct PlainProduct {
+  using Args = KernelArgs;
+  static std::optional<std::string> refuse(Case s) { return refuse_plain(s, C.type); }
+  static GemmSpec spec(Case s) { return plain_spec(s, C.type); }
+  template <class Encode>
+  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
+                                         const Encode& encode) {
+    return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                         encode);
+  }
+};
 
 }  // namespace warpwright::runtime
