@@ -17,6 +17,7 @@ endfunction()
 warpwright_embed(embedded_headers include "*.h")
 warpwright_embed(embedded_tables data/tuned "*.tsv")
 warpwright_embed(embedded_scripts bench "peer_torch.py")
+warpwright_embed(embedded_page src/page "*")
 
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp" "${PROJECT_SOURCE_DIR}/src/jit/*.cpp")
 target_sources(warpwright_runtime PRIVATE ${sources})

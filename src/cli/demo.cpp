@@ -11,6 +11,7 @@
 #include "cli/simulation.h"
 #include "runtime/gpu_run.h"
 #include "runtime/timeline.h"
+#include "runtime/whole_file.h"
 
 namespace warpwright::cli {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr std::int64_t kSeeds = 2;
 
 struct DemoOptions {
-  std::string timeline = "warpwright-demo.json";
+  std::string timeline = "warpwright-demo.html";
 };
 
 struct Show {
@@ -82,9 +83,11 @@ int run_demo(const DemoOptions& options, Output& out) {
   }
 
   const Shown& first = shown.front();
-  const runtime::Timeline timeline = runtime::make_timeline(
-      first.swept.timed, {first.example->name, first.show->target.word, shape_text(first.show->problem)});
-  if (auto why = file.write(timeline.json)) throw UsageError("--timeline: " + *why);
+  const runtime::TimelineRun timeline{runtime::model_of(first.swept.timed),
+                                      {first.example->name, first.show->target.word, shape_text(first.show->problem)}};
+  const bool perfetto = file.path().ends_with(".json");
+  if (auto why = file.write(perfetto ? runtime::perfetto_of(timeline) : runtime::page_of({timeline})))
+    throw UsageError("--timeline: " + *why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   bool ok = true;
@@ -128,8 +131,8 @@ int run_demo(const DemoOptions& options, Output& out) {
                 {"checks", first.swept.checks},
                 {"predicted_us", first.swept.predicted_us},
                 {"timeline", file.path()},
-                {"spans", timeline.spans},
-                {"edges", timeline.edges},
+                {"spans", timeline.model.recorded()},
+                {"edges", timeline.model.arrows.size()},
                 {"wall_s", wall},
                 {"runs", runs}});
 
@@ -144,8 +147,9 @@ int run_demo(const DemoOptions& options, Output& out) {
       "every result was compared with a float64 reference, and accesses to the same bytes were checked for order.",
       kSeeds));
   out.line("Simulated times are predictions, and this project has never run Blackwell code on hardware.");
-  out.line(fmt::format("Timeline of {}: {} ({} bars, {} arrows; open it at https://ui.perfetto.dev)",
-                       first.example->name, file.path(), timeline.spans, timeline.edges));
+  out.line(fmt::format("Timeline of {}: {} ({} bars, {} arrows; open it {})", first.example->name, file.path(),
+                       timeline.model.recorded(), timeline.model.arrows.size(),
+                       perfetto ? "at https://ui.perfetto.dev" : "in a browser"));
   out.line(ok ? out.paint(Mark::good, fmt::format("All right, in {:.1f} s.", wall))
               : out.paint(Mark::bad, "Something is wrong; the report is above."));
   return ok ? exit_ok : exit_wrong;
@@ -155,8 +159,9 @@ int run_demo(const DemoOptions& options, Output& out) {
 
 void configure_demo(CLI::App& app, Context& context) {
   auto options = std::make_shared<DemoOptions>();
-  app.add_option("--timeline", options->timeline, "file of the timeline (default warpwright-demo.json)");
-  context.runs(app, "./warpwright demo --timeline demo.json",
+  app.add_option("--timeline", options->timeline,
+                 "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)");
+  context.runs(app, "./warpwright demo --timeline demo.html",
                [options](Output& out) { return run_demo(*options, out); });
 }
 

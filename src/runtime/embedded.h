@@ -15,5 +15,7 @@ std::span<const EmbeddedFile> embedded_headers();
 std::span<const EmbeddedFile> embedded_tables();
 // The benchmark against torch: bench/peer_torch.py.
 std::span<const EmbeddedFile> embedded_scripts();
+// The parts of the timeline's page: src/page.
+std::span<const EmbeddedFile> embedded_page();
 
 }  // namespace warpwright::runtime

@@ -1,44 +1,30 @@
-// The timeline of a simulated run as a file for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
+// Timelines as files: one for Perfetto (https://ui.perfetto.dev) and chrome://tracing, one page that needs nothing
+// else.
 #pragma once
-#include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
-#include "warpwright/sim/simulator.h"
+#include "runtime/timeline_model.h"
 
 namespace warpwright::runtime {
 
 struct TimelineInfo {
   std::string kernel;
   std::string target;
-  std::string problem;  // "m=512 n=512 k=512"
+  std::string problem;                               // "512x512x512"
+  std::string times = "predicted by the simulator";  // where the times come from
 };
 
-struct Timeline {
-  std::string json;
-  uint64_t spans = 0;
-  uint64_t edges = 0;
+struct TimelineRun {
+  TimelineModel model;
+  TimelineInfo info;
 };
 
 // Chrome trace events, sorted by time, in microseconds with whole nanoseconds. One process for each CTA; in it one
-// track for each warp, in the order of the roles, then the engines (TMA, TMA store, tensor core). Operations of an
-// engine that overlap get tracks of their own, because bars of one track must not cross. Between two waits a warp runs.
-Timeline make_timeline(const simulator::Result& result, const TimelineInfo& info);
+// track for each row of each lane, then the counters.
+std::string perfetto_of(const TimelineRun& run);
 
-// A file that appears whole or not at all: written under another name in the same folder, then renamed.
-class WholeFile {
- public:
-  explicit WholeFile(std::string path) : path_(std::move(path)) {}
-
-  const std::string& path() const { return path_; }
-  // Nothing, or a sentence that says why the file could not be written; leaves nothing behind. To be asked before the
-  // work whose result the file will hold.
-  std::optional<std::string> refuse() const;
-  // Nothing, or a sentence that says why it was not written.
-  std::optional<std::string> write(const std::string& text) const;
-
- private:
-  std::string path_;
-};
+// A page with no address in it but its own: lanes, arrows, counters and critical path of the runs, one above the other.
+std::string page_of(const std::vector<TimelineRun>& runs);
 
 }  // namespace warpwright::runtime

@@ -188,6 +188,26 @@ void Engine::enqueue(Warp& w) {
   }
 }
 
+namespace {
+// The bar of the timeline whose end let the thread go on.
+int released_by(const Thread& t, Wait why, const void* object) {
+  switch (why) {
+    case Wait::mbarrier:
+      return static_cast<const Bar*>(object)->completing_span;
+    case Wait::named:
+      return static_cast<const NamedBarrier*>(object)->completing_span;
+    case Wait::cluster:
+      return static_cast<const Cluster*>(object)->completing_span;
+    case Wait::wgmma:
+      return static_cast<const Warpgroup*>(object)->last_span;
+    case Wait::bulk:
+      return t.bulk_last_span;
+    default:
+      return -1;
+  }
+}
+}  // namespace
+
 void Engine::block(Thread& t, Wait why, const void* object, here at) {
   t.waiting = why;
   t.wait_object = object;
@@ -201,10 +221,7 @@ void Engine::block(Thread& t, Wait why, const void* object, here at) {
   if (options_.timeline && t.lane() == 0 && why != Wait::warp && t.time > begin) {
     std::string what = waited_for(*this, t, why, object);
     const int s = span(track(t), "wait " + what, begin, t.time, where(at), true);
-    if (why == Wait::mbarrier && s >= 0) {
-      const auto* b = static_cast<const Bar*>(object);
-      if (b->completing_span >= 0) edges.push_back({b->completing_span, s});
-    }
+    if (const int from = released_by(t, why, object); from >= 0 && s >= 0) edges.push_back({from, s});
   }
 }
 
@@ -396,12 +413,14 @@ Result Engine::run() {
       s.begin_us *= us_per_cycle;
       s.end_us *= us_per_cycle;
     }
+    for (PhaseEnd& p : phases) p.at_us *= us_per_cycle;
   }
   stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   r.findings = std::move(findings_);
   r.stats = stats;
   r.spans = std::move(spans);
   r.edges = std::move(edges);
+  r.phases = std::move(phases);
   r.certificate = {options_.certify,
                    {certificate_gaps.begin(), certificate_gaps.end()},
                    {certificate_path.begin(), certificate_path.end()}};

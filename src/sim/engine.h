@@ -84,6 +84,7 @@ struct NamedBarrier {
   SyncBuilder collecting;
   SyncClocks released;
   uint64_t completed_at = 0;
+  int completing_span = -1;
 };
 
 // --- asynchronous operations
@@ -111,6 +112,7 @@ struct Warpgroup {
   uint64_t landed_ops = 0;  // all ops below have landed
   uint64_t last_due = 0;
   std::vector<uint64_t> group_end;  // group g (0-based) holds ops below group_end[g]
+  int last_span = -1;               // of the operation that landed last
   std::vector<Thread*> waiters;
   int registers = 0;                        // a thread, now
   int set_max_warps = 0, set_max_want = 0;  // warps that have reached a setmaxnreg
@@ -155,10 +157,12 @@ struct Thread {
   Channel tcgen_channel = 0;  // mma and cp issued by this thread, in order
   uint32_t tcgen_seq = 0;
   uint64_t tcgen_last_due = 0;
+  int tcgen_last_span = -1;  // of the operation that landed last
+  int bulk_last_span = -1;
   ClockRef tcgen_known;  // tensor-memory accesses ordered before this thread's next one
   struct CpOp {
     uint32_t access = 0, group = 0;
-    bool done = false;
+    bool done = false, tracked = false;  // tracked: an arrival at a barrier makes it known
   };
   std::vector<std::shared_ptr<CpOp>> cp_ops;
   uint32_t cp_groups = 0;
@@ -197,6 +201,11 @@ struct Collective {  // a warp-wide word in progress
   void* context = nullptr;
 };
 
+struct MmaLane {  // registers that a lane hands to an mma.sync
+  void* d = nullptr;
+  const uint32_t *a = nullptr, *b = nullptr;
+};
+
 struct LaneGroup {  // lanes that meet in bar.warp.sync under a mask that is not the whole warp's
   uint32_t arrived = 0;
   uint64_t generation = 0;
@@ -216,6 +225,8 @@ struct Warp {
   Collective collective;
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
   uint32_t matrix[32 * 4] = {};          // registers of an ldmatrix or stmatrix
+  MmaLane mma[32] = {};
+  uint64_t mma_until = 0;                // timed: when the tensor cores are done with its latest mma.sync
   uint64_t priority = 0;                 // pct: larger runs first; timed: when its next lane runs
   uint64_t wgmma_issued = 0, wgmma_groups = 0,
            wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
@@ -291,6 +302,7 @@ struct Cluster {
   SyncClocks released;
   std::vector<Thread*> waiters;
   uint64_t completed_at = 0;
+  int completing_span = -1;
 };
 
 struct Event {
@@ -362,11 +374,17 @@ class Engine {
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void progress() { ++last_progress_; }
+  // -1 without Options::timeline.
   int span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail = {},
            bool waiting = false);
+  // An operation of an engine of the issuing thread's CTA.
+  int engine_span(const Thread& by, const char* engine, std::string name, uint64_t begin, uint64_t end, here at);
+  // The arrival that completes a barrier.
+  int arrival_span(const Thread& t, const std::string& barrier, here at);
   std::string track(const Thread& t) const;
   std::vector<Span> spans;
   std::vector<Edge> edges;
+  std::vector<PhaseEnd> phases;
   Stats stats;
   std::set<std::string> certificate_gaps, certificate_path;
   std::map<const void*, SyncBuilder> global_sync;     // releases through global memory, by address

@@ -110,4 +110,17 @@ int Engine::span(const std::string& track, std::string name, uint64_t begin, uin
   return int(spans.size()) - 1;
 }
 
+int Engine::engine_span(const Thread& by, const char* engine, std::string name, uint64_t begin, uint64_t end, here at) {
+  if (!options_.timeline) return -1;
+  const int s = span(fmt::format("cta {} / {}", by.cta->id, engine), std::move(name), begin, end, where(at));
+  spans.back().by = track(by);
+  return s;
+}
+
+int Engine::arrival_span(const Thread& t, const std::string& barrier, here at) {
+  if (!options_.timeline) return -1;
+  const uint64_t cost = timing.chip.barrier_arrive;
+  return span(track(t), "arrive " + barrier, t.time > cost ? t.time - cost : 0, t.time, where(at));
+}
+
 }  // namespace warpwright::simulator

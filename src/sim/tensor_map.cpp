@@ -23,7 +23,7 @@ model::TensorElement element_of(DType type) {
 
 model::TensorMapFields fields_of(const TensorBox& box, void* base, int64_t rows, int64_t columns, uint64_t row_bytes) {
   model::TensorMapFields f{};
-  f.type = element_of(box.type);
+  f.type = box.padded ? model::TensorElement::b4x16_p64 : element_of(box.type);
   f.rank = 2;
   f.base = base;
   f.dims[0] = uint64_t(columns);

@@ -109,9 +109,8 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
   }
   b.pending -= count;
   b.arrivals.push_back(who);
-  if (options_.timeline && who.by && b.pending == 0 && b.tx == 0 && !who.asynchronous) {
-    const uint64_t end = who.by->time, cost = timing.chip.barrier_arrive;
-    b.completing_span = span(track(*who.by), "arrive " + b.name(), end > cost ? end - cost : 0, end, where(who.at));
+  if (options_.timeline && who.by && b.pending == 0 && b.tx == 0) {
+    b.completing_span = who.asynchronous ? who.by->tcgen_last_span : arrival_span(*who.by, b.name(), who.at);
   }
   check_phase(b);
 }
@@ -148,6 +147,7 @@ void Engine::check_phase(Bar& b) {
   if (timed()) {
     b.completed_at = std::max(b.completed_at, now_);
     time = b.completed_at + timing.chip.barrier_wake;
+    if (options_.timeline) phases.push_back({b.name(), int(b.cta->id), double(b.completed_at)});
   }
   wake_all(b.waiters, time);
 }

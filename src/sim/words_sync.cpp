@@ -113,7 +113,10 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here 
     if (l && !l->done && e.options().check) e.release(*l, b.collecting);
   if (b.got > b.need)
     e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
-  if (b.got == b.need) complete_named(e, cta, id);
+  if (b.got == b.need) {
+    b.completing_span = e.arrival_span(t, name(), at);
+    complete_named(e, cta, id);
+  }
 }
 
 void named(uint32_t id, int threads, bool sync, bool aligned, here at, const char* word) {
@@ -285,7 +288,10 @@ void arrive_cluster(bool relaxed, here at) {
   if (relaxed)
     for (auto& [offset, b] : t.cta->bars)
       if (b->initialised_by == &t && b->init_fenced && b->announced == 0) b->announced = t.cluster_phase;
-  if (++c.arrived == c.alive) complete_cluster(e, c);
+  if (++c.arrived == c.alive) {
+    c.completing_span = e.arrival_span(t, "the cluster barrier", at);
+    complete_cluster(e, c);
+  }
 }
 }  // namespace
 

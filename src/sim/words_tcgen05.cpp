@@ -344,8 +344,8 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
         if (e.options().check)
           for (const Cta* c : ctas) check_replicas(e, t, op, d, *c, k, at);
         execute(op, d, ctas, k);
-        e.span(fmt::format("cta {} / tensor core", t.cta->id), fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin,
-               e.now(), where(at));
+        t.tcgen_last_span =
+            e.engine_span(t, "tensor core", fmt::format("tcgen05.mma m{}n{}k{}", d.m, d.n, k), begin, e.now(), at);
         complete(e, smem.id, {channel, seq});
         complete(e, tmem.id, {channel, seq});
       },

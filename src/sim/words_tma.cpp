@@ -155,8 +155,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
   e.async(due, [&e, &t, m, c, dst, bytes, to, at, word, begin] {
-    const int s = e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin,
-                         e.now(), where(at));
+    const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
       model::load_box(m, c.data(), dst, d.cta->shared);
       d.bar->completing_span = s;
@@ -183,9 +182,9 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
   const uint64_t begin = t.time;
   e.async(arrival_time(e, t, bytes, bytes), [&e, &t, src, dst, bytes, to, at, word, begin] {
-    e.span(fmt::format("cta {} / TMA", t.cta->id), e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(),
-           where(at));
+    const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
+      d.bar->completing_span = s;
       std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), src, bytes);
       land(e, d, bytes, at, t, word);
     }
@@ -247,8 +246,7 @@ void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Touche
                                 cta->shared + (src & kSharedOffsetMask) + bytes);
     op->read_done = true;
     settle_bulk(e, t, *op);
-    e.span(fmt::format("cta {} / TMA store", cta->id), e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(),
-           where(at));
+    t.bulk_last_span = e.engine_span(t, "TMA store", e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(), at);
     e.wake(t, e.now());
     e.async(write_due, [&e, &t, op, write, staged = std::move(staged)] {
       write(staged.data());
@@ -366,6 +364,11 @@ void cp_async_wait(int pending, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "cp_async_wait", "")) {
+      if (f->action == Fault::Action::drop) return;
+      if (f->action == Fault::Action::alter) pending = int(f->value);
+    }
   const int64_t upto = int64_t(t.cp_groups) - pending;
   auto unfinished = [&] {
     for (const auto& op : t.cp_ops)
@@ -402,7 +405,10 @@ void bulk_commit(here at) {
 
 void cp_async_commit(here at) {
   Thread& t = Engine::self();
-  t.cta->engine->word(t, 1, at);
+  Engine& e = *t.cta->engine;
+  e.word(t, 1, at);
+  if (e.has_faults())
+    if (const Fault* f = e.fault(t, "cp_async_commit", ""); f && f->action == Fault::Action::drop) return;
   ++t.cp_groups;
   for (const auto& op : t.cp_ops)
     if (op->group == 0) op->group = t.cp_groups;
@@ -415,17 +421,23 @@ void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
   Bar& b = own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive");
   e.word(t, e.timing.chip.barrier_arrive, at);
   if (increment) ++b.pending;
-  std::vector<std::shared_ptr<Thread::CpOp>> waits = t.cp_ops;
+  // It waits for every copy before it, and makes known those that no arrival before it does.
+  std::vector<std::shared_ptr<Thread::CpOp>> waits, own;
+  for (const auto& op : t.cp_ops) {
+    if (!op->done || !op->tracked) waits.push_back(op);
+    if (!op->tracked) own.push_back(op);
+    op->tracked = true;
+  }
   uint64_t last = 0;
   // Lands after all earlier copies of this thread: the queue is in issue order.
   auto arrive = std::make_shared<std::function<void()>>();
-  *arrive = [&e, &t, &b, waits, at, arrive] {
+  *arrive = [&e, &t, &b, waits, own, at, arrive] {
     for (const auto& op : waits)
       if (!op->done) {
         e.async(e.timed() ? e.now() + 1 : ~0ull, *arrive);
         return;
       }
-    for (const auto& op : waits) {
+    for (const auto& op : own) {
       Access& x = e.log[op->access];
       if (x.in_flight) complete(e, op->access, {b.channel, uint32_t(b.generation + 1)});
     }

@@ -55,11 +55,11 @@ void start(Engine& e, Thread& t, Warpgroup& g, uint64_t number) {
   }
   e.async(
       due,
-      [&e, &g, number] {
+      [&e, &g, &t, number] {
         simulator::WgmmaOp& landed = g.ops[size_t(number - g.first_op)];
-        e.span(fmt::format("cta {} / tensor core", g.cta->id),
-               fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index), landed.begin, landed.end,
-               where(landed.at));
+        g.last_span = e.engine_span(t, "tensor core",
+                                    fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index),
+                                    landed.begin, landed.end, landed.at);
         execute(e, g, landed);
         g.landed_ops = number + 1;
         e.wake_all(g.waiters, e.now());

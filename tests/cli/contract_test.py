@@ -173,14 +173,12 @@ class BadUsage(unittest.TestCase):
                 self.refused("schedule", verb, name, "--target", "gfx942", names=[name, "gfx942", "131072", "65536"])
         self.refused("schedule", "verify", "4-wave", "--target", "sm80", names=["4-wave", "sm80"])
 
-    def test_html_timeline(self):
-        self.refused("trace", *GEMM[1:], "--html", "a.html", names=["--perfetto"])
-
     def test_timeline_that_cannot_be_written_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             for path in (folder, os.path.join(folder, "absent", "a.json"), "/dev/null"):
                 self.refused("demo", "--timeline", path, names=["--timeline", path])
-                self.refused("trace", *GEMM[1:], "--perfetto", path, names=["--perfetto", path])
+                for option in ("--perfetto", "--html"):
+                    self.refused("trace", *GEMM[1:], option, path, names=[option, path])
             self.assertEqual(os.listdir(folder), [])
 
 
@@ -278,9 +276,9 @@ class Kernels(unittest.TestCase):
     def test_demo_is_right_and_writes_its_timeline(self):
         with tempfile.TemporaryDirectory() as folder:
             demo = self.document("demo", cwd=folder, WARPWRIGHT_CUDA="off")
-            self.assertEqual(os.listdir(folder), ["warpwright-demo.json"])
+            self.assertEqual(os.listdir(folder), ["warpwright-demo.html"])
             with open(os.path.join(folder, demo["timeline"])) as file:
-                events = json.load(file)["traceEvents"]
+                page = file.read()
         self.assertIs(demo["ok"], True)
         self.assertEqual((demo["target"], demo["kernel"]), ("sim:sm90", "gemm_sm90"))
         self.assertLess(demo["max_rel_error"], 8e-3)
@@ -288,7 +286,8 @@ class Kernels(unittest.TestCase):
         self.assertGreater(demo["predicted_us"], 1)
         self.assertEqual([(run["kernel"], run["ok"]) for run in demo["runs"]],
                          [("gemm_sm90", True), ("gemm_sm100_pair", True)])
-        self.assertEqual(sum(event["ph"] == "s" for event in events), demo["edges"])
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+        self.assertEqual(len(data["runs"][0]["arrows"]), demo["edges"])
 
     def test_gemm_on_both_simulators(self):
         for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "gemm_sm100_small")):
@@ -402,6 +401,12 @@ class Kernels(unittest.TestCase):
         bars = [event for event in events if event["ph"] == "X" and event["cat"] != "run"]
         self.assertEqual(len(bars), trace["spans"])
         self.assertGreater(trace["edges"], 0)
+
+    def test_trace_writes_both_forms_by_default(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = self.document("trace", *GEMM[1:], "--target", "sim:sm90", cwd=folder)
+            self.assertEqual(sorted(os.listdir(folder)), ["warpwright-trace.html", "warpwright-trace.json"])
+            self.assertEqual((trace["html"], trace["perfetto"]), ("warpwright-trace.html", "warpwright-trace.json"))
 
 
 class Schedules(unittest.TestCase):

@@ -1,4 +1,4 @@
-// The timeline file: what Perfetto needs to draw it, for any run of the simulator.
+// Timelines: what they show of a run of the simulator, and what Perfetto and the page need to draw it.
 #include "runtime/timeline.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "runtime/example.h"
+#include "runtime/whole_file.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -36,11 +37,15 @@ simulator::Result real_run() {
   return std::move(o.sim);
 }
 
+std::string perfetto(const simulator::Result& result, const TimelineInfo& info = {}) {
+  return perfetto_of({model_of(result), info});
+}
+
 struct Drawn {
-  std::vector<json> bars, starts, ends;
+  std::vector<json> bars, starts, ends, counts;
   std::map<int, std::string> tracks;  // by tid
-  explicit Drawn(const Timeline& t) {
-    const json document = json::parse(t.json);
+  explicit Drawn(const std::string& text) {
+    const json document = json::parse(text);
     int64_t last = INT64_MIN;
     bool metadata = true;
     for (const json& e : document.at("traceEvents")) {
@@ -53,7 +58,7 @@ struct Drawn {
       metadata = false;
       EXPECT_GE(ns(e.at("ts")), last) << "events are sorted";
       last = ns(e.at("ts"));
-      (phase == "X" ? bars : phase == "s" ? starts : ends).push_back(e);
+      (phase == "X" ? bars : phase == "s" ? starts : phase == "C" ? counts : ends).push_back(e);
     }
   }
 };
@@ -73,13 +78,14 @@ void expect_no_overlap(const Drawn& d) {
 
 TEST(Timeline, OfARealKernelCanBeDrawn) {
   const simulator::Result result = real_run();
-  const Timeline t = make_timeline(result, {"gemm_sm90", "sim:sm90", "256x256x320"});
-  const Drawn d(t);
+  const TimelineModel model = model_of(result);
+  const Drawn d(perfetto_of({model, {"gemm_sm90", "sim:sm90", "256x256x320"}}));
   expect_no_overlap(d);
-  EXPECT_EQ(t.spans, result.spans.size());
-  EXPECT_GT(t.edges, 0u);
-  EXPECT_EQ(d.starts.size(), t.edges);
-  EXPECT_EQ(d.ends.size(), t.edges);
+  EXPECT_EQ(d.bars.size(), model.bars.size());
+  EXPECT_GT(model.arrows.size(), 0u);
+  EXPECT_EQ(d.starts.size(), model.arrows.size());
+  EXPECT_EQ(d.ends.size(), model.arrows.size());
+  EXPECT_GT(d.counts.size(), 0u);
   std::set<std::string> names;
   for (const auto& [tid, name] : d.tracks) names.insert(name);
   for (const char* wanted : {"TMA", "TMA store", "tensor core"}) EXPECT_EQ(names.count(wanted), 1u) << wanted;
@@ -88,11 +94,11 @@ TEST(Timeline, OfARealKernelCanBeDrawn) {
     categories.insert(b.at("cat"));
     EXPECT_FALSE(b.at("args").at("at").get<std::string>().empty()) << b.dump();
   }
-  EXPECT_EQ(categories, (std::set<std::string>{"engine", "run", "wait"}));
+  EXPECT_EQ(categories, (std::set<std::string>{"arrive", "engine", "run", "wait"}));
 }
 
 TEST(Timeline, EveryArrowJoinsTwoBars) {
-  const Drawn d(make_timeline(real_run(), {}));
+  const Drawn d(perfetto(real_run()));
   const auto inside_a_bar = [&](const json& end) {
     for (const json& b : d.bars) {
       const int64_t begin = ns(b.at("ts")), at = ns(end.at("ts"));
@@ -117,7 +123,7 @@ TEST(Timeline, OverlappingOperationsOfAnEngineGetTracksOfTheirOwn) {
   simulator::Result r;
   r.spans = {span("cta 0 / TMA", "a", 0, 3), span("cta 0 / TMA", "b", 1, 2), span("cta 0 / TMA", "c", 2.5, 4),
              span("cta 0 / TMA", "d", 3, 5)};
-  const Drawn d(make_timeline(r, {}));
+  const Drawn d(perfetto(r));
   expect_no_overlap(d);
   std::map<std::string, std::string> track;
   for (const json& b : d.bars) track[b.at("name")] = d.tracks.at(b.at("tid"));
@@ -129,7 +135,7 @@ TEST(Timeline, TracksAreOrderedByRoleThenEngine) {
   simulator::Result r;
   r.spans = {span("cta 1 / TMA", "a", 0, 1), span("cta 1 / mma / warp 10", "w", 0, 1, true),
              span("cta 1 / load / warp 2", "w", 0, 1, true), span("cta 0 / TMA", "a", 0, 1)};
-  const Drawn d(make_timeline(r, {}));
+  const Drawn d(perfetto(r));
   std::vector<std::string> order;
   for (const auto& [tid, name] : d.tracks) order.push_back(name);
   EXPECT_EQ(order, (std::vector<std::string>{"TMA", "load warp 2", "mma warp 10", "TMA"}));
@@ -139,9 +145,9 @@ TEST(Timeline, AWarpRunsBetweenItsWaits) {
   simulator::Result r;
   r.spans = {span("cta 0 / load / warp 0", "wait empty[0]", 1, 2, true),
              span("cta 0 / load / warp 0", "wait empty[1]", 5, 6, true)};
-  const Timeline t = make_timeline(r, {});
-  const Drawn d(t);
-  EXPECT_EQ(t.spans, 2u);
+  const TimelineModel model = model_of(r);
+  const Drawn d(perfetto(r));
+  EXPECT_EQ(model.recorded(), 2u);
   ASSERT_EQ(d.bars.size(), 3u);
   EXPECT_EQ(d.bars[1].at("cat"), "run");
   EXPECT_EQ(ns(d.bars[1].at("ts")), 2000);
@@ -152,14 +158,95 @@ TEST(Timeline, ArrowsBackInTimeAndToNowhereAreLeftOut) {
   simulator::Result r;
   r.spans = {span("cta 0 / TMA", "late", 5, 9), span("cta 0 / load / warp 0", "early", 1, 2, true)};
   r.edges = {{0, 1}, {-1, 1}, {0, 7}};
-  EXPECT_EQ(make_timeline(r, {}).edges, 0u);
+  EXPECT_EQ(model_of(r).arrows.size(), 0u);
 }
 
 TEST(Timeline, NamesAreEscaped) {
   simulator::Result r;
   r.spans = {span("cta 0 / TMA", "a \"quoted\" \\ name", 0, 1)};
-  const Drawn d(make_timeline(r, {"k\"", "t", "p"}));
+  const Drawn d(perfetto(r, {"k\"", "t", "p"}));
   EXPECT_EQ(d.bars.at(0).at("name"), "a \"quoted\" \\ name");
+}
+
+TEST(Timeline, AWaitThatIsWokenAndWaitsOnIsOneBar) {
+  simulator::Result r;
+  r.spans = {span("cta 0 / mma / warp 0", "wait its groups", 1, 2, true),
+             span("cta 0 / mma / warp 0", "wait its groups", 2, 4, true), span("cta 0 / tensor core", "wgmma", 0, 2),
+             span("cta 0 / tensor core", "wgmma", 2, 4)};
+  r.edges = {{2, 0}, {3, 1}};
+  const TimelineModel m = model_of(r);
+  ASSERT_EQ(m.bars.size(), 3u);
+  EXPECT_EQ(m.bars[0].end - m.bars[0].begin, 3000);
+  ASSERT_EQ(m.arrows.size(), 1u);
+  EXPECT_EQ(m.bars[size_t(m.arrows[0].from)].begin, 2000) << "the last release is what let it go on";
+}
+
+TEST(Timeline, BarsKnowTheirStage) {
+  simulator::Result r;
+  r.spans = {span("cta 0 / load / warp 0", "wait input.empty[3] phase 1", 0, 1, true),
+             span("cta 0 / TMA", "input.a[2]+0", 0, 1),
+             span("cta 0 / load / warp 0", "wait the cluster barrier", 2, 3, true)};
+  const TimelineModel m = model_of(r);
+  EXPECT_EQ((std::pair{m.bars[0].ring, m.bars[0].slot}), (std::pair<std::string, int>{"input", 3}));
+  EXPECT_EQ((std::pair{m.bars[3].ring, m.bars[3].slot}), (std::pair<std::string, int>{"input", 2}));
+  EXPECT_EQ((std::pair{m.bars[2].ring, m.bars[2].slot}), (std::pair<std::string, int>{"", -1}));
+}
+
+TEST(Timeline, CountersFollowTheRing) {
+  simulator::Result r;
+  r.phases = {{"in.full[0]", 0, 1}, {"in.full[1]", 0, 2}, {"in.empty[0]", 0, 3}, {"in.full[0]", 0, 4}, {"other", 0, 5}};
+  r.spans = {span("cta 0 / tensor core", "mma", 1, 2), span("cta 0 / tensor core", "mma", 1.5, 3),
+             span("cta 0 / tensor core", "mma", 4, 5)};
+  const TimelineModel m = model_of(r);
+  using Changes = std::vector<std::pair<int64_t, int>>;
+  ASSERT_EQ(m.counters.size(), 2u);
+  EXPECT_EQ(m.counters[0].most, 2);
+  EXPECT_EQ(m.counters[0].changes, (Changes{{1000, 1}, {2000, 2}, {3000, 1}, {4000, 2}}));
+  EXPECT_EQ(m.counters[1].changes, (Changes{{1000, 1}, {3000, 0}, {4000, 1}, {5000, 0}}));
+}
+
+TEST(Timeline, TheCriticalPathGoesBackThroughReleasesAndIssuers) {
+  simulator::Result r;
+  r.spans = {span("cta 0 / load / warp 4", "wait input.empty[0]", 0, 2, true),
+             span("cta 0 / load / warp 4", "wait input.empty[1]", 3, 4, true), span("cta 0 / TMA", "input.a[0]", 3, 8),
+             span("cta 0 / mma / warp 0", "wait input.full[0]", 0, 9, true),
+             span("cta 0 / mma / warp 0", "arrive done", 11, 12)};
+  r.spans[2].by = "cta 0 / load / warp 4";
+  r.edges = {{2, 3}};
+  const TimelineModel m = model_of(r);
+  std::vector<std::string> path;
+  for (const TimelineStep& s : m.critical) path.push_back(m.bars[size_t(s.bar)].name);
+  EXPECT_EQ(path, (std::vector<std::string>{"wait input.empty[0]", "run", "input.a[0]", "wait input.full[0]", "run",
+                                            "arrive done"}));
+  ASSERT_EQ(m.critical.size(), 6u);
+  EXPECT_EQ(m.critical[3].begin, 8000) << "of the wait only what follows its release is critical";
+  for (size_t i = 1; i < m.critical.size(); ++i) EXPECT_EQ(m.critical[i - 1].end, m.critical[i].begin);
+}
+
+TEST(Timeline, TheCriticalPathOfARealKernelHasNoGap) {
+  const TimelineModel m = model_of(real_run());
+  ASSERT_GT(m.critical.size(), 5u);
+  EXPECT_EQ(m.critical.back().end, m.end);
+  for (size_t i = 1; i < m.critical.size(); ++i) EXPECT_EQ(m.critical[i - 1].end, m.critical[i].begin);
+  bool tensor_core = false;
+  for (const TimelineStep& s : m.critical)
+    tensor_core |= m.lanes[size_t(m.bars[size_t(s.bar)].lane)].group == "tensor core";
+  EXPECT_TRUE(tensor_core);
+}
+
+TEST(Timeline, ThePageHoldsTheDataAndNoOtherAddress) {
+  simulator::Result r;
+  r.spans = {span("cta 0 / TMA", "a </script> name", 0, 1)};
+  const std::string page = page_of({{model_of(r), {"k<b>", "sim:sm90", "8x8x8"}}});
+  EXPECT_EQ(page.find("{{"), std::string::npos) << "every field is filled";
+  EXPECT_NE(page.find("<title>k&lt;b> 8x8x8</title>"), std::string::npos);
+  for (const char* address : {"http://", "https://", "src=", "@import", "url("})
+    EXPECT_EQ(page.find(address), std::string::npos) << address;
+  const std::string open = "id=\"data\">";
+  const size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
+  const json data = json::parse(page.substr(begin, end - begin));
+  EXPECT_EQ(data.at("names").at(0), "a </script> name");
+  EXPECT_EQ(data.at("runs").at(0).at("bars").size(), 1u);
 }
 
 class File : public testing::Test {

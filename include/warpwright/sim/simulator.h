@@ -74,9 +74,15 @@ struct Span {         // one bar of the timeline
   double begin_us = 0, end_us = 0;
   std::string detail;
   bool waiting = false;
+  std::string by = {};  // of an engine: the track of the warp that issued the operation
 };
-struct Edge {  // arrive -> the wait it released
+struct Edge {  // what released a wait -> the wait
   int from_span = -1, to_span = -1;
+};
+struct PhaseEnd {  // a phase of a barrier completes
+  std::string barrier;
+  int cta = 0;
+  double at_us = 0;
 };
 
 struct Stats {
@@ -105,6 +111,7 @@ struct Result {
   Stats stats;
   std::vector<Span> spans;
   std::vector<Edge> edges;
+  std::vector<PhaseEnd> phases;  // in order of time; with Options::timeline
   // Every word, object and role at which a fault would have struck: what mutants are generated from.
   std::vector<Fault> fault_sites;
   Certificate certificate;

@@ -188,6 +188,25 @@ WW_FN void cp_async_16(Shared<T> dst, Global<const T> src, uint32_t valid_bytes 
                "l"(__cvta_generic_to_global(src.pointer)), "r"(valid_bytes)
                : "memory");
 }
+// The same for 4 bytes; all of them or none.
+template <class T>
+WW_FN void cp_async_4(Shared<T> dst, Global<const T> src, bool valid = true, here = {}) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst.address),
+               "l"(__cvta_generic_to_global(src.pointer)), "r"(valid ? 4u : 0u)
+               : "memory");
+}
+// The same for any size of cp.async: 4, 8 or 16 bytes.
+template <int Bytes, class T>
+WW_FN void cp_async(Shared<T> dst, Global<const T> src, uint32_t valid_bytes, here at = {}) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+  if constexpr (Bytes == 16) {
+    cp_async_16(dst, src, valid_bytes, at);
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(dst.address),
+                 "l"(__cvta_generic_to_global(src.pointer)), "n"(Bytes), "r"(valid_bytes)
+                 : "memory");
+  }
+}
 WW_FN void cp_async_commit(here = {}) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int Pending = 0>
 WW_FN void cp_async_wait(here = {}) {

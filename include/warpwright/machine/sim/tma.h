@@ -86,6 +86,17 @@ template <class T>
 void cp_async_16(Shared<T> dst, Global<const T> src, uint32_t valid_bytes = 16, here at = {}) {
   detail::cp_async(dst.address, src.pointer, 16, valid_bytes, at);
 }
+// The same for 4 bytes; all of them or none.
+template <class T>
+void cp_async_4(Shared<T> dst, Global<const T> src, bool valid = true, here at = {}) {
+  detail::cp_async(dst.address, src.pointer, 4, valid ? 4 : 0, at);
+}
+// The same for any size of cp.async: 4, 8 or 16 bytes.
+template <int Bytes, class T>
+void cp_async(Shared<T> dst, Global<const T> src, uint32_t valid_bytes, here at = {}) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+  detail::cp_async(dst.address, src.pointer, Bytes, valid_bytes, at);
+}
 void cp_async_commit(here at = {});
 template <int Pending = 0>
 void cp_async_wait(here at = {}) {

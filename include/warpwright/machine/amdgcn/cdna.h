@@ -1,0 +1,155 @@
+// The words of a CDNA kernel as clang builtins. One value per lane; the wave is the hardware's.
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/core/dtype.h"
+#include "warpwright/core/std.h"
+
+namespace warpwright::inline WW_WORLD::machine::cdna {
+
+struct here {};
+
+using Lanes = uint32_t;
+using Mask = bool;
+using Fragment = uint32_t __attribute__((ext_vector_type(4)));
+using Accumulator = float __attribute__((ext_vector_type(4)));
+struct BufferResource {
+  __amdgpu_buffer_rsrc_t descriptor;
+};
+
+namespace detail {
+using Half = uint32_t __attribute__((ext_vector_type(2)));
+using Whole = int __attribute__((ext_vector_type(8)));
+using Bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
+using Short4 = short __attribute__((ext_vector_type(4)));
+template <class T>
+using LdsPointer = __attribute__((address_space(3))) T*;
+template <class T>
+WW_FN LdsPointer<T> lds(uint32_t address) {
+  return reinterpret_cast<LdsPointer<T>>(address);
+}
+// Number format and swizzle bits of word 3 of a descriptor: a raw buffer of 32-bit data.
+inline constexpr int kRawBuffer = 0x0002'0000;
+}  // namespace detail
+
+WW_FN Lanes lane_index() { return __builtin_amdgcn_workitem_id_x() & 63; }
+WW_FN uint32_t wave_index() { return __builtin_amdgcn_readfirstlane(__builtin_amdgcn_workitem_id_x() >> 6); }
+WW_FN uint32_t workgroup_index() { return __builtin_amdgcn_workgroup_id_x(); }
+WW_FN Lanes select(Mask which, Lanes yes, Lanes no) { return which ? yes : no; }
+
+// The same value, in scalar registers from here on. A kernel's arguments come by scalar loads, which lgkmcnt counts too,
+// in no order: one that is still open would turn every wait for fragments into a wait for all of them.
+template <class T>
+WW_FN T settled(T value) {
+  asm volatile("" : "+s"(value));
+  return value;
+}
+
+// Loads beyond `bytes` give zero and stores there are dropped. The check covers the lanes' own offset only.
+WW_FN BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here = {}) {
+  return {
+      __builtin_amdgcn_make_buffer_rsrc(const_cast<uint8_t*>(base.pointer), short(0), int(bytes), detail::kRawBuffer)};
+}
+WW_FN BufferResource make_buffer(Global<uint8_t> base, uint32_t bytes, here = {}) {
+  return {__builtin_amdgcn_make_buffer_rsrc(base.pointer, short(0), int(bytes), detail::kRawBuffer)};
+}
+
+// gfx950: 16 bytes of each lane, to `to` + 16 * lane.
+WW_FN void buffer_load_lds(const BufferResource& from, uint32_t to, Lanes offset, here = {}) {
+#if defined(__gfx950__)
+  __builtin_amdgcn_raw_ptr_buffer_load_lds(from.descriptor, (detail::LdsPointer<void>)detail::lds<char>(to), 16, offset,
+                                           0, 0, 0);
+#else
+  static_cast<void>(from), static_cast<void>(to), static_cast<void>(offset);
+  __builtin_trap();
+#endif
+}
+WW_FN void buffer_load(Fragment& to, const BufferResource& from, Lanes offset, here = {}) {
+  to = __builtin_amdgcn_raw_buffer_load_b128(from.descriptor, offset, 0, 0);
+}
+WW_FN void buffer_store(const BufferResource& to, Lanes offset, Lanes a, Lanes b, Lanes c, Lanes d, here = {}) {
+  __builtin_amdgcn_raw_buffer_store_b128(Fragment{a, b, c, d}, to.descriptor, offset, 0, 0);
+}
+WW_FN void buffer_store(const BufferResource& to, Lanes offset, Lanes a, Lanes b, here = {}) {
+  __builtin_amdgcn_raw_buffer_store_b64(detail::Half{a, b}, to.descriptor, offset, 0, 0);
+}
+WW_FN void buffer_store(const BufferResource& to, Lanes offset, Lanes a, here = {}) {
+  __builtin_amdgcn_raw_buffer_store_b32(a, to.descriptor, offset, 0, 0);
+}
+WW_FN void buffer_store_short(const BufferResource& to, Lanes offset, Lanes a, here = {}) {
+  __builtin_amdgcn_raw_buffer_store_b16(uint16_t(a), to.descriptor, offset, 0, 0);
+}
+
+WW_FN void ds_read(Fragment& to, Lanes address, here = {}) { to = *detail::lds<Fragment>(address); }
+WW_FN void ds_write(Lanes address, const Fragment& from, here = {}) { *detail::lds<Fragment>(address) = from; }
+
+WW_FN void clear(Accumulator& d) { d = Accumulator{0, 0, 0, 0}; }
+// The bits of element i, multiplied by a factor first.
+WW_FN Lanes scaled_bits(const Accumulator& d, int i, float factor) {
+  return __builtin_bit_cast(uint32_t, d[i] * factor);
+}
+// Two elements as a pair of bf16, the first in the low half.
+WW_FN Lanes scaled_bf16_pair(const Accumulator& d, int i, float factor) {
+  using Pair = __bf16 __attribute__((ext_vector_type(2)));
+  return __builtin_bit_cast(uint32_t, Pair{__bf16(d[i] * factor), __bf16(d[i + 1] * factor)});
+}
+
+// d += the products of 16 rows of a and 16 rows of b over the 16 bytes that each lane holds: lane l has row l % 16 and
+// the K positions of its quarter l / 16. Element i of lane l of d is row 4 * (l / 16) + i of a, row l % 16 of b.
+WW_FN void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here = {}) {
+#if defined(__gfx950__)
+  d = __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(detail::Bf16x8, a),
+                                              __builtin_bit_cast(detail::Bf16x8, b), d, 0, 0, 0);
+#else
+  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(detail::Short4, a.lo),
+                                                __builtin_bit_cast(detail::Short4, b.lo), d, 0, 0, 0);
+  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(detail::Short4, a.hi),
+                                                __builtin_bit_cast(detail::Short4, b.hi), d, 0, 0, 0);
+#endif
+}
+// The same for e4m3; gfx942 takes the codes as FNUZ, gfx950 as OCP.
+WW_FN void mfma_fp8(Accumulator& d, const Fragment& a, const Fragment& b, here = {}) {
+  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(__builtin_bit_cast(long, a.lo), __builtin_bit_cast(long, b.lo), d, 0,
+                                                 0, 0);
+  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(__builtin_bit_cast(long, a.hi), __builtin_bit_cast(long, b.hi), d, 0,
+                                                 0, 0);
+}
+// gfx950: one instruction over the 32 bytes of two fragments, at twice the rate.
+WW_FN void mfma_fp8_wide(Accumulator& d, const Fragment& a0, const Fragment& a1, const Fragment& b0, const Fragment& b1,
+                         here = {}) {
+#if defined(__gfx950__)
+  const auto join = [](const Fragment& x, const Fragment& y) {
+    return detail::Whole{int(x[0]), int(x[1]), int(x[2]), int(x[3]), int(y[0]), int(y[1]), int(y[2]), int(y[3])};
+  };
+  // Format 0 is e4m3; scales that are constant zero select the form without them.
+  d = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(join(a0, a1), join(b0, b1), d, 0, 0, 0, 0, 0, 0);
+#else
+  static_cast<void>(d), static_cast<void>(a0), static_cast<void>(a1), static_cast<void>(b0), static_cast<void>(b1);
+  __builtin_trap();
+#endif
+}
+
+// At most N of the wave's loads, or of its LDS accesses, are still in flight.
+template <int N>
+WW_FN void wait_vm(here = {}) {
+  static_assert(N >= 0 && N <= 63, "vmcnt has 6 bits");
+  __builtin_amdgcn_s_waitcnt(0x0f70 | (N & 15) | (N >> 4) << 14);
+}
+template <int N>
+WW_FN void wait_lgkm(here = {}) {
+  static_assert(N >= 0 && N <= 15, "lgkmcnt has 4 bits");
+  __builtin_amdgcn_s_waitcnt(0xc07f | N << 8);
+}
+WW_FN void workgroup_barrier(here = {}) { __builtin_amdgcn_s_barrier(); }
+template <int N>
+WW_FN void set_priority(here = {}) {
+  __builtin_amdgcn_s_setprio(N);
+}
+// Nothing moves across in either direction; no instruction.
+WW_FN void order_fence() {
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_sched_barrier(0);
+}
+// Where in its schedule the wave is; for reports.
+WW_FN void at_entry(const char*, int, const char*) {}
+
+}  // namespace warpwright::inline WW_WORLD::machine::cdna

@@ -1,0 +1,124 @@
+// The words of a CDNA kernel in the simulator. A wave is one fiber whose 64 lanes are arrays of values.
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/core/dtype.h"
+#include "warpwright/machine/sim/here.h"
+
+namespace warpwright::inline WW_WORLD::machine::cdna {
+
+inline constexpr int kWave = 64;
+
+struct Mask {
+  bool v[kWave];
+};
+
+struct Lanes {
+  uint32_t v[kWave];
+
+  Lanes() = default;
+  Lanes(uint32_t x) {
+    for (uint32_t& e : v) e = x;
+  }
+
+#define WW_LANES_OPERATOR(OP)                                        \
+  friend Lanes operator OP(const Lanes& a, const Lanes& b) {         \
+    Lanes r;                                                         \
+    for (int i = 0; i < kWave; ++i) r.v[i] = a.v[i] OP b.v[i];       \
+    return r;                                                        \
+  }
+  WW_LANES_OPERATOR(+)
+  WW_LANES_OPERATOR(-)
+  WW_LANES_OPERATOR(*)
+  WW_LANES_OPERATOR(&)
+  WW_LANES_OPERATOR(|)
+  WW_LANES_OPERATOR(^)
+  WW_LANES_OPERATOR(<<)
+  WW_LANES_OPERATOR(>>)
+#undef WW_LANES_OPERATOR
+  friend Mask operator<(const Lanes& a, const Lanes& b) {
+    Mask r;
+    for (int i = 0; i < kWave; ++i) r.v[i] = a.v[i] < b.v[i];
+    return r;
+  }
+};
+
+// Four registers that a load fills: what is in them is not there before the load was waited for.
+class Fragment {
+ public:
+  Fragment() = default;
+  Fragment(const Fragment&) = delete;
+  Fragment& operator=(const Fragment&) = delete;
+  ~Fragment();
+
+  uint8_t bytes[kWave][16];
+  bool written = false, in_flight = false;
+};
+struct Accumulator {
+  float v[kWave][4];
+};
+struct BufferResource {
+  uint8_t* base = nullptr;
+  uint32_t bytes = 0;
+};
+
+namespace detail {
+void wait(bool vm, int count, here at);
+void set_priority(int value, here at);
+}  // namespace detail
+
+Lanes lane_index();
+uint32_t wave_index();
+uint32_t workgroup_index();
+inline Lanes select(const Mask& which, const Lanes& yes, const Lanes& no) {
+  Lanes r;
+  for (int i = 0; i < kWave; ++i) r.v[i] = which.v[i] ? yes.v[i] : no.v[i];
+  return r;
+}
+template <class T>
+T settled(T value) {
+  return value;
+}
+
+BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here at = {});
+BufferResource make_buffer(Global<uint8_t> base, uint32_t bytes, here at = {});
+
+void buffer_load_lds(const BufferResource& from, uint32_t to, const Lanes& offset, here at = {});
+void buffer_load(Fragment& to, const BufferResource& from, const Lanes& offset, here at = {});
+void buffer_store(const BufferResource& to, const Lanes& offset, const Lanes& a, const Lanes& b, const Lanes& c,
+                  const Lanes& d, here at = {});
+void buffer_store(const BufferResource& to, const Lanes& offset, const Lanes& a, const Lanes& b, here at = {});
+void buffer_store(const BufferResource& to, const Lanes& offset, const Lanes& a, here at = {});
+void buffer_store_short(const BufferResource& to, const Lanes& offset, const Lanes& a, here at = {});
+
+void ds_read(Fragment& to, const Lanes& address, here at = {});
+void ds_write(const Lanes& address, const Fragment& from, here at = {});
+
+void clear(Accumulator& d);
+Lanes scaled_bits(const Accumulator& d, int i, float factor);
+Lanes scaled_bf16_pair(const Accumulator& d, int i, float factor);
+
+void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here at = {});
+void mfma_fp8(Accumulator& d, const Fragment& a, const Fragment& b, here at = {});
+void mfma_fp8_wide(Accumulator& d, const Fragment& a0, const Fragment& a1, const Fragment& b0, const Fragment& b1,
+                   here at = {});
+
+template <int N>
+void wait_vm(here at = {}) {
+  static_assert(N >= 0 && N <= 63, "vmcnt has 6 bits");
+  detail::wait(true, N, at);
+}
+template <int N>
+void wait_lgkm(here at = {}) {
+  static_assert(N >= 0 && N <= 15, "lgkmcnt has 4 bits");
+  detail::wait(false, N, at);
+}
+void workgroup_barrier(here at = {});
+template <int N>
+void set_priority(here at = {}) {
+  detail::set_priority(N, at);
+}
+inline void order_fence() {}
+// The texts live as long as the run.
+void at_entry(const char* phase, int slot, const char* op);
+
+}  // namespace warpwright::inline WW_WORLD::machine::cdna

@@ -1,0 +1,140 @@
+// The simulated CDNA workgroup: one fiber per wave, the two counters of each wave, LDS with a shadow. Workgroups do not
+// know of each other and run one after the other.
+//
+// Two accesses of different waves are ordered by barriers alone: the first must be complete, that is covered by a wait
+// of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves the
+// j-th barriers meet, so a count of barriers on either side decides, and the verdict does not depend on the order in
+// which the simulator happens to run the waves.
+#pragma once
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "warpwright/machine/sim/cdna.h"
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::simulator::cdna {
+
+using machine::here;
+using machine::cdna::Fragment;
+using machine::cdna::Lanes;
+
+struct Wave;
+
+// Where in its schedule a wave is.
+struct Place {
+  const char* phase = "";
+  int slot = -1;
+  const char* op = "";
+  int turn = 0;  // of the kernel phase
+  std::string text() const;    // "kernel[13] VM0"
+  std::string report() const;  // the same with the turn
+};
+
+enum class Kind : uint8_t { copy, write, read };  // buffer_load ... lds, ds_write, ds_read
+
+// One instruction that touches LDS.
+struct Access {
+  const Wave* by = nullptr;
+  Kind kind = Kind::read;
+  here at{"", 0};
+  Place place;
+  int64_t complete = -1;  // barriers its wave had passed when a wait covered it; -1: no wait has
+};
+
+struct Flight {  // counted by vmcnt or lgkmcnt
+  std::function<void()> land;
+  bool landed = false;
+  int access = -1;
+  Fragment* fills = nullptr;
+  here at{"", 0};
+  Place place;
+};
+
+struct Wave {
+  int index = 0;
+  const RoleSpec* role = nullptr;
+  boost::context::fiber self, back;
+  const void* stack_bottom = nullptr;
+  size_t stack_size = 0;
+  bool done = false, at_barrier = false;
+  int64_t barriers = 0;
+  std::deque<Flight> vm, lgkm;
+  Place place;
+  here where{"", 0};
+  uint64_t rank = 0;  // pct
+  std::map<const Fault*, int> fault_counts;
+};
+
+class Engine {
+ public:
+  Engine(const Launch& launch, const Options& options, const std::function<void()>& body);
+  Result run();
+  static Engine& self();
+  static Wave& wave();
+
+  const Launch& launch() const { return launch_; }
+  bool checks() const { return options_.check; }
+  uint32_t workgroup() const { return workgroup_; }
+  uint8_t* lds() { return lds_.data(); }
+  uint32_t lds_bytes() const { return uint32_t(lds_.size()); }
+
+  // Accounts for a word and lets others run. False: a fault takes the word away.
+  bool word(const char* name, here at);
+  // The fault that strikes the word, if any.
+  const Fault* fault(const char* name);
+  void block_at_barrier(Wave& w);
+  int access(Kind kind, here at);
+  void touch(int access, uint32_t address, uint32_t bytes);
+  void issue(bool vm, Flight flight);
+  void wait(bool vm, int count);
+  void poison(uint32_t address, uint32_t bytes);
+  const Buffer* buffer_of(const void* p, uint64_t bytes) const;
+  void stored(const void* p, here at);  // two bytes of a result
+
+  [[noreturn]] void fail(const char* rule, std::string message, here at, std::string object = {},
+                         std::vector<std::string> details = {}, int lane = -1);
+  std::string region(uint32_t address) const;
+
+ private:
+  struct Cell {  // 16 bytes of LDS
+    int write = -1;
+    std::vector<int> reads;  // the last of each wave
+  };
+  void run_workgroup();
+  void start(Wave& w);
+  void resume(Wave& w);
+  void yield(Wave& w);
+  Wave* pick();
+  void order(const Access& before, const Access& now, uint32_t address);
+  bool ordered(const Access& before, const Access& now) const;
+  void land_some();
+  uint64_t random();
+
+  Launch launch_;
+  Options options_;
+  const std::function<void()>& body_;
+  Result result_;
+  uint32_t workgroup_ = 0;
+  std::vector<uint8_t> lds_;
+  std::vector<Cell> cells_;
+  std::vector<Access> accesses_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::map<const Buffer*, std::vector<uint32_t>> writers_;
+  std::set<std::tuple<std::string, std::string, std::string>> sites_;
+  size_t turn_ = 0;
+  uint64_t rng_ = 0, steps_ = 0;
+  std::vector<uint64_t> changes_;  // pct: steps at which the running wave falls behind
+  bool dying_ = false;
+};
+
+std::string who(const Wave& w);
+
+}  // namespace warpwright::simulator::cdna
