@@ -12,9 +12,10 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/schedule_isa.h"
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/legacy/standing.h"
-#include "warpwright/schedule/timeline.h"
+#include "warpwright/schedule/timeline_svg.h"
 
 namespace warpwright::cli {
 namespace {
@@ -25,12 +26,10 @@ const std::vector<std::string> kNames = {"default",        "ping-pong",        "
                                          "legacy/default", "legacy/ping-pong", "legacy/4-wave"};
 const std::vector<std::string> kTargets = {"gfx942", "gfx950", "sm80", "sm90"};
 
-// Runs of 0 to this many iterations, and the lengths of its peeled phases, are what "proven" means.
-constexpr int kProvenIterations = 6;
-
 struct Options {
   std::string name;
   std::string target;
+  std::string isa;  // of verify: a code object
 };
 
 const Target& target_of(const std::string& word) {
@@ -39,18 +38,29 @@ const Target& target_of(const std::string& word) {
   return word == "sm80" ? targets::sm80 : targets::sm90a;
 }
 
+// A phase of a role; of all waves if the role has no name.
+struct Section {
+  std::string role;
+  Phase phase = Phase::kernel;
+  EntryList entries = {};
+  std::vector<std::string> notes = {};  // beside the entries
+
+  std::string title() const { return role.empty() ? word(phase) : role + " " + word(phase); }
+};
+
 // One schedule of one target, whoever made it.
 struct Report {
   std::string name, target;
   std::string reason;  // why the pair does not exist; empty: it does
   std::string standing;
-  EntryList phases[3];
+  std::vector<Section> sections;
   TargetCostModel costs;
   std::optional<int> ii;
   int mii = 0;
+  std::string interval;            // against the smallest, and what makes it so
+  std::vector<std::string> cycle;  // of dependences, that sets the recurrence
   Diagnostics hazards;
   Timeline picture;
-  std::vector<std::string> notes[3];  // beside the entries
 
   bool legal() const { return reason.empty(); }
   bool proven() const { return legal() && hazards.empty(); }
@@ -80,11 +90,52 @@ std::string wait_note(const EntryList& before, const EntryList& list, size_t at,
   return {};
 }
 
+// What a wait or an arrival on the barriers of a ring means.
+std::string phase_note(const Pipeline& p, const ScheduleEntry& e) {
+  const OpDesc& op = e.op;
+  const PhaseRing* ring = nullptr;
+  for (const PhaseRing& r : p.rings)
+    if (r.id == op.phase_ring()) ring = &r;
+  if (ring == nullptr) return {};
+  const bool full = op.phase_barrier() == PhaseBarrier::full;
+  if (op.tag == tags::phase_arrive) {
+    return full ? fmt::format("expects {} B of {} for tile t", ring->tile_bytes, ring->name.c_str())
+                : fmt::format("{} was the last to read tile t and is retired",
+                              p.body.ops[size_t(e.source)].name.c_str());
+  }
+  const int slots = op.phase_slots();
+  const std::string where = fmt::format("slot t mod {}, parity (t / {}{}) mod 2", slots, slots, full ? "" : " + 1");
+  return full ? fmt::format("{}: tile t of {} has landed", where, ring->name.c_str())
+              : fmt::format("{}: tile t - {} is read, the first {} pass", where, slots, slots);
+}
+
 BodySpec body_of(const std::string& name, const Target& target) {
   if (name == "ping-pong") return ping_pong(target);
   if (name == "4-wave") return four_wave(target);
   if (target.arch == Arch::sm80) return copy_ring(target);
   return target.arch == Arch::sm90 ? tma_ring(target) : default_matmul(target);
+}
+
+std::vector<Section> sections_of(const Schedule& s, const std::string& role) {
+  return {{role, Phase::prologue, s.prologue}, {role, Phase::kernel, s.kernel}, {role, Phase::epilogue, s.epilogue}};
+}
+
+void add_sections(Report& r, const Pipeline& p, const Schedule& s, int stages, const std::string& role) {
+  const PipelineModel model{p, 0};
+  // A kernel iteration follows others like itself, as many as an op may stay open.
+  EntryList steady;
+  for (int i = 0; i <= stages; ++i) steady.append(s.kernel);
+  for (Section& section : sections_of(s, role)) {
+    const EntryList before = section.phase == Phase::prologue ? EntryList() : steady;
+    for (size_t i = 0; i < section.entries.size(); ++i) {
+      const ScheduleEntry& e = section.entries[i];
+      std::string note;
+      if (e.op.is_wait()) note = wait_note(before, section.entries, i, model, p.costs);
+      if (e.op.is_phase()) note = phase_note(p, e);
+      section.notes.push_back(note);
+    }
+    r.sections.push_back(section);
+  }
 }
 
 void fill_compiled(Report& r, const Target& target) {
@@ -93,43 +144,36 @@ void fill_compiled(Report& r, const Target& target) {
     r.reason = to_text(p.error);
     return;
   }
-  r.phases[0] = p.schedule.prologue;
-  r.phases[1] = p.schedule.kernel;
-  r.phases[2] = p.schedule.epilogue;
   r.costs = p.costs;
   r.ii = p.interval();
   r.mii = p.mii();
-  for (int n = 0; n <= std::max(kProvenIterations, 2 * p.stages() + 2); ++n) {
-    for (const Diagnostic& d : verify(p, n)) r.hazards.push_back(d);
-  }
+  r.interval = interval_reason(p);
+  for (const int i : p.placement.mii.cycle) r.cycle.push_back(p.body.ops[size_t(i)].name.c_str());
+  r.hazards = prove(p);
   r.standing = r.hazards.empty() ? "proven" : "broken";
   r.picture = timeline_of(p);
-  const PipelineModel model{p, 0};
-  // A kernel iteration follows others like itself, as many as an op may stay open.
-  EntryList steady;
-  for (int i = 0; i <= p.stages(); ++i) steady.append(p.schedule.kernel);
-  for (int phase = 0; phase < 3; ++phase) {
-    const EntryList before = phase == 0 ? p.schedule.prologue.slice(0, 0) : steady;
-    for (size_t i = 0; i < r.phases[phase].size(); ++i) {
-      const OpDesc& op = r.phases[phase][i].op;
-      r.notes[phase].push_back(op.is_wait() ? wait_note(before, r.phases[phase], i, model, p.costs) : std::string());
-    }
+  if (!p.is_split()) add_sections(r, p, p.schedule, p.stages(), "");
+  for (const RoleProgram& program : p.programs) {
+    add_sections(r, p, program.schedule, program.stages(), program.name.c_str());
   }
 }
 
 template <class Spec>
 void fill_legacy(Report& r, const Spec& spec, const Target& target) {
   const legacy::Compiled c = legacy::compile(spec);
-  r.phases[0] = c.prologue;
-  r.phases[1] = c.kernel;
-  r.phases[2] = c.epilogue;
+  r.sections = sections_of(c, "");
   r.costs = c.costs;
   r.hazards = legacy::assess(spec);
   r.standing = word(legacy::standing_of(r.hazards));
-  r.mii = minimum_interval(c.body, target).value();
+  const Mii mii = minimum_interval(c.body, target);
+  r.mii = mii.value();
+  for (const int i : mii.cycle) r.cycle.push_back(c.body.ops[size_t(i)].name.c_str());
   // The interval that its own order of ops allows; where its edges contradict that order there is none.
   const Placement placed = modulo_schedule(c.body, target, Identity{}, {0, 4 * r.mii});
   if (placed.ok()) r.ii = placed.interval;
+  r.interval = fmt::format("II {}, MII {}: units {} ({}), recurrence {} ({})",
+                           r.ii ? fmt::format("{}", *r.ii) : "none, the edges contradict the order", r.mii,
+                           mii.resource, word(mii.unit), mii.recurrence, fmt::join(r.cycle, " > "));
   r.picture = timeline_of(c.kernel, c.costs, fmt::format("{} on {}", r.name, r.target));
 }
 
@@ -169,12 +213,13 @@ Report wanted(const Options& options) {
 
 Json document_of(const Report& r) {
   Json entries = Json::array();
-  for (int phase = 0; phase < 3; ++phase) {
-    for (size_t i = 0; i < r.phases[phase].size(); ++i) {
-      const ScheduleEntry& e = r.phases[phase][i];
+  for (const Section& section : r.sections) {
+    for (size_t i = 0; i < section.entries.size(); ++i) {
+      const ScheduleEntry& e = section.entries[i];
       Json entry{{"phase", word(e.phase)}, {"slot", e.time_slot}, {"op", r.costs.name(e.op).c_str()}};
+      if (!section.role.empty()) entry["role"] = section.role;
       if (e.source >= 0) entry["iteration"] = int(e.shift);
-      if (i < r.notes[phase].size() && !r.notes[phase][i].empty()) entry["why"] = r.notes[phase][i];
+      if (i < section.notes.size() && !section.notes[i].empty()) entry["why"] = section.notes[i];
       entries.push_back(entry);
     }
   }
@@ -183,13 +228,12 @@ Json document_of(const Report& r) {
   Json document{{"name", r.name}, {"target", r.target}, {"entries", entries}};
   document["ii"] = r.ii ? Json(*r.ii) : Json(nullptr);
   document["mii"] = r.mii;
+  document["critical_cycle"] = r.cycle;
   document["proven"] = r.proven();
   document["standing"] = r.standing;
   document["hazards"] = hazards;
   return document;
 }
-
-std::string interval_text(const Report& r) { return r.ii ? fmt::format("{}", *r.ii) : std::string("none"); }
 
 int run_list(Output& out) {
   Json list = Json::array();
@@ -212,16 +256,16 @@ int run_list(Output& out) {
 int run_show(const Options& options, Output& out) {
   const Report r = wanted(options);
   out.document(document_of(r));
-  out.line(fmt::format("{} on {}: {}, II {}, MII {}", r.name, r.target, r.standing, interval_text(r), r.mii));
-  for (int phase = 0; phase < 3; ++phase) {
+  out.line(fmt::format("{} on {}: {}, {}", r.name, r.target, r.standing, r.interval));
+  for (const Section& section : r.sections) {
+    if (section.entries.empty()) continue;
     out.line("");
-    out.line(fmt::format("{} ({} entries)", word(Phase(phase)), r.phases[phase].size()));
+    out.line(fmt::format("{} ({} entries)", section.title(), section.entries.size()));
     Table table({"slot", "op", "iteration", "why"});
-    for (size_t i = 0; i < r.phases[phase].size(); ++i) {
-      const ScheduleEntry& e = r.phases[phase][i];
+    for (size_t i = 0; i < section.entries.size(); ++i) {
+      const ScheduleEntry& e = section.entries[i];
       table.row({fmt::format("{}", e.time_slot), r.costs.name(e.op).c_str(),
-                 e.source >= 0 ? fmt::format("{:+}", e.shift) : "",
-                 i < r.notes[phase].size() ? r.notes[phase][i] : ""});
+                 e.source >= 0 ? fmt::format("{:+}", e.shift) : "", i < section.notes.size() ? section.notes[i] : ""});
     }
     if (!table.empty()) out.table(table);
   }
@@ -232,10 +276,15 @@ int run_show(const Options& options, Output& out) {
 
 int run_verify(const Options& options, Output& out) {
   const Report r = wanted(options);
-  out.document(document_of(r));
+  const bool has_isa = !options.isa.empty();
+  const auto isa = has_isa ? prove_code_object(options.isa, r.name, r.target) : std::vector<amd::MatmulProof>();
+  Json document = document_of(r);
+  if (has_isa) document["isa"] = isa_document(isa);
+  out.document(document);
   for (const Diagnostic& d : r.hazards) out.line(out.paint(Mark::bad, to_text(d)));
-  out.line(fmt::format("{} on {}: {}, II {}, MII {}", r.name, r.target, r.standing, interval_text(r), r.mii));
-  return r.proven() ? exit_ok : exit_wrong;
+  out.line(fmt::format("{} on {}: {}, {}", r.name, r.target, r.standing, r.interval));
+  print_isa(isa, out);
+  return r.proven() && all_proven(isa) ? exit_ok : exit_wrong;
 }
 
 int run_svg(const Options& options, Output& out) {
@@ -254,6 +303,9 @@ void configure_one(CLI::App& app, Context& context, const std::string& verb, int
       ->transform(one_of(kNames))
       ->required();
   app.add_option("--target", options->target, "for which chip")->transform(one_of(kTargets))->required();
+  if (verb == "verify") {
+    app.add_option("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution");
+  }
   context.runs(app, fmt::format("./warpwright schedule {} ping-pong --target gfx950", verb),
                [options, action](Output& out) { return action(*options, out); });
 }

@@ -73,8 +73,8 @@ TEST(OpDesc, names_are_the_words_of_the_notation) {
   EXPECT_EQ(op_name(OpDesc::logical(data_tag(9), 0, 1, 2)), Name("tag9.12"));
   EXPECT_EQ(op_name(OpDesc::wait_copy(1)), Name("CG1"));
   EXPECT_EQ(op_name(OpDesc::wait_wgmma(0)), Name("WG0"));
-  EXPECT_EQ(op_name(OpDesc::phase_wait(PhaseBarrier::full, 2)), Name("full2.wait"));
-  EXPECT_EQ(op_name(OpDesc::phase_arrive(PhaseBarrier::empty, 1)), Name("empty1.arrive"));
+  EXPECT_EQ(op_name(OpDesc::phase_wait(PhaseBarrier::full, 2, 4)), Name("full2.wait"));
+  EXPECT_EQ(op_name(OpDesc::phase_arrive(PhaseBarrier::empty, 1, 3)), Name("empty1.arrive"));
   EXPECT_EQ(hardware_mask(GroupMask::mfma), 0x8);
   EXPECT_EQ(hardware_mask(GroupMask::vmem_read), 0x20);
   EXPECT_EQ(hardware_mask(GroupMask::ds_read), 0x100);

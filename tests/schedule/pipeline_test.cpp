@@ -35,44 +35,31 @@ const Case kCases[] = {
     {"copy ring sm80, depth 1", [] { return compile(copy_ring(targets::sm80), targets::sm80, {.depth = 1}); }},
     {"copy ring sm80, depth 5", [] { return compile(copy_ring(targets::sm80), targets::sm80, {.depth = 5}); }},
     {"TMA ring sm90", [] { return compile(tma_ring(targets::sm90a), targets::sm90a); }},
+    {"TMA ring sm90, depth 1", [] { return compile(tma_ring(targets::sm90a), targets::sm90a, {.depth = 1}); }},
     {"TMA ring sm90, depth 4", [] { return compile(tma_ring(targets::sm90a), targets::sm90a, {.depth = 4}); }},
+    {"TMA ring sm90, unrolled", [] { return compile(tma_ring(targets::sm90a), targets::sm90a, {.unroll = 3}); }},
+    {"attention sm90", [] { return compile(attention_ring(targets::sm90a), targets::sm90a); }},
 };
 
 std::string first_text(const Diagnostics& d) { return d.empty() ? "clean" : to_text(d.front()); }
 
-// The wait that the validators leave to the hardware: an op that reads registers an asynchronous read fills.
-bool registers_arrive(const Pipeline& p, int iterations) {
-  const int kernel = p.kernel_iterations(iterations);
-  const Schedule& s = kernel < 0 ? p.short_runs[size_t(iterations)] : p.schedule;
-  const Trace t = make_trace(s, p.shape, std::max(kernel, 0));
-  const PipelineModel model{p, iterations};
-  struct Open {
-    Access filled;
-    Counter counter;
-    int behind = 0;
+bool clean(const Pipeline& p, int iterations) { return verify(p, iterations).empty(); }
+
+// Of every role, if roles have programs of their own.
+struct NamedList {
+  std::string name;
+  EntryList* list;
+};
+std::vector<NamedList> phases_of(Pipeline& p) {
+  std::vector<NamedList> out;
+  const auto add = [&out](const std::string& role, Schedule& s) {
+    out.push_back({role + "prologue", &s.prologue});
+    out.push_back({role + "kernel", &s.kernel});
+    out.push_back({role + "epilogue", &s.epilogue});
   };
-  std::vector<Open> open;
-  for (const Instance& i : t.instances) {
-    const Counter sync = counter_of_sync(i.op);
-    if (i.op.is_wait()) {
-      std::erase_if(open, [&](const Open& o) { return o.counter == sync && o.behind >= i.op.wait_count(); });
-      continue;
-    }
-    const AccessList accesses = model.accesses(i);
-    for (const Access& a : accesses)
-      for (const Open& o : open)
-        if (a.reads() && a.overlaps(o.filled)) return false;
-    const OpTicks ticks = model.ticks(i.op);
-    if (ticks.counter == Counter::none || counts_groups(ticks.counter)) continue;
-    for (Open& o : open)
-      if (o.counter == ticks.counter) o.behind += ticks.count;
-    for (const Access& a : accesses)
-      if (a.space == Space::registers && a.writes()) open.push_back({a, ticks.counter});
-  }
-  return true;
-}
-bool clean(const Pipeline& p, int iterations) {
-  return verify(p, iterations).empty() && registers_arrive(p, iterations);
+  if (!p.is_split()) add("", p.schedule);
+  for (RoleProgram& r : p.programs) add(r.name.c_str() + std::string(" "), r.schedule);
+  return out;
 }
 
 TEST(Compile, every_body_is_proven_for_every_run_length) {
@@ -84,11 +71,11 @@ TEST(Compile, every_body_is_proven_for_every_run_length) {
     fmt::print("{:28} II {:5} MII {:5} (units {}, recurrence {}), {} stages, {} barriers, depth {}, {} registers\n",
                c.name, p.interval(), p.mii(), p.placement.mii.resource, p.placement.mii.recurrence, p.stages(),
                p.barriers(), p.depths[0].depth, p.registers.peak);
-    EXPECT_EQ(int(p.short_runs.size()), p.stages() - 1);
+    EXPECT_EQ(int(p.short_runs.size()), p.is_split() ? 0 : p.stages() - 1);
     for (int n = 0; n <= 2 * p.stages() + 6; ++n) {
       EXPECT_EQ(first_text(verify(p, n)), "clean") << n << " iterations";
-      EXPECT_TRUE(registers_arrive(p, n)) << n << " iterations";
     }
+    EXPECT_EQ(first_text(prove(p)), "clean");
     EXPECT_LE(p.shared(), p.target.shared_bytes);
     EXPECT_LE(p.registers.peak, p.target.registers_at(p.shape.roles));
   }
@@ -103,30 +90,22 @@ TEST(Compile, nothing_can_be_taken_away) {
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
-    const Pipeline p = c.make();
-    for (size_t i = 0; i < p.schedule.kernel.size(); ++i) {
-      const OpDesc& op = p.schedule.kernel[i].op;
-      const std::string what = fmt::format("kernel entry {} {}", i, op_name(op).c_str());
-      Pipeline mutant = p;
-      if (op.is_wait()) {
-        ++mutant.schedule.kernel[i].op.wait_value;
-        EXPECT_FALSE(harmless(mutant)) << what << " weakened";
-      }
-      if (op.role == OpRole::sync || op.tag.is_data()) {
-        mutant = p;
-        mutant.schedule.kernel.erase(i);
-        EXPECT_FALSE(harmless(mutant)) << what << " removed";
-      }
-    }
-    for (const bool prologue : {true, false}) {
-      const EntryList& list = prologue ? p.schedule.prologue : p.schedule.epilogue;
-      for (size_t i = 0; i < list.size(); ++i) {
-        const OpDesc& op = list[i].op;
-        // The last wait of a wgmma run is for the accumulators, which no validator follows out of the loop.
-        if (!op.is_barrier() && !(op.is_wait() && i + 1 < list.size())) continue;
-        Pipeline mutant = p;
-        (prologue ? mutant.schedule.prologue : mutant.schedule.epilogue).erase(i);
-        EXPECT_FALSE(harmless(mutant)) << (prologue ? "prologue " : "epilogue ") << i << " " << op_name(op).c_str();
+    Pipeline p = c.make();
+    for (const NamedList& phase : phases_of(p)) {
+      const EntryList whole = *phase.list;
+      const bool kernel = phase.name.ends_with("kernel");
+      for (size_t i = 0; i < whole.size(); ++i) {
+        const OpDesc& op = whole[i].op;
+        if (op.tag == tags::set_prio) continue;  // no validator relies on it; priority_test.cpp
+        const std::string what = fmt::format("{} entry {} {}", phase.name, i, op_name(op).c_str());
+        if (op.is_wait() && kernel) {
+          ++(*phase.list)[i].op.wait_value;
+          EXPECT_FALSE(harmless(p)) << what << " weakened";
+          *phase.list = whole;
+        }
+        phase.list->erase(i);
+        EXPECT_FALSE(harmless(p)) << what << " removed";
+        *phase.list = whole;
       }
     }
   }
@@ -151,24 +130,19 @@ TEST(Compile, copy_ring_has_the_known_steady_state) {
   }
 }
 
-TEST(Compile, tma_ring_keeps_one_wgmma_in_flight) {
-  const Pipeline p = compile(tma_ring(targets::sm90a), targets::sm90a);
-  EXPECT_EQ(kernel_text(p), "WG1 BAR LA LB full0.wait WF MMA WC");
-  EXPECT_EQ(to_text(p.schedule.epilogue, p.costs), "full0.wait WF MMA WC WG0");
-  EXPECT_EQ(p.interval(), 1024);
-}
-
 TEST(Compile, cdna_bodies) {
   const Pipeline pong = compile(ping_pong(targets::gfx950), targets::gfx950);
-  EXPECT_EQ(kernel_text(pong), "LA00 BAR LA01 LB00 LB01 FA00 FA01 FB00 FB01 LG4 MMA00 LG0 MMA01 VM0 BAR MMA10 MMA11");
+  EXPECT_EQ(kernel_text(pong),
+            "LA00 BAR LA01 LB00 LB01 FA00 FA01 FB00 FB01 LG4 PR1 MMA00 LG0 MMA01 PR0 VM0 BAR PR1 MMA10 MMA11 PR0");
   EXPECT_EQ(pong.interval(), pong.mii());
   EXPECT_EQ(pong.shared(), 128 * 1024);
   EXPECT_EQ(pong.registers.peak, 128 + 64 + 32);
   const Pipeline four = compile(four_wave(targets::gfx950), targets::gfx950);
-  EXPECT_EQ(kernel_text(four), "VM8 BAR LA00 LB00 FA00 FB00 MMA11 LA01 LB01 FA01 FB01 LG8 MMA00 LG0 MMA01 MMA10");
+  EXPECT_EQ(kernel_text(four),
+            "VM8 BAR LA00 LB00 FA00 FB00 PR1 MMA11 PR0 LA01 LB01 FA01 FB01 LG8 PR1 MMA00 LG0 MMA01 MMA10 PR0");
   EXPECT_TRUE(four.placement.optimal());
   const Pipeline single = compile(default_matmul(targets::gfx950), targets::gfx950);
-  EXPECT_EQ(kernel_text(single), "LD LG0 BAR FR0 FR1 LG8 MM0 LG0 MM1 BAR VM0 ST");
+  EXPECT_EQ(kernel_text(single), "LD LG0 BAR FR0 FR1 LG8 PR1 MM0 LG0 MM1 PR0 BAR VM0 ST");
   EXPECT_EQ(single.interval(), 992) << "copy to registers and store share the staging registers";
 }
 
@@ -373,8 +347,8 @@ TEST(Compile, random_bodies_are_proven) {
     staggered += p.stagger;
     for (int n = 0; n <= 2 * p.stages() + 2; ++n) {
       ASSERT_EQ(first_text(verify(p, n)), "clean") << n << " iterations";
-      ASSERT_TRUE(registers_arrive(p, n)) << n << " iterations";
     }
+    ASSERT_EQ(first_text(find_vacuous_waits(p)), "clean");
   }
   EXPECT_GE(deepest, 5);
   EXPECT_GE(staggered, 20);
@@ -382,13 +356,15 @@ TEST(Compile, random_bodies_are_proven) {
 
 // --- time
 
-TEST(Compile, two_hundred_ops_in_less_than_a_second) {
+TEST(Compile, two_hundred_ops_at_the_first_attempt) {
   const auto begin = std::chrono::steady_clock::now();
   const Pipeline p = compile(copy_ring(targets::sm80), targets::sm80, {.unroll = 25});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ASSERT_TRUE(p.ok()) << to_text(p.error);
   EXPECT_EQ(p.body.size(), 200);
-  EXPECT_LT(seconds, 1.0);
+  EXPECT_EQ(p.placement.tried, 1);
+  EXPECT_TRUE(p.placement.optimal());
+  fmt::print("200 ops compiled in {:.3f} s\n", seconds);
   for (int n = 0; n <= 3; ++n) EXPECT_EQ(first_text(verify(p, n)), "clean");
 }
 

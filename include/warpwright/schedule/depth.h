@@ -9,6 +9,7 @@ struct SharedBuffer {
   Name name = {};
   uint8_t id = 0;      // Access::buffer
   int tile_bytes = 0;  // of one slot
+  uint8_t ring = 0;    // buffers of one ring share the barriers of a slot
 };
 
 // So deep that no reuse is ever felt.
@@ -24,7 +25,7 @@ constexpr int64_t shared_bytes(const List<SharedBuffer>& buffers, const List<Buf
   int64_t sum = 0;
   for (const SharedBuffer& b : buffers)
     for (const BufferDepth& d : depths)
-      if (d.buffer == b.id) sum += int64_t(d.depth) * b.tile_bytes;
+      if (d.space == Space::shared && d.buffer == b.id) sum += int64_t(d.depth) * b.tile_bytes;
   return sum;
 }
 

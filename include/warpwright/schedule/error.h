@@ -39,6 +39,10 @@ namespace warpwright::schedule {
   X(search_budget, "SEARCH_BUDGET", "the search gave up at its node budget; the order is the seed, not proven best") \
   X(sync_vacuous, "SYNC_VACUOUS", "a wait asks for a count that is always reached, so it orders nothing")            \
   X(phase_parity, "PHASE_PARITY", "a wait tests the parity of another phase than the one it needs")                  \
+  X(arrival_count, "ARRIVAL_COUNT", "a phase does not get the arrivals or the bytes that its barrier counts")        \
+  X(fence_missing, "FENCE_MISSING", "a group of wgmmas begins without the fence that orders its registers")          \
+  X(deadlock, "DEADLOCK", "every role waits for a phase that no other role completes")                               \
+  X(priority_balance, "PRIORITY_BALANCE", "a priority is raised other than once around the MFMAs of a cluster")      \
   X(strategy_unsupported, "STRATEGY_UNSUPPORTED", "the strategy cannot schedule a body of this shape")               \
   X(ii_infeasible, "II_INFEASIBLE", "no schedule with this initiation interval exists")                              \
   X(unit_missing, "UNIT_MISSING", "the target has no unit or counter that the op needs")                             \

@@ -2,8 +2,9 @@
 //   FLOW    write of tile v  ->  read of tile v
 //   ANTI    read of tile v   ->  the write that next takes its place, tile v + depth
 //   OUTPUT  write of tile v  ->  that same write
-// and an update follows the update of the tile before. The distance is the difference of the iterations in which the
-// two tiles are touched. Nothing depends on roles or on the order of declaration.
+// and an update follows the update of the tile before, and the updates of its own tile that are declared before it. The
+// distance is the difference of the iterations in which the two tiles are touched. Nothing depends on roles, and but
+// for updates nothing on the order of declaration.
 #pragma once
 #include "warpwright/schedule/body.h"
 
@@ -30,6 +31,13 @@ constexpr bool tile_distance(int from, int to, int tiles_per_iteration, int& dis
   return true;
 }
 
+// Iterations from one update of a place to another that follows it, if it does.
+constexpr bool update_distance(int from, int from_tile, int to, int to_tile, int tiles_per_iteration, int& distance) {
+  distance = 0;
+  if (from_tile == to_tile && from < to) return true;
+  return tile_distance(from_tile + 1, to_tile, tiles_per_iteration, distance);
+}
+
 // Cycles from the start of the producer to the earliest start of the consumer.
 constexpr int edge_delay(const LoopBody& body, const DepEdge& e) {
   return e.kind == DepKind::output ? 1 : body.ops[size_t(e.producer)].latency + e.lag;
@@ -52,7 +60,7 @@ constexpr List<DepEdge> access_edges(const LoopBody& body, const List<BufferDept
           if (!first.overlaps(second)) continue;
           int distance = 0;
           if (first.mode == AccessMode::update && second.mode == AccessMode::update) {
-            if (tile_distance(first.tile + 1, second.tile, per_iteration, distance)) {
+            if (update_distance(p, first.tile, c, second.tile, per_iteration, distance)) {
               add(p, c, DepKind::flow, distance);
             }
             continue;

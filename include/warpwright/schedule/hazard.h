@@ -6,8 +6,7 @@
 // or at the op that uses the registers it fills. An access X of one wave is before an access Y of another iff the wave
 // of Y has passed more barriers at Y than the wave of X had at the completion of X. All waves of a role issue every op,
 // each for its share, so two waves of one role are a pair too; order within one wave alone is a weaker fact, told apart
-// by Diagnostic::same_wave. Two writes of one place come from one wave in order and need no check. A copy that
-// completes the full barrier of its slot is ordered before whatever a wave does behind its own wait for that phase.
+// by Diagnostic::same_wave. Two writes of one place come from one wave in order and need no check.
 #pragma once
 #include "warpwright/schedule/trace.h"
 
@@ -22,24 +21,15 @@ struct Touch {
   int instance = 0;
   Access access = {};
   int done_at = kNever;               // instance at which it is complete
-  bool by_phase = false;              // every wave that passes done_at knows it, without a barrier
   int issued_in[kMaxRoles] = {0, 0};  // barriers passed
   int done_in[kMaxRoles] = {kNever, kNever};
 };
 
 // Instance at which the access of instance i is known to be complete.
 constexpr int completion(const Trace& t, const List<AccessList>& accesses, const List<OpTicks>& ticks, int i,
-                         const Access& access, const List<int>& phases) {
+                         const Access& access) {
   const Counter counter = ticks[size_t(i)].counter;
   if (counter == Counter::none) return i;
-  if (counter == Counter::phase) {
-    for (int j = i + 1; j < int(phases.size()); ++j) {
-      const OpDesc& op = t.instances[size_t(j)].op;
-      const bool waits = op.tag == tags::phase_wait && op.phase_barrier() == PhaseBarrier::full;
-      if (waits && phases[size_t(j)] == phases[size_t(i)]) return j;
-    }
-    return kNever;
-  }
   const Access* filled = nullptr;
   for (const Access& a : accesses[size_t(i)])
     if (a.space == Space::registers && a.writes()) filled = &a;
@@ -67,11 +57,9 @@ template <AccessModel Model>
 constexpr List<Touch> collect_touches(const Trace& t, const Model& model) {
   List<AccessList> accesses;
   List<OpTicks> ticks;
-  List<int> phases;  // which phase an instance completes or waits for, if the model knows of phases
   for (const Instance& i : t.instances) {
     accesses.push_back(model.accesses(i));
     ticks.push_back(model.ticks(i.op));
-    if constexpr (requires { model.phase_of(i); }) phases.push_back(model.phase_of(i));
   }
   List<int> barriers[kMaxRoles];
   for (int r = 0; r < t.roles; ++r) barriers[r] = t.barriers_before(r);
@@ -79,8 +67,7 @@ constexpr List<Touch> collect_touches(const Trace& t, const Model& model) {
   for (int i = 0; i < int(t.instances.size()); ++i) {
     for (const Access& a : accesses[size_t(i)]) {
       if (a.space != Space::shared) continue;
-      Touch touch{.instance = i, .access = a, .done_at = completion(t, accesses, ticks, i, a, phases)};
-      touch.by_phase = ticks[size_t(i)].counter == Counter::phase;
+      Touch touch{.instance = i, .access = a, .done_at = completion(t, accesses, ticks, i, a)};
       for (int r = 0; r < t.roles; ++r) {
         touch.issued_in[r] = barriers[r][size_t(i)];
         if (touch.done_at != kNever) touch.done_in[r] = barriers[r][size_t(touch.done_at)];
@@ -125,10 +112,6 @@ constexpr Diagnostics find_hazards(const Trace& t, const Model& model, const Tar
     for (int a = 0; a < t.roles; ++a) {
       for (int b = 0; b < t.roles; ++b) {
         if (!first.access.made_by(a) || !second.access.made_by(b)) continue;
-        if (first.by_phase) {
-          if (second.instance <= first.done_at) report(code, first, second, a, b, a == b);
-          continue;
-        }
         if (second.issued_in[b] <= first.done_in[a]) report(code, first, second, a, b, false);
         if (a == b && second.instance <= first.done_at) report(code, first, second, a, b, true);
       }
@@ -160,6 +143,77 @@ constexpr Diagnostics find_hazards(const Trace& t, const Model& model, const Tar
                        .phase = reader.phase});
     }
   }
+  return found;
+}
+
+// Registers that an asynchronous op fills, or that an asynchronous MMA still reads, are left alone until a wait has
+// covered it; at the end nothing is in flight. For targets whose waits are all explicit.
+template <AccessModel Model>
+constexpr Diagnostics find_register_hazards(const Trace& t, const Model& model, const TargetCostModel& names) {
+  struct Open {
+    const Instance* op = nullptr;
+    AccessList accesses = {};
+    Counter counter = Counter::none;
+    bool committed = true;
+    int behind = 0;
+  };
+  Diagnostics found;
+  List<Open> open;
+  const auto report = [&](Code code, const Open& first, const Name& second, const Instance& at) {
+    const Diagnostic d{.code = code,
+                       .a = names.name(first.op->op),
+                       .b = second,
+                       .have = first.behind,
+                       .iteration = at.iteration,
+                       .phase = at.phase,
+                       .same_wave = true};
+    for (const Diagnostic& old : found)
+      if (old.code == d.code && old.a == d.a && old.b == d.b && old.phase == d.phase) return;
+    found.push_back(d);
+  };
+  for (const Instance& i : t.instances) {
+    const Counter sync = counter_of_sync(i.op);
+    if (i.op.is_wait()) {
+      size_t kept = 0;
+      for (size_t o = 0; o < open.size(); ++o) {
+        const bool done = open[o].counter == sync && open[o].committed && open[o].behind >= i.op.wait_count();
+        if (!done) open[kept++] = open[o];
+      }
+      open.resize(kept);
+    } else if (i.op.is_commit()) {
+      for (Open& o : open) {
+        if (o.counter != sync) continue;
+        o.behind += o.committed;
+        o.committed = true;
+      }
+    }
+    if (!i.op.tag.is_data()) continue;
+    const OpTicks ticks = model.ticks(i.op);
+    const AccessList accesses = model.accesses(i);
+    for (const Open& o : open) {
+      for (const Access& a : accesses) {
+        for (const Access& b : o.accesses) {
+          if (!a.overlaps(b) || a.slot != b.slot) continue;
+          // MMAs of one accumulator keep their order themselves.
+          if (a.space == Space::accumulator && ticks.counter == o.counter) continue;
+          if (b.writes() && a.reads()) report(Code::hazard_raw, o, names.name(i.op), i);
+          if (!b.writes() && a.writes()) report(Code::hazard_war, o, names.name(i.op), i);
+        }
+      }
+    }
+    if (ticks.counter == Counter::none || ticks.counter == Counter::phase) continue;
+    Open mine{&i, {}, ticks.counter, !counts_groups(ticks.counter), 0};
+    const bool reads_late = ticks.counter == Counter::wgmma_group;
+    for (const Access& a : accesses)
+      if (a.space != Space::shared && (a.writes() || reads_late)) mine.accesses.add(a);
+    if (!counts_groups(ticks.counter)) {
+      for (Open& o : open)
+        if (o.counter == ticks.counter) o.behind += ticks.count;
+    }
+    if (mine.accesses.count > 0) open.push_back(mine);
+  }
+  for (const Open& o : open)
+    if (o.counter == Counter::wgmma_group) report(Code::hazard_raw, o, "end", t.instances.back());
   return found;
 }
 

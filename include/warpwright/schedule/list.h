@@ -17,7 +17,7 @@ class List {
   constexpr List() = default;
   constexpr explicit List(size_t n, const T& value = {}) {
     reserve(n);
-    for (size_t i = 0; i < n; ++i) push_back(value);
+    for (; size_ < n; ++size_) data_[size_] = value;
   }
   constexpr List(std::initializer_list<T> values) {
     reserve(values.size());
@@ -31,7 +31,12 @@ class List {
     other.data_ = nullptr;
     other.size_ = other.capacity_ = 0;
   }
-  constexpr List& operator=(List other) noexcept {
+  // Two operators and no parameter by value: nvcc 13 does not destroy one that is made from {}.
+  constexpr List& operator=(const List& other) {
+    List copy(other);
+    return *this = static_cast<List&&>(copy);
+  }
+  constexpr List& operator=(List&& other) noexcept {
     swap(data_, other.data_);
     swap(size_, other.size_);
     swap(capacity_, other.capacity_);

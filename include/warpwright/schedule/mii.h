@@ -26,31 +26,47 @@ constexpr int unit_load(const LoopBody& body, ResourceKind unit) {
   return sum;
 }
 
-// A cycle whose delays exceed interval * distance, empty if there is none: Bellman-Ford on delay - interval * distance,
-// longest paths from everywhere at once. Ops in order of the dependences.
-constexpr List<int> violated_cycle(const LoopBody& body, int interval) {
+namespace detail {
+
+// A cycle whose delays exceed interval * distance, as edges in order, empty if there is none: Bellman-Ford on
+// delay - interval * distance, longest paths from everywhere at once. Before they converge, the edges that were used
+// last form a cycle as soon as there is one that grows, so it is looked for after every pass.
+constexpr List<int> growing_cycle(const LoopBody& body, const List<int>& delay, int interval) {
   const int n = body.size();
-  List<int> time(size_t(n), 0), from(size_t(n), -1);
-  int changed = -1;
-  for (int pass = 0; pass <= n; ++pass) {
-    changed = -1;
-    for (const DepEdge& e : body.edges) {
-      const int earliest = time[size_t(e.producer)] + edge_delay(body, e) - interval * e.distance;
+  List<int> time(size_t(n), 0), via(size_t(n), -1), seen(size_t(n), -1);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < int(body.edges.size()); ++i) {
+      const DepEdge& e = body.edges[size_t(i)];
+      const int earliest = time[size_t(e.producer)] + delay[size_t(i)] - interval * e.distance;
       if (earliest <= time[size_t(e.consumer)]) continue;
       time[size_t(e.consumer)] = earliest;
-      from[size_t(e.consumer)] = e.producer;
-      changed = e.consumer;
+      via[size_t(e.consumer)] = i;
+      changed = true;
     }
-    if (changed < 0) return {};
+    for (int i = 0; i < n; ++i) seen[size_t(i)] = -1;
+    for (int i = 0; changed && i < n; ++i) {
+      int at = i;
+      while (at >= 0 && seen[size_t(at)] < 0) {
+        seen[size_t(at)] = i;
+        at = via[size_t(at)] < 0 ? -1 : body.edges[size_t(via[size_t(at)])].producer;
+      }
+      if (at < 0 || seen[size_t(at)] != i) continue;
+      List<int> backwards;
+      const int first = at;
+      do {
+        backwards.push_back(via[size_t(at)]);
+        at = body.edges[size_t(via[size_t(at)])].producer;
+      } while (at != first);
+      List<int> cycle;
+      for (size_t k = backwards.size(); k > 0; --k) cycle.push_back(backwards[k - 1]);
+      return cycle;
+    }
   }
-  // A change in pass n has a chain of more than n predecessors, so walking back n times ends on the cycle.
-  for (int step = 0; step < n; ++step) changed = from[size_t(changed)];
-  List<int> backwards;
-  for (int at = changed; backwards.empty() || at != changed; at = from[size_t(at)]) backwards.push_back(at);
-  List<int> cycle;
-  for (size_t i = backwards.size(); i > 0; --i) cycle.push_back(backwards[i - 1]);
-  return cycle;
+  return {};
 }
+
+}  // namespace detail
 
 constexpr Mii minimum_interval(const LoopBody& body, const Target& target) {
   Mii mii;
@@ -65,21 +81,21 @@ constexpr Mii minimum_interval(const LoopBody& body, const Target& target) {
       mii.unit = ResourceKind(r);
     }
   }
-  // Every cycle spans an iteration, so the sum of all delays is enough.
-  int fits = 0, fails = -1;
-  for (const DepEdge& e : body.edges) fits += edge_delay(body, e);
-  while (fits - fails > 1) {
-    const int middle = fails + (fits - fails) / 2;
-    List<int> cycle = violated_cycle(body, middle);
-    if (cycle.empty()) {
-      fits = middle;
-    } else {
-      fails = middle;
-      mii.cycle = static_cast<List<int>&&>(cycle);
+  // Each cycle that does not fit says itself from which interval on it does; the last one found is the certificate.
+  List<int> delay;
+  for (const DepEdge& e : body.edges) delay.push_back(edge_delay(body, e));
+  for (;;) {
+    const List<int> cycle = detail::growing_cycle(body, delay, mii.recurrence);
+    if (cycle.empty()) return mii;
+    int sum = 0, distance = 0;
+    mii.cycle = {};
+    for (const int i : cycle) {
+      sum += delay[size_t(i)];
+      distance += body.edges[size_t(i)].distance;
+      mii.cycle.push_back(body.edges[size_t(i)].producer);
     }
+    mii.recurrence = (sum + distance - 1) / distance;
   }
-  mii.recurrence = fits;
-  return mii;
 }
 
 // Whether starts t[i], repeated every `interval` cycles, respect every dependence and every unit.
@@ -99,19 +115,23 @@ constexpr Diagnostic check_interval(const LoopBody& body, const Target& target, 
   }
   for (int r = 0; r < kResourceKinds; ++r) {
     if (target.capacity[r] == 0) continue;
-    List<int> busy(size_t(interval), 0);
+    // A unit is busiest when some op starts on it.
     for (int i = 0; i < body.size(); ++i) {
       const OpNode& n = body.ops[size_t(i)];
-      if (n.resource != ResourceKind(r)) continue;
-      for (int c = 0; c < n.occupancy; ++c) {
-        const int row = ((start[size_t(i)] + c) % interval + interval) % interval;
-        if (++busy[size_t(row)] <= target.capacity[r]) continue;
-        return {.code = Code::ii_infeasible,
-                .a = n.name,
-                .b = word(ResourceKind(r)),
-                .have = busy[size_t(row)],
-                .need = target.capacity[r]};
+      if (n.resource != ResourceKind(r) || n.occupancy == 0) continue;
+      int busy = 0;
+      for (int j = 0; j < body.size(); ++j) {
+        const OpNode& other = body.ops[size_t(j)];
+        if (other.resource != n.resource) continue;
+        const int since = ((start[size_t(i)] - start[size_t(j)]) % interval + interval) % interval;
+        busy += other.occupancy / interval + (since < other.occupancy % interval);
       }
+      if (busy <= target.capacity[r]) continue;
+      return {.code = Code::ii_infeasible,
+              .a = n.name,
+              .b = word(ResourceKind(r)),
+              .have = busy,
+              .need = target.capacity[r]};
     }
   }
   return {};

@@ -42,12 +42,17 @@ struct OpDesc {
   constexpr bool is_wait() const {
     return is_wait_vm() || is_wait_lgkm() || tag == tags::wait_copy || tag == tags::wait_wgmma;
   }
+  constexpr bool is_phase() const { return tag == tags::phase_wait || tag == tags::phase_arrive; }
   constexpr bool is_commit() const { return tag == tags::commit_copy || tag == tags::commit_wgmma; }
 
   // Payload by role. The second form of each question is is_*() or role above.
   constexpr Quadrant quadrant() const { return {stage, subtile}; }
   constexpr int wait_count() const { return wait_value; }
   constexpr PhaseBarrier phase_barrier() const { return PhaseBarrier(subtile); }
+  constexpr int phase_ring() const { return channel; }
+  constexpr int phase_slots() const { return stage; }
+  constexpr int phase_slot(int tile) const { return tile % stage; }
+  constexpr int phase_parity(int tile) const { return (tile / stage + wait_value) & 1; }
   constexpr int priority() const { return wait_value; }
   constexpr int hint_mask_index() const { return subtile; }
   constexpr int hint_count() const { return wait_value; }
@@ -95,16 +100,20 @@ struct OpDesc {
   static constexpr OpDesc wgmma_fence() { return framework(tags::wgmma_fence, OpRole::fence); }
   static constexpr OpDesc commit_wgmma() { return framework(tags::commit_wgmma, OpRole::sync); }
   static constexpr OpDesc wait_wgmma(int n) { return framework(tags::wait_wgmma, OpRole::sync, n); }
-  // `uses`: how often the slot was used before, modulo 2, at the first iteration; the parity advances with the loop.
-  static constexpr OpDesc phase_wait(PhaseBarrier b, int slot, int uses = 0) {
-    return phase(tags::phase_wait, b, slot, uses);
+  // On the barriers of a ring of `slots` slots; which slot and which parity follow from the tile. `flip`: the parity is
+  // the other one, as where a slot that was never filled counts as free.
+  static constexpr OpDesc phase_wait(PhaseBarrier b, int ring, int slots, int flip = 0) {
+    return phase(tags::phase_wait, b, ring, slots, flip);
   }
-  static constexpr OpDesc phase_arrive(PhaseBarrier b, int slot) { return phase(tags::phase_arrive, b, slot, 0); }
+  static constexpr OpDesc phase_arrive(PhaseBarrier b, int ring, int slots) {
+    return phase(tags::phase_arrive, b, ring, slots, 0);
+  }
 
  private:
-  static constexpr OpDesc phase(Tag tag, PhaseBarrier b, int slot, int uses) {
-    OpDesc d = framework(tag, OpRole::sync, uses);
-    d.stage = uint8_t(slot);
+  static constexpr OpDesc phase(Tag tag, PhaseBarrier b, int ring, int slots, int flip) {
+    OpDesc d = framework(tag, OpRole::sync, flip);
+    d.channel = int8_t(ring);
+    d.stage = uint8_t(slots);
     d.subtile = uint8_t(b);
     return d;
   }
@@ -147,7 +156,7 @@ struct OpLabel {
   constexpr bool operator==(const OpLabel&) const = default;
 };
 
-// "LA01@K0", "FB10", "MMA01", "VM6", "LG0", "BAR", "PR1", "SB", "SGB(3,2)", "CG1", "WG0", "full2.wait".
+// "LA01@K0", "FB10", "MMA01", "VM6", "LG0", "BAR", "PR1", "SB", "SGB(3,2)", "CG1", "WG0"; "full1.wait": on ring 1.
 constexpr Name op_name(const OpDesc& op, const OpLabel& label = {}) {
   Name n;
   if (op.tag.is_data()) {
@@ -174,8 +183,8 @@ constexpr Name op_name(const OpDesc& op, const OpLabel& label = {}) {
   if (op.tag == tags::wgmma_fence) return "WF";
   if (op.tag == tags::commit_wgmma) return "WC";
   if (op.tag == tags::wait_wgmma) return n.add("WG").add(int(op.wait_value));
-  if (op.tag == tags::phase_wait || op.tag == tags::phase_arrive) {
-    n.add(op.phase_barrier() == PhaseBarrier::full ? "full" : "empty").add(int(op.stage));
+  if (op.is_phase()) {
+    n.add(op.phase_barrier() == PhaseBarrier::full ? "full" : "empty").add(op.phase_ring());
     return n.add(op.tag == tags::phase_wait ? ".wait" : ".arrive");
   }
   return "none";

@@ -31,7 +31,7 @@ class Peeler {
         if (b == x) items_.push_back(-1);
       items_.push_back(order.order[size_t(x)]);
     }
-    find_phase_waits();
+    find_groups(barriers);
   }
 
   constexpr int peeled() const { return order_.stages - 1; }
@@ -61,7 +61,7 @@ class Peeler {
     }
     in_flight.raise(from_prologue);
     emit(line, Phase::epilogue, longest, in_flight, r.value.epilogue);
-    drain(r.value.epilogue, Phase::epilogue);
+    drain(r.value.epilogue, Phase::epilogue, in_flight);
     r.error = error_;
     return r;
   }
@@ -74,7 +74,7 @@ class Peeler {
     Checked<Schedule> r;
     InFlight in_flight;
     emit(line_of(iterations), Phase::prologue, 0, in_flight, r.value.prologue);
-    if (iterations > 0) drain(r.value.prologue, Phase::prologue);
+    drain(r.value.prologue, Phase::prologue, in_flight);
     r.error = error_;
     return r;
   }
@@ -97,22 +97,24 @@ class Peeler {
 
   constexpr void reset(int places) {
     needed_ = List<char>(size_t(places), false);
-    for (int d = 0; d < target_.domain_count; ++d) need_[d] = List<int>(size_t(places), kUnbounded);
+    need_ = List<List<int>>(size_t(target_.domain_count), List<int>(size_t(places), kUnbounded));
   }
 
-  // A slot's full barrier is waited for by the first op that reads the slot.
-  constexpr void find_phase_waits() {
-    phase_wait_ = List<char>(body_.ops.size(), false);
+  // Ops of a group are waited for together, so only those that are first needed at the same place may share one.
+  constexpr void find_groups(const List<int>& barriers) {
     const int n = order_.size();
+    first_need_ = List<int>(body_.ops.size(), kUnbounded);
     for (const SyncDep& d : deps_) {
-      if (!d.phase) continue;
-      const auto at = [&](const SyncDep& s) {
-        return (order_.stage[size_t(s.consumer)] + s.distance) * n + order_.position[size_t(s.consumer)];
-      };
-      bool first = true;
-      for (const SyncDep& other : deps_)
-        if (other.phase && other.producer == d.producer && at(other) < at(d)) first = false;
-      if (first) phase_wait_[size_t(d.consumer)] = true;
+      if (!counts_groups(target_.counter_of(body_.ops[size_t(d.producer)].op.role))) continue;
+      // Counted from the kernel iteration in which the producer is issued.
+      const int stage = order_.stage[size_t(d.consumer)] + d.distance - order_.stage[size_t(d.producer)];
+      int at = stage * n + order_.position[size_t(d.consumer)];
+      for (int met = 0; met < d.barriers && !barriers.empty(); --at) {
+        for (const int b : barriers) met += b == (at % n + n) % n;
+        if (met >= d.barriers) break;
+      }
+      int& need = first_need_[size_t(d.producer)];
+      if (at < need) need = at;
     }
   }
 
@@ -207,7 +209,7 @@ class Peeler {
         const int where = d.barriers == 0 ? use : x.barriers[size_t(x.before[size_t(use)] - d.barriers)];
         const int behind = issued[size_t(where)] - issued[size_t(p)] - own;
         if (where <= p || behind < 0) fail(d);
-        int& need = need_[domain][size_t(line[size_t(where)].place)];
+        int& need = need_[size_t(domain)][size_t(line[size_t(where)].place)];
         if (behind < need) need = behind;
       }
     }
@@ -220,7 +222,8 @@ class Peeler {
   // Ops of a group follow one another within a kernel iteration.
   constexpr bool joins_next(const List<LineElement>& line, int e) const {
     return e + 1 < int(line.size()) && line[size_t(e + 1)].line == line[size_t(e)].line &&
-           counter_at(line, e + 1) == counter_at(line, e);
+           counter_at(line, e + 1) == counter_at(line, e) &&
+           first_need_[size_t(line[size_t(e)].op)] == first_need_[size_t(line[size_t(e + 1)].op)];
   }
   constexpr int ticks_at(const List<LineElement>& line, int e, Counter counter) const {
     if (counter_at(line, e) != counter) return 0;
@@ -251,7 +254,7 @@ class Peeler {
       if (x.phase != phase || (phase == Phase::kernel && x.line != peeled())) continue;
       for (int d = 0; d < target_.domain_count; ++d) {
         const Counter counter = target_.domains[d].id;
-        const int need = need_[d][size_t(x.place)];
+        const int need = need_[size_t(d)][size_t(x.place)];
         if (need >= in_flight.count[int(counter)]) continue;  // also where nothing is needed
         const int count = need < target_.domains[d].max_value ? need : target_.domains[d].max_value;
         push(wait_for(counter, count), -1, 0);
@@ -263,10 +266,9 @@ class Peeler {
       }
       // A kernel iteration k of a run belongs to iteration k + peeled() - stage of the body.
       const int shift = phase == Phase::kernel ? peeled() - order_.stage[size_t(x.op)] : x.iteration - base;
-      if (phase_wait_[size_t(x.op)]) push(OpDesc::phase_wait(PhaseBarrier::full, 0), x.op, shift);
       const Counter counter = counter_at(line, e);
-      const bool begins = e == 0 || line[size_t(e - 1)].line != x.line || counter_at(line, e - 1) != counter;
-      if (counter == Counter::wgmma_group && begins) push(OpDesc::wgmma_fence(), -1, 0);
+      const bool first = e == 0 || counter_at(line, e - 1) != counter;
+      if (counter == Counter::wgmma_group && (first || !joins_next(line, e - 1))) push(OpDesc::wgmma_fence(), -1, 0);
       push(body_.ops[size_t(x.op)].op, x.op, shift);
       for (int d = 0; d < target_.domain_count; ++d) {
         int& count = in_flight.count[int(target_.domains[d].id)];
@@ -278,8 +280,8 @@ class Peeler {
     }
   }
   // The result of an asynchronous MMA may be touched only when all are retired.
-  constexpr void drain(EntryList& out, Phase phase) const {
-    if (target_.mma_counter == Counter::wgmma_group) append(out, OpDesc::wait_wgmma(0), phase);
+  constexpr void drain(EntryList& out, Phase phase, const InFlight& in_flight) const {
+    if (in_flight.count[int(Counter::wgmma_group)] > 0) append(out, OpDesc::wait_wgmma(0), phase);
   }
 
   constexpr void fail(const SyncDep& d) {
@@ -294,10 +296,10 @@ class Peeler {
   const Target& target_;
   const KernelOrder& order_;
   const List<SyncDep>& deps_;
-  List<int> items_;        // of a kernel iteration: ops in order, -1 for a barrier
-  List<char> phase_wait_;  // of each op
-  List<char> needed_;      // of each place: the barrier there
-  List<int> need_[3];      // of each counter and place: how much may be in flight
+  List<int> items_;       // of a kernel iteration: ops in order, -1 for a barrier
+  List<int> first_need_;  // of each op: the first place where it must be complete
+  List<char> needed_;     // of each place: the barrier there
+  List<List<int>> need_;  // of each counter and place: how much may be in flight
   bool marking_ = false;
   Diagnostic error_ = {};
 };

@@ -1,10 +1,9 @@
 // compile(): from a body that is written tile by tile, as if nothing overlapped, to a proven software pipeline for a
-// target. Buffer depths, order, peeling, waits and barriers are all derived; verify() asks both validators, which know
+// target. Buffer depths, order, peeling, waits and barriers are all derived; proof.h asks both validators, which know
 // nothing of how the schedule came about.
 #pragma once
-#include "warpwright/schedule/hazard.h"
-#include "warpwright/schedule/peel.h"
-#include "warpwright/schedule/version.h"
+#include "warpwright/schedule/phase.h"
+#include "warpwright/schedule/priority.h"
 
 namespace warpwright::schedule {
 
@@ -15,17 +14,24 @@ struct BodySpec {
   LoopBody loop = {};
   List<SharedBuffer> buffers = {};
   int roles = 1;
-  int stagger = 0;         // barriers by which role 1 trails role 0
-  int stagger_cycles = 0;  // and cycles, for the order
-  int least_depth = 1;     // slots that a shared buffer has whatever the lifetimes ask for
-  int waves_per_simd = 1;  // for the registers that a wave may have
+  int stagger = 0;                         // barriers by which role 1 trails role 0
+  int stagger_cycles = 0;                  // and cycles, for the order
+  int least_depth = 1;                     // slots that a shared buffer has whatever the lifetimes ask for
+  int spare_slots = 0;                     // and beyond what the lifetimes ask for
+  int consumers = 1;                       // copies of the consumer's program, where roles run
+                                           // programs of their own
+  List<BufferDepth> register_depths = {};  // of values that are kept in more than one set of registers
+  int waves_per_simd = 1;                  // for the registers that a wave may have
   Diagnostic error = {};
 };
 
 struct CompileOptions {
-  int depth = 0;     // slots of every shared buffer; 0: as many as the lifetimes ask for and the memory allows
-  int interval = 0;  // 0: the smallest that works
-  int unroll = 1;    // tiles per iteration; a multiple of the depth makes every slot a constant
+  int depth = 0;           // slots of every shared buffer; 0: as many as the lifetimes
+                           // ask for and the memory allows
+  int interval = 0;        // 0: the smallest that works
+  int unroll = 1;          // tiles per iteration; a multiple of the depth makes every
+                           // slot a constant
+  bool priorities = true;  // around MFMA clusters, where the target has them
 };
 
 struct Pipeline {
@@ -39,18 +45,27 @@ struct Pipeline {
   int free_interval = 0;  // what the interval would be with any amount of shared memory
   RegisterPressure registers = {};
   KernelOrder order = {};
-  Schedule schedule = {};
-  List<Schedule> short_runs = {};  // of 0 .. stages - 2 iterations
+  Schedule schedule = {};           // of every wave, if roles do not run programs of their own
+  List<Schedule> short_runs = {};   // of 0 .. stages - 2 iterations
+  List<RoleProgram> programs = {};  // producer and consumer, if they do
+  List<PhaseRing> rings = {};
   RunShape shape = {};
   int stagger = 0;
   int stagger_cycles = 0;
   int least_depth = 1;
+  int spare_slots = 0;
+  List<BufferDepth> register_depths = {};
   Diagnostic error = {};
 
   constexpr bool ok() const { return error.ok(); }
   constexpr int interval() const { return placement.interval; }
   constexpr int mii() const { return placement.mii.value(); }
-  constexpr int stages() const { return order.stages; }
+  constexpr bool is_split() const { return !programs.empty(); }
+  constexpr int stages() const {
+    int most = is_split() ? 1 : order.stages;
+    for (const RoleProgram& r : programs) most = r.stages() > most ? r.stages() : most;
+    return most;
+  }
   constexpr int64_t shared() const { return shared_bytes(buffers, depths); }
   constexpr int barriers() const { return count_waits(schedule.kernel).barrier; }
   // Kernel iterations of a run; -1: the run is short_runs[iterations].
@@ -75,85 +90,17 @@ constexpr LoopBody unrolled(const LoopBody& body, int u, const TargetCostModel& 
   return out;
 }
 
-// The accesses of a compiled pipeline as the validators ask for them: tile and slot from the iteration of the body.
-struct PipelineModel {
-  const Pipeline& pipeline;
-  int iterations = 0;  // of the body
-
-  constexpr int body_iteration(const Instance& i) const {
-    const int base = i.phase == Phase::prologue ? 0 : i.phase == Phase::kernel ? i.iteration : iterations;
-    return base + i.shift;
-  }
-  constexpr int tile_of(const Instance& i, const Access& a) const {
-    return a.tile + pipeline.body.tiles_per_iteration * body_iteration(i);
-  }
-  constexpr AccessList accesses(const Instance& i) const {
-    AccessList list;
-    if (i.source < 0 || !i.op.tag.is_data()) return list;
-    list = pipeline.body.ops[size_t(i.source)].accesses;
-    for (int a = 0; a < list.count; ++a) {
-      const int depth = depth_of(pipeline.depths, list.list[a]);
-      list.list[a].slot = int8_t(tile_of(i, list.list[a]) % depth);
-    }
-    return list;
-  }
-  constexpr OpTicks ticks(const OpDesc& op) const {
-    if (!op.tag.is_data()) return {};
-    const Counter counter = pipeline.target.counter_of(op.role);
-    return {counter, counter == Counter::none ? 0 : pipeline.costs[op.tag].ticks};
-  }
-  constexpr int tile(const Instance& i, int) const {
-    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
-      if (a.writes()) return tile_of(i, a);
-    return 0;
-  }
-  // The tile whose full barrier a load completes or a wait waits for.
-  constexpr int phase_of(const Instance& i) const {
-    if (i.source < 0) return -1;
-    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
-      if (a.space == Space::shared) return tile_of(i, a);
-    return -1;
-  }
-};
-
-// What both validators find in a run of so many iterations of the body, and every wait that its counter cannot count.
-constexpr Diagnostics verify(const Pipeline& p, int iterations) {
-  Diagnostics found;
-  if (!p.ok()) {
-    found.push_back(p.error);
-    return found;
-  }
-  const int kernel = p.kernel_iterations(iterations);
-  const Schedule& s = kernel < 0 ? p.short_runs[size_t(iterations)] : p.schedule;
-  const Trace trace = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
-  const PipelineModel model{p, iterations};
-  found = find_hazards(trace, model, p.costs);
-  const Diagnostics versions = simulate_versions(trace, model, p.costs, iterations * p.body.tiles_per_iteration);
-  found.append(versions);
-  int results = 0;
-  for (const Instance& i : trace.instances) {
-    results += i.op.role == OpRole::compute;
-    if (const Diagnostic d = check_wait(p.target, i.op); !d.ok()) found.push_back(d);
-  }
-  // The validator of versions counts the results that it sees; a run without any would pass it.
-  int expected = 0;
-  for (const OpNode& n : p.body.ops) expected += n.op.role == OpRole::compute;
-  if (results != expected * iterations) {
-    found.push_back({.code = Code::op_lost, .a = p.name, .have = results, .need = expected * iterations});
-  }
-  return found;
-}
-
 namespace detail {
 
 // Depths that fit: the deepest buffers give way first, and none below one slot.
 constexpr bool limit_depths(List<BufferDepth>& depths, const List<SharedBuffer>& buffers, int64_t bytes) {
   while (shared_bytes(buffers, depths) > bytes) {
     int deepest = 0;
-    for (const BufferDepth& d : depths) deepest = d.depth > deepest ? d.depth : deepest;
+    for (const BufferDepth& d : depths)
+      if (d.space == Space::shared && d.depth > deepest) deepest = d.depth;
     if (deepest <= 1) return false;
     for (BufferDepth& d : depths)
-      if (d.depth == deepest) --d.depth;
+      if (d.space == Space::shared && d.depth == deepest) --d.depth;
   }
   return true;
 }
@@ -212,6 +159,43 @@ constexpr void advance_copies(Pipeline& p) {
   if (check_interval(p.body, p.target, start, interval).ok()) p.placement.start = start;
 }
 
+// Buffers of a ring have the same number of slots.
+constexpr void level_rings(Pipeline& p) {
+  if (!p.target.splits_roles()) return;
+  for (size_t i = 0; i < p.buffers.size(); ++i)
+    for (size_t j = 0; j < p.buffers.size(); ++j)
+      if (p.buffers[i].ring == p.buffers[j].ring && p.depths[i].depth < p.depths[j].depth) {
+        p.depths[i].depth = p.depths[j].depth;
+      }
+}
+
+// Two programs from one placement.
+constexpr void split(Pipeline& p, int consumers) {
+  p.rings = phase_rings(p.buffers, p.depths, consumers);
+  const auto role = [&p] { return RoleBody(p.body, p.target, p.placement.start, p.buffers, p.rings); };
+  const List<SyncDep> deps = sync_deps(p.body, p.depths, p.target, 1, 0);
+  p.programs.push_back(role().producer(p.interval()));
+  p.programs.push_back(role().consumer(p.interval(), deps));
+  p.programs.back().copies = consumers;
+  for (const RoleProgram& r : p.programs)
+    if (p.ok()) p.error = r.error;
+}
+
+// A copy that nothing hurries is issued when its first reader asks for it, so that it takes no slot before.
+constexpr void delay_copies(Pipeline& p) {
+  for (int i = 0; i < p.body.size(); ++i) {
+    const OpNode& n = p.body.ops[size_t(i)];
+    if (n.op.role != OpRole::global_load || n.occupancy > 0) continue;
+    int latest = 1 << 28;
+    for (const DepEdge& e : p.body.edges) {
+      if (e.producer != i || e.consumer == i) continue;
+      const int at = p.placement.start[size_t(e.consumer)] + p.interval() * e.distance - issue_delay(p.body, e);
+      if (at < latest) latest = at;
+    }
+    if (latest != 1 << 28 && latest > p.placement.start[size_t(i)]) p.placement.start[size_t(i)] = latest;
+  }
+}
+
 // Order and depths. Without a depth asked for, the body is placed as if memory had no end, which gives the depths; only
 // if they do not fit is it placed again with those that do.
 template <PlacementStrategy S>
@@ -219,21 +203,27 @@ constexpr void place(Pipeline& p, const CompileOptions& options, const S& strate
   const IntervalRange range{options.interval, options.interval};
   if (options.depth > 0) {
     p.depths = uniform_depths(p.buffers, options.depth);
+    p.depths.append(p.register_depths);
     if (p.shared() > p.target.shared_bytes) {
       p.error = too_large(p);
       return;
     }
   } else {
-    connect(p, uniform_depths(p.buffers, free_depth(p.body)));
+    List<BufferDepth> free = uniform_depths(p.buffers, free_depth(p.body));
+    free.append(p.register_depths);
+    connect(p, free);
     p.placement = modulo_schedule(p.body, p.target, strategy, range);
     p.error = p.placement.error;
     if (!p.ok()) return;
     p.free_interval = p.placement.interval;
+    if (p.target.splits_roles()) delay_copies(p);
     for (const SharedBuffer& b : p.buffers) {
-      int depth = smallest_depth(p.body, p.placement.start, p.interval(), b.id);
+      int depth = smallest_depth(p.body, p.placement.start, p.interval(), b.id) + p.spare_slots;
       if (depth < p.least_depth) depth = p.least_depth;
       p.depths.push_back({Space::shared, b.id, depth});
     }
+    level_rings(p);
+    p.depths.append(p.register_depths);
     if (!limit_depths(p.depths, p.buffers, p.target.shared_bytes)) {
       p.error = too_large(p);
       return;
@@ -243,6 +233,12 @@ constexpr void place(Pipeline& p, const CompileOptions& options, const S& strate
   p.placement = modulo_schedule(p.body, p.target, strategy, range);
   p.error = p.placement.error;
   if (p.ok()) advance_copies(p);
+}
+
+constexpr void add_priorities(Schedule& s) {
+  s.prologue = with_priorities(s.prologue);
+  s.kernel = with_priorities(s.kernel);
+  s.epilogue = with_priorities(s.epilogue);
 }
 
 }  // namespace detail
@@ -258,6 +254,8 @@ constexpr Pipeline compile(const BodySpec& spec, const Target& target, const Com
   p.stagger = spec.stagger;
   p.stagger_cycles = spec.stagger_cycles;
   p.least_depth = spec.least_depth;
+  p.spare_slots = spec.spare_slots;
+  p.register_depths = spec.register_depths;
   p.shape.roles = spec.roles;
   p.shape.staggered = spec.stagger > 0;
   p.error = spec.error;
@@ -278,6 +276,10 @@ constexpr Pipeline compile(const BodySpec& spec, const Target& target, const Com
   p.registers = register_pressure(p.body, p.placement.start, p.interval());
   p.error = check_registers(target, p.registers.peak, spec.waves_per_simd, p.registers.at);
   p.order = kernel_order(p.placement.start, p.interval());
+  if (target.splits_roles()) {
+    detail::split(p, spec.consumers);
+    return p;
+  }
   const List<SyncDep> deps = sync_deps(p.body, p.depths, target, spec.roles, spec.stagger);
   const List<BarrierInterval> intervals = barrier_intervals(p.body, p.order, p.interval(), deps);
   List<int> barriers = stab_intervals(intervals, p.order.size());
@@ -290,6 +292,10 @@ constexpr Pipeline compile(const BodySpec& spec, const Target& target, const Com
     Checked<Schedule> run = peeler.short_run(n);
     p.short_runs.push_back(run.value);
     if (p.ok()) p.error = run.error;
+  }
+  if (target.priorities && options.priorities) {
+    detail::add_priorities(p.schedule);
+    for (Schedule& s : p.short_runs) detail::add_priorities(s);
   }
   return p;
 }

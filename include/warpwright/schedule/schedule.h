@@ -22,22 +22,26 @@
 //   depth.h          slots of each buffer from the lifetimes, registers alive at once
 //   sync.h           which dependences need waits and meetings of the waves; the fewest barriers
 //   peel.h           prologue, kernel, epilogue and short runs, with exact waits
-//   pipeline.h       compile(body, target, options) and verify(): all of the above, and both validators
-//   bodies.h         the bodies of the matmul kernels of each target
+//   priority.h       s_setprio around clusters of MFMAs
+//   phase.h          producer and consumer as programs of their own, with the mbarriers of their rings
+//   phase_check.h    validator 1 for such programs: parity, arrivals, hand-over of the slots
+//   phase_run.h      validator 2 for such programs: both run against each other
+//   pipeline.h       compile(body, target, options): all of the above
+//   proof.h          verify() a run and prove() a pipeline with both validators
+//   bodies.h         the bodies of the matmul kernels of each target; mma_sync.h: a finer one for sm_80
 //   timeline.h       ASCII and SVG pictures of a kernel iteration; host only, not included here
 //   legacy/          the reference's derivations and schedules, as they are, with their standing
 //
 // A schedule comes about in this order: declare ops with PipelineBody; annotate() them for a target; give each OpNode
 // its accesses; derive edges; order; expand to entries; validate; freeze. compile() does all but the first and the
-// last. Evaluated as a constant it stays inside the default limits for bodies of 24 ops; clang needs
-// -fconstexpr-steps=2000000 for 24 ops with staggered roles, and nvcc 13 refuses some bodies of 12 ops
-// or more (it takes a list for leaked), so a kernel that it compiles takes a schedule that was frozen elsewhere or is
-// checked with another compiler. Lists grow, so a function that makes a
-// schedule takes no capacity parameter and cannot truncate; freeze() evaluates it twice, for the sizes and for the
-// entries. Two things keep all compilers content in constant evaluation: no conditional operator whose branches are
-// lists by value (g++ 12 frees one twice), and no member templates of a class that its own members use before the end
-// of the class (clang). The room needs no standard library beyond core/std.h, so that a kernel compiled by NVRTC can
-// make its own schedule.
+// last. Evaluated as a constant it stays inside the default limits of g++, clang and nvcc for bodies of 24 ops,
+// staggered roles and the proof of a run included. Lists grow, so a function that makes a schedule takes no capacity
+// parameter and cannot truncate; freeze() evaluates it twice, for the sizes and for the entries. Four things keep all
+// compilers content in constant evaluation: no conditional operator whose branches are lists by value (g++ 12 frees one
+// twice), no member templates of a class that its own members use before the end of the class (clang), and, since nvcc
+// 13 takes what it does not destroy for leaked, no list parameter by value made from {} and no member that is an array
+// of lists. The room needs no standard library beyond core/std.h, so that a kernel compiled by NVRTC can make its own
+// schedule.
 #pragma once
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/exact.h"
@@ -47,4 +51,5 @@
 #include "warpwright/schedule/mii.h"
 #include "warpwright/schedule/pipeline.h"
 #include "warpwright/schedule/program.h"
+#include "warpwright/schedule/proof.h"
 #include "warpwright/schedule/version.h"

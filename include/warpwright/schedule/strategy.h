@@ -20,6 +20,7 @@ concept PlacementStrategy = requires(const S& s, const LoopBody& b, const Target
 struct Placement {
   List<int> start = {};
   int interval = 0;
+  int tried = 0;  // intervals
   Mii mii = {};
   Name strategy = {};
   Diagnostic error = {};
@@ -261,6 +262,7 @@ constexpr Placement modulo_schedule(const LoopBody& body, const Target& target, 
   for (int interval = first; interval <= last;) {
     Checked<List<int>> placed = strategy.place(body, target, interval);
     p.interval = interval;
+    ++p.tried;
     p.error = placed.error;
     if (placed.ok()) {
       p.start = static_cast<List<int>&&>(placed.value);

@@ -1,8 +1,9 @@
 // Where waves must wait and meet. A dependence through shared memory needs three things between its ends: the wave that
 // made the first access knows that it is complete (a wait), the waves meet (barriers), and only then the second access
-// is issued. How many barriers depends on the stagger: a role that runs `offset` barriers behind another passes each of
-// its accesses that much later, so a dependence from the trailing to the leading role needs one meeting more, and one
-// from the leading to the trailing role one less.
+// is issued. What copies of a warp of their own fill and free is left to the barriers of their rings (phase.h). How
+// many barriers depends on the stagger: a role that runs `offset` barriers behind another passes each of its accesses
+// that much later, so a dependence from the trailing to the leading role needs one meeting more, and one from the
+// leading to the trailing role one less.
 #pragma once
 #include "warpwright/schedule/depth.h"
 #include "warpwright/schedule/trace.h"
@@ -12,8 +13,7 @@ namespace warpwright::schedule {
 struct SyncDep {
   int producer = 0, consumer = 0;
   int distance = 0;
-  int barriers = 0;    // meetings between completion and the second access
-  bool phase = false;  // the first access completes the full barrier of its slot, which the second waits for itself
+  int barriers = 0;  // meetings between completion and the second access
   DepKind kind = DepKind::flow;
 };
 
@@ -34,7 +34,7 @@ constexpr List<SyncDep> sync_deps(const LoopBody& body, const List<BufferDepth>&
   const auto add = [&deps](const SyncDep& d) {
     for (SyncDep& old : deps) {
       if (old.producer == d.producer && old.consumer == d.consumer && old.distance == d.distance &&
-          old.kind == d.kind && old.phase == d.phase) {
+          old.kind == d.kind) {
         if (d.barriers > old.barriers) old.barriers = d.barriers;
         return;
       }
@@ -44,26 +44,49 @@ constexpr List<SyncDep> sync_deps(const LoopBody& body, const List<BufferDepth>&
   const int per_iteration = body.tiles_per_iteration;
   for (int p = 0; p < body.size(); ++p) {
     const Counter counter = target.counter_of(body.ops[size_t(p)].op.role);
+    if (counter == Counter::phase) continue;
     for (const Access& first : body.ops[size_t(p)].accesses) {
-      if (first.space == Space::accumulator || (first.space == Space::registers && counter == Counter::none)) continue;
       const bool shared = first.space == Space::shared;
+      if (!shared && counter == Counter::none) continue;
+      // Only an MMA that runs on while its wave goes on reads registers behind the wave's back.
+      const bool reads_late = shared || counter == Counter::wgmma_group;
       const int depth = depth_of(depths, first);
       for (int c = 0; c < body.size(); ++c) {
         if (c == p) continue;
         for (const Access& second : body.ops[size_t(c)].accesses) {
           int distance = 0;
           if (!first.overlaps(second)) continue;
-          if (first.writes() && second.reads() && tile_distance(first.tile, second.tile, per_iteration, distance)) {
-            const bool phase = counter == Counter::phase;
-            add({p, c, distance, shared && !phase ? meetings(first, second) : 0, phase, DepKind::flow});
+          const Counter follower = target.counter_of(body.ops[size_t(c)].op.role);
+          if (follower == Counter::phase) continue;
+          if (first.space == Space::accumulator) {
+            // MMAs of one accumulator keep their order themselves.
+            const bool follows = update_distance(p, first.tile, c, second.tile, per_iteration, distance);
+            if (counter != follower && follows) add({p, c, distance, 0, DepKind::flow});
+            continue;
           }
-          if (shared && !first.writes() && second.writes() &&
+          if (first.writes() && second.reads() && tile_distance(first.tile, second.tile, per_iteration, distance)) {
+            add({p, c, distance, shared ? meetings(first, second) : 0, DepKind::flow});
+          }
+          if (reads_late && !first.writes() && second.writes() &&
               tile_distance(first.tile + depth, second.tile, per_iteration, distance)) {
-            add({p, c, distance, meetings(first, second), false, DepKind::anti});
+            add({p, c, distance, shared ? meetings(first, second) : 0, DepKind::anti});
           }
         }
       }
     }
+  }
+  return deps;
+}
+
+// The same from edges alone, for a body that declares them instead of accesses: a consumer waits for what an
+// asynchronous op makes.
+constexpr List<SyncDep> edge_deps(const LoopBody& body, const Target& target) {
+  List<SyncDep> deps;
+  for (const DepEdge& e : body.edges) {
+    if (e.kind != DepKind::flow || e.producer == e.consumer) continue;
+    const Counter counter = target.counter_of(body.ops[size_t(e.producer)].op.role);
+    if (counter == Counter::none || counter == target.counter_of(body.ops[size_t(e.consumer)].op.role)) continue;
+    deps.push_back({e.producer, e.consumer, e.distance, 0, e.kind});
   }
   return deps;
 }

@@ -37,6 +37,7 @@ struct Target {
   Counter fragment_counter = Counter::none;
   Counter mma_counter = Counter::none;
   int mma_macs_per_cycle = 0;  // bf16, of the whole CU or SM
+  bool priorities = false;     // s_setprio: waves that share a SIMD are served by priority
 
   constexpr Counter counter_of(OpRole role) const {
     switch (role) {
@@ -57,6 +58,8 @@ struct Target {
       if (domains[i].id == c) return true;
     return false;
   }
+  // Copies are issued by a warp of its own, and phases of mbarriers are all that connects it with the others.
+  constexpr bool splits_roles() const { return load_counter == Counter::phase; }
   // Only if has(c).
   constexpr CounterDomain domain(Counter c) const {
     for (int i = 0; i < domain_count; ++i)
@@ -91,6 +94,7 @@ constexpr Target cdna(Arch arch, const char* name, int shared_bytes, int copy_by
   t.load_counter = Counter::vm;
   t.store_counter = Counter::lgkm;
   t.fragment_counter = Counter::lgkm;
+  t.priorities = true;
   t.mma_macs_per_cycle = macs;
   return t;
 }

@@ -53,6 +53,80 @@ class PlaceMap {
   List<Place> places_;
 };
 
+// Which tile each place holds and which results each tile has reached, as one role sees it.
+class VersionTracker {
+ public:
+  constexpr VersionTracker(int role, int tiles, const TargetCostModel& names, Diagnostics& found)
+      : role_(role), tiles_(tiles), names_(names), found_(found) {}
+
+  // `loaded`: the tile that a load of global memory brings; of any other op it follows from what the op reads.
+  constexpr void execute(const Instance& i, const AccessList& accesses, int loaded = kNoTile) {
+    int tile = kNoTile, last = kNoTile;
+    bool any = false, equal = true;
+    for (const Access& a : accesses) {
+      if (a.space == Space::accumulator || !a.reads() || !a.made_by(role_)) continue;
+      last = places_.get(a);
+      if (!any) tile = last;
+      any = true;
+      equal = equal && last == tile && last != kNoTile;
+    }
+    if (i.op.role == OpRole::global_load) {
+      tile = loaded;
+    } else if (!equal) {
+      found_.push_back({.code = Code::version_mismatch,
+                        .a = names_.name(i.op),
+                        .have = tile,
+                        .need = last,
+                        .role_a = role_,
+                        .iteration = i.iteration,
+                        .phase = i.phase});
+    }
+    for (const Access& a : accesses) {
+      if (!a.writes() || !a.made_by(role_)) continue;
+      if (a.space != Space::accumulator) {
+        places_.set(a, tile);
+      } else {
+        Result& r = result_of(a.regions, i);
+        if (equal && tile >= 0 && tile < tiles_) ++r.count[size_t(tile)];
+      }
+    }
+  }
+
+  constexpr void finish() {
+    for (const Result& r : results_) {
+      for (int tile = 0; tile < tiles_; ++tile) {
+        if (r.count[size_t(tile)] == 1) continue;
+        found_.push_back({.code = Code::op_lost,
+                          .a = r.name,
+                          .b = Name("tile ").add(tile),
+                          .have = r.count[size_t(tile)],
+                          .need = 1,
+                          .role_a = role_});
+      }
+    }
+  }
+
+ private:
+  struct Result {
+    uint8_t regions;
+    Name name;
+    List<int> count;
+  };
+  constexpr Result& result_of(uint8_t regions, const Instance& i) {
+    for (Result& r : results_)
+      if (r.regions == regions) return r;
+    results_.push_back({regions, names_.name(i.op), List<int>(size_t(tiles_), 0)});
+    return results_.back();
+  }
+
+  int role_;
+  int tiles_;
+  const TargetCostModel& names_;
+  Diagnostics& found_;
+  PlaceMap places_;
+  List<Result> results_;
+};
+
 }  // namespace detail
 
 // VERSION_MISMATCH: an MMA with operands of several tiles (a, with have and need the tiles of its first and last
@@ -61,64 +135,14 @@ template <VersionModel Model>
 constexpr Diagnostics simulate_versions(const Trace& t, const Model& model, const TargetCostModel& names, int tiles) {
   Diagnostics found;
   for (int role = 0; role < t.roles; ++role) {
-    detail::PlaceMap places;
-    struct Result {
-      uint8_t regions;
-      Name name;
-      List<int> count;
-    };
-    List<Result> results;
+    detail::VersionTracker tracker(role, tiles, names, found);
     int loads = 0;
     for (const Instance& i : t.instances) {
       if (!i.op.tag.is_data()) continue;
-      const AccessList accesses = model.accesses(i);
-      int tile = detail::kNoTile, last = detail::kNoTile;
-      bool any = false, equal = true;
-      for (const Access& a : accesses) {
-        if (a.space == Space::accumulator || !a.reads() || !a.made_by(role)) continue;
-        last = places.get(a);
-        if (!any) tile = last;
-        any = true;
-        equal = equal && last == tile && last != detail::kNoTile;
-      }
-      if (i.op.role == OpRole::global_load) {
-        tile = model.tile(i, loads++);
-      } else if (!equal) {
-        found.push_back({.code = Code::version_mismatch,
-                         .a = names.name(i.op),
-                         .have = tile,
-                         .need = last,
-                         .role_a = role,
-                         .iteration = i.iteration,
-                         .phase = i.phase});
-      }
-      for (const Access& a : accesses) {
-        if (!a.writes() || !a.made_by(role)) continue;
-        if (a.space != Space::accumulator) {
-          places.set(a, tile);
-          continue;
-        }
-        Result* result = nullptr;
-        for (Result& r : results)
-          if (r.regions == a.regions) result = &r;
-        if (result == nullptr) {
-          results.push_back({a.regions, names.name(i.op), List<int>(size_t(tiles), 0)});
-          result = &results.back();
-        }
-        if (equal && tile >= 0 && tile < tiles) ++result->count[size_t(tile)];
-      }
+      const int loaded = i.op.role == OpRole::global_load ? model.tile(i, loads++) : detail::kNoTile;
+      tracker.execute(i, model.accesses(i), loaded);
     }
-    for (const Result& r : results) {
-      for (int tile = 0; tile < tiles; ++tile) {
-        if (r.count[size_t(tile)] == 1) continue;
-        found.push_back({.code = Code::op_lost,
-                         .a = r.name,
-                         .b = Name("tile ").add(tile),
-                         .have = r.count[size_t(tile)],
-                         .need = 1,
-                         .role_a = role});
-      }
-    }
+    tracker.finish();
   }
   return found;
 }

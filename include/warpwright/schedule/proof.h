@@ -1,0 +1,223 @@
+// Whether a compiled pipeline is right: both validators on runs of every length that differs from the others, and every
+// entry by itself.
+#pragma once
+#include "warpwright/schedule/hazard.h"
+#include "warpwright/schedule/phase_run.h"
+#include "warpwright/schedule/pipeline.h"
+
+namespace warpwright::schedule {
+
+// The accesses of a compiled pipeline as the validators ask for them: tile and slot from the iteration of the body.
+struct PipelineModel {
+  const Pipeline& pipeline;
+  int iterations = 0;  // of the body
+
+  constexpr int body_iteration(const Instance& i) const {
+    const int base = i.phase == Phase::prologue ? 0 : i.phase == Phase::kernel ? i.iteration : iterations;
+    return base + i.shift;
+  }
+  constexpr int tile_of(const Instance& i, const Access& a) const {
+    return a.tile + pipeline.body.tiles_per_iteration * body_iteration(i);
+  }
+  constexpr AccessList accesses(const Instance& i) const {
+    AccessList list;
+    if (i.source < 0 || !i.op.tag.is_data()) return list;
+    list = pipeline.body.ops[size_t(i.source)].accesses;
+    for (int a = 0; a < list.count; ++a) {
+      const int depth = depth_of(pipeline.depths, list.list[a]);
+      list.list[a].slot = int8_t(tile_of(i, list.list[a]) % depth);
+    }
+    return list;
+  }
+  constexpr OpTicks ticks(const OpDesc& op) const {
+    if (!op.tag.is_data()) return {};
+    const Counter counter = pipeline.target.counter_of(op.role);
+    return {counter, counter == Counter::none ? 0 : pipeline.costs[op.tag].ticks};
+  }
+  constexpr int tile(const Instance& i, int) const {
+    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
+      if (a.writes()) return tile_of(i, a);
+    return 0;
+  }
+  constexpr int phase_tile(const Instance& i, int ring) const {
+    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
+      if (in_ring(pipeline.buffers, ring, a)) return tile_of(i, a);
+    return -1;
+  }
+  constexpr int ring_of(const Access& a) const {
+    for (const SharedBuffer& b : pipeline.buffers)
+      if (b.id == a.buffer) return b.ring;
+    return 0;
+  }
+  // The copies of a buffer share its tile equally.
+  constexpr int64_t bytes(const Instance& i) const {
+    int64_t sum = 0;
+    for (const Access& mine : pipeline.body.ops[size_t(i.source)].accesses) {
+      if (mine.space != Space::shared || !mine.writes()) continue;
+      int copies = 0;
+      for (const OpNode& n : pipeline.body.ops)
+        for (const Access& a : n.accesses) copies += a.writes() && a.overlaps(whole(mine)) && a.tile == mine.tile;
+      for (const SharedBuffer& b : pipeline.buffers)
+        if (b.id == mine.buffer) sum += b.tile_bytes / copies;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr Access whole(Access a) {
+    a.regions = kAllRegions;
+    return a;
+  }
+};
+
+namespace detail {
+
+// The entries of a run, on their own: priorities, counts that fit their counter, and no op missing. The validator of
+// versions counts the results that it sees; a run without any would pass it.
+constexpr void verify_entries(const Pipeline& p, const Schedule& s, const Trace& trace, int iterations, bool copies,
+                              bool others, Diagnostics& found) {
+  for (const EntryList* phase : {&s.prologue, &s.kernel, &s.epilogue}) {
+    if (const Diagnostic d = check_priorities(*phase, &p.costs); !d.ok()) found.push_back(d);
+  }
+  List<int> seen(p.body.ops.size(), 0);
+  bool fenced = false;
+  for (const Instance& i : trace.instances) {
+    if (i.op.tag == tags::wgmma_fence || i.op.tag == tags::commit_wgmma) fenced = i.op.tag == tags::wgmma_fence;
+    if (!fenced && i.op.role == OpRole::compute && p.target.mma_counter == Counter::wgmma_group) {
+      found.push_back(
+          {.code = Code::fence_missing, .a = p.costs.name(i.op), .iteration = i.iteration, .phase = i.phase});
+    }
+    if (i.op.tag.is_data() && i.source >= 0) ++seen[size_t(i.source)];
+    if (const Diagnostic d = check_wait(p.target, i.op); !d.ok()) found.push_back(d);
+  }
+  for (int i = 0; i < p.body.size(); ++i) {
+    const OpNode& n = p.body.ops[size_t(i)];
+    const bool here = n.op.role == OpRole::global_load ? copies : others;
+    if (!here || seen[size_t(i)] == iterations) continue;
+    found.push_back({.code = Code::op_lost, .a = n.name, .b = p.name, .have = seen[size_t(i)], .need = iterations});
+  }
+}
+
+constexpr Diagnostics verify_split(const Pipeline& p, int iterations) {
+  Diagnostics found;
+  SplitRun run;
+  run.rings = p.rings;
+  run.consumers = p.programs[kConsumer].copies;
+  for (int role = 0; role < 2; ++role) {
+    const RoleProgram& program = p.programs[size_t(role)];
+    const int kernel = program.kernel_iterations(iterations);
+    const Schedule& s = kernel < 0 ? program.short_runs[size_t(iterations)] : program.schedule;
+    run.role[size_t(role)] = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
+    verify_entries(p, s, run.role[size_t(role)], iterations, role == kProducer, role == kConsumer, found);
+  }
+  const PipelineModel model{p, iterations};
+  found.append(find_phase_hazards(run, model, p.costs));
+  found.append(find_register_hazards(run.role[kConsumer], model, p.costs));
+  found.append(simulate_split(run, model, p.costs, iterations * p.body.tiles_per_iteration));
+  return found;
+}
+
+}  // namespace detail
+
+// What both validators find in a run of so many iterations of the body, and every entry that is wrong by itself.
+constexpr Diagnostics verify(const Pipeline& p, int iterations) {
+  Diagnostics found;
+  if (!p.ok()) {
+    found.push_back(p.error);
+    return found;
+  }
+  if (p.is_split()) return detail::verify_split(p, iterations);
+  const int kernel = p.kernel_iterations(iterations);
+  const Schedule& s = kernel < 0 ? p.short_runs[size_t(iterations)] : p.schedule;
+  const Trace trace = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
+  const PipelineModel model{p, iterations};
+  found = find_hazards(trace, model, p.costs);
+  found.append(find_register_hazards(trace, model, p.costs));
+  found.append(simulate_versions(trace, model, p.costs, iterations * p.body.tiles_per_iteration));
+  detail::verify_entries(p, s, trace, iterations, true, true, found);
+  return found;
+}
+
+namespace detail {
+
+// Which waits of a run, over all runs that were followed, had something to wait for.
+struct WaitUse {
+  List<char> useful = {};
+  List<int> most = {};  // in flight
+};
+
+constexpr void follow_waits(const Pipeline& p, const EntryList& list, int (&in_flight)[kCounters], WaitUse& use) {
+  use.useful.resize(list.size());
+  use.most.resize(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    const OpDesc& op = list[i].op;
+    int& count = in_flight[int(counter_of_sync(op))];
+    if (op.is_wait()) {
+      if (count > use.most[i]) use.most[i] = count;
+      if (count <= op.wait_count()) continue;
+      use.useful[i] = true;
+      count = op.wait_count();
+    } else if (op.is_commit()) {
+      ++count;
+    } else if (op.tag.is_data()) {
+      const Counter counter = p.target.counter_of(op.role);
+      if (!counts_groups(counter)) in_flight[int(counter)] += p.costs[op.tag].ticks;
+    }
+  }
+}
+
+constexpr void find_vacuous(const Pipeline& p, const Schedule& s, int longest, Diagnostics& found) {
+  const EntryList* const lists[3] = {&s.prologue, &s.kernel, &s.epilogue};
+  WaitUse use[3];
+  for (int iterations = 0; iterations <= longest; ++iterations) {
+    int in_flight[kCounters] = {};
+    follow_waits(p, s.prologue, in_flight, use[0]);
+    for (int i = 0; i < iterations; ++i) follow_waits(p, s.kernel, in_flight, use[1]);
+    follow_waits(p, s.epilogue, in_flight, use[2]);
+  }
+  for (int phase = 0; phase < 3; ++phase) {
+    for (size_t i = 0; i < use[phase].useful.size(); ++i) {
+      const ScheduleEntry& e = (*lists[phase])[i];
+      if (!e.op.is_wait() || use[phase].useful[i]) continue;
+      found.push_back({.code = Code::sync_vacuous,
+                       .a = op_name(e.op),
+                       .have = e.op.wait_count(),
+                       .need = use[phase].most[i] - 1,
+                       .iteration = 0,
+                       .phase = e.phase});
+    }
+  }
+}
+
+}  // namespace detail
+
+// Waits that never wait, in runs of as many iterations as a buffer has slots: no more tiles are ever in flight. need:
+// the largest count that would wait.
+constexpr Diagnostics find_vacuous_waits(const Pipeline& p) {
+  Diagnostics found;
+  int slots = 2;
+  for (const BufferDepth& d : p.depths) slots = d.depth > slots ? d.depth : slots;
+  if (!p.is_split()) detail::find_vacuous(p, p.schedule, slots + 1, found);
+  for (const Schedule& s : p.short_runs) detail::find_vacuous(p, s, 0, found);
+  for (const RoleProgram& r : p.programs) {
+    detail::find_vacuous(p, r.schedule, slots + 1, found);
+    for (const Schedule& s : r.short_runs) detail::find_vacuous(p, s, 0, found);
+  }
+  return found;
+}
+
+// What "proven" means: nothing is found in any run of up to twice as many iterations as there are stages, and two more;
+// longer runs repeat the kernel in the state in which it was left. No wait is there for nothing.
+constexpr int proven_iterations(const Pipeline& p) {
+  int most = 2 * p.stages() + 2;
+  // Every parity of every slot, twice.
+  for (const PhaseRing& r : p.rings) most = 4 * r.slots > most ? 4 * r.slots : most;
+  return most > 6 ? most : 6;
+}
+constexpr Diagnostics prove(const Pipeline& p) {
+  Diagnostics found = find_vacuous_waits(p);
+  for (int n = 0; n <= proven_iterations(p); ++n) found.append(verify(p, n));
+  return found;
+}
+
+}  // namespace warpwright::schedule
