@@ -27,6 +27,12 @@ template <class T>
 WW_FN LdsPointer<T> lds(uint32_t address) {
   return reinterpret_cast<LdsPointer<T>>(address);
 }
+// Eight bytes of a fragment. Not by __builtin_bit_cast of .lo and .hi: clang 22 takes the first eight bytes for both.
+template <class T, int N>
+WW_FN T half(const Fragment& f) {
+  const Half h = {f[2 * N], f[2 * N + 1]};
+  return __builtin_bit_cast(T, h);
+}
 // Number format and swizzle bits of word 3 of a descriptor: a raw buffer of 32-bit data.
 inline constexpr int kRawBuffer = 0x0002'0000;
 }  // namespace detail
@@ -36,8 +42,8 @@ WW_FN uint32_t wave_index() { return __builtin_amdgcn_readfirstlane(__builtin_am
 WW_FN uint32_t workgroup_index() { return __builtin_amdgcn_workgroup_id_x(); }
 WW_FN Lanes select(Mask which, Lanes yes, Lanes no) { return which ? yes : no; }
 
-// The same value, in scalar registers from here on. A kernel's arguments come by scalar loads, which lgkmcnt counts too,
-// in no order: one that is still open would turn every wait for fragments into a wait for all of them.
+// The same value, in scalar registers from here on. A kernel's arguments come by scalar loads, which lgkmcnt counts
+// too, in no order: one that is still open would turn every wait for fragments into a wait for all of them.
 template <class T>
 WW_FN T settled(T value) {
   asm volatile("" : "+s"(value));
@@ -100,18 +106,16 @@ WW_FN void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here 
   d = __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(detail::Bf16x8, a),
                                               __builtin_bit_cast(detail::Bf16x8, b), d, 0, 0, 0);
 #else
-  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(detail::Short4, a.lo),
-                                                __builtin_bit_cast(detail::Short4, b.lo), d, 0, 0, 0);
-  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(detail::Short4, a.hi),
-                                                __builtin_bit_cast(detail::Short4, b.hi), d, 0, 0, 0);
+  using detail::half;
+  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(half<detail::Short4, 0>(a), half<detail::Short4, 0>(b), d, 0, 0, 0);
+  d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(half<detail::Short4, 1>(a), half<detail::Short4, 1>(b), d, 0, 0, 0);
 #endif
 }
 // The same for e4m3; gfx942 takes the codes as FNUZ, gfx950 as OCP.
 WW_FN void mfma_fp8(Accumulator& d, const Fragment& a, const Fragment& b, here = {}) {
-  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(__builtin_bit_cast(long, a.lo), __builtin_bit_cast(long, b.lo), d, 0,
-                                                 0, 0);
-  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(__builtin_bit_cast(long, a.hi), __builtin_bit_cast(long, b.hi), d, 0,
-                                                 0, 0);
+  using detail::half;
+  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(half<long, 0>(a), half<long, 0>(b), d, 0, 0, 0);
+  d = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(half<long, 1>(a), half<long, 1>(b), d, 0, 0, 0);
 }
 // gfx950: one instruction over the 32 bytes of two fragments, at twice the rate.
 WW_FN void mfma_fp8_wide(Accumulator& d, const Fragment& a0, const Fragment& a1, const Fragment& b0, const Fragment& b1,
@@ -151,5 +155,8 @@ WW_FN void order_fence() {
 }
 // Where in its schedule the wave is; for reports.
 WW_FN void at_entry(const char*, int, const char*) {}
+// The wave has passed so many barriers more than the leading waves have when they come here: the stagger for which the
+// schedule was proven. For the simulator, which holds the waves to it.
+WW_FN void expect_barriers_ahead(uint32_t, here = {}) {}
 
 }  // namespace warpwright::inline WW_WORLD::machine::cdna

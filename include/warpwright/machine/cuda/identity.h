@@ -24,10 +24,18 @@ WW_FN uint32_t thread_index() { return threadIdx.x; }
 WW_FN uint32_t block_threads() { return blockDim.x; }
 WW_FN Index3 block_index() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
 WW_FN Index3 grid_size() { return {gridDim.x, gridDim.y, gridDim.z}; }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+// Before sm_90 every block is a cluster of its own.
+WW_FN uint32_t cluster_rank() { return 0; }
+WW_FN uint32_t cluster_size() { return 1; }
+WW_FN uint32_t cluster_index() { return blockIdx.x; }
+WW_FN uint32_t cluster_count() { return gridDim.x; }
+#else
 WW_FN uint32_t cluster_rank() { return detail::cluster_ctarank(); }
 WW_FN uint32_t cluster_size() { return detail::cluster_nctarank(); }
 WW_FN uint32_t cluster_index() { return detail::clusterid_x(); }
 WW_FN uint32_t cluster_count() { return detail::nclusterid_x(); }
+#endif
 WW_FN uint32_t lane_index() { return threadIdx.x % 32; }
 WW_FN uint32_t warp_index() { return threadIdx.x / 32; }
 

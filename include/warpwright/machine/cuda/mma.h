@@ -22,10 +22,16 @@ WW_FN void mma_sync(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
     WW_MMA_SYNC("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
   } else if constexpr (T == DType::fp16) {
     WW_MMA_SYNC("m16n8k16.row.col.f32.f16.f16.f32", "f");
-  } else if constexpr (T == DType::e4m3) {
-    WW_MMA_SYNC("m16n8k32.row.col.f32.e4m3.e4m3.f32", "f");
   } else {
-    WW_MMA_SYNC("m16n8k32.row.col.f32.e5m2.e5m2.f32", "f");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
+    __trap();
+#else
+    if constexpr (T == DType::e4m3) {
+      WW_MMA_SYNC("m16n8k32.row.col.f32.e4m3.e4m3.f32", "f");
+    } else {
+      WW_MMA_SYNC("m16n8k32.row.col.f32.e5m2.e5m2.f32", "f");
+    }
+#endif
   }
 }
 // s8; the sums wrap around.

@@ -20,11 +20,11 @@ struct Lanes {
     for (uint32_t& e : v) e = x;
   }
 
-#define WW_LANES_OPERATOR(OP)                                        \
-  friend Lanes operator OP(const Lanes& a, const Lanes& b) {         \
-    Lanes r;                                                         \
-    for (int i = 0; i < kWave; ++i) r.v[i] = a.v[i] OP b.v[i];       \
-    return r;                                                        \
+#define WW_LANES_OPERATOR(OP)                                  \
+  friend Lanes operator OP(const Lanes& a, const Lanes& b) {   \
+    Lanes r;                                                   \
+    for (int i = 0; i < kWave; ++i) r.v[i] = a.v[i] OP b.v[i]; \
+    return r;                                                  \
   }
   WW_LANES_OPERATOR(+)
   WW_LANES_OPERATOR(-)
@@ -120,5 +120,6 @@ void set_priority(here at = {}) {
 inline void order_fence() {}
 // The texts live as long as the run.
 void at_entry(const char* phase, int slot, const char* op);
+void expect_barriers_ahead(uint32_t count, here at = {});
 
 }  // namespace warpwright::inline WW_WORLD::machine::cdna

@@ -1,0 +1,201 @@
+// D = epilogue(A * B^T) by cp.async, ldmatrix and mma.sync. All warps do the same: each copies its share of a tile of K
+// into a ring of slots and multiplies its part of the tile of D. In which order, how far ahead, and where the warps
+// wait and meet is not written here: the main loop is an expansion of the entries of a compiled schedule
+// (dense_schedule.h).
+//
+// A row of a slot is 64 bytes, swizzled so that the eight rows of an ldmatrix lie in different banks. Rows outside the
+// matrix repeat its last row and are not stored; what lies beyond K is filled with zeros, and a problem shorter than
+// the schedule's prologue is multiplied by tiles of zeros up to its length.
+#pragma once
+#include "warpwright/core/layout.h"
+#include "warpwright/core/plan.h"
+#include "warpwright/kernel/sm80/dense_copy.h"
+#include "warpwright/kernel/sm80/dense_epilogue.h"
+#include "warpwright/kernel/sm80/dense_schedule.h"
+#include "warpwright/tile/persistent.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm80 {
+
+template <MmaSyncGemmConfig C>
+constexpr Plan dense_gemm_plan() {
+  Plan plan("mma_sync_gemm", Arch::sm80);
+  plan.blocks_per_sm = C.blocks_per_sm;
+  plan.role("mma", C.warps());
+  plan.region("input", slot_bytes(C), DenseSchedule<C.order()>::depth, pattern_bytes(Swizzle::b64));
+  plan.region("output", staging_bytes(C), C.warps(), 16);
+  return plan;
+}
+
+template <MmaSyncGemmConfig C>
+struct DenseGemm {
+  static_assert(refuse(C) == nullptr, "mma_sync_gemm: refuse(config) says why this configuration cannot be compiled");
+  using Args = MmaSyncGemmArgs;
+  using Tiles = tile::PersistentTiles;
+  using Run = DenseSchedule<C.order()>;
+  using Sum = stdx::conditional_t<C.type == DType::s8, int32_t, float>;
+  static constexpr Plan plan = dense_gemm_plan<C>();
+
+  static constexpr int kRowsOfMma = C.warp_m() / 16, kColumnsOfMma = C.warp_n() / 8;
+  static constexpr int kSlices = schedule::kMmaSyncSlices;
+  static constexpr uint32_t kRowBytes = schedule::kMmaSyncRowBytes;
+  static constexpr uint32_t kSlot = slot_bytes(C), kRing = kSlot * uint32_t(Run::depth);
+
+  // What a thread holds: its sums, the fragments of two slices, and where in the ring the loop stands.
+  struct State {
+    Sum sums[kRowsOfMma][kColumnsOfMma][4];
+    uint32_t a[kSlices][kRowsOfMma][4];
+    uint32_t b[kSlices][kColumnsOfMma][2];
+    Source<C> source;
+    uint32_t copy_to;         // this thread's chunk of the first row that it copies, in slot 0
+    uint32_t read_a, read_b;  // the rows that this lane names to ldmatrix, in slot 0
+    uint32_t at;              // offset of the slot of the loop's tile
+  };
+
+  // The slot of the tile that lies so many behind the loop's.
+  template <int Ahead>
+  WW_FN static uint32_t slot(const State& s) {
+    constexpr uint32_t offset = kSlot * uint32_t(Ahead % Run::depth);
+    const uint32_t at = s.at + offset;
+    return at >= kRing ? at - kRing : at;
+  }
+
+  // Part of the fragments of a slice: one ldmatrix for 16 rows of A, or for 16 columns of B.
+  template <int Slice, int Part>
+  WW_FN static void load_a(State& s, uint32_t slot) {
+    constexpr int count = kRowsOfMma / C.pieces;
+    WW_UNROLL
+    for (int i = Part * count; i < (Part + 1) * count; ++i) {
+      const uint32_t row = (s.read_a + slot) ^ (Slice * kRowBytes / kSlices);
+      machine::ldmatrix(s.a[Slice][i], Shared<Vec<uint32_t, 4>>{row + uint32_t(i) * 16 * kRowBytes});
+    }
+  }
+  template <int Slice, int Part>
+  WW_FN static void load_b(State& s, uint32_t slot) {
+    constexpr int count = kColumnsOfMma / 2 / C.pieces;
+    WW_UNROLL
+    for (int i = Part * count; i < (Part + 1) * count; ++i) {
+      const uint32_t row = (s.read_b + slot) ^ (Slice * kRowBytes / kSlices);
+      uint32_t r[4];
+      machine::ldmatrix(r, Shared<Vec<uint32_t, 4>>{row + uint32_t(i) * 16 * kRowBytes});
+      WW_UNROLL
+      for (int j = 0; j < 4; ++j) s.b[Slice][2 * i + j / 2][j % 2] = r[j];
+    }
+  }
+  template <int Slice, int Part>
+  WW_FN static void multiply(State& s) {
+    constexpr int count = kRowsOfMma / C.pieces;
+    WW_UNROLL
+    for (int i = Part * count; i < (Part + 1) * count; ++i) {
+      WW_UNROLL
+      for (int j = 0; j < kColumnsOfMma; ++j) {
+        // Back and forth: neighbours in time share a fragment.
+        const int column = i % 2 == 0 ? j : kColumnsOfMma - 1 - j;
+        machine::mma_sync<C.type>(s.sums[i][column], s.a[Slice][i], s.b[Slice][column]);
+      }
+    }
+  }
+
+  // One entry. `Base`: the iteration of the body, counted from the loop's, from which the entry's is counted.
+  template <schedule::Phase P, int I, int Base>
+  WW_FN static void issue(State& s) {
+    constexpr schedule::ScheduleEntry entry = Run::compiled.phase(P).entries[I];
+    constexpr schedule::OpDesc op = entry.op;
+    constexpr int body = Base + entry.shift;
+    namespace tags = schedule::body_tags;
+    if constexpr (op.tag == schedule::tags::commit_copy) {
+      machine::cp_async_commit();
+    } else if constexpr (op.tag == schedule::tags::wait_copy) {
+      machine::cp_async_wait<op.wait_count()>();
+    } else if constexpr (op.is_barrier()) {
+      machine::sync_block();
+    } else if constexpr (op.tag == tags::mma) {
+      multiply<op.stage % kSlices, op.subtile>(s);
+    } else {
+      // Unrolling numbers the tiles of an iteration; a fragment is also numbered by its slice.
+      constexpr bool fragment = op.role == schedule::OpRole::fragment_load;
+      constexpr int tile = body * C.unroll + tile_in_iteration(entry);
+      static_assert(tile >= 0, "a tile before the first");
+      const uint32_t at = slot<tile>(s);
+      if constexpr (fragment && op.channel == 0) load_a<slice_of(entry), op.subtile>(s, at);
+      if constexpr (fragment && op.channel == 1) load_b<slice_of(entry), op.subtile>(s, at);
+      if constexpr (!fragment) s.source.template copy<op.channel, op.subtile, tile>(Shared<uint8_t>{s.copy_to + at});
+    }
+  }
+  // Op numbers of the body repeat for each tile of an iteration.
+  static constexpr int kOpsOfTile = schedule::mma_sync_ops(C.shape());
+  static constexpr int tile_in_iteration(const schedule::ScheduleEntry& e) { return e.source / kOpsOfTile; }
+  static constexpr int slice_of(const schedule::ScheduleEntry& e) { return e.op.stage - tile_in_iteration(e); }
+
+  template <schedule::Phase P, int Base, int First, int... I>
+  WW_FN static void expand(State& s, stdx::integer_sequence<int, I...>) {
+    (issue<P, First + I, Base>(s), ...);
+  }
+  template <schedule::Phase P, int Base, int First, int Last>
+  WW_FN static void expand(State& s) {
+    expand<P, Base, First>(s, stdx::make_integer_sequence<int, Last - First>{});
+  }
+
+  WW_FN static int iterations(const Args& args) {
+    const int n = tile::ceil_div(tile::ceil_div(args.k, C.tile_k()), C.unroll);
+    return n > Run::peeled ? n : Run::peeled;
+  }
+
+  WW_FN static State make_state(uint32_t base) {
+    const int lane = int(machine::lane_index()), warp = int(machine::warp_uniform(machine::warp_index()));
+    const int thread = int(machine::thread_index());
+    const auto chunk = [&](int row, int column) {
+      return base + plan.region("input").offset +
+             swizzle(Swizzle::b64, uint32_t(row) * kRowBytes + uint32_t(column) * 16);
+    };
+    State s;
+    s.copy_to = chunk(thread / 4, thread % 4);
+    s.read_a = chunk(warp / C.warps_n * C.warp_m() + lane % 16, lane / 16);
+    s.read_b =
+        uint32_t(C.tile_m) * kRowBytes + chunk(warp % C.warps_n * C.warp_n() + lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    return s;
+  }
+  // The first copies of a tile of D.
+  WW_FN static void begin(State& s, const Args& args, const tile::TileCoord& tile) {
+    s.source = Source<C>::of(args, tile);
+    s.at = 0;
+    expand<schedule::Phase::prologue, 0, 0, Run::fill()>(s);
+  }
+  WW_FN static void multiply_tile(State& s, const Args& args) {
+    WW_UNROLL
+    for (int i = 0; i < kRowsOfMma; ++i) {
+      WW_UNROLL
+      for (int j = 0; j < kColumnsOfMma * 4; ++j) s.sums[i][j / 4][j % 4] = 0;
+    }
+    expand<schedule::Phase::prologue, 0, Run::fill(), Run::count(schedule::Phase::prologue)>(s);
+    WW_ROLLED
+    for (int left = iterations(args) - Run::peeled; left > 0; --left) {
+      expand<schedule::Phase::kernel, 0, 0, Run::count(schedule::Phase::kernel)>(s);
+      s.source.advance();
+      s.at = slot<C.unroll>(s);
+    }
+    expand<schedule::Phase::epilogue, Run::peeled, 0, Run::count(schedule::Phase::epilogue)>(s);
+  }
+
+  WW_FN static void body(const Args& args) {
+    check_plan<DenseGemm>();
+    const uint32_t base = machine::shared_base();
+    Tiles walk({tile::ceil_div(args.m, C.tile_m), tile::ceil_div(args.n, C.tile_n), C.band});
+    tile::TileCoord tile, next;
+    if (!walk.next(tile)) return;
+    State s = make_state(base);
+    begin(s, args, tile);
+    for (bool more = true; more; tile = next) {
+      multiply_tile(s, args);
+      more = walk.next(next);
+      if (more) {
+        // All warps are done with the slots; their next tile lands while this one is stored.
+        machine::sync_block();
+        begin(s, args, next);
+      }
+      store_tile<C>(s.sums, args, tile, base + plan.region("output").offset);
+    }
+    machine::cp_async_wait<0>();
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm80
