@@ -2,10 +2,11 @@
 // know of each other and run one after the other.
 //
 // Two accesses of different waves are ordered by barriers alone: the first must be complete, that is covered by a wait
-// of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves the
-// j-th barriers meet, so a count of barriers on either side decides, and the verdict does not depend on the order in
-// which the simulator happens to run the waves.
+// of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves
+// the j-th barriers meet, so a count of barriers on either side decides, and the verdict does not depend on the order
+// in which the simulator happens to run the waves.
 #pragma once
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "timing.h"
 #include "warpwright/machine/sim/cdna.h"
 #include "warpwright/sim/simulator.h"
 
@@ -33,7 +35,7 @@ struct Place {
   const char* phase = "";
   int slot = -1;
   const char* op = "";
-  int turn = 0;  // of the kernel phase
+  int turn = 0;                // of the kernel phase
   std::string text() const;    // "kernel[13] VM0"
   std::string report() const;  // the same with the turn
 };
@@ -55,7 +57,8 @@ struct Flight {  // counted by vmcnt or lgkmcnt
   int access = -1;
   Fragment* fills = nullptr;
   here at{"", 0};
-  Place place;
+  Place place = {};
+  uint64_t due = 0;  // when it is complete by the clock
 };
 
 struct Wave {
@@ -69,7 +72,9 @@ struct Wave {
   std::deque<Flight> vm, lgkm;
   Place place;
   here where{"", 0};
-  uint64_t rank = 0;  // pct
+  uint64_t rank = 0;                    // pct
+  uint64_t time = 0, product_done = 0;  // cycles: of its next instruction, and of its last MFMA
+  uint64_t entered = 0;                 // its place
   std::map<const Fault*, int> fault_counts;
 };
 
@@ -86,15 +91,18 @@ class Engine {
   uint8_t* lds() { return lds_.data(); }
   uint32_t lds_bytes() const { return uint32_t(lds_.size()); }
 
-  // Accounts for a word and lets others run. False: a fault takes the word away.
-  bool word(const char* name, here at);
-  // The fault that strikes the word, if any.
-  const Fault* fault(const char* name);
+  // Accounts for a word and lets others run. False: a fault takes the word away; another kind of fault is handed on.
+  bool word(const char* name, here at, const Fault** struck = nullptr);
   void block_at_barrier(Wave& w);
+  void declare_stagger(uint32_t ahead, here at);
   int access(Kind kind, here at);
   void touch(int access, uint32_t address, uint32_t bytes);
   void issue(bool vm, Flight flight);
   void wait(bool vm, int count);
+  // The matrix unit of the wave's SIMD, which takes one MFMA after another.
+  void multiply(uint32_t cycles);
+  void store();
+  void enter(const Place& place);
   void poison(uint32_t address, uint32_t bytes);
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
   void stored(const void* p, here at);  // two bytes of a result
@@ -116,7 +124,13 @@ class Engine {
   void order(const Access& before, const Access& now, uint32_t address);
   bool ordered(const Access& before, const Access& now) const;
   void land_some();
+  const Fault* fault(const char* name);
   uint64_t random();
+  void account();
+  uint64_t due(bool vm);  // when a load or an LDS access that is issued now is complete
+  void await_products() { wave().time = std::max(wave().time, wave().product_done); }
+  double microseconds(uint64_t cycles) const { return double(cycles) / (timing_.clock_ghz * 1e3); }
+  void bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
 
   Launch launch_;
   Options options_;
@@ -131,8 +145,14 @@ class Engine {
   std::set<std::tuple<std::string, std::string, std::string>> sites_;
   size_t turn_ = 0;
   uint64_t rng_ = 0, steps_ = 0;
+  const Wave* first_ = nullptr;    // the first wave to say how far ahead it is
+  int64_t common_ = 0;             // the barriers that it had passed, less those
   std::vector<uint64_t> changes_;  // pct: steps at which the running wave falls behind
   bool dying_ = false;
+
+  ChipTiming timing_;
+  Server simd_[4], lds_port_, memory_;  // of the workgroup's CU
+  std::vector<uint64_t> cu_;            // when each CU is free
 };
 
 std::string who(const Wave& w);

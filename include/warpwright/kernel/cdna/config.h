@@ -1,0 +1,78 @@
+// Configuration and arguments of the CDNA matmul. World-free: the host fills these, whichever world compiles the
+// kernel.
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/core/dtype.h"
+
+namespace warpwright {
+
+//   standard    global -> registers -> LDS; 4 waves, one LDS slot; the only one that fits gfx942
+//   ping_pong   LDS DMA; 8 waves in two groups, one barrier apart: while one multiplies, the other moves data
+//   four_wave   LDS DMA; 4 waves with a SIMD each
+enum class CdnaVariant : uint8_t { standard, ping_pong, four_wave };
+
+// D[m, n] = alpha * sum over k of A[m, k] * B[n, k]; all row-major, sums in fp32.
+struct CdnaMatmulConfig {
+  Arch arch = Arch::gfx950;
+  CdnaVariant variant = CdnaVariant::ping_pong;
+  DType type = DType::bf16;      // of A and B: bf16, or e4m3 (gfx950: OCP, gfx942: FNUZ)
+  DType out_type = DType::bf16;  // of D: bf16 or fp32
+
+  static constexpr int kTileBytes = 128;  // of K: a row of a tile in LDS
+  static constexpr int kWave = 64;
+  static constexpr int kMma = 16;  // rows of either operand in one MFMA
+
+  WW_HD constexpr bool ping_pong() const { return variant == CdnaVariant::ping_pong; }
+  WW_HD constexpr bool uses_dma() const { return variant != CdnaVariant::standard; }
+  WW_HD constexpr int element_bytes() const { return bits(type) / 8; }
+  WW_HD constexpr int out_bytes() const { return bits(out_type) / 8; }
+  WW_HD constexpr int tile_m() const { return ping_pong() ? 256 : 128; }
+  WW_HD constexpr int tile_n() const { return tile_m(); }
+  WW_HD constexpr int tile_k() const { return kTileBytes / element_bytes(); }
+  WW_HD constexpr int waves_m() const { return 2; }
+  WW_HD constexpr int waves_n() const { return ping_pong() ? 4 : 2; }
+  WW_HD constexpr int waves() const { return waves_m() * waves_n(); }
+  WW_HD constexpr int threads() const { return waves() * kWave; }
+  // Two 16-byte fragments make the operand of the widest fp8 instruction, which gfx942 does not have.
+  WW_HD constexpr bool wide_fp8() const { return type == DType::e4m3 && uses_dma(); }
+  WW_HD constexpr int mma_k() const {
+    if (type == DType::bf16) return arch == Arch::gfx942 ? 16 : 32;
+    return wide_fp8() ? 128 : 32;
+  }
+
+  // A wave multiplies two by two quadrants, each of so many MFMA tiles. The rows of a quadrant of A begin at
+  // quadrant * quadrant_step_m + wave row * wave_step_m; those of B likewise.
+  WW_HD constexpr int quadrant_m() const { return tile_m() / waves_m() / 2 / kMma; }
+  WW_HD constexpr int quadrant_n() const { return tile_n() / waves_n() / 2 / kMma; }
+  WW_HD constexpr int quadrant_step_m() const { return variant == CdnaVariant::four_wave ? 64 : quadrant_m() * kMma; }
+  WW_HD constexpr int quadrant_step_n() const { return variant == CdnaVariant::four_wave ? 64 : quadrant_n() * kMma; }
+  WW_HD constexpr int wave_step_m() const { return quadrant_m() * kMma * (variant == CdnaVariant::four_wave ? 1 : 2); }
+  WW_HD constexpr int wave_step_n() const { return quadrant_n() * kMma * (variant == CdnaVariant::four_wave ? 1 : 2); }
+
+  // Where in its row of LDS a chunk of 16 bytes lies. The 16 rows of a fragment, of which every lane reads one chunk,
+  // must be in different banks: gfx950 has 64, which two rows fill, gfx942 has 32, which one row fills.
+  template <class T>
+  WW_HD constexpr T place_of(const T& row, const T& chunk) const {
+    return (chunk ^ ((row >> T(arch == Arch::gfx942 ? 0 : 1)) & T(7))) << T(4);
+  }
+
+  // Rows that one 16-byte load of every lane of the workgroup brings.
+  WW_HD constexpr int rows_per_load() const { return threads() * 16 / kTileBytes; }
+
+  constexpr bool operator==(const CdnaMatmulConfig&) const = default;
+};
+
+// Rows are whole 16-byte units of A and B, and begin at multiples of that; those of D begin at whole elements.
+struct CdnaMatmulArgs {
+  Global<const uint8_t> a;
+  Global<const uint8_t> b;
+  Global<uint8_t> d;
+  uint32_t m = 0, n = 0, k = 0;
+  uint32_t a_row_bytes = 0, b_row_bytes = 0, d_row_bytes = 0;
+  float alpha = 1;
+};
+
+// Offsets inside the rows of a tile are 31 bits, the 32nd marks what lies outside: 256 rows of less than 8 MiB each.
+inline constexpr uint32_t kCdnaMaxRowBytes = (1u << 23) - 1;
+
+}  // namespace warpwright

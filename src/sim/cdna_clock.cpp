@@ -1,0 +1,63 @@
+// The clock of a CDNA workgroup: what its instructions take on the units of a CU that it has to itself. The numbers are
+// those of the data sheets; none was measured by this project.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "cdna_engine.h"
+
+namespace warpwright::simulator::cdna {
+namespace {
+
+// One instruction of 16 bytes a lane: LDS moves 128 bytes a cycle, the path from L2 64, a store is taken as fast.
+constexpr uint32_t kLdsCycles = 8, kMemoryCycles = 16, kStoreCycles = 16;
+
+}  // namespace
+
+uint64_t Engine::due(bool vm) {
+  const uint64_t now = wave().time;
+  return vm ? memory_.serve(now, kMemoryCycles) + timing_.global_load
+            : lds_port_.serve(now, kLdsCycles) + timing_.shared_load;
+}
+
+// The CU goes to the next workgroup when the last wave has ended.
+void Engine::account() {
+  uint64_t last = 0;
+  for (const auto& w : waves_) last = std::max({last, w->time, w->product_done});
+  cu_[workgroup_ % cu_.size()] += last;
+  for (const Server& s : simd_) result_.stats.tensor_busy_cycles += s.busy;
+}
+
+void Engine::multiply(uint32_t cycles) {
+  Wave& w = wave();
+  Server& unit = simd_[w.index % 4];
+  const uint64_t begin = std::max(w.time, unit.free_at);
+  w.product_done = unit.serve(w.time, cycles);
+  w.time = begin + timing_.word_issue;
+}
+
+void Engine::enter(const Place& place) {
+  Wave& w = wave();
+  if (options_.timeline && w.place.slot >= 0) {
+    const bool waits = w.place.op[0] == 'V' || std::strncmp(w.place.op, "LG", 2) == 0 || w.place.op[0] == 'B';
+    const bool products = w.place.op[0] == 'M';
+    bar(fmt::format("workgroup {} / {} / wave {}", workgroup_, w.role ? w.role->name : "wave", w.index), w.place.op,
+        w.entered, std::max(w.entered, products ? std::max(w.time, w.product_done) : w.time), waits);
+  }
+  w.entered = std::max(w.time, w.place.op[0] == 'M' ? w.product_done : 0);
+  w.place = place;
+}
+
+void Engine::bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting) {
+  if (end <= begin) return;
+  const uint64_t start = cu_[workgroup_ % cu_.size()] + timing_.launch;
+  result_.spans.push_back(
+      {track, std::move(name), microseconds(start + begin), microseconds(start + end), {}, waiting});
+}
+
+void Engine::store() {
+  await_products();
+  wave().time += kStoreCycles;
+}
+
+}  // namespace warpwright::simulator::cdna

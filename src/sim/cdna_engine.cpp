@@ -1,0 +1,471 @@
+#include "cdna_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/context/fixedsize_stack.hpp>
+#include <boost/context/preallocated.hpp>
+#include <chrono>
+#include <cstring>
+
+#include "engine.h"
+
+#if defined(WW_ASAN_FIBERS)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace warpwright::simulator::cdna {
+namespace {
+
+thread_local Engine* current_engine = nullptr;
+thread_local Wave* current_wave = nullptr;
+
+// A wave's registers are on its stack: up to 100 KiB, and the temporaries of 64 lanes.
+constexpr size_t kStack = 1024 * 1024;
+constexpr uint32_t kCell = 16;
+
+// AddressSanitizer must be told when the stack changes.
+void leaving([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
+#if defined(WW_ASAN_FIBERS)
+  __sanitizer_start_switch_fiber(fake, bottom, size);
+#endif
+}
+void arrived([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* size) {
+#if defined(WW_ASAN_FIBERS)
+  __sanitizer_finish_switch_fiber(fake, bottom, size);
+#endif
+}
+thread_local const void* engine_stack = nullptr;
+thread_local size_t engine_stack_size = 0;
+
+const char* verb(Kind k) { return k == Kind::copy ? "buffer_load_lds" : k == Kind::write ? "ds_write" : "ds_read"; }
+
+std::string mode_of(const Options& o) {
+  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
+  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
+  std::string text = fmt::format("--landing {} --schedule {}", landing[int(o.landing)], scheduling[int(o.scheduling)]);
+  if (o.scheduling == Scheduling::freeze) text += ":" + o.frozen_role;
+  if (o.scheduling == Scheduling::pct) text += fmt::format(":{}", o.pct_depth);
+  return text;
+}
+
+}  // namespace
+
+std::string Place::text() const { return slot < 0 ? std::string() : fmt::format("{}[{}] {}", phase, slot, op); }
+std::string Place::report() const {
+  if (slot < 0) return "outside the schedule";
+  return std::strcmp(phase, "kernel") == 0 ? fmt::format("{}, turn {}", text(), turn) : text();
+}
+
+std::string who(const Wave& w) { return fmt::format("{} wave {}", w.role ? w.role->name : "", w.index); }
+
+Engine& Engine::self() { return *current_engine; }
+Wave& Engine::wave() { return *current_wave; }
+
+Engine::Engine(const Launch& launch, const Options& options, const std::function<void()>& body)
+    : launch_(launch),
+      options_(options),
+      body_(body),
+      rng_(options.seed * 0x2545f4914f6cdd1dull + 1),
+      timing_(ChipTiming::of(launch.plan->arch)) {
+  cu_.assign(size_t(timing_.sms), 0);
+  if (launch_.threads == 0) launch_.threads = uint32_t(launch_.plan->threads());
+  if (launch_.shared_bytes == 0) launch_.shared_bytes = launch_.plan->shared_bytes;
+}
+
+uint64_t Engine::random() {
+  uint64_t z = (rng_ += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+Result Engine::run() {
+  const auto begin = std::chrono::steady_clock::now();
+  Engine* const outer = current_engine;
+  current_engine = this;
+  const uint32_t workgroups = launch_.grid.x * launch_.grid.y * launch_.grid.z;
+  for (workgroup_ = 0; workgroup_ < workgroups && !dying_; ++workgroup_) run_workgroup();
+  current_engine = outer;
+  if (options_.landing == Landing::timed) {
+    result_.stats.predicted_cycles = timing_.launch + *std::max_element(cu_.begin(), cu_.end());
+    result_.stats.predicted_us = microseconds(result_.stats.predicted_cycles);
+  }
+  // No word gives a wave anything that depends on when another one runs, so every order takes the same path and the
+  // same barriers meet.
+  result_.certificate.asked = options_.certify && options_.check;
+  for (const auto& [word, object, role] : sites_) {
+    Fault f;
+    f.word = word;
+    f.object = object;
+    f.role = role;
+    result_.fault_sites.push_back(f);
+  }
+  result_.stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::move(result_);
+}
+
+void Engine::run_workgroup() {
+  // What a workgroup finds in LDS is what another left there: nothing to rely on.
+  lds_.assign(launch_.shared_bytes, 0xff);
+  const int count = int(launch_.threads / machine::cdna::kWave);
+  cells_.assign((lds_.size() + kCell - 1) / kCell, {-1, std::vector<int>(size_t(count), -1)});
+  accesses_.clear();
+  waves_.clear();
+  turn_ = 0;
+  first_ = nullptr;
+  for (Server* unit : {&simd_[0], &simd_[1], &simd_[2], &simd_[3], &lds_port_, &memory_}) *unit = {};
+  for (int i = 0; i < count; ++i) {
+    waves_.push_back(std::make_unique<Wave>());
+    Wave& w = *waves_.back();
+    w.index = i;
+    w.rank = random() | (uint64_t(1) << 63);
+    for (int r = 0; r < launch_.plan->role_count; ++r)
+      if (launch_.plan->roles[r].holds_warp(i)) w.role = &launch_.plan->roles[r];
+    start(w);
+  }
+  changes_.clear();
+  for (int i = 1; i < options_.pct_depth; ++i) changes_.push_back(steps_ + random() % 4096);
+  while (Wave* w = pick()) resume(*w);
+  if (!dying_) {
+    // The barrier of the others goes on without a wave that has ended, so this hangs nothing; but the waves do not
+    // agree on what the barriers mean.
+    for (const auto& w : waves_) {
+      if (w->done) continue;
+      const auto ended = std::find_if(waves_.begin(), waves_.end(), [](const auto& o) { return o->done; });
+      current_wave = w.get();
+      try {
+        fail("wave.barriers",
+             fmt::format("{} waits at its barrier {}, which {} never reaches: it has ended after {}", who(*w),
+                         w->barriers + 1, who(**ended), (*ended)->barriers),
+             w->where, w->place.text());
+      } catch (const Abort&) {
+      }
+      break;
+    }
+  }
+  for (const auto& w : waves_) {
+    while (!w->done) resume(*w);
+  }
+  account();
+  current_wave = nullptr;
+}
+
+void Engine::start(Wave& w) {
+  boost::context::fixedsize_stack allocator(kStack);
+  boost::context::stack_context stack = allocator.allocate();
+  w.stack_bottom = static_cast<char*>(stack.sp) - stack.size;
+  w.stack_size = stack.size;
+  const boost::context::preallocated place(stack.sp, stack.size, stack);
+  w.self = boost::context::fiber(std::allocator_arg, place, allocator, [this, p = &w](boost::context::fiber&& back) {
+    p->back = std::move(back);
+    arrived(nullptr, &engine_stack, &engine_stack_size);
+    try {
+      if (!dying_) {
+        body_();
+        for (const Flight& f : p->vm) {
+          if (f.access < 0) continue;
+          fail("exit.pending_copy",
+               fmt::format("{} ends while {} ({}) may still write LDS", who(*p), verb(Kind::copy), f.place.report()),
+               f.at, f.place.text());
+        }
+      }
+    } catch (const Abort&) {
+    } catch (const std::exception& x) {
+      try {
+        fail("exception", fmt::format("the kernel threw: {}", x.what()), p->where);
+      } catch (const Abort&) {
+      }
+    }
+    p->vm.clear();
+    p->lgkm.clear();
+    p->done = true;
+    leaving(nullptr, engine_stack, engine_stack_size);
+    return std::move(p->back);
+  });
+}
+
+void Engine::resume(Wave& w) {
+  current_wave = &w;
+  ++result_.stats.switches;
+  void* fake = nullptr;
+  leaving(&fake, w.stack_bottom, w.stack_size);
+  w.self = std::move(w.self).resume();
+  arrived(fake, nullptr, nullptr);
+}
+
+void Engine::yield(Wave& w) {
+  void* fake = nullptr;
+  leaving(&fake, engine_stack, engine_stack_size);
+  w.back = std::move(w.back).resume();
+  arrived(fake, &engine_stack, &engine_stack_size);
+  if (dying_) throw Abort{};
+}
+
+Wave* Engine::pick() {
+  if (dying_) return nullptr;
+  std::vector<Wave*> ready;
+  for (const auto& w : waves_)
+    if (!w->done && !w->at_barrier) ready.push_back(w.get());
+  if (ready.empty()) return nullptr;
+  if (options_.landing == Landing::timed) {
+    return *std::min_element(ready.begin(), ready.end(), [](Wave* a, Wave* b) { return a->time < b->time; });
+  }
+  switch (options_.scheduling) {
+    case Scheduling::random:
+      return ready[random() % ready.size()];
+    case Scheduling::pct:
+      return *std::max_element(ready.begin(), ready.end(), [](Wave* a, Wave* b) { return a->rank < b->rank; });
+    case Scheduling::freeze: {
+      const auto other = std::find_if(ready.begin(), ready.end(),
+                                      [&](Wave* w) { return !w->role || options_.frozen_role != w->role->name; });
+      return other == ready.end() ? ready.front() : *other;
+    }
+    default:
+      return ready[turn_++ % ready.size()];
+  }
+}
+
+const Fault* Engine::fault(const char* name) {
+  if (options_.faults.empty() && !options_.list_fault_sites) return nullptr;
+  Wave& w = wave();
+  const std::string object = w.place.text(), role = w.role ? w.role->name : "";
+  if (options_.list_fault_sites) sites_.insert({name, object, role});
+  for (const Fault& f : options_.faults) {
+    if (f.word != name || (!f.object.empty() && f.object != object) || (!f.role.empty() && f.role != role)) continue;
+    if (f.cta >= 0 && f.cta != int(workgroup_)) continue;
+    if (const int n = ++w.fault_counts[&f]; f.nth != 0 && n != f.nth) continue;
+    return &f;
+  }
+  return nullptr;
+}
+
+bool Engine::word(const char* name, here at, const Fault** struck) {
+  Wave& w = wave();
+  w.where = at;
+  ++result_.stats.words;
+  ++result_.stats.warp_instructions;
+  if (++steps_ > options_.step_limit) {
+    fail("livelock", fmt::format("the run does not end within {} steps", options_.step_limit), at);
+  }
+  w.time += timing_.word_issue;
+  if (options_.landing == Landing::timed) yield(w);
+  if (options_.landing == Landing::seeded) land_some();
+  if (options_.scheduling == Scheduling::random) {
+    if (random() % 4 == 0) yield(w);
+  } else if (options_.scheduling == Scheduling::pct) {
+    if (const auto c = std::find(changes_.begin(), changes_.end(), steps_); c != changes_.end()) {
+      w.rank = uint64_t(c - changes_.begin());
+    }
+    yield(w);
+  }
+  const Fault* f = fault(name);
+  if (struck != nullptr) *struck = f;
+  return f == nullptr || f->action != Fault::Action::drop;
+}
+
+void Engine::land_some() {
+  Wave& w = *waves_[random() % waves_.size()];
+  std::deque<Flight>& queue = random() & 1 ? w.vm : w.lgkm;
+  for (Flight& f : queue) {
+    if (f.landed) continue;
+    f.land();
+    f.landed = true;
+    ++result_.stats.events;
+    return;
+  }
+}
+
+void Engine::block_at_barrier(Wave& w) {
+  w.at_barrier = true;
+  if (std::all_of(waves_.begin(), waves_.end(), [](const auto& o) { return o->at_barrier; })) {
+    uint64_t last = 0;
+    for (const auto& o : waves_) last = std::max(last, o->time);
+    for (const auto& o : waves_) {
+      o->at_barrier = false;
+      o->time = last;
+      ++o->barriers;
+    }
+    return;
+  }
+  const int64_t passed = w.barriers;
+  while (w.barriers == passed) yield(w);
+}
+
+void Engine::declare_stagger(uint32_t ahead, here at) {
+  const Wave& w = wave();
+  const int64_t common = w.barriers - int64_t(ahead);
+  if (first_ == nullptr) {
+    first_ = &w;
+    common_ = common;
+  }
+  if (common == common_) return;
+  fail("wave.stagger",
+       fmt::format(
+           "{} has passed {} barriers, {} too {}: it should be as many ahead of {} as the schedule was proven for",
+           who(w), w.barriers, common > common_ ? common - common_ : common_ - common,
+           common > common_ ? "many" : "few", who(*first_)),
+       at, w.place.text());
+}
+
+int Engine::access(Kind kind, here at) {
+  accesses_.push_back({&wave(), kind, at, wave().place, -1});
+  return int(accesses_.size()) - 1;
+}
+
+bool Engine::ordered(const Access& before, const Access& now) const {
+  if (before.by == now.by) {
+    // The accesses of one kind take place in their order; ds_read and ds_write are of one kind.
+    if ((before.kind == Kind::copy) == (now.kind == Kind::copy)) return true;
+    return before.complete >= 0;
+  }
+  return before.complete >= 0 && now.by->barriers > before.complete;
+}
+
+void Engine::order(const Access& before, const Access& now, uint32_t address) {
+  ++result_.stats.checks;
+  if (ordered(before, now)) return;
+  const bool open = before.complete < 0;
+  const char* counter = before.kind == Kind::copy ? "wait_vm" : "wait_lgkm";
+  const std::string first = fmt::format("{} of {} ({})", verb(before.kind), who(*before.by), before.place.report());
+  const std::string second = fmt::format("{} of {} ({})", verb(now.kind), who(*now.by), now.place.report());
+  const std::string reason =
+      open ? fmt::format("no {} of {} covers it", counter, who(*before.by))
+           : fmt::format("no barrier lies between the {} of {} and this", counter, who(*before.by));
+  fail(open ? "race.in_flight" : "race",
+       fmt::format("{} touches {} while {} may still {} it: {}", second, region(address), first,
+                   before.kind == Kind::read ? "read" : "write", reason),
+       now.at, region(address), {fmt::format("the other at {}", where(before.at))});
+}
+
+void Engine::touch(int id, uint32_t address, uint32_t bytes) {
+  const Access now = accesses_[size_t(id)];
+  if (uint64_t(address) + bytes > lds_.size()) {
+    fail("bounds.shared",
+         fmt::format("{} of {} reaches LDS byte {} of {}", verb(now.kind), who(*now.by), address + bytes - 1,
+                     lds_.size()),
+         now.at);
+  }
+  if (address % kCell != 0) {
+    fail("bounds.alignment",
+         fmt::format("{} of {} at LDS address {:#x}: it must be a multiple of 16", verb(now.kind), who(*now.by),
+                     address),
+         now.at);
+  }
+  if (!options_.check) return;
+  for (uint32_t at = address; at < address + bytes; at += kCell) {
+    Cell& cell = cells_[at / kCell];
+    if (cell.write >= 0) order(accesses_[size_t(cell.write)], now, at);
+    if (now.kind == Kind::read) {
+      if (cell.write < 0) {
+        fail("uninitialised.shared", fmt::format("{} reads {}, which nobody has written", who(*now.by), region(at)),
+             now.at, region(at));
+      }
+      cell.reads[size_t(now.by->index)] = id;
+    } else {
+      for (const int r : cell.reads)
+        if (r >= 0) order(accesses_[size_t(r)], now, at);
+      cell.write = id;
+      std::fill(cell.reads.begin(), cell.reads.end(), -1);
+    }
+  }
+}
+
+void Engine::poison(uint32_t address, uint32_t bytes) {
+  if (options_.landing != Landing::eager) std::memset(lds_.data() + address, 0xff, bytes);
+}
+
+void Engine::issue(bool vm, Flight flight) {
+  Wave& w = wave();
+  flight.place = w.place;
+  flight.due = due(vm);
+  if (options_.landing == Landing::eager) {
+    flight.land();
+    flight.landed = true;
+    ++result_.stats.events;
+  }
+  (vm ? w.vm : w.lgkm).push_back(std::move(flight));
+}
+
+void Engine::wait(bool vm, int count) {
+  Wave& w = wave();
+  std::deque<Flight>& queue = vm ? w.vm : w.lgkm;
+  while (int(queue.size()) > count) {
+    Flight& f = queue.front();
+    if (!f.landed) {
+      f.land();
+      ++result_.stats.events;
+    }
+    w.time = std::max(w.time, f.due);
+    if (f.access >= 0) accesses_[size_t(f.access)].complete = w.barriers;
+    if (f.fills != nullptr) f.fills->in_flight = false;
+    queue.pop_front();
+  }
+}
+
+const Buffer* Engine::buffer_of(const void* p, uint64_t bytes) const {
+  const auto* at = static_cast<const uint8_t*>(p);
+  for (const Buffer& b : launch_.buffers) {
+    const auto* begin = static_cast<const uint8_t*>(b.data);
+    if (at >= begin && at + bytes <= begin + b.bytes) return &b;
+  }
+  return nullptr;
+}
+
+void Engine::stored(const void* p, here at) {
+  if (!options_.check) return;
+  const Buffer* b = buffer_of(p, 2);
+  if (b == nullptr) return;
+  if (b->use == Buffer::Use::input) {
+    fail("bounds.input", fmt::format("{} writes {}, which is an input", who(wave()), b->name), at, b->name);
+  }
+  std::vector<uint32_t>& writers = writers_[b];
+  if (writers.empty()) writers.assign(b->bytes / 2 + 1, 0);
+  const uint32_t me = workgroup_ * 64 + uint32_t(wave().index) + 1;
+  const auto place = size_t(static_cast<const uint8_t*>(p) - static_cast<const uint8_t*>(b->data));
+  uint32_t& writer = writers[place / 2];
+  if (writer != 0 && writer != me) {
+    fail("race",
+         fmt::format("{} of workgroup {} writes {}+{}, which wave {} of workgroup {} has written", who(wave()),
+                     workgroup_, b->name, place, (writer - 1) % 64, (writer - 1) / 64),
+         at, b->name);
+  }
+  writer = me;
+}
+
+void Engine::fail(const char* rule, std::string message, here at, std::string object, std::vector<std::string> details,
+                  int lane) {
+  if (dying_) throw Abort{};
+  Finding f;
+  f.rule = rule;
+  f.message = std::move(message);
+  f.details = std::move(details);
+  f.object = std::move(object);
+  if (current_wave != nullptr) {
+    f.role = current_wave->role ? current_wave->role->name : "wave";
+    f.cta = int(workgroup_);
+    f.warp = current_wave->index;
+    if (current_wave->place.slot >= 0) f.details.insert(f.details.begin(), "in " + current_wave->place.report());
+  }
+  f.lane = lane;
+  f.file = at.file;
+  f.line = at.line;
+  f.seed = options_.seed;
+  f.mode = mode_of(options_);
+  result_.findings.push_back(std::move(f));
+  dying_ = true;  // what follows would be built on sand
+  throw Abort{};
+}
+
+std::string Engine::region(uint32_t address) const {
+  const Plan& plan = *launch_.plan;
+  for (int i = 0; i < plan.region_count; ++i) {
+    const RegionSpec& r = plan.regions[i];
+    if (address < r.offset || address >= r.offset + r.bytes()) continue;
+    const uint32_t in = address - r.offset;
+    return fmt::format("{}[{}]+{}", r.name, in / r.stage_bytes, in % r.stage_bytes);
+  }
+  return fmt::format("LDS+{}", address);
+}
+
+}  // namespace warpwright::simulator::cdna
