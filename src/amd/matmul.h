@@ -1,0 +1,63 @@
+// The matmul kernels of kernel/cdna/ as code objects: how they are launched, and whether what they compute is right.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "amd/interpreter/interpreter.h"
+#include "amd/order.h"
+#include "warpwright/kernel/cdna/config.h"
+
+namespace warpwright::amd {
+
+// From a kernel's name, "matmul_ping_pong_bf16"; nothing if it is not one of ours.
+std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kernel);
+
+// The schedule that the kernel is made from.
+schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config);
+
+struct MatmulProblem {
+  uint32_t m = 0, n = 0, k = 0;
+  float alpha = 1;
+  uint32_t row_padding = 0;  // bytes behind each row of A, B and D; a multiple of 16
+  bool trace = false;        // of the first workgroup
+};
+
+struct MatmulRun {
+  RunResult run;
+  int64_t wrong = 0;        // elements of D that differ from the exact result, and bytes behind its rows that changed
+  std::string first_wrong;  // a sentence about the first of them
+  double seconds = 0;
+
+  bool passed() const { return run.clean() && wrong == 0; }
+};
+
+// Executes the kernel on small integers, whose products and sums are exact, so that D must be equal to the bit.
+MatmulRun run_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config,
+                     const MatmulProblem& problem, Completion completion, uint64_t seed = 1);
+
+// Order, dataflow and execution of one kernel.
+struct MatmulProof {
+  std::string kernel, chip;
+  int vgprs = 0, agprs = 0, sgprs = 0, spills = 0, lds_bytes = 0;
+  OrderReport order;  // of the hot loop
+  int waves = 0;      // whose whole run was compared with prologue, kernel and epilogue
+  std::vector<std::string> run_mismatches;
+  struct Execution {
+    Completion completion = Completion::latest;
+    MatmulProblem problem;
+    MatmulRun result;
+  };
+  std::vector<Execution> executions;
+
+  bool in_order() const { return order.ok() && waves > 0 && run_mismatches.empty(); }
+  // In order, without spills, and right in every execution.
+  bool proven() const;
+};
+const char* word(Completion completion);
+
+// A problem of two tiles by one with tails in every direction, in all policies; then the order, with what the runs saw.
+MatmulProof prove_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config);
+
+}  // namespace warpwright::amd

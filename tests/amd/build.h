@@ -1,0 +1,84 @@
+// Compiles the kernels of the tests with clang, as a user would, into a folder that lives as long as the test program.
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "system/process.h"
+#include "amd/program.h"
+
+namespace warpwright::amd {
+
+inline const char* kCompiler = "clang++-22";
+
+// Why the tests cannot run here; empty: they can.
+inline std::string missing_tool() {
+  if (!system::program_exists(kCompiler)) return "clang++-22 is not installed";
+  if (!system::program_exists("ld.lld-22")) return "lld-22 is not installed";
+  if (find_disassembler().empty()) return "llvm-22 (llvm-objdump) is not installed";
+  return {};
+}
+
+#define WW_NEEDS_AMD_TOOLS()                                   \
+  do {                                                         \
+    const std::string why = ::warpwright::amd::missing_tool(); \
+    if (!why.empty()) GTEST_SKIP() << why;                     \
+  } while (false)
+
+class BuildFolder {
+ public:
+  static BuildFolder& instance() {
+    static BuildFolder folder;
+    return folder;
+  }
+  ~BuildFolder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+  // A kernel of tests/amd/kernels, plain C++.
+  const CodeObject& kernels(const std::string& name, const std::string& chip) {
+    return object(name + "." + chip, {"--target=amdgcn-amd-amdhsa", "-mcpu=" + chip, "-O3", "-nogpulib",
+                                      std::string(WW_TEST_DATA) + "/kernels/" + name + ".cpp"});
+  }
+  // A shipped one, by its name.
+  const CodeObject& matmul(const std::string& name, const std::string& chip) {
+    const std::string root = std::string(WW_TEST_DATA) + "/../..";
+    return object(name + "." + chip,
+                  {"-x", "hip", "--offload-arch=" + chip, "-nogpuinc", "-nogpulib", "--offload-device-only",
+                   "--no-gpu-bundle-output", "-O3", "-fconstexpr-steps=1000000000", "-I" + root + "/include",
+                   "-I" + root + "/src", root + "/src/device/cdna/" + name + ".hip"});
+  }
+
+ private:
+  BuildFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "warpwright-amd-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  const CodeObject& object(const std::string& name, std::vector<std::string> arguments) {
+    const auto known = objects_.find(name);
+    if (known != objects_.end()) return known->second;
+    CodeObject& object = objects_[name];
+    arguments.insert(arguments.begin(), {kCompiler, "-std=c++20"});
+    arguments.insert(arguments.end(), {"-o", file(name + ".co")});
+    std::string output, error;
+    const bool compiled = system::run_program(arguments, output, error);
+    EXPECT_TRUE(compiled) << error << "\n" << output;
+    if (!compiled) return object;
+    Loaded<CodeObject> loaded = load_code_object(file(name + ".co"));
+    EXPECT_EQ(loaded.error, "");
+    object = std::move(loaded.value);
+    return object;
+  }
+
+  std::filesystem::path path_;
+  std::map<std::string, CodeObject> objects_;
+};
+
+inline const CodeObject& test_kernels(const std::string& name, const std::string& chip) {
+  return BuildFolder::instance().kernels(name, chip);
+}
+
+}  // namespace warpwright::amd

@@ -1,0 +1,52 @@
+// The matmul kernels that are shipped, with their schedules.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "amd/build.h"
+#include "amd/matmul.h"
+
+namespace warpwright::amd {
+
+struct Shipped {
+  std::string name, chip;
+};
+inline void PrintTo(const Shipped& s, std::ostream* out) { *out << s.name << " on " << s.chip; }
+inline std::vector<Shipped> shipped_kernels() {
+  return {{"matmul_ping_pong_bf16", "gfx950"}, {"matmul_ping_pong_fp8", "gfx950"}, {"matmul_four_wave_bf16", "gfx950"},
+          {"matmul_four_wave_fp8", "gfx950"},  {"matmul_default_bf16", "gfx950"},  {"matmul_default_fp8", "gfx950"},
+          {"matmul_default_bf16", "gfx942"},   {"matmul_default_fp8", "gfx942"}};
+}
+
+struct ShippedKernel {
+  const CodeObject* object = nullptr;
+  Kernel kernel;  // a copy, to be changed
+  CdnaMatmulConfig config;
+  ExpectedOrder order;
+
+  explicit ShippedKernel(const Shipped& s) : object(&BuildFolder::instance().matmul(s.name, s.chip)) {
+    if (const Kernel* k = object->find(s.name)) kernel = *k;
+    if (const auto c = matmul_config(object->chip, s.name)) config = *c;
+    order = expected_order(matmul_pipeline(config));
+  }
+  bool loaded() const { return !kernel.code.empty(); }
+
+  // Instructions of the hot loop for which the test is true.
+  template <class Test>
+  std::vector<size_t> in_loop(Test test) const {
+    std::vector<size_t> found;
+    const Loop loop = hot_loop(kernel);
+    for (int i = loop.first; i <= loop.last; ++i)
+      if (test(kernel.code[size_t(i)])) found.push_back(size_t(i));
+    return found;
+  }
+};
+
+inline void make_nop(Instruction& in) {
+  in.opcode = "s_nop";
+  in.modifiers.clear();
+  in.operands.clear();
+  in.text = "s_nop 0";
+}
+
+}  // namespace warpwright::amd
