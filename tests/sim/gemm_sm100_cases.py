@@ -50,6 +50,45 @@ CASES = [
     ("stream-K with a scheduler", ".tile_n = 128, .source = TileSource::clc, .split = DepthSplit::stream_k",
      "its source is persistent"),
 ]
+SCALED_CASES = [
+    ("block scaling", ".type = DType::e2m1, .tile_n = 192, .stages = 2, .scaling = BlockScaling::nvfp4", None),
+    ("elements of a block scaling", ".type = DType::bf16, .tile_n = 64, .scaling = BlockScaling::mxfp8",
+     "this block scaling has other elements"),
+    ("rows of a block-scaled MMA", ".type = DType::e4m3, .tile_m = 64, .tile_n = 64, .scaling = BlockScaling::mxfp8",
+     "a block-scaled MMA has 128 rows of each CTA"),
+    ("columns of a block-scaled MMA", ".type = DType::e4m3, .tile_n = 32, .scaling = BlockScaling::mxfp8",
+     "tile_n is a multiple of 64"),
+    ("columns for scale factors", ".type = DType::e2m1, .tile_n = 256, .stages = 2, .scaling = BlockScaling::nvfp4",
+     "accumulators and scale factors exceed the 512 columns"),
+]
+GROUPED_FRAME = """#include "warpwright/kernel/sm100/grouped_gemm.h"
+using namespace warpwright;
+constexpr GroupedGemmSm100Config config{{{config}}};
+void use(const GroupedGemmSm100Args& args) {{ kernel::sm100::GroupedGemm<config>::body(args); }}
+"""
+GROUPED_CASES = [
+    ("grouped rows", ".tile_n = 16, .swap_ab = true", None),
+    ("elements of grouped rows", ".scaling = BlockScaling::mxfp4", "this block scaling has other elements"),
+    ("columns of grouped rows", ".tile_n = 40, .swap_ab = true", "a tile_n of 8, 16, 32 or a multiple of 64"),
+    ("few columns in a pair", ".tile_n = 32, .cta_group = 2, .swap_ab = true", "fewer than 64 columns is of one CTA"),
+    ("eight warps that quantize columns",
+     ".tile_n = 64, .swap_ab = true, .epilogue_warps = 8, .out_scaling = BlockScaling::mxfp8",
+     "four warps quantize where tokens are the columns"),
+    ("half a block of results", ".tile_n = 32, .out_scaling = BlockScaling::mxfp8",
+     "a thread has whole blocks of quantized results"),
+    ("quantized results by pointers", ".out_scaling = BlockScaling::mxfp8, .pointers = true",
+     "quantized results lie in one matrix"),
+    ("stages of grouped rows", ".stages = 9", "the stages exceed the shared memory of a CTA"),
+]
+BLOCKWISE_FRAME = """#include "warpwright/kernel/sm100/blockwise_fp8.h"
+using namespace warpwright;
+constexpr BlockwiseFp8Sm100Config config{{{config}}};
+void use(const BlockwiseFp8Sm100Args& args) {{ kernel::sm100::BlockwiseFp8<config>::body(args); }}
+"""
+BLOCKWISE_CASES = [
+    ("grouped blockwise rows", ".grouped = true", None),
+    ("groups stored by the TMA", ".store_stages = 2, .grouped = true", "groups are stored by threads"),
+]
 # A Blackwell kernel whose CTAs reach each other ends in a barrier, whoever writes it.
 CLUSTER_FRAME = """#include "warpwright/pipeline/init.h"
 using namespace warpwright;
@@ -71,7 +110,10 @@ CLUSTER_CASES = [
 
 
 def main():
-    programs = [(name, FRAME.format(config=config), want) for name, config, want in CASES]
+    programs = [(name, frame.format(config=config), want)
+                for frame, cases in ((FRAME, CASES + SCALED_CASES), (GROUPED_FRAME, GROUPED_CASES),
+                                     (BLOCKWISE_FRAME, BLOCKWISE_CASES))
+                for name, config, want in cases]
     programs += [(name, CLUSTER_FRAME.format(cluster=cluster, start=start), want)
                  for name, cluster, start, want in CLUSTER_CASES]
     return run_cases(compiler_of(__doc__), programs)

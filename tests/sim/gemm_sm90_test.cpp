@@ -253,10 +253,44 @@ simulator::Result run_behind_a_kernel() {
 }
 TEST(GemmSm90, WaitsForTheKernelAhead) {
   constexpr Config patient{.tile_m = 64, .tile_n = 64, .stages = 2, .cluster = 1, .dependent = true};
-  constexpr Config early{.tile_m = 64, .tile_n = 64, .stages = 2, .cluster = 1};
+  constexpr Config early{.tile_m = 64, .tile_n = 64, .stages = 2, .cluster = 1, .dependent = false};
   const simulator::Result good = run_behind_a_kernel<patient>();
   EXPECT_TRUE(good.ok()) << good.findings[0].text();
   EXPECT_FALSE(run_behind_a_kernel<early>().ok());
+}
+
+// The skinny kernel reads weights that are said to be constant before the kernel ahead has ended, and nothing else.
+std::string skinny_behind_a_kernel(bool constant, bool weights_pending) {
+  constexpr SkinnyGemmConfig c{.tokens = 16, .split = 2, .stages = 2};
+  const runtime::Workload w = runtime::gemm_workload({20, 72, 328}, DType::bf16, DType::bf16, 1, Data::integers, 3);
+  std::vector<uint8_t> memory[3];
+  void* p[3];
+  for (int i = 0; i < 3; ++i) {
+    memory[i].resize(w.arrays[size_t(i)].bytes.size() + 128);
+    p[i] = memory[i].data() + (128 - reinterpret_cast<uintptr_t>(memory[i].data()) % 128);
+    std::copy(w.arrays[size_t(i)].bytes.begin(), w.arrays[size_t(i)].bytes.end(), static_cast<uint8_t*>(p[i]));
+  }
+  SkinnyGemmArgs args;
+  EXPECT_FALSE(runtime::fill(args, c, p[0], p[1], p[2], 20, 72, 328, 1.f, runtime::EncodeForSimulator{}));
+  args.weights_are_constant = constant;
+  Options options;
+  options.primary_pending = true;
+  using Use = simulator::Buffer::Use;
+  const auto size = [&](int i) { return w.arrays[size_t(i)].bytes.size(); };
+  const simulator::Result result =
+      simulator::run_kernel<kernel::sm90::SkinnyGemm<c>>(args, {4, 1, 1},
+                                                         {{p[0], size(0), "X", Use::input, true},
+                                                          {p[1], size(1), "W", Use::input, weights_pending},
+                                                          {p[2], size(2), "D", Use::output, false}},
+                                                         options);
+  if (!result.ok()) return result.findings[0].rule;
+  const auto* d = static_cast<const uint8_t*>(p[2]);
+  return runtime::judge(w, std::vector<uint8_t>(d, d + size(2))).ok ? "" : "wrong";
+}
+TEST(GemmSm90, SkinnyReadsOnlyConstantWeightsBeforeTheKernelAheadHasEnded) {
+  EXPECT_EQ(skinny_behind_a_kernel(false, true), "");
+  EXPECT_EQ(skinny_behind_a_kernel(true, false), "");
+  EXPECT_EQ(skinny_behind_a_kernel(true, true), "dependent_launch.stale");
 }
 
 TEST(GemmSm90, EveryInstanceIsLegalAndRefusalsSayWhy) {

@@ -88,4 +88,22 @@ enum class CacheHint : uint8_t { normal, evict_first, evict_last };
 enum class ProxySpace : uint8_t { all, shared_cta, shared_cluster, global };
 enum class Arch : uint8_t { sm80, sm90, sm100, gfx942, gfx950 };
 
+WW_HD constexpr const char* name(Arch arch) {
+  switch (arch) {
+    case Arch::sm80:
+      return "sm80";
+    case Arch::sm90:
+      return "sm90";
+    case Arch::sm100:
+      return "sm100";
+    case Arch::gfx942:
+      return "gfx942";
+    case Arch::gfx950:
+      return "gfx950";
+  }
+  return "?";
+}
+// Waves of 64 lanes, LDS, MFMA: another machine than the others, with words of its own.
+WW_HD constexpr bool is_cdna(Arch arch) { return arch == Arch::gfx942 || arch == Arch::gfx950; }
+
 }  // namespace warpwright

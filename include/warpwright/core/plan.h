@@ -94,7 +94,9 @@ struct Plan {
 
   constexpr Plan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
 
-  constexpr int threads() const { return warps * 32; }
+  // A wave of CDNA stands where a warp does.
+  constexpr int lanes() const { return is_cdna(arch) ? 64 : 32; }
+  constexpr int threads() const { return warps * lanes(); }
 
   // --- declarations, in order
   // -----------------------------------------------------------------------------------------
@@ -173,6 +175,7 @@ struct Plan {
   }
   // What the hardware gives each thread at launch under __launch_bounds__(threads, blocks_per_sm).
   constexpr int launch_registers() const {
+    if (is_cdna(arch)) return 512 / ((warps + 3) / 4);  // four SIMDs share the waves, each has 512 for a lane
     const int r = int(kRegisterFile) / (threads() * blocks_per_sm) / 8 * 8;
     return r > 255 ? 255 : r;
   }

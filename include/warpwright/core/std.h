@@ -45,11 +45,16 @@ using std::uint8_t;
 #endif
 
 // WW_HD: a function of core/, usable on the host and in device code. WW_FN: a function of the rooms below core/, which
-// belongs to one world (device code under nvcc, ordinary code in the simulator).
+// belongs to one world (device code under nvcc and clang's HIP mode, ordinary code in the simulator).
 #if defined(__CUDACC__)
 #define WW_HD __host__ __device__ __forceinline__
 #define WW_FN __device__ __forceinline__
 #define WW_WORLD cuda
+#define WW_IN_SIMULATOR 0
+#elif defined(__AMDGCN__)
+#define WW_HD __attribute__((host, device, always_inline)) inline
+#define WW_FN __attribute__((device, always_inline)) inline
+#define WW_WORLD amdgcn
 #define WW_IN_SIMULATOR 0
 #else
 #define WW_HD inline

@@ -2,19 +2,21 @@
 // kernel.
 #pragma once
 #include "warpwright/core/address.h"
+#include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
 #include "warpwright/core/tensor_box.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/kernel/fixup_config.h"
 #include "warpwright/tile/config.h"
+#include "warpwright/tile/group_table.h"
 
 namespace warpwright {
 
 // sm100/dense_gemm.h: D[m, n] = epilogue(sum over k of A[m, k] * B[n, k]), for each matrix of a batch; A, B and D
 // row-major with rows of whole 16-byte units.
 struct DenseGemmSm100Config {
-  DType type = DType::bf16;      // of A and B: bf16, fp16, tf32 or e4m3; sums are fp32
+  DType type = DType::bf16;      // of A and B: bf16, fp16, tf32 or e4m3, with block scaling as it has it; sums are fp32
   DType out_type = DType::bf16;  // of D: fp32, bf16, fp16, e4m3 or e5m2
   int tile_m = 128;              // rows of one CTA: 64 or 128
   int tile_n = 256;              // columns of one MMA; a pair of CTAs has them in common
@@ -43,6 +45,8 @@ struct DenseGemmSm100Config {
   // 0: the threads of the epilogue read C, the residual and the bias. Otherwise a load warp for each warpgroup brings
   // C, the residual and the bias of the columns by TMA, ahead of the sums, through a ring of so many stages.
   int epilogue_load_stages = 0;
+  // Elements of A and B have factors for blocks along K, which the tensor core applies. `type` is that of A.
+  BlockScaling scaling = BlockScaling::none;
 
   // One row of the 128-byte swizzle.
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
@@ -53,11 +57,34 @@ struct DenseGemmSm100Config {
   // The rows of B in the shared memory of one CTA.
   WW_HD constexpr int b_rows() const { return tile_n / cta_group; }
   // Of a tile each CTA loads only a slice; the CTAs that share the tile send each other theirs.
-  WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), tile_m / cluster_n, Swizzle::b128}; }
-  WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_rows() / groups_m(), Swizzle::b128}; }
+  WW_HD constexpr TensorBox a_box() const { return operand_box(first_type(), tile_m / cluster_n); }
+  WW_HD constexpr TensorBox b_box() const { return operand_box(second_type(), b_rows() / groups_m()); }
+  // Of the operands of the MMA.
+  WW_HD constexpr DType first_type() const { return swap_ab ? b_dtype(scaling, type) : type; }
+  WW_HD constexpr DType second_type() const { return swap_ab ? type : b_dtype(scaling, type); }
   // Of one whole tile in the shared memory of a CTA.
   WW_HD constexpr uint32_t a_bytes() const { return a_box().bytes() * uint32_t(cluster_n); }
   WW_HD constexpr uint32_t b_bytes() const { return b_box().bytes() * uint32_t(groups_m()); }
+  // What the loads of a tile do not fill of it.
+  WW_HD constexpr uint32_t gap_bytes() const {
+    return (a_box().bytes() - a_box().transferred()) * uint32_t(cluster_n) +
+           (b_box().bytes() - b_box().transferred()) * uint32_t(groups_m());
+  }
+  WW_HD constexpr bool scaled() const { return scaling != BlockScaling::none; }
+  // Tiles of factors along K, and down the rows of each operand, that belong to a tile of the ring. Rows of the second
+  // operand may begin in the middle of a tile of factors.
+  WW_HD constexpr int scale_tiles() const { return tile_k() / scale_block(scaling) / kScaleTileColumns; }
+  WW_HD constexpr int a_scale_blocks() const { return tile_m / kScaleTileRows; }
+  WW_HD constexpr int b_scale_blocks() const { return (tile_n + kScaleTileRows - 1) / kScaleTileRows; }
+  WW_HD constexpr uint32_t a_scale_bytes() const { return scale_box().bytes() * uint32_t(a_scale_blocks()); }
+  WW_HD constexpr uint32_t b_scale_bytes() const { return scale_box().bytes() * uint32_t(b_scale_blocks()); }
+  WW_HD constexpr TensorBox scale_box() const { return warpwright::scale_box(scale_tiles()); }
+  // Columns of tensor memory for the factors of a tile of the ring: each has its own.
+  WW_HD constexpr int scale_columns() const {
+    return scaled() ? kScaleTileTmemColumns * scale_tiles() * (a_scale_blocks() + b_scale_blocks()) : 0;
+  }
+  WW_HD constexpr int first_scale_column() const { return accumulator_columns() * accumulators; }
+  WW_HD constexpr int tmem_columns() const { return first_scale_column() + scale_columns() * stages * k_group; }
   // The matrix that the MMAs make has the rows of their first operand.
   WW_HD constexpr int rows(int m, int n) const { return swap_ab ? n : m; }
   WW_HD constexpr int columns(int m, int n) const { return swap_ab ? m : n; }
@@ -125,6 +152,12 @@ struct DenseGemmSm100Config {
   WW_HD constexpr TensorBox bias_box() const { return {epilogue.bias_type, step_results(), 1, Swizzle::none}; }
   WW_HD constexpr bool loads_bias() const { return epilogue_load_stages > 0 && epilogue.bias == Bias::per_column; }
   bool operator==(const DenseGemmSm100Config&) const = default;
+
+ private:
+  // 4-bit elements beside 8-bit ones are padded.
+  WW_HD constexpr TensorBox operand_box(DType t, int rows_of_box) const {
+    return {t, tile_k(), rows_of_box, Swizzle::b128, bits(t) < bits(type)};
+  }
 };
 
 // Maps of the matrices that the epilogue moves by TMA, with a batch in front where the kernel is batched.
@@ -161,6 +194,11 @@ struct DenseGemmSm100Args {
   bool weights_are_constant = false;
   int64_t d_row_stride = 0;  // stored by threads: elements from one row of D to the next; 0: as many as it has columns
   EpilogueMaps maps = {};
+  // scaling: config.scale_box() over [tiles of rows][tiles along k][512 bytes], of the matrices of `a` and `b`.
+  TensorMap a_scales = {};
+  TensorMap b_scales = {};
+  int32_t a_scale_step = 0;  // batched: tiles of rows from one matrix to the next
+  int32_t b_scale_step = 0;
 };
 
 // sm100/blockwise_fp8.h: D[m, n] = sum over blocks of 128 along k of a_scales[block, m] * b_scales[n / 128, block] *
@@ -177,6 +215,8 @@ struct BlockwiseFp8Sm100Config {
   int epilogue_warps = 4;
   int store_stages = 0;
   int epilogue_load_stages = 0;
+  // Rows of A are in groups, each of which is multiplied by a matrix of its own: args.groups. D is stored by threads.
+  bool grouped = false;
 
   static constexpr int block = 128;  // of the scales, along n and k
 
@@ -204,9 +244,9 @@ struct BlockwiseFp8Sm100Config {
 };
 struct BlockwiseFp8Sm100Args {
   TensorMap a;                      // config.a_box() over [m, k]; with k = 0 it is not read, nor are those below
-  TensorMap b;                      // config.b_box() over [n, k]
+  TensorMap b;                      // config.b_box() over [n, k]; grouped: [matrices * n, k]
   TensorMap a_scales;               // config.scales_box() over [blocks of k, m] of fp32
-  const float* b_scales = nullptr;  // [blocks of n, blocks of k]
+  const float* b_scales = nullptr;  // [blocks of n, blocks of k]; grouped: before that the matrix
   void* d = nullptr;
   int32_t m = 0;
   int32_t n = 0;
@@ -214,6 +254,94 @@ struct BlockwiseFp8Sm100Args {
   EpilogueArgs epilogue = {};
   int64_t d_row_stride = 0;
   EpilogueMaps maps = {};
+  GroupTable groups = {};               // grouped
+  const float* matrix_alpha = nullptr;  // grouped: a factor for each matrix, which replaces the epilogue's alpha
+};
+
+// sm100/grouped_gemm.h: rows of A ("tokens") in groups, each of which is multiplied by a matrix of its own (an expert's
+// weights): D[r, n] = epilogue(alpha of the matrix * sum over k of A[r, k] * B[matrix of r, n, k]).
+struct GroupedGemmSm100Config {
+  BlockScaling scaling = BlockScaling::mxfp8;  // none: plain operands
+  DType type = DType::e4m3;                    // of the tokens
+  DType out_type = DType::bf16;
+  int tile_n = 128;  // columns of an MMA; with swap_ab tokens of a tile: 8, 16, 32 or a multiple of 64 where scaled
+  int stages = 4;
+  int accumulators = 2;
+  int cta_group = 1;
+  bool swap_ab = false;  // for few tokens in a group: they are the columns of the MMA
+  EpilogueConfig epilogue = {.alpha = true};
+  int epilogue_warps = 4;
+  // Not none: rows 2i and 2i + 1 of a matrix are the gate and the up projection of column i of D, whose elements and
+  // factors make an operand of this format (mxfp8 of e4m3, mxfp4, nvfp4). `epilogue` and `out_type` do not matter then.
+  BlockScaling out_scaling = BlockScaling::none;
+  bool clamped_swiglu = false;
+  // Groups have matrices of their own, of any size, through args.problems and extents in the table.
+  bool pointers = false;
+
+  static constexpr int slots = 2;  // between the scheduler and the other roles
+
+  // The same product of one matrix: tiles, boxes and MMAs are the same.
+  WW_HD constexpr DenseGemmSm100Config dense() const {
+    return {.type = type,
+            .out_type = out_type,
+            .tile_m = 128,
+            .tile_n = tile_n,
+            .stages = stages,
+            .accumulators = accumulators,
+            .cta_group = cta_group,
+            .cluster_m = cta_group,
+            .swap_ab = swap_ab,
+            .epilogue = epilogue,
+            .epilogue_warps = epilogue_warps,
+            .scaling = scaling};
+  }
+  // tcgen05.cp cannot place the factors of so few columns where the MMA wants them: warps do it.
+  WW_HD constexpr bool has_sfb() const { return scaling != BlockScaling::none && tile_n < 64; }
+  // Their part of tiles of factors: rows of 16 bytes in which four rows of the matrix lie.
+  WW_HD constexpr TensorBox sfb_box() const { return {DType::fp32, tile_n * 4, dense().scale_tiles(), Swizzle::none}; }
+  WW_HD constexpr int tile_tokens() const { return swap_ab ? tile_n : dense().mma_m(); }
+  WW_HD constexpr int tile_columns() const { return swap_ab ? dense().mma_m() : tile_n; }
+  // Tiles, at most, of `rows` tokens in `groups` groups.
+  WW_HD constexpr int64_t tiles(int64_t rows, int64_t groups, int64_t n) const {
+    const int64_t tall = rows / tile_tokens() + (groups < rows ? groups : rows);
+    return tall * ((n + tile_columns() - 1) / tile_columns());
+  }
+  bool operator==(const GroupedGemmSm100Config&) const = default;
+};
+// One group of a product by pointers, in device memory. The maps are as those of GroupedGemmSm100Args, of one matrix.
+struct alignas(128) GroupProblem {
+  TensorMap a = {};
+  TensorMap b = {};
+  TensorMap a_scales = {};
+  TensorMap b_scales = {};
+  void* d = nullptr;
+  int64_t d_row_stride = 0;  // 0: as many as it has columns
+  float alpha = 1;
+};
+struct GroupedGemmSm100Args {
+  // config.dense().a_box() over tokens [m, k] and b_box() over [matrices * n, k]; with swap_ab a is over the matrices
+  // and b over the tokens. With k = 0 they are not read, nor are those below.
+  TensorMap a;
+  TensorMap b;
+  // scaling: config.dense().scale_box() over tiles of factors, of tokens [tiles of rows], where each group begins a new
+  // tile, and of matrices [matrix][tiles of n]; with has_sfb() that of the tokens is config.sfb_box().
+  TensorMap a_scales = {};
+  TensorMap b_scales = {};
+  void* d = nullptr;
+  int32_t m = 0;  // tokens
+  int32_t n = 0;
+  int32_t k = 0;
+  GroupTable groups = {};
+  const float* matrix_alpha = nullptr;  // a factor for each matrix, which replaces the epilogue's alpha
+  EpilogueArgs epilogue = {};
+  int64_t d_row_stride = 0;
+  // out_scaling: tiles of factors of D, of which each group begins a new one, and for each matrix what nvfp4 results
+  // are multiplied by before they are rounded; null: 1.
+  void* d_scales = nullptr;
+  const float* matrix_out_scale = nullptr;
+  float swiglu_limit = 7.f;
+  float swiglu_slope = 1.702f;
+  const GroupProblem* problems = nullptr;  // pointers: in device memory, one for each group
 };
 
 }  // namespace warpwright

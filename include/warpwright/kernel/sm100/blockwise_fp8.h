@@ -3,8 +3,11 @@
 // an accumulator of its own, which the epilogue multiplies by its scales and adds to fp32 sums in registers. The scales
 // of A travel through the input ring, so a stage is free when its MMAs are complete and the epilogue has read its
 // scales.
+//
+// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together.
 #pragma once
 #include "warpwright/kernel/sm100/dense_gemm.h"
+#include "warpwright/tile/groups.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
@@ -44,6 +47,8 @@ struct BlockwiseFp8 {
   static constexpr int kRead = kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
   static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
   static_assert(kSums <= 128, "blockwise_fp8: more than 128 sums do not fit the registers of a thread");
+  static_assert(!C.grouped || (C.store_stages == 0 && C.epilogue_load_stages == 0),
+                "blockwise_fp8: a box of the TMA would reach over the end of a group: groups are stored by threads");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
   using Payload = pipeline::BlockwiseFP8Payload<TileBytes{
@@ -63,27 +68,58 @@ struct BlockwiseFp8 {
     constexpr uint32_t scales = plan.region("input.scales").offset;
     return {{base + a}, {base + b}, {base + scales}};
   }
-  using Tiles = tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>;
+  using Tiles = stdx::conditional_t<C.grouped, tile::PersistentGroupTiles,
+                                    tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>>;
+  using Tile = stdx::conditional_t<C.grouped, tile::GroupTile, tile::Job>;
   template <tile::Walker>
   WW_FN static Tiles walk(const Args& args, uint32_t) {
-    return Tiles(
-        {{tile::ceil_div(args.m, kDense.tile_m * kDense.cluster_m), tile::ceil_div(args.n, C.tile_n), C.raster_group},
-         blocks(args)});
+    constexpr int rows = kDense.tile_m * kDense.cluster_m;
+    if constexpr (C.grouped) {
+      return Tiles(args.groups, rows, tile::ceil_div(args.n, C.tile_n));
+    } else {
+      return Tiles({{tile::ceil_div(args.m, rows), tile::ceil_div(args.n, C.tile_n), C.raster_group}, blocks(args)});
+    }
   }
-  WW_FN static int first_row(tile::TileCoord tile, const KernelContext& self) { return Dense::first_row(tile, self); }
-  WW_FN static int first_column(tile::TileCoord tile, const KernelContext& self) {
-    return Dense::first_column(tile, self);
+  WW_FN static int first_row(const Tile& tile, const KernelContext& self) {
+    if constexpr (C.grouped) {
+      return tile.first_row + (tile.m * kDense.cluster_m + int(self.rank_m)) * kDense.tile_m;
+    } else {
+      return Dense::first_row(tile, self);
+    }
+  }
+  WW_FN static int first_column(const Tile& tile, const KernelContext&) { return tile.n * C.tile_n; }
+  WW_FN static int matrix(const Tile& tile) {
+    if constexpr (C.grouped) {
+      return tile.matrix;
+    } else {
+      return 0;
+    }
+  }
+  // The factor of a group's matrix, and where its results go.
+  WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const Tile& tile) {
+    if (args.matrix_alpha != nullptr) {
+      nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + matrix(tile));
+    }
+  }
+  struct Target {
+    void* d;
+    int columns;
+    int64_t row_stride;
+  };
+  WW_FN static Target target(const Args& args, const Tile&) {
+    return {args.d, args.n, args.d_row_stride != 0 ? args.d_row_stride : args.n};
   }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
 
-  // One thread.
+  // The whole warp, of which one thread issues.
   WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
     Input input(input_ring(base), payload(base));
-    auto jobs = walk<tile::Walker::thread>(args, base);
-    for (tile::Job job; jobs.next(job);) {
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (Tile job; jobs.next(job);) {
+      if (!self.elect_one_thread) continue;
       const int row = first_row(job, self);
-      const int b_row = first_column(job, self) + int(self.place_in_pair) * kDense.b_rows();
-      for (int block = 0; block < job.k.count; ++block) {
+      const int b_row = matrix(job) * args.n + first_column(job, self) + int(self.place_in_pair) * kDense.b_rows();
+      for (int block = 0; block < blocks(args); ++block) {
         auto stage = input.acquire_producer();
         if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
         const auto to = stage->tile();
@@ -94,7 +130,10 @@ struct BlockwiseFp8 {
         stdx::move(stage).release();
       }
     }
-    if constexpr (kDense.cluster() > 1) input.drain_producer();
+    if constexpr (C.grouped) jobs.report();
+    if constexpr (kDense.cluster() > 1) {
+      if (self.elect_one_thread) input.drain_producer();
+    }
   }
 
   // The whole warp. The leader makes a product without history for every block along k; in a pair the other CTA only
@@ -103,14 +142,16 @@ struct BlockwiseFp8 {
     FreeInput free;
     if constexpr (kDense.cluster() > 1) free.mask = self.input_release_mask;
     Input input(input_ring(base), payload(base), free);
-    const int products = self.elect_one_cta ? walk<tile::Walker::warp>(args, base).remaining() * blocks(args) : 0;
     auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
-    for (int i = 0; i < products; ++i) {
-      auto product = mma.acquire_k_stage_linear();
-      auto stage = input.acquire_consumer();
-      if (machine::elect_one()) Dense::Multiply::issue(product->tmem().address(), stage->tile(), true);
-      stdx::move(stage).release();
-      stdx::move(product).release();
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (Tile job; self.elect_one_cta && jobs.next(job);) {
+      for (int i = 0; i < blocks(args); ++i) {
+        auto product = mma.acquire_k_stage_linear();
+        auto stage = input.acquire_consumer();
+        if (machine::elect_one()) PlainMultiply<kDense>::issue(product->tmem().address(), stage->tile(), true);
+        stdx::move(stage).release();
+        stdx::move(product).release();
+      }
     }
     stdx::move(mma).release();
   }
@@ -148,14 +189,15 @@ struct BlockwiseFp8 {
     auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), warp::output_storage<BlockwiseFp8, output>(base),
                                          self.mma_complete_mask);
     auto jobs = walk<tile::Walker::warp>(args, base);
-    for (tile::Job job; jobs.next(job);) {
-      const int column = first_column(job, self) + int(mine.first_accumulator()), depth = job.k.count;
+    for (Tile job; jobs.next(job);) {
+      const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
+      const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
       float sums[kSums] = {};
       for (int block = 0; block < depth; ++block) {
         epilogue.per_k_stage(input).run([&](auto stage) {
           const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + mine.row);
           promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
-                  Global<const float>{args.b_scales + block}, column, args.n, depth);
+                  Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
           return stdx::move(stage).release();
         });
       }
@@ -176,7 +218,7 @@ struct BlockwiseFp8 {
     const int warp = int(machine::warp_uniform(self.warp));
     pipeline::run_block<BlockwiseFp8>(base, [&] {
       if (warp == load_warp) {
-        if (self.elect_one_thread) load(args, base, self);
+        load(args, base, self);
       } else if (warp == mma_warp) {
         own_and_multiply(args, base, self);
       } else {

@@ -21,6 +21,11 @@ WW_HD constexpr ClusterConfig cluster_of(const DenseGemmSm100Config& c) {
   return {c.cluster_m, c.cluster_n, c.cta_group};
 }
 
+// The smallest legal allocation of so many columns of tensor memory.
+WW_HD constexpr uint32_t allocation_of(int columns) {
+  return OutputPipelineConfig{.num_stages = 1, .stage_stride_cols = columns}.allocated_columns();
+}
+
 struct DenseGemmDesign {
   Plan plan;
   OutputPipelineConfig output;
@@ -36,21 +41,45 @@ constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes() * uint32_t(c.k_group), c.stages, alignment);
   plan.region("input.b", c.b_bytes() * uint32_t(c.k_group), c.stages, alignment);
+  if (c.scaled()) {
+    plan.region("input.a_scales", c.a_scale_bytes() * uint32_t(c.k_group), c.stages, 128);
+    plan.region("input.b_scales", c.b_scale_bytes() * uint32_t(c.k_group), c.stages, 128);
+  }
   const int releases = cluster_of(c).input_empty_arrivals();
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
-  const OutputPipelineConfig output = declare_output(
-      plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
+  const OutputPipelineConfig output = declare_output(plan, {.num_stages = c.accumulators,
+                                                            .stage_stride_cols = c.accumulator_columns(),
+                                                            .cta_group = c.cta_group,
+                                                            .tmem_columns = allocation_of(c.tmem_columns())});
   declare_epilogue_rings(plan, c);
   tile::add_clc(plan, c.clc(), "scheduler", "load", "mma", "epilogue", c.store_stages > 0 ? "store" : nullptr,
                 c.epilogue_load_stages > 0 ? "epilogue_load" : nullptr);
   return {plan, output};
 }
 
+// A choice that does not name the other payload, whose rules the bytes would break.
+template <bool Scaled, TileBytes Bytes>
+struct PayloadOf {
+  using type = pipeline::StandardPayload<Bytes>;
+};
+template <TileBytes Bytes>
+struct PayloadOf<true, Bytes> {
+  using type = pipeline::BlockScaledPayload<Bytes>;
+};
+
 template <DenseGemmSm100Config C>
 struct DenseGemm {
-  static_assert(C.type == DType::bf16 || C.type == DType::fp16 || C.type == DType::tf32 || C.type == DType::e4m3,
+  static_assert(C.scaled() || C.type == DType::bf16 || C.type == DType::fp16 || C.type == DType::tf32 ||
+                    C.type == DType::e4m3,
                 "dense_gemm: A and B are bf16, fp16, tf32 or e4m3");
+  static_assert(refuse(C.scaling, C.type) == nullptr, "dense_gemm: this block scaling has other elements");
+  static_assert(!C.scaled() || C.tile_m == 128, "dense_gemm: a block-scaled MMA has 128 rows of each CTA");
+  static_assert(
+      !C.scaled() || C.tile_n % 64 == 0,
+      "dense_gemm: the factors of half a tile of 128 rows are copied at least, so tile_n is a multiple of 64");
+  static_assert(!C.scaled() || C.tmem_columns() <= int(kTmemColumns),
+                "dense_gemm: accumulators and scale factors exceed the 512 columns of tensor memory");
   static_assert(C.out_type == DType::fp32 || C.out_type == DType::bf16 || C.out_type == DType::fp16 ||
                     C.out_type == DType::e4m3 || C.out_type == DType::e5m2,
                 "dense_gemm: D is fp32, bf16, fp16, e4m3 or e5m2");
@@ -82,7 +111,12 @@ struct DenseGemm {
 
   using Load = DenseLoad<C>;
   using Multiply = DenseMultiply<C>;
-  using Payload = pipeline::StandardPayload<TileBytes{.a = C.a_bytes(), .b = C.b_bytes()}>;
+  static constexpr TileBytes kTileBytes{.a = C.a_bytes(),
+                                        .b = C.b_bytes(),
+                                        .a_scales = C.scaled() ? C.a_scale_bytes() : 0,
+                                        .b_scales = C.scaled() ? C.b_scale_bytes() : 0,
+                                        .gaps = C.gap_bytes()};
+  using Payload = typename PayloadOf<C.scaled(), kTileBytes>::type;
   using FreeInput = stdx::conditional_t<(C.cluster() > 1), pipeline::ReleaseByWarpCommitMulticast<C.cta_group>,
                                         pipeline::ReleaseByWarpCommit<C.cta_group>>;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, C.k_group, FreeInput>;
@@ -94,7 +128,13 @@ struct DenseGemm {
   }
   WW_FN static Payload payload(uint32_t base) {
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
-    return {{base + a}, {base + b}};
+    if constexpr (C.scaled()) {
+      constexpr uint32_t a_scales = plan.region("input.a_scales").offset;
+      constexpr uint32_t b_scales = plan.region("input.b_scales").offset;
+      return {{base + a}, {base + b}, {base + a_scales}, {base + b_scales}};
+    } else {
+      return {{base + a}, {base + b}};
+    }
   }
 
   // The tiles of a raster are those of a whole cluster.
@@ -156,6 +196,10 @@ struct DenseGemm {
     if (warp == load_warp && args.k > 0 && self.elect_one_thread) {
       machine::tma_prefetch_map(&args.a);
       machine::tma_prefetch_map(&args.b);
+      if constexpr (C.scaled()) {
+        machine::tma_prefetch_map(&args.a_scales);
+        machine::tma_prefetch_map(&args.b_scales);
+      }
     }
     pipeline::run_block<DenseGemm>(base, [&] {
       if (warp == load_warp) {

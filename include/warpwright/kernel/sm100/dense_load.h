@@ -34,13 +34,20 @@ struct DenseLoad {
     int a_row;
     int b_row;
     int batch;
+    int a_scale_row = 0;  // tiles of factors
+    int b_scale_row = 0;
 
     template <class K>
     WW_FN static Slices of(const Args& args, const KernelContext& self, const tile::Job& job) {
       const int a_row = K::first_row(job, self) + int(self.a_slice) * C.a_box().outer;
       const int b_row =
           K::first_column(job, self) + int(self.place_in_pair) * C.b_rows() + int(self.b_slice) * C.b_box().outer;
-      return {args, self, a_row, b_row, job.batch};
+      Slices all{args, self, a_row, b_row, job.batch};
+      if constexpr (C.scaled()) {
+        all.a_scale_row = K::first_row(job, self) / kScaleTileRows + job.batch * args.a_scale_step;
+        all.b_scale_row = K::first_column(job, self) / kScaleTileRows + job.batch * args.b_scale_step;
+      }
+      return all;
     }
     WW_FN auto corner(int k, int row, [[maybe_unused]] int step) const {
       if constexpr (C.batched) {
@@ -59,19 +66,37 @@ struct DenseLoad {
       load_box<(C.groups_m() > 1)>(tile.plus_bytes(bytes * self.b_slice), &args.b, corner(k, b_row, args.b_batch_step),
                                    full, self.b_multicast_mask);
     }
+    // Factors are not sliced: each CTA loads those of all its rows.
+    WW_FN static void load_scales(Shared<uint8_t> to, const TensorMap& map, int blocks, int row, int k,
+                                  Shared<Mbarrier> full) {
+      constexpr uint32_t bytes = C.scale_box().bytes();
+      WW_UNROLL
+      for (int block = 0; block < blocks; ++block) {
+        load_box<false, 3>(to.plus_bytes(bytes * uint32_t(block)), &map,
+                           {{0, k / C.tile_k() * C.scale_tiles(), row + block}}, full, 0);
+      }
+    }
+    WW_FN void load_first(const auto& tile, int k, Shared<Mbarrier> full) const {
+      load_a(tile.a, k, full);
+      if constexpr (C.scaled()) load_scales(tile.a_scales, args.a_scales, C.a_scale_blocks(), a_scale_row, k, full);
+    }
+    WW_FN void load_second(const auto& tile, int k, Shared<Mbarrier> full) const {
+      load_b(tile.b, k, full);
+      if constexpr (C.scaled()) load_scales(tile.b_scales, args.b_scales, C.b_scale_blocks(), b_scale_row, k, full);
+    }
     // B of the problem, and what is multiplied by it.
     WW_FN void load_weights(const auto& tile, int k, Shared<Mbarrier> full) const {
       if constexpr (C.swap_ab) {
-        load_a(tile.a, k, full);
+        load_first(tile, k, full);
       } else {
-        load_b(tile.b, k, full);
+        load_second(tile, k, full);
       }
     }
     WW_FN void load_others(const auto& tile, int k, Shared<Mbarrier> full) const {
       if constexpr (C.swap_ab) {
-        load_b(tile.b, k, full);
+        load_second(tile, k, full);
       } else {
-        load_a(tile.a, k, full);
+        load_first(tile, k, full);
       }
     }
   };

@@ -3,7 +3,7 @@
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"
-#include "warpwright/kernel/config_sm100.h"
+#include "warpwright/kernel/sm100/block_scaled.h"
 #include "warpwright/pipeline/input_tile.h"
 #include "warpwright/tile/source.h"
 #include "warpwright/warp/kernel_context.h"
@@ -12,7 +12,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 template <DenseGemmSm100Config C>
-struct DenseMultiply {
+struct PlainMultiply {
   static constexpr InstrDesc kMma{
       .kind = mma_kind(C.type, C.type), .a = C.type, .b = C.type, .m = C.mma_m(), .n = C.tile_n};
   static_assert(idesc_error(kMma, C.cta_group) == nullptr, "dense_gemm: there is no MMA of this shape");
@@ -33,6 +33,21 @@ struct DenseMultiply {
                                               i != 0 || !fresh);
     }
   }
+};
+
+template <DenseGemmSm100Config C>
+struct DenseMultiply {
+  // One thread: adds the product of tile `index` of the ring to the accumulator.
+  template <class Tile>
+  WW_FN static void issue(Tmem sums, [[maybe_unused]] Tmem allocation, [[maybe_unused]] int index,
+                          [[maybe_unused]] int first_column, const Tile& operands, bool fresh) {
+    if constexpr (C.scaled()) {
+      using Scaled = BlockScaledMultiply<C>;
+      Scaled::issue(sums, Scaled::scales(allocation, index), Scaled::shift(first_column), operands, fresh);
+    } else {
+      PlainMultiply<C>::issue(sums, operands, fresh);
+    }
+  }
 
   // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows
   // not to read it.
@@ -49,7 +64,10 @@ struct DenseMultiply {
           input.consumer().consume([&](auto stage) {
             if (machine::elect_one()) {
               WW_UNROLL
-              for (int i = 0; i < C.k_group; ++i) issue(sums->tmem().address(), stage->tile(i), step == 0 && i == 0);
+              for (int i = 0; i < C.k_group; ++i) {
+                issue(sums->tmem().address(), accumulators.tmem().base(), stage->index() * C.k_group + i,
+                      K::first_column(job, self), stage->tile(i), step == 0 && i == 0);
+              }
             }
             return stdx::move(stage).release();
           });

@@ -129,8 +129,8 @@ struct EpilogueLayout {
     }
   }
 
-  template <class K>
-  WW_FN static int first_result_column(tile::TileCoord tile, const KernelContext& self) {
+  template <class K, class Tile>
+  WW_FN static int first_result_column(const Tile& tile, const KernelContext& self) {
     return K::first_column(tile, self) / C.operands();
   }
   // Where the TMA finds an element of a matrix.

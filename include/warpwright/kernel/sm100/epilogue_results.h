@@ -28,14 +28,28 @@ class EpilogueResults {
   EpilogueResults(const EpilogueResults&) = delete;
   EpilogueResults& operator=(const EpilogueResults&) = delete;
 
-  WW_FN void begin(const tile::TileCoord& tile, const KernelContext& self) {
+  // A tile of a group has rows of D up to the end of the group, and K::adapt gives it the group's factors.
+  template <class Tile>
+  WW_FN void begin(const Tile& tile, const KernelContext& self) {
+    constexpr bool of_group = requires { tile.end_row; };
     row_ = K::first_row(tile, self) + mine_.row;
     column_ = Layout::template first_result_column<K>(tile, self) + mine_.column();
-    nodes_ = Ops::prepare(args_.epilogue, tile.batch);
-    d_ = static_cast<Element*>(args_.d);
+    if constexpr (of_group) {
+      end_ = tile.end_row;
+      nodes_ = Ops::prepare(args_.epilogue);
+      K::adapt(nodes_, args_, tile);
+      const auto target = K::target(args_, tile);
+      d_ = static_cast<Element*>(target.d);
+      columns_ = target.columns;
+      stride_ = target.row_stride;
+    } else {
+      end_ = args_.m;
+      d_ = static_cast<Element*>(args_.d);
+      nodes_ = Ops::prepare(args_.epilogue, tile.batch);
+    }
     if constexpr (C.batched) d_ += tile.batch * args_.d_batch_stride;
     // Rows of tensor memory are rows of the first operand.
-    inside_ = mine_.used && row_ < C.rows(args_.m, args_.n);
+    inside_ = mine_.used && row_ < (C.swap_ab ? columns_ : end_);
     aligned_ = (reinterpret_cast<uintptr_t>(d_) | uintptr_t(stride_) * sizeof(Element)) % kVectorBytes == 0;
     if constexpr (kLoads && kNodes.bias == Bias::per_row) {
       if (inside_) row_bias_ = Ops::load_bias(nodes_, row_, 0);
@@ -160,7 +174,7 @@ class EpilogueResults {
     WW_UNROLL
     for (int i = 0; i < kResults; ++i) {
       const int row = column_ + step * kResults + i;
-      if (row < args_.m) {
+      if (row < end_) {
         machine::store(Global<Element>{d_ + int64_t(row) * stride_ + row_},
                        Ops::convert(Ops{}(sum(i), row, row_, nodes_)));
       }
@@ -235,6 +249,7 @@ class EpilogueResults {
   int columns_;               // of D
   int64_t stride_;            // of its rows, in elements
   int row_ = 0, column_ = 0;  // of this thread's first result
+  int end_ = 0;               // of the rows of D that the tile may have
   bool inside_ = false, aligned_ = false;
   Element* d_ = nullptr;
   EpilogueArgs nodes_;

@@ -1,0 +1,43 @@
+// Rows of one matrix that are multiplied by different matrices, group by group (experts and their tokens). World-free:
+// the host fills the table's addresses, the kernel reads its contents, which nobody has looked at before.
+#pragma once
+#include "warpwright/core/std.h"
+
+namespace warpwright {
+
+// What a kernel found wrong in a table. It worked on what the table says after these values were cut to what there is:
+// rows beyond the end belong to no group, a group that would begin before the end of the one ahead of it has the rows
+// that are left, and a group whose matrix, or whose blocks of scale factors, do not exist is skipped.
+enum GroupFault : uint32_t {
+  kOffsetsDecrease = 1,
+  kRowsOutOfRange = 2,
+  kMatrixOutOfRange = 4,
+  kBlocksOutOfRange = 8,
+  kExtentsOutOfRange = 16,
+};
+
+// All arrays are in device memory.
+struct GroupTable {
+  // groups + 1 of them: group g has the rows from offsets[g] to offsets[g + 1].
+  const uint32_t* offsets = nullptr;
+  // Instead of offsets: group g has the first counts[g] of the `slot_rows` rows from g * slot_rows on.
+  const uint32_t* counts = nullptr;
+  // Instead of both: groups with matrices of their own, {rows, columns, depth, 0} for each.
+  const int32_t* extents = nullptr;
+  // The matrix of each group, negative: none, the group is skipped. Null: group g has matrix g.
+  const int32_t* matrices = nullptr;
+  // One word that the kernel sets to the GroupFault bits it found, 0 for none. Null: nobody asks.
+  uint32_t* status = nullptr;
+  int32_t groups = 0;
+  int32_t rows = 0;          // there are
+  int32_t matrix_count = 0;  // there are
+  int32_t slot_rows = 0;
+  // Blocks of 128 rows that scale factors are stored for, where each group (or slot) begins a new one. 0: nobody stores
+  // or reads such factors.
+  int32_t blocks = 0;
+  // Of `extents`: the most that a group may have, of rows too.
+  int32_t columns = 0;
+  int32_t depth = 0;
+};
+
+}  // namespace warpwright
