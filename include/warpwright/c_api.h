@@ -67,8 +67,9 @@ typedef struct ww_gemm_problem {
   int32_t alignment; /* bytes of which every pointer to A, B and D is a multiple; 16 for full speed */
   int32_t sm_limit;  /* 0: all SMs */
   int32_t deterministic;
-  int32_t dependent;
-  const char* plan; /* NULL: the best one */
+  int32_t dependent;     /* 1: it may start before the launch ahead of it on the stream has ended; it waits for that */
+  int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
+  const char* plan;      /* NULL: the best one */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -109,6 +110,48 @@ WW_API const char* ww_plan_explanation(const ww_plan* plan);
 
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
+
+/* Products with blockwise scales and products by groups of rows: the host API of warpwright/grouped.h. */
+typedef enum ww_groups { WW_GROUPS_NONE = 0, WW_GROUPS_CONTIGUOUS = 1, WW_GROUPS_MASKED = 2 } ww_groups;
+
+typedef struct ww_grouped_problem {
+  uint64_t size; /* sizeof(ww_grouped_problem), set by ww_grouped_problem_init() */
+  int64_t m, n, k;
+  int64_t group_count;  /* 1 without groups */
+  int64_t matrix_count; /* 0: as many as groups */
+  int64_t usual_rows;   /* 0: m / group_count */
+  int32_t groups;       /* ww_groups */
+  int32_t type;         /* WW_E4M3 with blockwise scales, or WW_BF16 */
+  int32_t out;          /* WW_BF16 or WW_FP32 */
+  int32_t sm_limit;     /* 0: all SMs */
+  /* Compared with what the problem needs; -1: not known. */
+  int64_t a_scales_rows, a_scales_columns, b_scales_rows, b_scales_columns;
+  const char* plan; /* NULL: the best one */
+} ww_grouped_problem;
+
+/* Device memory. What a problem does not use is ignored. */
+typedef struct ww_grouped_pointers {
+  uint64_t size; /* sizeof(ww_grouped_pointers), set by ww_grouped_pointers_init() */
+  const void* a;
+  const void* b;
+  const float* a_scales;
+  const float* b_scales;
+  void* d;
+  const uint32_t* rows;
+  const int32_t* matrices;
+  uint32_t* status;
+} ww_grouped_pointers;
+
+typedef struct ww_grouped_plan ww_grouped_plan;
+
+WW_API void ww_grouped_problem_init(ww_grouped_problem* problem);
+WW_API void ww_grouped_pointers_init(ww_grouped_pointers* pointers);
+WW_API int32_t ww_grouped_validate(const ww_grouped_problem* problem);
+WW_API int32_t ww_grouped_plan_create(const ww_grouped_problem* problem, ww_grouped_plan** plan);
+WW_API void ww_grouped_plan_destroy(ww_grouped_plan* plan);
+WW_API int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointers* pointers, void* stream);
+WW_API const char* ww_grouped_plan_name(const ww_grouped_plan* plan);
+WW_API const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan);
 
 /* The sentence of the last failure in this thread; empty before the first. Valid until the thread's next call. */
 WW_API const char* ww_last_error(void);

@@ -97,6 +97,7 @@ Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& c, const GemmProblem& 
   args.n = int32_t(p.n);
   args.k = int32_t(p.k);
   args.epilogue = epilogue(p, low);
+  args.weights_are_constant = p.b_is_constant;
   if (p.k > 0) {
     if (Status s = encode(args.x, c.x_box(), low.a, false); !s) return s;
     if (Status s = encode(args.w, c.w_box(), low.b, false); !s) return s;

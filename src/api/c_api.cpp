@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <exception>
 #include <string>
 
+#include "api/c_error.h"
 #include "warpwright/gemm.h"
 
 #ifndef WARPWRIGHT_VERSION
@@ -26,6 +26,11 @@ static_assert(int(WW_ACTIVATION_RELU) == int(Activation::relu) && int(WW_ACTIVAT
 static_assert(int(WW_FAILED) == int(Code::failed) && int(WW_MISSING) == int(Code::missing));
 static_assert(WW_PACKED == kPacked);
 
+std::string& api::last_error() {
+  thread_local std::string sentence;
+  return sentence;
+}
+
 struct ww_plan {
   GemmPlan plan;
   std::string name;
@@ -34,28 +39,7 @@ struct ww_plan {
 
 namespace {
 
-thread_local std::string last_error;
-
-int32_t report(const Status& status) {
-  if (!status) last_error = status.message();
-  return int32_t(status.code());
-}
-
-// Nothing may leave through the interface but a code.
-template <class Body>
-int32_t guarded(Body&& body) noexcept {
-  try {
-    return report(body());
-  } catch (const std::exception& e) {
-    try {
-      last_error = fmt::format("unexpected failure: {}.", e.what());
-    } catch (...) {
-    }
-    return int32_t(Code::failed);
-  } catch (...) {
-    return int32_t(Code::failed);
-  }
-}
+using api::guarded;
 
 Status refused(const char* argument, int64_t value, const char* rule) {
   return Status(Code::invalid_argument, fmt::format("{} = {}: {}", argument, value, rule));
@@ -118,6 +102,7 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   p.sm_limit = from.sm_limit;
   p.deterministic = from.deterministic != 0;
   p.dependent = from.dependent != 0;
+  p.b_is_constant = from.b_is_constant != 0;
   if (from.plan != nullptr) p.plan = from.plan;
   return {};
 }
@@ -145,6 +130,7 @@ void ww_gemm_problem_init(ww_gemm_problem* problem) {
   problem->alpha = 1;
   problem->bias_type = WW_FP32;
   problem->alignment = 16;
+  problem->dependent = 1;
 }
 
 void ww_gemm_pointers_init(ww_gemm_pointers* pointers) {
@@ -201,7 +187,7 @@ int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers
   });
 }
 
-const char* ww_last_error(void) { return last_error.c_str(); }
+const char* ww_last_error(void) { return api::last_error().c_str(); }
 const char* ww_version(void) { return WARPWRIGHT_VERSION; }
 
 }  // extern "C"

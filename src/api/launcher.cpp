@@ -138,7 +138,7 @@ Status Launcher::launch(const KernelArgs& args, void* stream, int sm_limit, bool
   } else {
     const auto& skinny = std::get<SkinnyGemmArgs>(args);
     const SkinnyGemmConfig& c = *kernel_.skinny();
-    const int64_t grid = std::min<int64_t>((skinny.n + c.rows - 1) / c.rows, clusters(sm_limit));
+    const int64_t grid = std::min<int64_t>(c.tiles(skinny.m, skinny.n), clusters(sm_limit));
     error = loaded_->launch(&skinny, unsigned(grid) * unsigned(c.split), static_cast<cudaStream_t>(stream), dependent);
   }
   return error == cudaSuccess ? Status() : failure(error, "the launch of a compiled kernel");
@@ -152,10 +152,10 @@ Status Launcher::launch_ahead(const KernelArgs& args, void* stream, int sm_limit
   std::optional<std::string> why;
   switch (table) {
     case runtime::AheadTable::dense:
-      why = device::launch_dense_gemm_sm90(index, std::get<DenseGemmArgs>(args), stream, ctas);
+      why = device::launch_dense_gemm_sm90(index, std::get<DenseGemmArgs>(args), stream, ctas, dependent);
       break;
     case runtime::AheadTable::dense_variant:
-      why = device::launch_dense_variant_sm90(index, std::get<DenseGemmArgs>(args), stream, ctas);
+      why = device::launch_dense_variant_sm90(index, std::get<DenseGemmArgs>(args), stream, ctas, dependent);
       break;
     case runtime::AheadTable::skinny:
       why = device::launch_skinny_gemm_sm90(index, std::get<SkinnyGemmArgs>(args), stream, ctas, dependent);

@@ -47,7 +47,6 @@ Lowered lower(const GemmProblem& p) {
   s.b_major = p.b.major;
   s.scaling = p.scaling;
   s.promoted = p.accumulation == Accumulation::promoted;
-  s.dependent = p.dependent;
   s.deterministic = p.deterministic;
   s.epilogue = factor_and_conversion(p.d.type);
   if (low.reads_c) {

@@ -28,6 +28,7 @@ int main(void) {
   ww_gemm_problem_init(&problem);
   expect(problem.size == sizeof problem && problem.batch == 1 && problem.alpha == 1.0f && problem.alignment == 16,
          "defaults");
+  expect(problem.dependent == 1 && problem.b_is_constant == 0, "early starts are allowed, early reads are not");
   problem.m = 64;
   problem.n = 64;
   problem.k = 64;

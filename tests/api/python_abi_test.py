@@ -1,25 +1,33 @@
-"""bench/peer_torch.py describes the structures of the C interface a second time: both must be the same, and a failure
-of the library must arrive as its sentence. Needs neither torch nor a GPU.
+"""bench/peer_torch.py and the Python package describe the structures of the C interface again: all must be the same, and
+a failure of the library must arrive as its sentence. Needs neither torch nor a GPU.
 
 Usage: python_abi_test.py libwarpwright.so
 """
 import ctypes
+import importlib
 import importlib.util
 import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 
 library_path = sys.argv[1]
 root = pathlib.Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("peer_torch", root / "bench" / "peer_torch.py")
 peer = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(peer)
+# The package's description alone: the package itself needs NumPy and the tool.
+package = types.ModuleType("warpwright")
+package.__path__ = [str(root / "python" / "warpwright")]
+sys.modules["warpwright"] = package
+abi = importlib.import_module("warpwright._abi")
+descriptions = [("ww_matrix_layout", peer.MatrixLayout), ("ww_gemm_problem", peer.Problem),
+                ("ww_gemm_pointers", peer.Pointers), *abi.STRUCTURES.items()]
 
 # Every field of every structure lies where the C compiler puts it.
 program = ['#include <stdio.h>', '#include "warpwright/c_api.h"', "int main(void) {"]
-for name, structure in (("ww_matrix_layout", peer.MatrixLayout), ("ww_gemm_problem", peer.Problem),
-                        ("ww_gemm_pointers", peer.Pointers)):
+for name, structure in descriptions:
     program.append(f'printf("{name} %zu\\n", sizeof({name}));')
     for field, *_ in structure._fields_:
         program.append(f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));')
@@ -34,8 +42,7 @@ with tempfile.TemporaryDirectory() as folder:
         sys.exit(77)
     stated = dict(line.split() for line in subprocess.run([binary], check=True, capture_output=True,
                                                           text=True).stdout.splitlines())
-for name, structure in (("ww_matrix_layout", peer.MatrixLayout), ("ww_gemm_problem", peer.Problem),
-                        ("ww_gemm_pointers", peer.Pointers)):
+for name, structure in descriptions:
     assert int(stated[name]) == ctypes.sizeof(structure), name
     for field, *_ in structure._fields_:
         assert int(stated[f"{name}.{field}"]) == getattr(structure, field).offset, f"{name}.{field}"

@@ -1,0 +1,90 @@
+// The host API for products with blockwise scales, and for products by groups of rows with a matrix each, on a Hopper
+// GPU. D[m, n] = sum over k of A[m, k] * B[n, k], B that of the row's group.
+//
+//   warpwright::GroupedProblem problem{.m = 4096, .n = 7168, .k = 2048};      e4m3, one product
+//   if (auto plan = warpwright::make_plan(problem)) {
+//     warpwright::Status status = plan->run({.a = a, .b = b, .a_scales = sa, .b_scales = sb, .d = d}, stream);
+//   }
+//
+// Plans, statuses, threads, devices and capture are as in warpwright/gemm.h. The numbers of the groups are in device
+// memory, where the host does not look: a kernel takes them as the nearest legal ones, never reads or writes beyond a
+// matrix, and says in a status word what it found.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "warpwright/core/dtype.h"
+#include "warpwright/gemm.h"
+#include "warpwright/status.h"
+#include "warpwright/tile/group_mode.h"
+#include "warpwright/tile/group_table.h"
+
+namespace warpwright {
+
+// The extents of a tensor of scales, for callers that know them: -1 is not compared.
+struct ScaleShape {
+  int64_t rows = -1;
+  int64_t columns = -1;
+};
+
+struct GroupedProblem {
+  Groups groups = Groups::none;  // none: one product, e4m3 only (gemm.h has the others)
+  int64_t m = 0;                 // rows of A and D: of all groups together, rows of no group included
+  int64_t n = 0;                 // may be 0, like m and k: without k the sums are 0
+  int64_t k = 0;
+  int64_t group_count = 1;   // masked: m / group_count rows have room in each
+  int64_t matrix_count = 0;  // of B; 0: as many as groups
+  int64_t usual_rows = 0;    // that a group has, for the choice of a kernel; 0: m / group_count
+  DType type = DType::e4m3;  // of A and B: e4m3 with blockwise scales, or bf16 without scales
+  DType out = DType::bf16;   // of D: bf16; for one product also fp32
+  ScaleShape a_scales = {};  // [m, blocks of 128 along k], row-major without gaps
+  ScaleShape b_scales = {};  // [matrices * blocks of 128 of n, blocks of 128 along k]
+  int sm_limit = 0;          // SMs the kernel may occupy; 0: all
+  std::string plan = {};     // take this plan, as plan.name() prints it; empty: the best one
+};
+
+// Device memory, rows without gaps. What a problem does not use is ignored.
+struct GroupedPointers {
+  const void* a = nullptr;          // [m, k], 16-byte aligned like b and d
+  const void* b = nullptr;          // [matrices][n, k]
+  const float* a_scales = nullptr;  // fp32, as they are: no transposition, no padding
+  const float* b_scales = nullptr;
+  void* d = nullptr;                  // [m, n]; rows of no group are not written
+  const uint32_t* rows = nullptr;     // contiguous: group_count + 1 offsets; masked: group_count counts
+  const int32_t* matrices = nullptr;  // of each group, negative: none; null: group g has matrix g
+  uint32_t* status = nullptr;         // the GroupFault bits that a run found; null: nobody asks
+};
+
+// The sentence names the argument, its value and the rule. Needs no GPU.
+Status validate(const GroupedProblem& problem);
+
+class GroupedPlan {
+ public:
+  GroupedPlan(GroupedPlan&&) noexcept;
+  GroupedPlan& operator=(GroupedPlan&&) noexcept;
+  ~GroupedPlan();
+
+  // Puts the product on a stream, a cudaStream_t, of the device the plan was made for, which must be current.
+  Status run(const GroupedPointers& pointers, void* stream = nullptr) const;
+
+  // "grouped-128x192-c2-s4" or "skinny-64x8-k4-s20".
+  std::string name() const;
+  // The instance and why it was chosen, for people.
+  std::string explanation() const;
+  int device() const;
+
+ private:
+  struct State;
+  explicit GroupedPlan(std::unique_ptr<State> state);
+  friend Result<GroupedPlan> make_plan(const GroupedProblem& problem);
+  std::unique_ptr<State> state_;
+};
+
+// For the current device; all kernels were compiled ahead.
+Result<GroupedPlan> make_plan(const GroupedProblem& problem);
+
+// One product by a plan made for it.
+Status grouped_gemm(const GroupedProblem& problem, const GroupedPointers& pointers, void* stream = nullptr);
+
+}  // namespace warpwright

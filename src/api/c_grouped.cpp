@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+
+#include "api/c_error.h"
+#include "warpwright/c_api.h"
+#include "warpwright/grouped.h"
+
+using namespace warpwright;
+
+static_assert(int(WW_GROUPS_CONTIGUOUS) == int(Groups::contiguous) && int(WW_GROUPS_MASKED) == int(Groups::masked));
+
+struct ww_grouped_plan {
+  GroupedPlan plan;
+  std::string name;
+  std::string explanation;
+};
+
+namespace {
+
+// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+template <class T>
+Status take(const char* argument, const T* from, T& to) {
+  if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));
+  if (from->size < sizeof from->size || from->size > sizeof(T)) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{0}->size = {1}: it must be set by ww_grouped_{0}_init, and the library not older than "
+                              "its header.",
+                              argument, from->size));
+  }
+  std::memcpy(&to, from, from->size);
+  return {};
+}
+
+template <class E>
+Status word(const char* argument, int32_t value, int32_t last, E& to) {
+  if (value < 0 || value > last) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} = {}: it is not one of the values of its type.", argument, value));
+  }
+  to = E(value);
+  return {};
+}
+
+Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
+  ww_grouped_problem from;
+  ww_grouped_problem_init(&from);
+  if (Status s = take("problem", given, from); !s) return s;
+  p.m = from.m;
+  p.n = from.n;
+  p.k = from.k;
+  p.group_count = from.group_count;
+  p.matrix_count = from.matrix_count;
+  p.usual_rows = from.usual_rows;
+  if (Status s = word("groups", from.groups, int(Groups::masked), p.groups); !s) return s;
+  if (Status s = word("type", from.type, kDTypeCount - 1, p.type); !s) return s;
+  if (Status s = word("out", from.out, kDTypeCount - 1, p.out); !s) return s;
+  p.sm_limit = from.sm_limit;
+  p.a_scales = {from.a_scales_rows, from.a_scales_columns};
+  p.b_scales = {from.b_scales_rows, from.b_scales_columns};
+  if (from.plan != nullptr) p.plan = from.plan;
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+void ww_grouped_problem_init(ww_grouped_problem* problem) {
+  if (problem == nullptr) return;
+  *problem = {};
+  problem->size = sizeof *problem;
+  problem->group_count = 1;
+  problem->type = WW_E4M3;
+  problem->out = WW_BF16;
+  problem->a_scales_rows = problem->a_scales_columns = problem->b_scales_rows = problem->b_scales_columns = -1;
+}
+
+void ww_grouped_pointers_init(ww_grouped_pointers* pointers) {
+  if (pointers == nullptr) return;
+  *pointers = {};
+  pointers->size = sizeof *pointers;
+}
+
+int32_t ww_grouped_validate(const ww_grouped_problem* problem) {
+  return api::guarded([&] {
+    GroupedProblem p;
+    if (Status s = convert(problem, p); !s) return s;
+    return validate(p);
+  });
+}
+
+int32_t ww_grouped_plan_create(const ww_grouped_problem* problem, ww_grouped_plan** plan) {
+  return api::guarded([&] {
+    if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
+    *plan = nullptr;
+    GroupedProblem p;
+    if (Status s = convert(problem, p); !s) return s;
+    auto made = make_plan(p);
+    if (!made) return made.status();
+    std::string name = made->name(), explanation = made->explanation();
+    *plan = new ww_grouped_plan{std::move(*made), std::move(name), std::move(explanation)};
+    return Status();
+  });
+}
+
+void ww_grouped_plan_destroy(ww_grouped_plan* plan) { delete plan; }
+
+int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointers* pointers, void* stream) {
+  return api::guarded([&] {
+    if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
+    ww_grouped_pointers from = {};
+    if (Status s = take("pointers", pointers, from); !s) return s;
+    return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status},
+                          stream);
+  });
+}
+
+const char* ww_grouped_plan_name(const ww_grouped_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
+const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan) {
+  return plan == nullptr ? "" : plan->explanation.c_str();
+}
+
+}  // extern "C"

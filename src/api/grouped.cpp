@@ -1,0 +1,199 @@
+#include "warpwright/grouped.h"
+
+#include <fmt/format.h>
+
+#include "api/launcher.h"
+#include "device/launch_grouped_sm90.h"
+#include "runtime/host_grouped_sm90.h"
+#include "runtime/plan_grouped.h"
+
+#if WW_HAVE_CUDA
+#include <cuda_runtime.h>
+#endif
+
+namespace warpwright {
+namespace {
+
+constexpr int64_t kLargestExtent = int64_t(1) << 30;
+constexpr int64_t kTmaAlignment = 16;
+
+template <class... Values>
+Status refused(fmt::format_string<Values...> text, Values&&... values) {
+  return Status(Code::invalid_argument, fmt::format(text, std::forward<Values>(values)...));
+}
+
+Status check_extent(const char* argument, int64_t value, int64_t most = kLargestExtent) {
+  if (value < 0) return refused("{} = {}: it must not be negative.", argument, value);
+  if (value > most) return refused("{} = {}: it must be at most {}.", argument, value, most);
+  return {};
+}
+
+int64_t matrices_of(const GroupedProblem& p) {
+  if (p.groups == Groups::none) return 1;
+  return p.matrix_count > 0 ? p.matrix_count : p.group_count;
+}
+int64_t blocks_of(int64_t extent) { return (extent + kScaleBlock - 1) / kScaleBlock; }
+
+// The rows of a matrix start and end at multiples of the TMA's 16 bytes.
+Status check_row(const char* argument, int64_t value, DType type, const char* matrix) {
+  const int64_t unit = kTmaAlignment * 8 / bits(type);
+  if (value % unit == 0) return {};
+  return refused("{} = {}: it must be a multiple of {}, since the rows of {} are moved in units of 16 bytes.", argument,
+                 value, unit, matrix);
+}
+
+Status check_scales(const char* argument, const ScaleShape& given, int64_t rows, int64_t columns, const char* of) {
+  if (given.rows != -1 && given.rows != rows) {
+    return refused("{}.rows = {}: the scales have {} rows, {}.", argument, given.rows, rows, of);
+  }
+  if (given.columns != -1 && given.columns != columns) {
+    return refused("{}.columns = {}: the scales have {} columns, one for each {} elements along k.", argument,
+                   given.columns, columns, kScaleBlock);
+  }
+  return {};
+}
+
+Status check_pointer(const char* argument, const void* pointer, uintptr_t alignment) {
+  if (pointer == nullptr) return refused("{} = null: the problem needs it.", argument);
+  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0) {
+    return refused("{} = {}: it must be a multiple of {} bytes.", argument, fmt::ptr(pointer), alignment);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status validate(const GroupedProblem& p) {
+  if (Status s = check_extent("m", p.m); !s) return s;
+  if (Status s = check_extent("n", p.n); !s) return s;
+  if (Status s = check_extent("k", p.k); !s) return s;
+  if (Status s = check_extent("group_count", p.group_count, 65535); !s) return s;
+  if (Status s = check_extent("matrix_count", p.matrix_count, 65535); !s) return s;
+  if (Status s = check_extent("usual_rows", p.usual_rows); !s) return s;
+  if (p.type != DType::e4m3 && p.type != DType::bf16) {
+    return refused("type = {}: A and B must be e4m3, with blockwise scales, or bf16.", name(p.type));
+  }
+  if (p.out != DType::bf16 && p.out != DType::fp32) return refused("out = {}: D must be bf16 or fp32.", name(p.out));
+  if (p.groups == Groups::none) {
+    if (p.type == DType::bf16) return refused("groups = none: one product of bf16 matrices is made by gemm().");
+    if (p.group_count != 1) return refused("group_count = {}: one product has exactly 1 group.", p.group_count);
+    if (p.matrix_count > 1) return refused("matrix_count = {}: one product has exactly 1 matrix B.", p.matrix_count);
+  }
+  if (p.groups == Groups::masked && p.group_count > 0 && p.m % p.group_count != 0) {
+    return refused("m = {}: masked groups have equal room, m must be a multiple of group_count = {}.", p.m,
+                   p.group_count);
+  }
+  if (Status s = check_row("k", p.k, p.type, "A and B"); !s) return s;
+  if (Status s = check_row("n", p.n, p.out, "D"); !s) return s;
+  if (matrices_of(p) * p.n > INT32_MAX) {
+    return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, matrices_of(p),
+                   INT32_MAX);
+  }
+  if (p.type == DType::e4m3) {
+    if (Status s = check_scales("a_scales", p.a_scales, p.m, blocks_of(p.k), "one for each row of A"); !s) return s;
+    if (Status s = check_scales("b_scales", p.b_scales, matrices_of(p) * blocks_of(p.n), blocks_of(p.k),
+                                "one for each 128 rows of every B");
+        !s) {
+      return s;
+    }
+  }
+  if (p.sm_limit < 0) return refused("sm_limit = {}: it must not be negative.", p.sm_limit);
+  return {};
+}
+
+struct GroupedPlan::State {
+  GroupedProblem problem;
+  api::Device device;
+  runtime::GroupedChoice choice;
+  bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.group_count == 0; }
+};
+
+GroupedPlan::GroupedPlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GroupedPlan::GroupedPlan(GroupedPlan&&) noexcept = default;
+GroupedPlan& GroupedPlan::operator=(GroupedPlan&&) noexcept = default;
+GroupedPlan::~GroupedPlan() = default;
+
+int GroupedPlan::device() const { return state_->device.number; }
+std::string GroupedPlan::name() const { return runtime::plan_name(state_->choice.kernel); }
+std::string GroupedPlan::explanation() const { return fmt::format("{}: {}", name(), state_->choice.reason); }
+
+Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
+  if (Status s = validate(problem); !s) return s;
+  auto device = api::current_device();
+  if (!device) return device.status();
+  int multiprocessors = device->chip.multiprocessors;
+  if (problem.sm_limit > 0) multiprocessors = std::min(multiprocessors, problem.sm_limit);
+  auto choice = runtime::choose(problem, multiprocessors);
+  if (!choice) return choice.status();
+  return GroupedPlan(std::make_unique<GroupedPlan::State>(GroupedPlan::State{problem, *device, *choice}));
+} catch (const std::bad_alloc&) {
+  return Status(Code::missing, "the host has no memory left for a plan.");
+}
+
+Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
+  const GroupedProblem& p = state_->problem;
+  if (state_->nothing_to_do()) return {};
+  if (p.k > 0) {
+    if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
+    if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
+    if (p.type == DType::e4m3) {
+      if (Status s = check_pointer("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
+      if (Status s = check_pointer("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
+    }
+  }
+  if (Status s = check_pointer("d", pointers.d, kTmaAlignment); !s) return s;
+  if (p.groups != Groups::none) {
+    if (Status s = check_pointer("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
+  }
+#if WW_HAVE_CUDA
+  int current = 0;
+  if (const cudaError_t e = cudaGetDevice(&current); e != cudaSuccess) {
+    (void)cudaGetLastError();
+    return Status(Code::failed, fmt::format("cudaGetDevice failed: {}.", cudaGetErrorString(e)));
+  }
+  if (current != state_->device.number) {
+    return refused("device = {}: the plan was made for device {}.", current, state_->device.number);
+  }
+  runtime::GroupedProductOperands o;
+  o.a = const_cast<void*>(pointers.a);
+  o.b = const_cast<void*>(pointers.b);
+  o.a_scales = pointers.a_scales;
+  o.b_scales = pointers.b_scales;
+  o.d = pointers.d;
+  o.n = int(p.n);
+  o.k = int(p.k);
+  GroupTable& t = o.groups;
+  t.rows = int(p.m);
+  t.groups = int(p.group_count);
+  t.matrix_count = int(matrices_of(p));
+  if (p.groups == Groups::contiguous) t.offsets = pointers.rows;
+  if (p.groups == Groups::masked) {
+    t.counts = pointers.rows;
+    t.slot_rows = int(p.m / p.group_count);
+  }
+  t.matrices = pointers.matrices;
+  t.status = pointers.status;
+  const runtime::GroupedKernel& kernel = state_->choice.kernel;
+  std::optional<std::string> why;
+  if (kernel.skinny) {
+    SkinnyBlockwiseArgs args;
+    why = runtime::fill(args, device::kSkinnyBlockwiseSm90[kernel.index], o, runtime::EncodeForGpu{});
+    if (!why) why = device::launch_skinny_blockwise_sm90(kernel.index, args, stream, p.sm_limit);
+  } else {
+    GroupedGemmArgs args;
+    why = runtime::fill(args, device::kGroupedGemmSm90[kernel.index], o, runtime::EncodeForGpu{});
+    if (!why) why = device::launch_grouped_gemm_sm90(kernel.index, args, stream, p.sm_limit);
+  }
+  return why ? Status(Code::failed, *why) : Status();
+#else
+  (void)stream;
+  return api::current_device().status();
+#endif
+}
+
+Status grouped_gemm(const GroupedProblem& problem, const GroupedPointers& pointers, void* stream) {
+  auto plan = make_plan(problem);
+  return plan ? plan->run(pointers, stream) : plan.status();
+}
+
+}  // namespace warpwright

@@ -1,0 +1,96 @@
+#include "runtime/grouped_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "runtime/gpu.h"
+#if WW_HAVE_CUDA
+#include "runtime/gpu_memory.h"
+#endif
+
+namespace warpwright::runtime {
+
+GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed) {
+  GroupedProduct product{.shape = {p.m, p.n, p.k}, .type = p.type, .out = p.out, .groups = p.groups};
+  std::mt19937_64 random(seed);
+  const auto up_to = [&](int64_t most) { return uint32_t(random() % uint64_t(most + 1)); };
+  if (p.groups == Groups::contiguous) {
+    product.rows.resize(size_t(p.group_count) + 1);
+    for (uint32_t& end : product.rows) end = up_to(p.m);
+    std::sort(product.rows.begin(), product.rows.end());
+    product.rows.front() = 0;
+    product.rows.back() = uint32_t(p.m);
+  } else if (p.groups == Groups::masked) {
+    const int64_t room = p.group_count > 0 ? p.m / p.group_count : 0;
+    for (int64_t g = 0; g < p.group_count; ++g) product.rows.push_back(up_to(room));
+  }
+  return product;
+}
+
+#if WW_HAVE_CUDA
+namespace {
+
+constexpr int kTimedLaunches = 11;
+constexpr std::chrono::milliseconds kIdle(5);  // the chip loses the heat of a launch
+
+Status run(const GroupedPlan& plan, const GroupedProduct& product, const GemmTrial& trial, GemmOutcome& outcome) {
+  const Workload w = grouped_product_workload(product, trial.data, trial.seed);
+  const Stream stream;
+  const GuardedArrays arrays(w);
+  const GroupedProductOperands o = grouped_operands(product, w, arrays.pointers());
+  GroupedPointers pointers;
+  pointers.a = o.a;
+  pointers.b = o.b;
+  pointers.a_scales = static_cast<const float*>(o.a_scales);
+  pointers.b_scales = static_cast<const float*>(o.b_scales);
+  pointers.d = o.d;
+  pointers.rows = product.groups == Groups::masked ? o.groups.counts : o.groups.offsets;
+  pointers.status = o.groups.status;
+  if (Status s = plan.run(pointers, stream.get()); !s) return s;
+  stream.synchronize();
+  outcome.verdict = judge(w, arrays.output());
+  outcome.elements = w.expected.size();
+  outcome.stray_bytes = arrays.stray_bytes(w);
+  if (outcome.stray_bytes != 0) outcome.verdict.ok = false;
+  if (!trial.timed) return {};
+  const Event start, stop;
+  std::vector<double> us;
+  for (int i = 0; i < kTimedLaunches; ++i) {
+    std::this_thread::sleep_for(kIdle);
+    start.record(stream);
+    if (Status s = plan.run(pointers, stream.get()); !s) return s;
+    stop.record(stream);
+    stop.synchronize();
+    us.push_back(stop.us_since(start));
+  }
+  std::nth_element(us.begin(), us.begin() + kTimedLaunches / 2, us.end());
+  outcome.measured_us = us[kTimedLaunches / 2];
+  return {};
+}
+
+}  // namespace
+
+Status check_grouped(const GroupedProblem& problem, const GroupedProduct& product, const GemmTrial& trial,
+                     GemmOutcome& outcome) {
+  outcome = {};
+  auto plan = make_plan(problem);
+  if (!plan) return plan.status();
+  outcome.plan = plan->name();
+  outcome.explanation = plan->explanation();
+  outcome.device_number = plan->device();
+  outcome.device = list_gpus()[size_t(outcome.device_number)].name;
+  try {
+    return run(*plan, product, trial, outcome);
+  } catch (const CudaFailure& failure) {
+    return Status(Code::failed, failure.what());
+  }
+}
+#else
+Status check_grouped(const GroupedProblem& problem, const GroupedProduct&, const GemmTrial&, GemmOutcome&) {
+  return make_plan(problem).status();
+}
+#endif
+
+}  // namespace warpwright::runtime

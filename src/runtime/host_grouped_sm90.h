@@ -1,0 +1,49 @@
+// Filling the arguments of the grouped and blockwise Hopper kernels on the host, like runtime/host_kernels.h.
+#pragma once
+#include "runtime/host_kernels.h"
+#include "warpwright/kernel/config_grouped_sm90.h"
+
+namespace warpwright::runtime {
+
+// Matrices with packed rows in device memory. What a configuration does not have is not read.
+struct GroupedProductOperands {
+  void* a = nullptr;
+  void* b = nullptr;
+  const void* a_scales = nullptr;
+  const void* b_scales = nullptr;
+  void* d = nullptr;
+  int n = 0, k = 0;
+  GroupTable groups = {};  // one product: `rows`, and one matrix
+};
+
+template <class Encode>
+std::optional<std::string> fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o,
+                                Encode&& encode) {
+  args = {};
+  args.d_data = o.d;
+  args.d_stride = o.n;
+  args.groups = o.groups;
+  args.n = o.n;
+  args.k = o.k;
+  args.a_scales = static_cast<const float*>(o.a_scales);
+  args.a_scales_stride = (o.k + kScaleBlock - 1) / kScaleBlock;
+  args.b_scales = static_cast<const float*>(o.b_scales);
+  if (o.k > 0) {
+    if (auto e = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a)) return e;
+    const int64_t b_rows = int64_t(o.n) * o.groups.matrix_count;
+    if (auto e = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b)) return e;
+  }
+  return encode(MatrixMap{config.d_box(), o.d, o.groups.rows, o.n}, args.d);
+}
+
+template <class Encode>
+std::optional<std::string> fill(SkinnyBlockwiseArgs& args, const SkinnyBlockwiseConfig& config,
+                                const GroupedProductOperands& o, Encode&& encode) {
+  args = {};
+  args.x_scales = static_cast<const float*>(o.a_scales);
+  args.x_scales_stride = (o.k + kScaleBlock - 1) / kScaleBlock;
+  args.w_scales = static_cast<const float*>(o.b_scales);
+  return fill(args.product, config.skinny(), o.a, o.b, o.d, o.groups.rows, o.n, o.k, 1.f, encode);
+}
+
+}  // namespace warpwright::runtime
