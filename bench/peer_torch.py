@@ -41,7 +41,7 @@ class Problem(ctypes.Structure):
                 ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
                 ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
-                ("plan", ctypes.c_char_p)]
+                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p)]
 
 
 class Pointers(ctypes.Structure):

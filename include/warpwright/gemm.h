@@ -70,8 +70,12 @@ struct GemmProblem {
   int alignment = 16;
   int sm_limit = 0;            // SMs the kernel may occupy; 0: all
   bool deterministic = false;  // the same bits on any number of SMs; without it, the same bits on one device and limit
-  // The kernel may start before the launch ahead of it on the stream has ended; it waits before it reads A, B or C.
-  bool dependent = false;
+  // The kernel may start before the launch ahead of it on the stream has ended, and does where that pays; it waits for
+  // that end before it reads or writes anything.
+  bool dependent = true;
+  // No launch ahead on the stream that may still run writes B, as for the weights of a model: with `dependent` the
+  // kernel may read B without waiting.
+  bool b_is_constant = false;
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
 };
 

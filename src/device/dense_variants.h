@@ -39,7 +39,8 @@ inline constexpr DenseGemmConfig kE5m2Mixed = deepest({.type = DType::e5m2,
                                                        .cluster = 1,
                                                        .mixed = true,
                                                        .epilogue = kToFp32,
-                                                       .promote_k = 256});
+                                                       .promote_k = 256,
+                                                       .scaling = Scaling::tensor});
 
 // Layouts.
 inline constexpr DenseGemmConfig kNn = deepest({.tile_m = 128, .tile_n = 256, .b_major = Major::MN});
@@ -98,11 +99,42 @@ inline constexpr DenseGemmConfig kDependent = deepest({.tile_m = 128,
 inline constexpr DenseGemmConfig kByColumns =
     deepest({.tile_m = 64, .tile_n = 128, .raster_group = 2, .raster_by_columns = true});
 
+// Products of e4m3, with one factor for each operand or none; kE4m3 is the first of them.
+inline constexpr DenseGemmConfig kE4m3Rings{
+    .type = DType::e4m3, .tile_m = 128, .tile_n = 256, .stages = 3, .output_stages = 4, .scaling = Scaling::tensor};
+inline constexpr DenseGemmConfig kE4m3PingPong = deepest({.type = DType::e4m3,
+                                                          .tile_m = 128,
+                                                          .tile_n = 192,
+                                                          .group_rows = 128,
+                                                          .schedule = Schedule::ping_pong,
+                                                          .scaling = Scaling::tensor});
+inline constexpr DenseGemmConfig kE4m3Tall = deepest({.type = DType::e4m3,
+                                                      .tile_m = 256,
+                                                      .tile_n = 128,
+                                                      .axis = ClusterAxis::n,
+                                                      .group_rows = 128,
+                                                      .scaling = Scaling::tensor});
+inline constexpr DenseGemmConfig kE4m3Square =
+    deepest({.type = DType::e4m3, .tile_m = 128, .tile_n = 128, .scaling = Scaling::tensor});
+inline constexpr DenseGemmConfig kE4m3Narrow =
+    deepest({.type = DType::e4m3, .tile_m = 128, .tile_n = 64, .axis = ClusterAxis::n, .scaling = Scaling::tensor});
+inline constexpr DenseGemmConfig kE4m3Alone =
+    deepest({.type = DType::e4m3, .tile_m = 64, .tile_n = 128, .cluster = 1, .scaling = Scaling::tensor});
+
 // Few rows of A.
 inline constexpr SkinnyGemmConfig kSkinnyFp32 = deepest({.rows = 64, .tokens = 16, .split = 2, .epilogue = kToFp32});
 inline constexpr SkinnyGemmConfig kSkinnyFused = deepest({.rows = 128, .tokens = 32, .split = 1, .epilogue = kFused});
 inline constexpr SkinnyGemmConfig kSkinnyE4m3 = deepest(
     {.type = DType::e4m3, .rows = 64, .tokens = 16, .split = 4, .scaling = Scaling::row_column, .promote_k = 128});
+// The same product for few rows, or few tiles.
+inline constexpr SkinnyGemmConfig kSkinnyTensorE4m3 =
+    deepest({.type = DType::e4m3, .rows = 64, .tokens = 16, .split = 1, .scaling = Scaling::tensor});
+inline constexpr SkinnyGemmConfig kSkinnyTensorE4m3Split =
+    deepest({.type = DType::e4m3, .rows = 64, .tokens = 16, .split = 4, .scaling = Scaling::tensor});
+inline constexpr SkinnyGemmConfig kSkinnyTensorE4m3Wide =
+    deepest({.type = DType::e4m3, .rows = 64, .tokens = 64, .split = 2, .scaling = Scaling::tensor});
+inline constexpr SkinnyGemmConfig kSkinnyTensorE4m3Tiles =
+    deepest({.type = DType::e4m3, .rows = 128, .tokens = 128, .split = 2, .scaling = Scaling::tensor});
 inline constexpr SkinnyGemmConfig kSkinnyQuantized = deepest(
     {.type = DType::e4m3, .rows = 64, .tokens = 64, .split = 2, .epilogue = kQuantized, .scaling = Scaling::tensor});
 
@@ -115,14 +147,14 @@ inline constexpr DenseGemmConfig kDenseVariantsSm90[] = {
     variant::kTt,           variant::kBatched,       variant::kBatchedTn,    variant::kOddRows,
     variant::kOddRowsTn,    variant::kOddRowsE4m3,   variant::kOddOutput,    variant::kTall,
     variant::kPingPong,     variant::kPingPongSmall, variant::kSplitK,       variant::kStreamK,
-    variant::kDependent,    variant::kByColumns,
+    variant::kDependent,    variant::kByColumns,     variant::kE4m3Rings,    variant::kE4m3PingPong,
+    variant::kE4m3Tall,     variant::kE4m3Square,    variant::kE4m3Narrow,   variant::kE4m3Alone,
 };
 
 inline constexpr SkinnyGemmConfig kSkinnyVariantsSm90[] = {
-    variant::kSkinnyFp32,
-    variant::kSkinnyFused,
-    variant::kSkinnyE4m3,
-    variant::kSkinnyQuantized,
+    variant::kSkinnyFp32,           variant::kSkinnyFused,           variant::kSkinnyE4m3,
+    variant::kSkinnyQuantized,      variant::kSkinnyTensorE4m3,      variant::kSkinnyTensorE4m3Split,
+    variant::kSkinnyTensorE4m3Wide, variant::kSkinnyTensorE4m3Tiles,
 };
 
 }  // namespace warpwright::device

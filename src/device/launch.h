@@ -59,6 +59,9 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     deepest({.tile_m = 64, .tile_n = 48, .axis = ClusterAxis::n}, 16),
     deepest({.tile_m = 64, .tile_n = 64, .axis = ClusterAxis::n}, 16),
     deepest({.tile_m = 64, .tile_n = 80, .axis = ClusterAxis::n}, 16),
+    // The output ring takes a whole tile, or most of it: the warpgroups wait for fewer stores.
+    {.tile_m = 128, .tile_n = 160, .stages = 5, .output_stages = 5},
+    {.tile_m = 128, .tile_n = 224, .stages = 4, .output_stages = 5},
 };
 // Instances of one width share a file.
 inline constexpr SkinnyGemmConfig kSkinnyGemmSm90[] = {
@@ -76,6 +79,7 @@ inline constexpr SkinnyGemmConfig kSkinnyGemmSm90[] = {
     deepest({.rows = 64, .tokens = 64, .split = 4}),   deepest({.rows = 64, .tokens = 128, .split = 1}),
     deepest({.rows = 64, .tokens = 128, .split = 2}),  deepest({.rows = 64, .tokens = 128, .split = 4}),
     deepest({.rows = 64, .tokens = 8, .split = 3}),    deepest({.rows = 64, .tokens = 16, .split = 3}),
+    deepest({.rows = 128, .tokens = 8, .split = 1}),   deepest({.rows = 128, .tokens = 16, .split = 1}),
 };
 inline constexpr TmemLifecycleConfig kTmemLifecycleSm100[] = {
     {.out_type = DType::fp32},
@@ -94,10 +98,12 @@ constexpr int find_config(const Config (&table)[N], const Config& wanted) {
 // `index` is a position in the table of the kernel. `max_ctas` limits the persistent grid; 0: as many as fit the
 // device.
 Status launch_ring_copy_sm90(int index, const RingCopyArgs& args, void* stream, int max_ctas = 0);
-Status launch_dense_gemm_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
-// Of kDenseVariantsSm90. Where the depth of tiles is shared the workspace is for max_ctas / cluster clusters.
-Status launch_dense_variant_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0);
 // `dependent` allows the launch to begin before the kernel ahead of it on the stream has ended.
+Status launch_dense_gemm_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0,
+                              bool dependent = false);
+// Of kDenseVariantsSm90. Where the depth of tiles is shared the workspace is for max_ctas / cluster clusters.
+Status launch_dense_variant_sm90(int index, const DenseGemmArgs& args, void* stream, int max_ctas = 0,
+                                 bool dependent = false);
 Status launch_skinny_gemm_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas = 0,
                                bool dependent = false);
 Status launch_skinny_variant_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas = 0,
@@ -108,9 +114,9 @@ Status launch_cluster_ring_sm90(int index, const ClusterRingArgs& args, int clus
 
 // One definition for each entry of a table, in a file of its own: compilation runs in parallel.
 template <int Index>
-Status launch_dense_gemm_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
+Status launch_dense_gemm_sm90(const DenseGemmArgs& args, void* stream, int max_ctas, bool dependent);
 template <int Index>
-Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int max_ctas);
+Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int max_ctas, bool dependent);
 template <int Index>
 Status launch_skinny_gemm_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent);
 template <int Index>

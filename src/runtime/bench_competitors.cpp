@@ -69,7 +69,7 @@ Array Operands::result(int set) const {
   return array;
 }
 
-GemmProblem problem_of(const BenchShape& s, const std::string& plan, bool dependent) {
+GemmProblem problem_of(const BenchShape& s, const std::string& plan, Following following) {
   GemmProblem p;
   p.m = s.m;
   p.n = s.n;
@@ -77,14 +77,15 @@ GemmProblem problem_of(const BenchShape& s, const std::string& plan, bool depend
   p.a = {s.dtype, s.a_major};
   p.b = {s.b_dtype(), s.b_major};
   p.d.type = s.epilogue.out;
-  p.dependent = dependent;
+  p.dependent = following.dependent;
+  p.b_is_constant = following.constant_b;
   p.plan = plan;
   return p;
 }
 
-Ours::Ours(const BenchShape& shape, const std::string& plan, bool dependent, const Operands& operands)
+Ours::Ours(const BenchShape& shape, const std::string& plan, Following following, const Operands& operands)
     : operands_(operands) {
-  auto made = make_plan(problem_of(shape, plan, dependent));
+  auto made = make_plan(problem_of(shape, plan, following));
   if (!made) throw CudaFailure(made.status().message());
   plan_ = std::make_shared<const GemmPlan>(std::move(*made));
   if (const size_t bytes = plan_->workspace_bytes(); bytes > 0) {

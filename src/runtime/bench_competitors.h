@@ -30,13 +30,18 @@ class Operands {
   DeviceMemory a_, b_, d_;
 };
 
+// How our launches follow each other.
+struct Following {
+  bool dependent = true;
+  bool constant_b = false;
+};
 // The host API's problem for a shape of the benchmark.
-GemmProblem problem_of(const BenchShape& shape, const std::string& plan, bool dependent);
+GemmProblem problem_of(const BenchShape& shape, const std::string& plan, Following following);
 
 // Our side: a plan of the host API.
 class Ours {
  public:
-  Ours(const BenchShape& shape, const std::string& plan, bool dependent, const Operands& operands);
+  Ours(const BenchShape& shape, const std::string& plan, Following following, const Operands& operands);
   std::string name() const { return plan_->name(); }
   LaunchSet launch() const;
 

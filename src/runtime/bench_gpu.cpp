@@ -56,7 +56,7 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const Gpu
   const size_t first = report.rows.size();
   const Stream stream;
   const Operands operands(shape, uint64_t(options.cache_multiple * double(gpu.l2_bytes)));
-  const Ours ours(shape, options.plan, options.dependent, operands);
+  const Ours ours(shape, options.plan, {options.dependent, options.constant_b}, operands);
   PeerGemm peer;
   require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
   const LaunchSet our_launch = ours.launch(), peers = peer_launch(peer, operands);
@@ -65,6 +65,7 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const Gpu
   row.shape = shape;
   row.plan = ours.name();
   row.operand_sets = operands.sets();
+  row.early = early_share(our_launch, operands.sets(), stream);
   row.difference = compare_results(our_launch, peers, operands, stream);
   row.wrong = !(row.difference <= largest_difference(shape));
   const auto add = [&](BenchRow finished, BenchMode mode) {
@@ -80,6 +81,7 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const Gpu
       peer.choose(choice);
       BenchRow against = row;
       against.peer_choice = choice;
+      against.peer_early = early_share(peers, operands.sets(), stream);
       summarize(against, measure_pair(our_launch, peers, operands.sets(), mode, options, stream));
       if (worst.ratio == 0 || against.ratio < worst.ratio) worst = against;
     }
@@ -127,8 +129,8 @@ std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanT
     const LaunchSet peers = peer_launch(peer, operands);
     peer.choose(finalists(peer, peers, operands.sets(), BenchMode::sustained, 1, stream).front());
     measure({"", "cuBLASLt"}, peers);
-    for (const Kernel& kernel : candidates(shape)) {
-      const Ours ours(shape, plan_name(kernel), false, operands);
+    for (const Kernel& kernel : candidates(shape, OnDemand::refused)) {
+      const Ours ours(shape, plan_name(kernel), {}, operands);
       measure({ours.name(), plan_text(kernel), 0, 0, estimate(kernel, shape, gpu.sm_count).us}, ours.launch());
     }
   } catch (const CudaFailure& failure) {
@@ -147,7 +149,7 @@ std::optional<std::string> profile_dense(const BenchShape& shape, const std::str
     if (peer_choice >= peer.choices())
       return fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice);
     peer.choose(peer_choice);
-    const Ours ours(shape, plan, false, operands);
+    const Ours ours(shape, plan, {}, operands);
     const LaunchSet launches[2] = {ours.launch(), peer_launch(peer, operands)};
     for (const LaunchSet& launch : launches) launch(0, stream);
     stream.synchronize();

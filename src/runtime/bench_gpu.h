@@ -19,7 +19,8 @@ const char* name(BenchMode mode);
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
   std::string plan;             // a name or number of plan_choice.h; empty: chosen
-  bool dependent = false;       // a kernel may start before the launch ahead has ended
+  bool dependent = true;        // our kernels may start before the launch ahead has ended, where that pays
+  bool constant_b = false;      // and read B before
   int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
   int finalists = 2;            // of the peer's algorithms that are measured in full rounds; the fastest is the peer
   double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
@@ -39,9 +40,10 @@ struct BenchRow {
   std::string plan;
   int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest in this mode
   int operand_sets = 0;
-  bool counts = false;    // in geomean and min: the mode that matters for a product of this length
-  bool wrong = false;     // our result differs from the peer's: no times were taken
-  double difference = 0;  // norm of the difference over norm of the peer's result
+  double early = 0, peer_early = 0;  // share of the launches that may start before the last one has ended
+  bool counts = false;               // in geomean and min: the mode that matters for a product of this length
+  bool wrong = false;                // our result differs from the peer's: no times were taken
+  double difference = 0;             // norm of the difference over norm of the peer's result
 };
 
 struct BenchReport {
@@ -63,8 +65,8 @@ std::optional<std::string> refuse_bench(const BenchShape& shape, const std::stri
 std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
                                        BenchReport& report, const std::function<void(const BenchRow&)>& row);
 
-// Brief times of every plan that serves a shape, and of the peer's fastest choice (no name): what the model is fitted
-// to.
+// Brief times of every plan compiled ahead that serves a shape, and of the peer's fastest choice (no name): what the
+// model is fitted to.
 struct PlanTime {
   std::string plan, text;
   double sustained_us = 0, cool_us = 0, model_us = 0;

@@ -21,6 +21,26 @@ Graph::~Graph() {
 }
 void Graph::replay(const Stream& stream) const { require(cudaGraphLaunch(graph_, stream.get()), "cudaGraphLaunch"); }
 
+double early_share(const LaunchSet& launch, int sets, const Stream& stream) {
+  cudaGraph_t graph = nullptr;
+  require(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  for (int i = 0; i < 4; ++i) launch(i % sets, stream);
+  require(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");
+  size_t edges = 0;
+  cudaError_t error = cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges);
+  std::vector<cudaGraphNode_t> from(edges), to(edges);
+  std::vector<cudaGraphEdgeData> data(edges);
+  if (error == cudaSuccess && edges > 0) {
+    error = cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &edges);
+  }
+  (void)cudaGraphDestroy(graph);
+  require(error, "cudaGraphGetEdges");
+  const auto early = std::count_if(data.begin(), data.end(), [](const cudaGraphEdgeData& edge) {
+    return edge.type == cudaGraphDependencyTypeProgrammatic;
+  });
+  return edges == 0 ? 0 : double(early) / double(edges);
+}
+
 double brief_us(const LaunchSet& launch, int sets, const Stream& stream, double seconds) {
   constexpr int batch = 8;
   const Event start, stop;

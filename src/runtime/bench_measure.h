@@ -25,6 +25,10 @@ class Graph {
   cudaGraphExec_t graph_ = nullptr;
 };
 
+// Of the edges between launches that follow each other on a stream, those across which the next may start before the
+// last has ended.
+double early_share(const LaunchSet& launch, int sets, const Stream& stream);
+
 // Time of one launch when launches follow each other for about `seconds`.
 double brief_us(const LaunchSet& launch, int sets, const Stream& stream, double seconds);
 

@@ -69,7 +69,7 @@ struct DenseVariant {
     if (C.batched && C.b_major == Major::MN) g.b.batch_stride = 0;  // one B for all
     g.epilogue = C.epilogue;
     g.scaling = C.scaling;
-    if (!C.plain_epilogue()) set_factors(g);
+    if (!C.plain_epilogue() || C.scaling != Scaling::none) set_factors(g);
     if (C.split != DepthSplit::none) {
       g.workspace_bytes = C.workspace_bytes(int(s.m), int(s.n), int(g.batch), splits, most_ctas / C.cluster);
     }
@@ -101,7 +101,7 @@ struct DenseVariant {
   static std::optional<std::string> launch(const Args& args, void* stream) {
     constexpr int instance = device::find_config(device::kDenseVariantsSm90, C);
     static_assert(instance >= 0, "the variant is not compiled for the GPU");
-    return device::launch_dense_variant_sm90(instance, args, stream, most_ctas);
+    return device::launch_dense_variant_sm90(instance, args, stream, most_ctas, C.dependent);
   }
 #endif
 };
@@ -112,13 +112,7 @@ struct SkinnyVariant {
   using Args = SkinnyGemmArgs;
   static constexpr int ctas = 2 * C.split;
 
-  static std::optional<std::string> refuse(Case s) {
-    if (auto why = refuse_variant(s, C.out_type(), Mover::tma)) return why;
-    if (s.m > C.tokens) {
-      return "m = " + std::to_string(s.m) + ": this kernel takes at most " + std::to_string(C.tokens) + " rows of A.";
-    }
-    return {};
-  }
+  static std::optional<std::string> refuse(Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
   static GemmSpec spec(Case s) {
     GemmSpec g;
     g.shape = s;
@@ -128,7 +122,7 @@ struct SkinnyVariant {
     g.d = aligned_layout(s.m, s.n, C.out_type());
     g.epilogue = C.epilogue;
     g.scaling = C.scaling;
-    if (!C.plain_epilogue()) set_factors(g);
+    if (!C.plain_epilogue() || C.scaling != Scaling::none) set_factors(g);
     return g;
   }
   template <class Encode>

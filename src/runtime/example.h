@@ -1,5 +1,6 @@
 // The kernels that can be run: each with its workload, in the simulator and, where it was compiled, on a GPU.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +33,13 @@ struct Example {
   const Plan* plan;
   std::vector<Case> cases;  // small sizes that reach its edges; the first is the default
   // Nothing, or a sentence that says why the kernel cannot take this shape.
-  std::optional<std::string> (*refuse)(Case);
-  Workload (*workload)(Case, Data, uint64_t seed);
+  std::function<std::optional<std::string>(Case)> refuse;
+  std::function<Workload(Case, Data, uint64_t seed)> workload;
   // ctas 0: a few, enough for every role to meet its peers.
-  Outcome (*simulate)(const Workload&, const simulator::Options&, int ctas);
+  std::function<Outcome(const Workload&, const simulator::Options&, int ctas)> simulate;
   // Puts the kernel on a CUDA stream; null where it was not compiled or has no device to run on. The pointers are the
   // arrays of the workload in device memory.
-  std::optional<std::string> (*launch)(const Workload&, const std::vector<void*>& arrays, void* stream);
+  std::function<std::optional<std::string>(const Workload&, const std::vector<void*>& arrays, void* stream)> launch;
   GemmTraits gemm = {};
 };
 

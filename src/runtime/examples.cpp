@@ -13,9 +13,14 @@ const std::vector<Example>& examples() {
     add_dense_gemm_sm100_examples(all);
     add_dense_gemm_sm100_variant_examples(all);
     add_dense_gemm_sm100_epilogue_examples(all);
+    add_block_scaled_sm100_examples(all);
+    add_grouped_sm100_examples(all);
     add_skinny_gemm_examples(all);
     add_skinny_variant_examples(all);
+    add_grouped_sm90_examples(all);
     add_tmem_examples(all);
+    add_mma_sync_gemm_examples(all);
+    add_cdna_examples(all);
     return all;
   }();
   return list;

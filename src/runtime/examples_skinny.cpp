@@ -9,18 +9,12 @@ namespace {
 constexpr SkinnyGemmConfig kAlone = deepest({.rows = 64, .tokens = 16, .split = 1});
 constexpr SkinnyGemmConfig kSplit = deepest({.rows = 64, .tokens = 8, .split = 4});
 constexpr SkinnyGemmConfig kWide = deepest({.rows = 128, .tokens = 64, .split = 2});
+constexpr SkinnyGemmConfig kTiles = deepest({.rows = 128, .tokens = 128, .split = 2});
 
 template <SkinnyGemmConfig C>
 struct Skinny : PlainProduct<C, SkinnyGemmArgs> {
   using Kernel = kernel::sm90::SkinnyGemm<C>;
   static constexpr int ctas = 2 * C.split;
-  static std::optional<std::string> refuse(Case s) {
-    if (auto why = refuse_plain(s, C.type)) return why;
-    if (s.m > C.tokens) {
-      return "m = " + std::to_string(s.m) + ": this kernel takes at most " + std::to_string(C.tokens) + " rows of A.";
-    }
-    return {};
-  }
 #if WW_HAVE_CUDA
   static std::optional<std::string> launch(const SkinnyGemmArgs& args, void* stream) {
     return device::launch_skinny_gemm_sm90(device::find_config(device::kSkinnyGemmSm90, C), args, stream);
@@ -45,6 +39,9 @@ void add_skinny_gemm_examples(std::vector<Example>& list) {
   list.push_back(example<kWide>(
       "skinny_gemm_wide", "the same for 64 rows: two MMA warpgroups, two CTAs split k, each owns half of the tokens",
       "bf16 128 weights x 64 tokens, split 2", {{64, 512, 512}, {1, 8, 8}, {47, 392, 328}, {64, 64, 0}}));
+  list.push_back(example<kTiles>(
+      "skinny_gemm_tiles", "few tiles, more rows of A than a tile has: two CTAs split k to fill the chip",
+      "bf16 128 weights x 128 tokens, split 2", {{256, 256, 256}, {130, 136, 328}, {129, 64, 0}}));
 }
 
 }  // namespace warpwright::runtime

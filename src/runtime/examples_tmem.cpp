@@ -9,7 +9,7 @@ namespace {
 constexpr TmemLifecycleConfig kConfig{};
 using K = kernel::sm100::TmemLifecycle<kConfig>;
 
-std::optional<std::string> refuse(Case s) {
+std::optional<std::string> refuse_case(Case s) {
   Problem p;
   p.m = s.m;
   p.n = s.n;
@@ -34,7 +34,7 @@ void add_tmem_examples(std::vector<Example>& list) {
        Arch::sm100,
        &K::plan,
        {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}},
-       refuse,
+       refuse_case,
        [](Case s, Data d, uint64_t seed) { return gemm_workload(s, kConfig.type, kConfig.out_type, 1, d, seed); },
        run,
        nullptr,

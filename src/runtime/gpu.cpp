@@ -23,6 +23,7 @@ constexpr int kTypeFloat32 = 7;
 constexpr int kTypeBfloat16 = 9;
 constexpr int kTypeTfloat32 = 11;
 constexpr int kType16U4Align8B = 13;
+constexpr int kType16U4Align16B = 14;
 constexpr int kInterleaveNone = 0;
 constexpr int kFillZero = 0;
 
@@ -93,7 +94,7 @@ const Driver& the_driver() {
   return driver;
 }
 
-std::optional<int> tensor_type(DType type) {
+std::optional<int> tensor_type(DType type, bool padded) {
   switch (type) {
     case DType::bf16:
       return driver::kTypeBfloat16;
@@ -104,7 +105,7 @@ std::optional<int> tensor_type(DType type) {
     case DType::tf32:
       return driver::kTypeTfloat32;
     case DType::e2m1:
-      return driver::kType16U4Align8B;
+      return padded ? driver::kType16U4Align16B : driver::kType16U4Align8B;
     case DType::e4m3:
     case DType::e5m2:
     case DType::ue8m0:
@@ -134,7 +135,7 @@ std::optional<int> swizzle_mode(Swizzle swizzle) {
 // The rules of cuTensorMapEncodeTiled that a caller can break; the driver itself answers "invalid argument" to each.
 std::optional<std::string> refuse(const TensorMapSpec& s) {
   if (s.rank < 1 || s.rank > 5) return fmt::format("a tensor map has 1 to 5 dimensions, not {}", s.rank);
-  constexpr uint64_t alignment = 16;
+  const uint64_t alignment = s.padded ? 32 : 16;
   const auto address = reinterpret_cast<uintptr_t>(s.base);
   if (s.base == nullptr) return "a tensor map needs a base address";
   if (address % alignment != 0) {
@@ -155,6 +156,11 @@ std::optional<std::string> refuse(const TensorMapSpec& s) {
   }
   if (s.element == DType::e2m1 && s.dims[0] % 2 != 0) {
     return fmt::format("the inner dimension of {} e2m1 elements must be even: two of them share a byte", s.dims[0]);
+  }
+  if (s.padded && (s.element != DType::e2m1 || s.dims[0] % 128 != 0 || s.box[0] != 128)) {
+    return fmt::format(
+        "a padded tensor map is of e2m1, its inner dimension, {}, is a multiple of 128 and that of its box, {}, is 128",
+        s.dims[0], s.box[0]);
   }
   const uint64_t inner_bits = uint64_t(s.box[0]) * uint64_t(bits(s.element));
   if (inner_bits % 128 != 0) {
@@ -202,7 +208,7 @@ std::optional<std::string> encode_tensor_map_gpu(const TensorMapSpec& spec, Tens
   if (auto problem = refuse(spec)) return problem;
   const Driver& driver = the_driver();
   if (driver.problem) return driver.problem;
-  const auto type = tensor_type(spec.element);
+  const auto type = tensor_type(spec.element, spec.padded);
   const auto swizzle = swizzle_mode(spec.swizzle);
   if (!type || !swizzle) return "the tensor map's element type or swizzle has no name in the driver";
   const uint32_t element_strides[5] = {1, 1, 1, 1, 1};

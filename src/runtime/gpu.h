@@ -31,7 +31,6 @@ std::optional<std::string> gpu_driver_problem();
 enum class L2Promotion : uint8_t { none, b64, b128, b256 };
 
 // A tiled tensor in device memory, dimensions innermost first. Elements outside the tensor are read as zero.
-// e2m1 is the packed form: two elements a byte in device and in shared memory.
 struct TensorMapSpec {
   DType element = DType::bf16;
   int rank = 2;                          // 1..5
@@ -41,6 +40,7 @@ struct TensorMapSpec {
   std::array<uint32_t, 5> box = {};      // elements
   Swizzle swizzle = Swizzle::b128;
   L2Promotion l2_promotion = L2Promotion::b256;
+  bool padded = false;  // e2m1: in shared memory sixteen elements take sixteen bytes (TensorBox), not eight
 };
 
 // Fills `map` through cuTensorMapEncodeTiled. Returns a sentence on failure.

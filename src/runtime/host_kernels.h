@@ -34,6 +34,7 @@ inline TensorMapSpec to_tensor_map_spec(const MatrixMap& matrix) {
   spec.strides = {0, matrix.row_bytes()};
   spec.box = {uint32_t(matrix.box.inner), uint32_t(matrix.box.outer)};
   spec.swizzle = matrix.box.swizzle;
+  spec.padded = matrix.box.padded;
   if (matrix.batches > 0) {
     spec.rank = 3;
     spec.dims[2] = uint64_t(matrix.batches);
@@ -243,18 +244,17 @@ std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Co
   if (auto e = fill_epilogue_maps(args, config, args.batches, args.d_batch_stride, encode)) return e;
   if (k == 0) return {};
   // A matrix that all of a batch share has a map of one.
-  const auto operand = [&](void* data, int rows, int64_t stride) {
+  const auto operand = [&](void* data, DType type, int rows, int64_t stride) {
     const int64_t apart = stride == 0 ? int64_t(rows) * k : stride;
     return MatrixMap{{},
                      data,
                      rows,
                      k,
-                     !config.batched ? 0
-                     : stride == 0   ? 1
-                                     : batch.count,
-                     uint64_t(apart) * uint64_t(bits(config.type)) / 8};
+                     !config.batched ? 0 : stride == 0 ? 1 : batch.count,
+                     uint64_t(apart) * uint64_t(bits(type)) / 8};
   };
-  const MatrixMap of_a = operand(a, m, batch.a_stride), of_b = operand(b, n, batch.b_stride);
+  const MatrixMap of_a = operand(a, config.type, m, batch.a_stride);
+  const MatrixMap of_b = operand(b, b_dtype(config.scaling, config.type), n, batch.b_stride);
   MatrixMap first = config.swap_ab ? of_b : of_a, second = config.swap_ab ? of_a : of_b;
   first.box = config.a_box();
   second.box = config.b_box();
@@ -262,6 +262,27 @@ std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Co
   args.b_batch_step = (config.swap_ab ? batch.a_stride : batch.b_stride) == 0 ? 0 : 1;
   if (auto e = encode(first, args.a)) return e;
   return encode(second, args.b);
+}
+
+// The maps of the tiles of factors of A and B (core/block_scaling.h), after fill(): [matrices of the batch][tiles of
+// rows][tiles along k]. A matrix that all of a batch share has its factors once.
+template <class Encode>
+std::optional<std::string> fill_block_scales(DenseGemmSm100Args& args, const DenseGemmSm100Config& config,
+                                             void* a_scales, void* b_scales, Encode&& encode) {
+  if (args.k == 0) return {};
+  const auto tiles = [](int64_t n, int64_t tile) { return (n + tile - 1) / tile; };
+  const int64_t along_k = tiles(args.k, scale_block(config.scaling) * kScaleTileColumns);
+  const auto map = [&](void* data, int rows, int32_t batch_step, TensorMap& to, int32_t& step) {
+    const int64_t down = tiles(rows, kScaleTileRows);
+    step = batch_step == 0 ? 0 : int32_t(down);
+    return encode(MatrixMap{config.scale_box(), data, along_k, config.scale_box().inner,
+                            down * (batch_step == 0 ? 1 : args.batches), uint64_t(along_k) * kScaleTileBytes},
+                  to);
+  };
+  void* const first = config.swap_ab ? b_scales : a_scales;
+  void* const second = config.swap_ab ? a_scales : b_scales;
+  if (auto e = map(first, config.rows(args.m, args.n), args.a_batch_step, args.a_scales, args.a_scale_step)) return e;
+  return map(second, config.columns(args.m, args.n), args.b_batch_step, args.b_scales, args.b_scale_step);
 }
 
 template <class Encode>

@@ -38,6 +38,13 @@ constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
 // there it is compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
 
+// A plain product of 8-bit operands without factors is one with factors that are not there: one instance for both.
+Scaling scaling_for(const GemmShape& s) {
+  const bool plain = s.epilogue == factor_and_conversion(s.epilogue.out) && s.batch == 1 && s.store == Mover::tma &&
+                     s.load == Mover::tma;
+  return s.scaling == Scaling::none && bits(s.dtype) == 8 && plain ? Scaling::tensor : s.scaling;
+}
+
 bool fits(const Plan& plan) { return plan.shared_memory_fits() && plan.registers_fit(); }
 
 // The same tile and rings computing what the shape asks for.
@@ -48,26 +55,26 @@ DenseGemmConfig with_features(DenseGemmConfig c, const GemmShape& s) {
   c.a_major = s.a_major;
   c.b_major = s.b_major;
   c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
-  c.scaling = s.scaling;
+  c.scaling = scaling_for(s);
   c.batched = s.batch != 1;
   c.load = s.load;
   c.store = s.load == Mover::threads ? Mover::threads : s.store;
-  c.dependent = s.dependent;
   if (c.load == Mover::threads) c.cluster = 1;
   return deepest(c, c.stages);  // wider results leave room for fewer
 }
 SkinnyGemmConfig with_features(SkinnyGemmConfig c, const GemmShape& s) {
   c.type = s.dtype;
   c.epilogue = s.epilogue;
-  c.scaling = s.scaling;
+  c.scaling = scaling_for(s);
   c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
   return deepest(c, c.stages);
 }
 
-// What of a shape the skinny kernel's configuration cannot say.
+// What of a shape the skinny kernel's configuration cannot say. Several tiles along the tokens read the weights several
+// times, which only wide ones can afford.
 bool skinny_takes(const GemmShape& s, int tokens) {
-  return s.m <= tokens && s.batch == 1 && !s.mixed && s.a_major == Major::K && s.b_major == Major::K &&
-         s.load == Mover::tma && s.store == Mover::tma;
+  return (s.m <= tokens || tokens >= 128) && s.batch == 1 && !s.mixed && s.a_major == Major::K &&
+         s.b_major == Major::K && s.load == Mover::tma && s.store == Mover::tma;
 }
 
 // -1: not compiled ahead.
@@ -141,10 +148,7 @@ Plan plan_of(const Kernel& kernel) {
 bool can_serve(const Kernel& kernel, const GemmShape& shape) {
   if (const DenseGemmConfig* c = kernel.dense()) {
     if (shape.deterministic && c->split == DepthSplit::stream_k) return false;
-    // An early start is a wish: an instance that cannot, or need not, start early computes the same.
-    DenseGemmConfig wanted = with_features(*c, shape);
-    wanted.dependent = c->dependent;
-    return refuse(*c) == nullptr && wanted == *c;
+    return refuse(*c) == nullptr && with_features(*c, shape) == *c;
   }
   const SkinnyGemmConfig& c = *kernel.skinny();
   return refuse(c) == nullptr && skinny_takes(shape, c.tokens) && with_features(c, shape) == c;

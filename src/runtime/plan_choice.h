@@ -24,7 +24,6 @@ struct GemmShape {
   bool promoted = false;  // 8-bit operands: after every 128 elements the sums are added in fp32
   int64_t batch = 1;
   Mover load = Mover::tma, store = Mover::tma;  // threads: an address or stride the TMA cannot take
-  bool dependent = false;                       // may start before the launch ahead of it on the stream has ended
   bool deterministic = false;                   // the same bits on any number of SMs
 
   DType b_dtype() const { return !mixed ? dtype : dtype == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
@@ -89,7 +88,8 @@ struct PlanEstimate {
 };
 PlanEstimate estimate(const Kernel& kernel, const GemmShape& shape, int multiprocessors);
 // Whether the model was fitted to kernels of this kind. Others (ping-pong, tall warpgroups, shared depth, other rasters
-// and cache hints) are taken only where the tuned table or the caller names them.
+// and cache hints, output rings of more than four stages) are taken only where the tuned table or the caller names
+// them.
 bool is_modelled(const Kernel& kernel);
 
 // The least time no kernel can beat: the product at the tensor cores' rate, or every operand moved once.

@@ -97,7 +97,7 @@ PlanEstimate estimate_skinny(const SkinnyGemmConfig& c, const GemmShape& s, int 
   e.tile_n = c.rows;
   e.tile_k = c.tile_k();
   e.split = w.cluster = c.split;
-  e.tiles = s.m > 0 ? ceil_div(s.n, c.rows) : 0;
+  e.tiles = c.tiles(int(s.m), int(s.n));
   w.depth = ceil_div(ceil_div(s.k, c.tile_k()), c.split);
   w.stage_bytes = double(c.w_box().bytes() + c.x_box().bytes());
   w.stage_macs = double(c.rows) * c.tokens * c.tile_k();
@@ -139,9 +139,9 @@ bool is_modelled(const Kernel& kernel) {
   const DenseGemmConfig* const c = kernel.dense();
   if (c == nullptr) return true;
   const DenseGemmConfig usual;
-  return c->schedule == usual.schedule && c->group_rows == usual.group_rows && c->split == usual.split &&
-         c->raster == usual.raster && c->raster_group == usual.raster_group && !c->raster_by_columns &&
-         c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped;
+  return c->output_stages <= 4 && c->schedule == usual.schedule && c->group_rows == usual.group_rows &&
+         c->split == usual.split && c->raster == usual.raster && c->raster_group == usual.raster_group &&
+         !c->raster_by_columns && c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped;
 }
 
 PlanEstimate estimate(const Kernel& kernel, const GemmShape& s, int multiprocessors) {
@@ -153,9 +153,13 @@ Floor floor_of(const GemmShape& s, Arch arch) {
   // What the chip cannot exceed. Hopper: 4096 FLOP of 16 bits a cycle on each of 132 SMs at 1.98 GHz, and the
   // datasheet's 4.8 TB/s; under load power allows less, about 800 TFLOP/s for one launch and 650 to 680 sustained, and
   // a copy reaches 4.3 TB/s. Blackwell: the datasheet of a B200, 2.25 PFLOP/s of 16 bits and 8 TB/s.
-  const bool blackwell = arch == Arch::sm100;
-  const double flops_per_us = (blackwell ? 2.25e9 : 4096.0 * 132 * 1.98e3) * 16 / std::max(bits(s.dtype), 8);
-  const double bytes_per_us = blackwell ? 8e6 : 4.8e6;
+  // CDNA: the data sheets of an MI300X, 1.3 PFLOP/s and 5.3 TB/s, and of an MI355X, 2.5 PFLOP/s and 8 TB/s.
+  const double flops_of_16_bits = arch == Arch::sm100    ? 2.25e9
+                                  : arch == Arch::gfx950 ? 2.5e9
+                                  : arch == Arch::gfx942 ? 1.3e9
+                                                         : 4096.0 * 132 * 1.98e3;
+  const double flops_per_us = flops_of_16_bits * 16 / std::max(bits(s.dtype), 8);
+  const double bytes_per_us = arch == Arch::sm100 || arch == Arch::gfx950 ? 8e6 : arch == Arch::gfx942 ? 5.3e6 : 4.8e6;
   Floor floor;
   floor.flops = 2.0 * double(s.batch) * double(s.m) * double(s.n) * double(s.k);
   floor.bytes = bytes_of(s);

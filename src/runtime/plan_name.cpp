@@ -148,6 +148,7 @@ Result<Kernel> parse_plan_name(const std::string& name) {
       if (!read_skinny_word(words[i], c)) return refused(words[i]);
       stages |= number_behind("s", words[i]).has_value();
     }
+    c.stages = stages ? c.stages : 2;  // to be refused, if at all, for something else
     if (const char* why = refuse(c)) return Status(Code::unsupported, fmt::format("plan = {}: {}.", name, why));
     kernel.config = stages ? c : deepest(c);
   } else {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "warpwright/kernel/cdna/config.h"
+
 namespace warpwright::runtime {
 namespace {
 
@@ -58,6 +60,30 @@ std::optional<std::string> check_row(const char* argument, int64_t value, const 
                      argument, value, matrices, argument, unit, name(type));
 }
 
+std::optional<std::string> check_cdna_types(const Problem& p, Arch arch) {
+  if (p.dtype == DType::e4m3 && arch == Arch::gfx942) {
+    return "dtype = e4m3: gfx942 reads fp8 codes as FNUZ and these operands are OCP e4m3; use gfx950 or bf16.";
+  }
+  if (p.dtype != DType::bf16 && p.dtype != DType::e4m3) {
+    return fmt::format("dtype = {}: for {} A and B must be bf16 or e4m3.", name(p.dtype), name(arch));
+  }
+  if (p.out_dtype != DType::bf16 && p.out_dtype != DType::fp32) {
+    return fmt::format("out-dtype = {}: for {} the result must be bf16 or fp32.", name(p.out_dtype), name(arch));
+  }
+  return {};
+}
+
+std::optional<std::string> check_cdna_rows(const Problem& p) {
+  const auto bytes = [](int64_t extent, DType type) { return extent * bits(type) / 8; };
+  if (bytes(p.k, p.dtype) > kCdnaMaxRowBytes) {
+    return fmt::format("k = {}: the rows of A and B must be shorter than 8 MiB.", p.k);
+  }
+  if (bytes(p.n, p.out_dtype) > kCdnaMaxRowBytes) {
+    return fmt::format("n = {}: the rows of the result must be shorter than 8 MiB.", p.n);
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* name(Operation op) { return word_of(operation_words, op); }
@@ -71,15 +97,23 @@ DType usual_result(DType operands) {
     case DType::e5m2:
       return DType::bf16;
     case DType::tf32:
+    case DType::s8:
       return DType::fp32;
     default:
       return operands;
   }
 }
 
-std::optional<std::string> validate(const Problem& p) {
+std::optional<std::string> validate(const Problem& p, Arch arch) {
   if (p.op != Operation::dense) return fmt::format("op = {}: only dense has a kernel.", name(p.op));
-  if (p.dtype != DType::bf16 && p.dtype != DType::fp16 && p.dtype != DType::tf32 && p.dtype != DType::e4m3) {
+  const bool any_rows = arch == Arch::sm80;
+  if (is_cdna(arch)) {
+    if (auto e = check_cdna_types(p, arch)) return e;
+  } else if (any_rows) {
+    if (p.dtype != DType::bf16 && p.dtype != DType::fp16 && p.dtype != DType::s8 && p.dtype != DType::e4m3) {
+      return fmt::format("dtype = {}: for sm80 A and B must be bf16, fp16, s8 or e4m3.", name(p.dtype));
+    }
+  } else if (p.dtype != DType::bf16 && p.dtype != DType::fp16 && p.dtype != DType::tf32 && p.dtype != DType::e4m3) {
     return fmt::format("dtype = {}: A and B must be bf16, fp16, tf32 or e4m3.", name(p.dtype));
   }
   if (p.out_dtype != DType::bf16 && p.out_dtype != DType::fp16 && p.out_dtype != DType::fp32) {
@@ -101,8 +135,10 @@ std::optional<std::string> validate(const Problem& p) {
     return fmt::format("m = {}, n = {}: the result has more than {} tiles of {} x {}.", p.m, p.n, most_tiles,
                        smallest_tile, smallest_tile);
   }
-  if (auto e = check_row("k", p.k, "A and B", p.dtype)) return e;
-  if (auto e = check_row("n", p.n, "the result", p.out_dtype)) return e;
+  if (!any_rows) {
+    if (auto e = check_row("k", p.k, "A and B", p.dtype)) return e;
+    if (auto e = is_cdna(arch) ? check_cdna_rows(p) : check_row("n", p.n, "the result", p.out_dtype)) return e;
+  }
   if (!std::isfinite(float(p.alpha))) return fmt::format("alpha = {}: it must be a finite fp32 number.", p.alpha);
   if (p.beta != 0) return fmt::format("beta = {}: there is no C to add, beta must be 0.", p.beta);
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 
 namespace warpwright::runtime {
@@ -40,7 +41,7 @@ struct Problem {
 DType usual_result(DType operands);
 
 // Nothing if the kernels of some target can serve it. Otherwise one sentence that names the argument, its value and the
-// rule.
-std::optional<std::string> validate(const Problem& problem);
+// rule. The kernels for sm80 have their own types, and rows of any length.
+std::optional<std::string> validate(const Problem& problem, Arch arch = Arch::sm90);
 
 }  // namespace warpwright::runtime

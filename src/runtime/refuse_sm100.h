@@ -44,7 +44,12 @@ inline std::optional<std::string> refuse(const DenseGemmSm100Config& c, int m, i
   if (c.batched && batches < 1) return fmt::format("batches = {}: a batched product has at least one matrix.", batches);
   if (k > 0) {
     if (auto e = detail::refuse_operand("A", c.type, m, k, a, batches, batch.a_stride)) return e;
-    if (auto e = detail::refuse_operand("B", c.type, n, k, b, batches, batch.b_stride)) return e;
+    if (auto e = detail::refuse_operand("B", b_dtype(c.scaling, c.type), n, k, b, batches, batch.b_stride)) return e;
+    if (c.scaling == BlockScaling::w4a8 && k % 128 != 0)
+      return fmt::format("k = {}: the TMA spreads rows of 128 e2m1 elements, so k must be a multiple of 128.", k);
+    if (c.scaling == BlockScaling::w4a8 && reinterpret_cast<uintptr_t>(b) % 32 != 0)
+      return fmt::format("B at address {}: e2m1 elements that the TMA spreads begin at a multiple of 32 bytes.",
+                         fmt::ptr(b));
   }
   constexpr int64_t most = INT32_MAX;
   if (c.jobs(m, n, k, c.batched ? batches : 1, 1) > most)

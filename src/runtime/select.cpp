@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "runtime/workload_parts.h"
 #include "sim/timing.h"
 
 namespace warpwright::runtime {
 namespace {
-
-const char* chip_word(Arch arch) { return arch == Arch::sm100 ? "sm100" : "sm90"; }
 
 const Example* dense_kernel(const std::string& name) {
   const Example* e = find_example(name);
@@ -65,7 +64,7 @@ std::optional<std::string> select(const Problem& p, std::optional<DType> out_dty
       return fmt::format("plan = {}: it is not one of {}.", plan, fmt::join(dense_plans(), ", "));
     }
     if (best->arch != arch) {
-      return fmt::format("plan = {}: it is a kernel for {}, not for {}.", plan, chip_word(best->arch), chip_word(arch));
+      return fmt::format("plan = {}: it is a kernel for {}, not for {}.", plan, name(best->arch), name(arch));
     }
     if (auto reason = mismatch(*best, p, out_dtype)) return reason;
   }
@@ -90,9 +89,8 @@ std::optional<std::string> select(const Problem& p, std::optional<DType> out_dty
   }
   if (best == nullptr) {
     if (why) return why;
-    if (types.empty()) return fmt::format("target = {}: it has no kernel for a matrix product.", chip_word(arch));
-    return fmt::format("dtype = {}: the kernels for {} take {}.", name(p.dtype), chip_word(arch),
-                       fmt::join(types, ", "));
+    if (types.empty()) return fmt::format("target = {}: it has no kernel for a matrix product.", name(arch));
+    return fmt::format("dtype = {}: the kernels for {} take {}.", name(p.dtype), name(arch), fmt::join(types, ", "));
   }
   if (auto reason = best->refuse({p.m, p.n, p.k})) return reason;
   selection = {best, chip_ctas(*best, p)};
@@ -104,6 +102,28 @@ Workload workload_of(const Example& example, const Problem& p, uint64_t seed) {
   w.alpha = p.alpha;
   for (double& x : w.expected) x *= p.alpha;
   return w;
+}
+
+std::optional<std::string> take_operands(Workload& w, std::vector<uint8_t> a, std::vector<uint8_t> b) {
+  const auto [m, n, k] = w.shape;
+  std::vector<uint8_t>* const given[] = {&a, &b};
+  for (size_t i = 0; i < 2; ++i) {
+    if (w.arrays[i].bytes.size() != given[i]->size()) {
+      return fmt::format("{} has {} bytes, the matrix has {}.", w.arrays[i].name, given[i]->size(),
+                         w.arrays[i].bytes.size());
+    }
+    w.arrays[i].bytes = std::move(*given[i]);
+  }
+  if (w.arrays.size() != 3 || w.expected.size() != size_t(m * n) || w.arrays[0].size() != w.arrays[0].bytes.size() ||
+      w.arrays[0].rows * w.arrays[0].columns != m * k) {
+    return "this kernel does more than multiply; operands of your own are for a plain one.";
+  }
+  std::vector<double> x(size_t(m * k)), y(size_t(n * k));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = element(w.arrays[0], int64_t(i));
+  for (size_t i = 0; i < y.size(); ++i) y[i] = element(w.arrays[1], int64_t(i));
+  w.expected = product_of(x, y, w.shape);
+  for (double& d : w.expected) d *= w.alpha;
+  return {};
 }
 
 }  // namespace warpwright::runtime

@@ -26,5 +26,8 @@ std::vector<std::string> dense_plans();
 
 // The operands of a problem, random, with its reference.
 Workload workload_of(const Example& example, const Problem& problem, uint64_t seed);
+// Puts the user's own operands, row-major in the types of the workload, in the place of the random ones of a plain
+// product. A sentence says why they do not fit.
+std::optional<std::string> take_operands(Workload& workload, std::vector<uint8_t> a, std::vector<uint8_t> b);
 
 }  // namespace warpwright::runtime

@@ -18,6 +18,7 @@ struct EncodeForSimulator {
   }
 };
 
+// With options.primary_pending a kernel ahead on the stream still writes everything that this one reads.
 // `fill_args(args, pointers, encode)` fills K::Args from the addresses of the arrays; a sentence means that it cannot.
 template <class K, class FillArgs>
 Outcome simulate(const Workload& w, const simulator::Options& options, int ctas, FillArgs&& fill_args) {
@@ -35,7 +36,7 @@ Outcome simulate(const Workload& w, const simulator::Options& options, int ctas,
                        a.output    ? simulator::Buffer::Use::output
                        : a.scratch ? simulator::Buffer::Use::inout
                                    : simulator::Buffer::Use::input,
-                       false});
+                       !a.output});
   }
   typename K::Args args;
   if (auto why = fill_args(args, pointers, EncodeForSimulator{})) throw std::runtime_error(*why);

@@ -27,7 +27,7 @@ TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const Gp
   // The name of the chip is left out: the table that is being made must not answer for itself.
   const auto current = choose(shape, {"", gpu.sm_count}, "", options.on_demand);
   if (!current) throw CudaFailure(current.status().message());
-  const Ours incumbent(shape, plan_name(current->kernel), false, operands);
+  const Ours incumbent(shape, plan_name(current->kernel), Following{}, operands);
   const LaunchSet launch = incumbent.launch();
 
   TuneRow row;
@@ -40,7 +40,7 @@ TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const Gp
   };
   std::vector<Ours> others;
   for (const Kernel& kernel : candidates(shape, options.on_demand)) {
-    if (plan_name(kernel) != row.current) others.emplace_back(shape, plan_name(kernel), false, operands);
+    if (plan_name(kernel) != row.current) others.emplace_back(shape, plan_name(kernel), Following{}, operands);
   }
   row.candidates = int(others.size()) + 1;
   const auto times = there_and_back(int(others.size()), [&](int i) { return brief(others[size_t(i)].launch()); });

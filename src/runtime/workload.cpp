@@ -42,6 +42,9 @@ void put(Array& a, int64_t i, float v) {
       return put<e5m2>(a, i, v);
     case DType::tf32:
       return put<tf32>(a, i, v);
+    case DType::s8:
+      a.bytes[size_t(i)] = uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.f, 127.f)));
+      return;
     default:
       std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
   }
@@ -64,6 +67,8 @@ double get(DType type, const uint8_t* p, int64_t i) {
       return get<e5m2>(p, i);
     case DType::tf32:
       return get<tf32>(p, i);
+    case DType::s8:
+      return double(int8_t(p[i]));
     default: {
       float x;
       std::memcpy(&x, p + size_t(i) * 4, 4);

@@ -36,6 +36,7 @@ struct Workload {
   std::vector<Array> arrays;     // the last one is the output
   std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
   double alpha = 1, beta = 0;
+  uint64_t seed = 0;         // of a kernel that makes its arrays itself
   double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
   const Array& output() const { return arrays.back(); }
 };

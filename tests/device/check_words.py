@@ -121,6 +121,9 @@ def words_sm90():
         "bulk_commit": "cp.async.bulk.commit_group;", "bulk_wait": "cp.async.bulk.wait_group 1;",
         "bulk_wait_read": "cp.async.bulk.wait_group.read 0;",
         "cp_async_16": "cp.async.cg.shared.global [R], [R], 16, R;",
+        "cp_async_4": "cp.async.ca.shared.global [R], [R], 4, R;",
+        "cp_async_zeros_4": "cp.async.ca.shared.global [R], [R], 4, R;",
+        "cp_async_zeros_8": "cp.async.ca.shared.global [R], [R], 8, R;",
         "cp_async_commit": "cp.async.commit_group;", "cp_async_wait": "cp.async.wait_group 2;",
         "cp_async_mbarrier_arrive": "cp.async.mbarrier.arrive.shared::cta.b64 [R];",
         "cp_async_mbarrier_arrive_noinc": "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [R];",
@@ -151,6 +154,10 @@ def words_sm90():
         regs = "{" + ", ".join(["R"] * n) + "}"
         t[f"ldmatrix_x{n}"] = f"ldmatrix.sync.aligned.m8n8.x{n}.shared::cta.b16 {regs}, [R];"
         t[f"stmatrix_x{n}"] = f"stmatrix.sync.aligned.m8n8.x{n}.shared::cta.b16 [R], {regs};"
+    for kind, shape in (("f32.bf16.bf16.f32", "m16n8k16"), ("f32.f16.f16.f32", "m16n8k16"), ("f32.e4m3.e4m3.f32", "m16n8k32"),
+                        ("f32.e5m2.e5m2.f32", "m16n8k32"), ("s32.s8.s8.s32", "m16n8k32")):
+        word = {"f16": "fp16"}.get(kind.split(".")[1], kind.split(".")[1])
+        t[f"mma_sync_{word}"] = f"mma.sync.aligned.{shape}.row.col.{kind} {{R, R, R, R}}, {{R, R, R, R}}, {{R, R}}, {{R, R, R, R}};"
     t["ldmatrix_x4_trans"] = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {R, R, R, R}, [R];"
     t["stmatrix_x4_trans"] = "stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [R], {R, R, R, R};"
     return t | wgmma_words()

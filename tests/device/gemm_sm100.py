@@ -15,12 +15,14 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "src/device/sm100"
 SKIPPED = 77
-# 192 threads leave 255 registers to each. The dense kernel needs far fewer; the blockwise one keeps 128 sums in them.
+# 192 threads leave 255 registers to each, 384 leave 168. The dense kernel needs far fewer; the blockwise one keeps 128 sums in them.
 # Where a tile has several parts, the loads of what the others left are in flight together.
 MOST_REGISTERS = {"dense_gemm": 96, "blockwise_fp8": 240, "dense_gemm_bf16_split_k": 200, "dense_gemm_bf16_stream_k": 200,
                   "dense_gemm_bf16_swapped": 160, "dense_gemm_bf16_tma_store": 168, "dense_gemm_bf16_residual": 160,
                   "dense_gemm_bf16_swiglu": 128, "dense_gemm_bf16_8_epilogue_warps": 168,
-                  "dense_gemm_e4m3_quantized": 176, "blockwise_fp8_8_epilogue_warps": 168}
+                  "dense_gemm_e4m3_quantized": 176, "blockwise_fp8_8_epilogue_warps": 168, "grouped_gemm": 128,
+                  "grouped_gemm_mxfp8_swiglu": 160, "grouped_gemm_mxfp8_16_tokens_swiglu": 168,
+                  "blockwise_fp8_grouped": 255}
 PAIR = ["tcgen05.alloc.cta_group::2", "tcgen05.dealloc.cta_group::2", "tcgen05.relinquish_alloc_permit.cta_group::2",
         "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster",
         ".mbarrier::complete_tx::bytes", ".cta_group::2", "barrier.cluster.arrive", "mapa"]
@@ -38,6 +40,12 @@ CLC = ["clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "fence.proxy.a
 # Results leave through shared memory.
 TMA_STORE = ["cp.async.bulk.tensor.2d.global.shared::cta", "cp.async.bulk.commit_group",
              "cp.async.bulk.wait_group.read", "st.shared::cta.v4", "fence.proxy.async.shared::cta", "!st.global"]
+# Scale factors come as tiles of their own and go to tensor memory.
+SCALED = WIDE + ["cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d", "tcgen05.cp.cta_group::2.32x128b.warpx4"]
+# A warp walks the table of groups; factors of few columns go to tensor memory by warps of their own.
+GROUPED = ["cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d", "shfl.sync", "vote.sync.ballot"]
+SFB = ["tcgen05.cp.cta_group::1.32x128b.warpx4", "tcgen05.st.sync.aligned.32x32b.x1.b32",
+       "tcgen05.wait::st.sync.aligned"]
 # kernel, instance, kind and number of the MMAs of one stage, what its PTX contains (with a leading `!`: does not)
 INSTANCES = [
     ("dense_gemm", "bf16_cluster4x2", ("f16", 4), FLAT + ONE_PART + PAIR + [
@@ -64,7 +72,24 @@ INSTANCES = [
     ("dense_gemm", "bf16_swiglu", ("f16", 4), ONE_PART + PAIR + TMA_STORE + ["rcp.rn.f32"]),
     ("dense_gemm", "bf16_8_epilogue_warps", ("f16", 4), ONE_PART + PAIR + TMA_STORE),
     ("dense_gemm", "e4m3_quantized", ("f8f6f4", 4), ONE_PART + PAIR + TMA_STORE + ["cvt.rn.satfinite.e4m3x2.f32"]),
+    ("dense_gemm", "mxfp8_pair", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
+    ("dense_gemm", "mxfp4_pair", ("mxf4", 4), SCALED + ONE_PART + PAIR),
+    ("dense_gemm", "nvfp4_pair", ("mxf4nvf4", 4), SCALED + ONE_PART + PAIR),
+    ("dense_gemm", "w4a8_pair", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
+    ("grouped_gemm", "mxfp8_pair", ("mxf8f6f4", 4), GROUPED + ["tcgen05.cp.cta_group::2.32x128b.warpx4"] + PAIR),
+    ("grouped_gemm", "nvfp4_8_tokens", ("mxf4nvf4", 4), GROUPED + SFB + SINGLE),
+    ("grouped_gemm", "w4a8_32_tokens", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE),
+    ("grouped_gemm", "mxfp8_swiglu", ("mxf8f6f4", 4), GROUPED + PAIR + [
+        "cvt.rn.satfinite.e4m3x2.f32", "rcp.rn.f32", "st.global.v4"]),
+    ("grouped_gemm", "nvfp4_swiglu", ("mxf4nvf4", 4), GROUPED + SINGLE + [
+        "cvt.rn.satfinite.e2m1x2.f32", "cvt.rn.satfinite.e4m3x2.f32"]),
+    ("grouped_gemm", "mxfp8_16_tokens_swiglu", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE + [
+        "cvt.rn.satfinite.e4m3x2.f32", "shfl.sync.bfly"]),
+    ("grouped_gemm", "mxfp8_pointers", ("mxf8f6f4", 4), GROUPED + PAIR + [
+        "fence.proxy.tensormap::generic.acquire.gpu"]),
+    ("grouped_gemm", "mxfp4_rows", ("mxf4", 4), GROUPED + ["tcgen05.cp.cta_group::1.32x128b.warpx4"] + SINGLE),
     ("blockwise_fp8", "8_epilogue_warps", ("f8f6f4", 4), PAIR + TMA_STORE),
+    ("blockwise_fp8", "grouped", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async", "vote.sync.ballot"]),
     ("blockwise_fp8", "pair", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"]),
     ("blockwise_fp8", "128x128", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
 ]
@@ -119,7 +144,8 @@ def main():
         print("nvcc was not found")
         return SKIPPED
     tested = {f"{kernel}_{name}.cu" for kernel, name, _, _ in INSTANCES}
-    forgotten = {p.name for kernel in ("dense_gemm", "blockwise_fp8") for p in FOLDER.glob(f"{kernel}_*.cu")} - tested
+    kernels = sorted({kernel for kernel, _, _, _ in INSTANCES})
+    forgotten = {p.name for kernel in kernels for p in FOLDER.glob(f"{kernel}_*.cu")} - tested
     passed, failed = 0, 0
     if forgotten:
         print(f"FAIL instances that no table names: {', '.join(sorted(forgotten))}")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ["identity", "warp", "memory", "mbarrier", "barrier", "fence", "tma", "matrix", "control", "wgmma", "tcgen05"]
+FILES = ["identity", "warp", "memory", "mbarrier", "barrier", "fence", "tma", "matrix", "mma", "control", "wgmma", "tcgen05"]
 # Helpers that are constants or types of one world, not words.
 NOT_WORDS = {"wgmma_k", "tmem_registers", "here", "registers", "state", "get", "set", "bits", "parity", "lap", "advance", "advance_if",
              "consumer", "producer", "of_parity", "parity_only"}
@@ -28,16 +28,18 @@ def words(world, name):
             depth -= 1
         elif skip is None and piece:
             kept.append(piece)
-    found = set(re.findall(r"(?:void|bool|uint32_t|uint64_t|Index3|T|remove_const_t<T>|ClusterShared<T>)\s+([a-z][a-z0-9_]*)\s*\(", "".join(kept)))
+    found = set(re.findall(r"(?:void|bool|uint32_t|uint64_t|Index3|T|Lanes|BufferResource|remove_const_t<T>|ClusterShared<T>)\s+([a-z][a-z0-9_]*)\s*\(", "".join(kept)))
     return found - NOT_WORDS
 
 
 def main():
     documented = (ROOT / "docs/vocabulary.md").read_text()
     failed = passed = 0
-    for name in FILES:
-        sim, cuda = words("sim", name), words("cuda", name)
-        problems = [f"{w} is missing in machine/cuda" for w in sorted(sim - cuda)]
+    for name, device in [(f, "cuda") for f in FILES] + [("cdna", "amdgcn")]:
+        sim, gpu = words("sim", name), words(device, name)
+        problems = [f"{w} is missing in machine/{device}" for w in sorted(sim - gpu)]
+        # nvcc's world has words that only a GPU needs.
+        problems += [f"{w} is missing in machine/sim" for w in sorted(gpu - sim) if device == "amdgcn"]
         problems += [f"{w} is not in docs/vocabulary.md" for w in sorted(sim) if f"`{w}`" not in documented]
         if not sim:
             problems.append("no word was found: the test cannot read the header")

@@ -196,6 +196,9 @@ WORD(word_bulk_commit, bulk_commit())
 WORD(word_bulk_wait, bulk_wait<1>())
 WORD(word_bulk_wait_read, bulk_wait_read())
 WORD(word_cp_async_16, cp_async_16(SHARED(uint32_t), Global<const uint32_t>{in.words}, in.value))
+WORD(word_cp_async_4, cp_async_4(SHARED(uint32_t), Global<const uint32_t>{in.words}, in.value != 0))
+WORD(word_cp_async_zeros_4, cp_async<4>(SHARED(uint32_t), Global<const uint32_t>{in.words}, in.value))
+WORD(word_cp_async_zeros_8, cp_async<8>(SHARED(uint32_t), Global<const uint32_t>{in.words}, in.value))
 WORD(word_cp_async_commit, cp_async_commit())
 WORD(word_cp_async_wait, cp_async_wait<2>())
 WORD(word_cp_async_mbarrier_arrive, cp_async_mbarrier_arrive(BAR))
@@ -219,6 +222,20 @@ WORD(word_stmatrix_x1, STMATRIX(1))
 WORD(word_stmatrix_x2, STMATRIX(2))
 WORD(word_stmatrix_x4, STMATRIX(4))
 WORD(word_stmatrix_x4_trans, STMATRIX(4, <true>))
+
+// mma
+#define MMA_SYNC(sum, type)                           \
+  sum d[4] = {};                                      \
+  uint32_t a[4], b[2];                                \
+  for (int i = 0; i < 4; ++i) a[i] = in.words[i];     \
+  for (int i = 0; i < 2; ++i) b[i] = in.words[4 + i]; \
+  mma_sync<DType::type>(d, a, b);                     \
+  for (int i = 0; i < 4; ++i) in.words[i] = __builtin_bit_cast(uint32_t, d[i])
+WORD(word_mma_sync_bf16, MMA_SYNC(float, bf16))
+WORD(word_mma_sync_fp16, MMA_SYNC(float, fp16))
+WORD(word_mma_sync_e4m3, MMA_SYNC(float, e4m3))
+WORD(word_mma_sync_e5m2, MMA_SYNC(float, e5m2))
+WORD(word_mma_sync_s8, MMA_SYNC(int32_t, s8))
 
 // control
 #define BOUNDED_WORD(name, ...) \
@@ -264,11 +281,11 @@ WGMMA_N4(232, 240, 248, 256)
   WGMMA_SS(word_wgmma_ss_n##n##_##t##_MNK, n, DType::t, DType::t, Major::MN, Major::K)   \
   WGMMA_SS(word_wgmma_ss_n##n##_##t##_MNMN, n, DType::t, DType::t, Major::MN, Major::MN) \
   WGMMA_RS(word_wgmma_rs_n##n##_##t##_MN, n, DType::t, DType::t, Major::MN)
-#define WGMMA_TYPES(n)                                                                               \
-  WGMMA_TYPE(n, fp16, fp16)                                                                          \
-  WGMMA_TYPE(n, e4m3, e4m3)                                                                          \
-  WGMMA_TYPE(n, e4m3, e5m2) WGMMA_TYPE(n, e5m2, e4m3) WGMMA_TYPE(n, e5m2, e5m2) WGMMA_MAJOR(n, bf16) \
-      WGMMA_MAJOR(n, fp16)
+#define WGMMA_TYPES(n)      \
+  WGMMA_TYPE(n, fp16, fp16) \
+  WGMMA_TYPE(n, e4m3, e4m3) \
+  WGMMA_TYPE(n, e4m3, e5m2) \
+  WGMMA_TYPE(n, e5m2, e4m3) WGMMA_TYPE(n, e5m2, e5m2) WGMMA_MAJOR(n, bf16) WGMMA_MAJOR(n, fp16)
 WGMMA_TYPES(64)
 WGMMA_TYPES(128)
 WGMMA_TYPES(256)

@@ -8,9 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -146,19 +144,6 @@ TEST_F(GpuApi, EpiloguesAreRight) {
   p.d.type = DType::fp32;
   p.c.type = DType::fp32;
   expect_right(p);
-}
-
-TEST_F(GpuApi, RandomProblemsAreRight) {
-  const char* const given = std::getenv("WARPWRIGHT_RANDOM_SHAPES");
-  const int count = given != nullptr ? std::atoi(given) : 40;
-  std::mt19937_64 random(2026);
-  const auto upto = [&](int64_t most) { return int64_t(random() % uint64_t(most)) + 1; };
-  for (int i = 0; i < count && !HasFailure(); ++i) {
-    // Multiples of 8: kernels that were compiled ahead.
-    GemmProblem p = product(upto(600), 8 * upto(80), 8 * upto(100), i % 4 == 0 ? DType::fp16 : DType::bf16);
-    p.alpha = i % 3 == 0 ? -1.5f : 1;
-    expect_right(p, {.data = i % 2 == 0 ? Data::integers : Data::normal, .seed = uint64_t(i)});
-  }
 }
 
 TEST_F(GpuApi, EveryPlanOfAShapeIsRight) {

@@ -106,7 +106,7 @@ struct DenseGemmConfig {
   bool batched = false;
   Mover load = Mover::tma;   // of A and B
   Mover store = Mover::tma;  // of D
-  bool dependent = false;    // may be launched before the kernel ahead of it on the stream has ended
+  bool dependent = true;     // may be launched before the kernel ahead of it on the stream has ended
   TileOrder raster = TileOrder::serpentine;
   bool raster_by_columns = false;  // the raster of the transposed matrix: bands are columns of tiles
   CacheHint a_hint = CacheHint::normal;
@@ -160,9 +160,10 @@ struct DenseGemmConfig {
                                                           : 0;
     return fixup().bytes(shared, slots);
   }
-  // Nothing but a factor and a conversion: what the plain instances are made for.
+  // Nothing but a factor, the same for all tiles, and a conversion: what the plain instances are made for.
   WW_HD constexpr bool plain_epilogue() const {
-    return epilogue == factor_and_conversion(out_type()) && scaling == Scaling::none;
+    return epilogue == factor_and_conversion(out_type()) &&
+           (scaling == Scaling::none || (scaling == Scaling::tensor && !batched));
   }
   bool operator==(const DenseGemmConfig&) const = default;
 
@@ -192,7 +193,8 @@ struct DenseGemmArgs {
   int32_t a_batch_step = 1;  // 0: all matrices of a batch share A, whose map has one
   int32_t b_batch_step = 1;
   EpilogueArgs epilogue = {};
-  // Scaling::tensor: one factor each; row_column: m and n of them. Strides from one matrix of a batch to the next.
+  // Scaling::tensor: one factor each, or null with a plain epilogue; row_column: m and n of them. Strides from one
+  // matrix of a batch to the next.
   const float* a_scales = nullptr;
   const float* b_scales = nullptr;
   int64_t a_scales_batch_stride = 0;
@@ -251,13 +253,13 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   return nullptr;
 }
 
-// sm90/skinny_gemm.h: the same product for few rows of A ("tokens"): D[m, n] = epilogue(sum over k of X[m, k] * W[n,
-// k]). The rows of W ("weights") are the M side of the MMA, the tokens its N side. A cluster splits the depth of a
-// tile.
+// sm90/skinny_gemm.h: the same product for few rows of A ("tokens"), or few tiles: D[m, n] = epilogue(sum over k of
+// X[m, k] * W[n, k]). The rows of W ("weights") are the M side of the MMA, the tokens its N side. A cluster splits the
+// depth of a tile.
 struct SkinnyGemmConfig {
   DType type = DType::bf16;  // of X and W: bf16, fp16, e4m3 or e5m2; sums are fp32
   int rows = 64;             // of W in a tile: 64 for each MMA warpgroup
-  int tokens = 16;           // rows of X in a tile, a multiple of 8; m is at most this
+  int tokens = 16;           // rows of X in a tile, a multiple of 8
   int split = 1;             // CTAs of a cluster, each with its part of k
   int stages = 8;
   int output_stages = 2;
@@ -268,7 +270,10 @@ struct SkinnyGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
   WW_HD constexpr bool plain_epilogue() const {
-    return epilogue == factor_and_conversion(out_type()) && scaling == Scaling::none;
+    return epilogue == factor_and_conversion(out_type()) && scaling != Scaling::row_column;
+  }
+  WW_HD constexpr int64_t tiles(int m, int n) const {
+    return int64_t((m + tokens - 1) / tokens) * ((n + rows - 1) / rows);
   }
   WW_HD constexpr int warpgroups() const { return rows / 64; }
   // The CTAs that add the parts of a tile, each those of its own tokens: MMA results come in blocks of 8 tokens.
@@ -319,9 +324,9 @@ struct SkinnyGemmArgs {
   int32_t n = 0;
   int32_t k = 0;
   EpilogueArgs epilogue = {};
-  const float* x_scales = nullptr;  // Scaling::tensor: one factor; row_column: m
+  const float* x_scales = nullptr;  // Scaling::tensor: one factor, or null as above; row_column: m
   const float* w_scales = nullptr;  // one factor, or n
-  // The weights were not written by the kernel before this one on the stream: they are fetched while it still runs.
+  // The weights were not written by the kernels before this one on the stream: they are loaded while one still runs.
   bool weights_are_constant = false;
 };
 

@@ -9,7 +9,9 @@ namespace warpwright {
 struct TileBytes {
   uint32_t a = 0, b = 0;
   uint32_t a_scales = 0, b_scales = 0;
-  WW_HD constexpr uint32_t total() const { return a + b + a_scales + b_scales; }
+  uint32_t gaps = 0;  // of them, that no load fills: those of padded 4-bit elements
+  // What the loads of a tile bring.
+  WW_HD constexpr uint32_t total() const { return a + b + a_scales + b_scales - gaps; }
   constexpr bool operator==(const TileBytes&) const = default;
 };
 
@@ -37,12 +39,12 @@ class StandardPayload {
   Shared<uint8_t> a_, b_;
 };
 
-// A, B and their scale factors in the layout that tcgen05.cp moves into tensor memory.
+// A, B and their scale factors in the layout that tcgen05.cp moves into tensor memory. Those of B may come another way;
+// they have no bytes here then.
 template <TileBytes bytes>
 class BlockScaledPayload {
  public:
-  static_assert(bytes.a > 0 && bytes.b > 0 && bytes.a_scales > 0 && bytes.b_scales > 0,
-                "a tile has A, B and the scale factors of both");
+  static_assert(bytes.a > 0 && bytes.b > 0 && bytes.a_scales > 0, "a tile has A, B and scale factors");
   static constexpr uint32_t tile_bytes = bytes.total();
   struct Tile {
     Shared<uint8_t> a, b, a_scales, b_scales;

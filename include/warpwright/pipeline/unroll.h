@@ -2,7 +2,7 @@
 // before one whose copies would only take more registers.
 #pragma once
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(__AMDGCN__)
 #define WW_UNROLL _Pragma("unroll")
 #define WW_ROLLED _Pragma("unroll 1")
 #else

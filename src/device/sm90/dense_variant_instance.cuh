@@ -6,7 +6,7 @@
 namespace warpwright::device {
 
 template <int Index>
-Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int max_ctas) {
+Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int max_ctas, bool dependent) {
   constexpr DenseGemmConfig config = kDenseVariantsSm90[Index];
   using Kernel = kernel::sm90::DenseGemm<config>;
   // Where depth is shared, a cluster may have as little as one stage of a tile.
@@ -23,7 +23,7 @@ Status launch_dense_variant_sm90(const DenseGemmArgs& args, void* stream, int ma
     max_ctas = int(clusters - clusters % shares) * config.cluster;
   }
   return launch_persistent<Kernel>(args, config.tiles(args.m, args.n, args.batches) * shares, stream, max_ctas,
-                                   runtime::DependentLaunch(config.dependent));
+                                   runtime::DependentLaunch(dependent && config.dependent));
 }
 
 }  // namespace warpwright::device

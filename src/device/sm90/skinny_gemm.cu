@@ -3,9 +3,7 @@
 namespace warpwright::device {
 
 Status launch_skinny_gemm_sm90(int index, const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent) {
-  return at_index<int(std::size(kSkinnyGemmSm90))>("skinny_gemm", index, [&](auto instance) -> Status {
-    constexpr int tokens = kSkinnyGemmSm90[instance()].tokens;
-    if (args.m > tokens) return "skinny_gemm: this instance takes at most " + std::to_string(tokens) + " rows of A.";
+  return at_index<int(std::size(kSkinnyGemmSm90))>("skinny_gemm", index, [&](auto instance) {
     return launch_skinny_gemm_sm90<instance()>(args, stream, max_ctas, dependent);
   });
 }

@@ -6,4 +6,5 @@ template Status launch_skinny_gemm_sm90<5>(const SkinnyGemmArgs&, void*, int, bo
 template Status launch_skinny_gemm_sm90<6>(const SkinnyGemmArgs&, void*, int, bool);
 template Status launch_skinny_gemm_sm90<7>(const SkinnyGemmArgs&, void*, int, bool);
 template Status launch_skinny_gemm_sm90<27>(const SkinnyGemmArgs&, void*, int, bool);
+template Status launch_skinny_gemm_sm90<29>(const SkinnyGemmArgs&, void*, int, bool);
 }  // namespace warpwright::device

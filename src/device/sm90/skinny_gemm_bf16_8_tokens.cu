@@ -6,4 +6,5 @@ template Status launch_skinny_gemm_sm90<1>(const SkinnyGemmArgs&, void*, int, bo
 template Status launch_skinny_gemm_sm90<2>(const SkinnyGemmArgs&, void*, int, bool);
 template Status launch_skinny_gemm_sm90<3>(const SkinnyGemmArgs&, void*, int, bool);
 template Status launch_skinny_gemm_sm90<26>(const SkinnyGemmArgs&, void*, int, bool);
+template Status launch_skinny_gemm_sm90<28>(const SkinnyGemmArgs&, void*, int, bool);
 }  // namespace warpwright::device

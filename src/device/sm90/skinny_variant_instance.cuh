@@ -8,8 +8,8 @@ namespace warpwright::device {
 template <int Index>
 Status launch_skinny_variant_sm90(const SkinnyGemmArgs& args, void* stream, int max_ctas, bool dependent) {
   constexpr SkinnyGemmConfig config = kSkinnyVariantsSm90[Index];
-  return launch_persistent<kernel::sm90::SkinnyGemm<config>>(args, args.m > 0 ? ceil_div(args.n, config.rows) : 0,
-                                                             stream, max_ctas, runtime::DependentLaunch(dependent));
+  return launch_persistent<kernel::sm90::SkinnyGemm<config>>(args, config.tiles(args.m, args.n), stream, max_ctas,
+                                                             runtime::DependentLaunch(dependent));
 }
 
 }  // namespace warpwright::device

@@ -9,6 +9,7 @@
 #include "warpwright/kernel/sm90/dense_epilogue.h"
 #include "warpwright/kernel/sm90/dense_load.h"
 #include "warpwright/kernel/sm90/dense_plan.h"
+#include "warpwright/kernel/sm90/plain_factor.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/bulk_store.h"
 #include "warpwright/pipeline/init.h"
@@ -126,7 +127,7 @@ struct DenseGemm {
     Output output(output_ring);
     Sums sums[kBlocks];
     const auto step = [&](int stage, bool fresh) { issue(sums, base, group, stage, fresh); };
-    const float alpha = Epilogue::Ops::prepare(args.epilogue).alpha;
+    const float alpha = plain_factor<C>(args.epilogue, args.a_scales, args.b_scales);
     auto walk = Tiles::jobs(args);
     const auto finish_job = [&](const tile::Job& job) {
       // Nobody waits for the turn after the last tile.
@@ -201,7 +202,10 @@ struct DenseGemm {
   WW_FN static void move_data(const Args& args, uint32_t base, InputRing input, int warp) {
     constexpr int load_warp = plan.role("load").first_warp, load_warps = plan.role("load").warps;
     if (warp < load_warp + load_warps) {
-      if constexpr (C.load == Mover::threads) Load::by_threads(args, base, input);
+      if constexpr (C.load == Mover::threads) {
+        if constexpr (C.dependent) machine::grid_dependency_wait();
+        Load::by_threads(args, base, input);
+      }
     } else if constexpr (C.store == Mover::tma) {
       constexpr int store_warp = plan.role("store").first_warp, store_warps = plan.role("store").warps;
       if (warp < store_warp + store_warps) {
@@ -260,8 +264,10 @@ struct DenseGemm {
       machine::sync_warp();
     }
     pipeline::await_barriers<DenseGemm>();
-    if constexpr (C.dependent) machine::grid_dependency_wait();
     if (warp < mma_warps) {
+      // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+      // The store follows the MMA warps.
+      if constexpr (C.dependent) machine::grid_dependency_wait();
       if constexpr (mma_registers != 0) machine::registers_increase<mma_registers>();
       multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
     } else {

@@ -1,14 +1,16 @@
-// D = epilogue(X * W^T) on Hopper for few rows of X (tokens), bound by reading W (weights). The operands change sides:
-// rows of W are the M side of the MMA, tokens its N side, so that no MMA row is wasted. A cluster splits the depth of a
-// tile among its CTAs; each sends its partial sums through distributed shared memory to the CTAs that own the tokens,
-// which add them in the order of the ranks: the result does not depend on timing. Owners pass their sums, transposed by
-// stmatrix, through an output ring to a store warp. Tails are the TMA's.
+// D = epilogue(X * W^T) on Hopper for few rows of X (tokens), bound by reading W (weights), or for few tiles, where the
+// split fills the chip. The operands change sides: rows of W are the M side of the MMA, tokens its N side, so that no
+// MMA row is wasted. A cluster splits the depth of a tile among its CTAs; each sends its partial sums through
+// distributed shared memory to the CTAs that own the tokens, which add them in the order of the ranks: the result does
+// not depend on timing. Owners pass their sums, transposed by stmatrix, through an output ring to a store warp. Tails
+// are the TMA's.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/plan.h"
 #include "warpwright/epilogue/ops.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/sm90/accumulate.h"
+#include "warpwright/kernel/sm90/plain_factor.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/bulk_store.h"
 #include "warpwright/pipeline/init.h"
@@ -64,16 +66,19 @@ struct TellCluster {
   }
 };
 
-// The tiles lie in one row: no division on the way to the first load.
-struct OneRow {
-  int tiles;
-  WW_HD constexpr int count() const { return tiles; }
-  WW_HD constexpr tile::TileCoord at(int i) const { return {0, i}; }
+// The tiles of one row of W follow each other. Most often there is one: no division on the way to the first load.
+struct WeightsFirst {
+  int across;  // tiles along the tokens
+  int down;    // along the weights
+  WW_HD constexpr int count() const { return across * down; }
+  WW_HD constexpr tile::TileCoord at(int i) const {
+    return across == 1 ? tile::TileCoord{0, i} : tile::TileCoord{i % across, i / across};
+  }
 };
 
 template <SkinnyGemmConfig C>
 struct SkinnyGemm {
-  using Tiles = tile::PersistentTilesOver<OneRow>;
+  using Tiles = tile::PersistentTilesOver<WeightsFirst>;
   using Args = SkinnyGemmArgs;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
@@ -103,7 +108,9 @@ struct SkinnyGemm {
     return Shared<Quad>{base + offset} + ((source * kBlocks + block) * kThreads + thread);
   }
 
-  WW_FN static Tiles tiles(const Args& args) { return Tiles({tile::ceil_div(args.n, C.rows)}); }
+  WW_FN static Tiles tiles(const Args& args) {
+    return Tiles({tile::ceil_div(args.m, C.tokens), tile::ceil_div(args.n, C.rows)});
+  }
   // This CTA's part of the depth, in stages.
   struct Depth {
     int first, count;
@@ -116,33 +123,53 @@ struct SkinnyGemm {
     return {rank * least + (rank < more ? rank : more), least + (rank < more ? 1 : 0)};
   }
 
+  WW_FN static void load_weights(const Args& args, uint32_t base, int stage, int k, const tile::TileCoord& tile,
+                                 Shared<Mbarrier> full) {
+    // Weights are read by few CTAs, tokens by all.
+    machine::tma_load<CacheHint::evict_first>(w_stage(base, stage), &args.w,
+                                              machine::Coords<2>{k * C.tile_k(), tile.n * C.rows}, full);
+  }
+  WW_FN static void load_tokens(const Args& args, uint32_t base, int stage, int k, const tile::TileCoord& tile,
+                                Shared<Mbarrier> full) {
+    machine::tma_load<CacheHint::evict_last>(x_stage(base, stage), &args.x,
+                                             machine::Coords<2>{k * C.tile_k(), tile.m * C.tokens}, full);
+  }
+
   // One thread.
   WW_FN static void load(const Args& args, uint32_t base, InputRing ring) {
     pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
     const Depth part = depth(args);
-    if (args.weights_are_constant) {
-      Tiles ahead = tiles(args);
-      tile::TileCoord tile;
-      if (ahead.next(tile)) {
-        for (int k = 0; k < part.count && k < C.stages; ++k) {
-          machine::tma_prefetch(&args.w, machine::Coords<2>{(part.first + k) * C.tile_k(), tile.n * C.rows});
-        }
-      }
-    }
-    machine::grid_dependency_wait();
+    const int end = part.first + part.count;
     Tiles walk = tiles(args);
-    for (tile::TileCoord tile; walk.next(tile);) {
-      for (int k = part.first; k < part.first + part.count; ++k) {
+    tile::TileCoord tile;
+    bool more = walk.next(tile);
+    int k = part.first;
+    if (more && args.weights_are_constant) {
+      // The first round of the ring: its weights at once, its tokens when the kernel ahead has ended. A stage is not
+      // full before the bytes of both have come.
+      const int early = part.count < C.stages ? part.count : C.stages;
+      for (; k < part.first + early; ++k) {
         input.produce([&](auto stage) {
           stage->expect_bytes(kWBytes + kXBytes);
-          // Weights are read once, tokens by every CTA.
-          machine::tma_load<CacheHint::evict_first>(w_stage(base, stage->index()), &args.w,
-                                                    machine::Coords<2>{k * C.tile_k(), tile.n * C.rows}, stage->full());
-          machine::tma_load<CacheHint::evict_last>(x_stage(base, stage->index()), &args.x,
-                                                   machine::Coords<2>{k * C.tile_k(), 0}, stage->full());
+          load_weights(args, base, stage->index(), k, tile, stage->full());
           return stdx::move(stage).release();
         });
       }
+      machine::grid_dependency_wait();
+      for (int i = 0; i < early; ++i) load_tokens(args, base, i, part.first + i, tile, ring.full + i);
+    } else {
+      machine::grid_dependency_wait();
+    }
+    for (; more; more = walk.next(tile)) {
+      for (; k < end; ++k) {
+        input.produce([&](auto stage) {
+          stage->expect_bytes(kWBytes + kXBytes);
+          load_weights(args, base, stage->index(), k, tile, stage->full());
+          load_tokens(args, base, stage->index(), k, tile, stage->full());
+          return stdx::move(stage).release();
+        });
+      }
+      k = part.first;
     }
   }
 
@@ -180,7 +207,7 @@ struct SkinnyGemm {
 
     WW_FN static Finish of(const Args& args, const tile::TileCoord& tile, int group) {
       const int lane = int(machine::lane_index());
-      Finish f{first_token() + 2 * (lane % 4),
+      Finish f{tile.m * C.tokens + first_token() + 2 * (lane % 4),
                tile.n * C.rows + group * 64 + int(machine::warp_index()) % 4 * 16 + lane / 4,
                args.m,
                args.n,
@@ -227,12 +254,9 @@ struct SkinnyGemm {
   // sums of a block of 8 tokens: two rows of W by two tokens.
   template <class Quads>
   WW_FN static void hand_out(Output& output, uint32_t base, const Args& args, const tile::TileCoord& tile, int group,
-                             Quads quad) {
+                             [[maybe_unused]] float alpha, Quads quad) {
     const auto finish = [&] {
       if constexpr (C.plain_epilogue()) {
-        const float alpha = args.epilogue.alpha_at == nullptr
-                                ? args.epilogue.alpha
-                                : machine::load(Global<const float>{args.epilogue.alpha_at});
         return [alpha](float sum, int, int) { return alpha * sum; };
       } else {
         return Finish::of(args, tile, group);
@@ -259,6 +283,8 @@ struct SkinnyGemm {
     Output output(output_ring);
     Sums sums[1];
     const Depth part = depth(args);
+    // Of a plain epilogue; loaded while the first weights are on their way.
+    const float alpha = plain_factor<C>(args.epilogue, args.x_scales, args.w_scales);
     const auto step = [&](int stage, bool fresh) { issue(sums[0], base, group, stage, fresh); };
     // Calls then(tile, own) with own(block) the sums of this CTA.
     const auto finish_tile = [&](const tile::TileCoord& tile, auto then) {
@@ -288,7 +314,7 @@ struct SkinnyGemm {
       }
     };
     if constexpr (C.split == 1) {
-      each_tile([&](const tile::TileCoord& tile, auto own) { hand_out(output, base, args, tile, group, own); });
+      each_tile([&](const tile::TileCoord& tile, auto own) { hand_out(output, base, args, tile, group, alpha, own); });
     } else {
       constexpr uint32_t full = plan.barrier("partial.full").offset, empty = plan.barrier("partial.empty").offset;
       const int thread = int(machine::thread_index());
@@ -311,7 +337,7 @@ struct SkinnyGemm {
         });
         if (rank >= C.owners()) return;
         receive.consume([&](auto slot) {
-          hand_out(output, base, args, tile, group, [&](int block) {
+          hand_out(output, base, args, tile, group, alpha, [&](int block) {
             Quad sum = machine::load(partial(base, 0, block, thread));
             WW_UNROLL
             for (int source = 1; source < C.split; ++source) {
@@ -337,9 +363,10 @@ struct SkinnyGemm {
       walk.next(tile);
       WW_UNROLL
       for (int i = 0; i < 64 / C.d_box().inner; ++i) {
-        machine::tma_store(&args.d,
-                           machine::Coords<2>{tile.n * C.rows + group * 64 + i * C.d_box().inner, first_token()},
-                           output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
+        machine::tma_store(
+            &args.d,
+            machine::Coords<2>{tile.n * C.rows + group * 64 + i * C.d_box().inner, tile.m * C.tokens + first_token()},
+            output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
       }
     });
   }
@@ -378,6 +405,9 @@ struct SkinnyGemm {
       machine::sync_warp();
       pipeline::await_barriers<SkinnyGemm>();
       if (warp < mma_warps) {
+        // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+        // The store follows the MMA warps.
+        machine::grid_dependency_wait();
         multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
       } else if (C.split == 1 || int(machine::cluster_rank()) < C.owners()) {
         const int group = warp - store_warp;

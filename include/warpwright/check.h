@@ -1,0 +1,217 @@
+// A kernel of your own under the checker. A source file that defines
+//
+//   extern "C" void warpwright_kernels(warpwright::check::Registry& registry) {
+//     registry.add<MyKernel>("my_kernel", {{.m = 100, .n = 128}}, arrange);
+//   }
+//
+// is checked by `warpwright check FILE`. `arrange(Arrays&, Shape, MyKernel::Args&)` makes the arrays of one problem,
+// says what the kernel must write, fills the arguments, and returns how many CTAs to launch. The same function serves a
+// GPU: see check_gpu.h.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "warpwright/core/numeric.h"
+#include "warpwright/core/plan.h"
+#include "warpwright/core/tensor_box.h"
+#if WW_IN_SIMULATOR
+#include "warpwright/sim/simulator.h"
+#endif
+
+namespace warpwright::check {
+
+// What the three numbers mean is the kernel's business.
+struct Shape {
+  int64_t m = 1, n = 1, k = 1;
+};
+
+template <class T>
+struct Input {
+  T* data = nullptr;      // where the kernel finds it
+  std::vector<T> values;  // the same on the host, to compute what is expected
+};
+
+// The arrays of one problem, in the memory of whatever runs the kernel. Whole numbers, so that sums are exact and an
+// output must be equal to the bit; outputs start as NaN.
+class Arrays {
+ public:
+  explicit Arrays(uint64_t seed) : state_(seed) {}
+  virtual ~Arrays() = default;
+  Arrays(const Arrays&) = delete;
+  Arrays& operator=(const Arrays&) = delete;
+
+  template <class T>
+  Input<T> input(std::string name, int64_t count) {
+    Input<T> in;
+    in.values.resize(size_t(count));
+    for (T& value : in.values) value = from_float<T>(float(int(draw() % 7) - 3));
+    in.data = static_cast<T*>(add(std::move(name), bytes_of(in.values), {}));
+    return in;
+  }
+
+  // A kernel has at least one.
+  template <class T>
+  T* output(std::string name, const std::vector<T>& expected) {
+    std::vector<std::byte> nothing(expected.size() * sizeof(T), std::byte(0xff));
+    return static_cast<T*>(add(std::move(name), std::move(nothing), bytes_of(expected), sizeof(T)));
+  }
+
+  // A tensor map of a row-major matrix; what cannot be mapped is reported as a refused problem.
+  void map(TensorMap& map, const TensorBox& box, const void* data, int64_t rows, int64_t columns) {
+    if (auto why = encode(map, box, const_cast<void*>(data), rows, columns); why && refusal_.empty()) refusal_ = *why;
+  }
+  void refuse(std::string why) { refusal_ = std::move(why); }
+
+  struct Array {
+    std::string name;
+    std::vector<std::byte> initial, expected;
+    size_t element = 1;
+    void* data = nullptr;
+    bool output() const { return !expected.empty(); }
+  };
+  const std::vector<Array>& all() const { return arrays_; }
+  const std::string& refusal() const { return refusal_; }
+
+ protected:
+  virtual void* place(const std::vector<std::byte>& initial) = 0;
+  virtual std::optional<std::string> encode(TensorMap& map, const TensorBox& box, void* data, int64_t rows,
+                                            int64_t columns) = 0;
+
+ private:
+  template <class T>
+  static std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+
+  void* add(std::string name, std::vector<std::byte> initial, std::vector<std::byte> expected, size_t element = 1) {
+    void* const data = place(initial);
+    arrays_.push_back({std::move(name), std::move(initial), std::move(expected), element, data});
+    return data;
+  }
+
+  uint64_t draw() {  // SplitMix64
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return (z ^ (z >> 31)) >> 8;
+  }
+
+  uint64_t state_;
+  std::vector<Array> arrays_;
+  std::string refusal_;
+};
+
+// Elements of an output that are not what they should be; `actual` is a copy of the array in host memory.
+struct Differences {
+  uint64_t wrong = 0, unwritten = 0;
+  int64_t first = -1;
+};
+inline Differences compare(const Arrays::Array& array, const std::byte* actual) {
+  Differences d;
+  for (size_t at = 0; at < array.expected.size(); at += array.element) {
+    if (std::memcmp(actual + at, array.expected.data() + at, array.element) == 0) continue;
+    if (d.first < 0) d.first = int64_t(at / array.element);
+    ++(std::memcmp(actual + at, array.initial.data() + at, array.element) == 0 ? d.unwritten : d.wrong);
+  }
+  return d;
+}
+
+#if WW_IN_SIMULATOR
+class SimulatedArrays final : public Arrays {
+ public:
+  using Arrays::Arrays;
+  std::vector<simulator::Buffer> buffers() const {
+    using Use = simulator::Buffer::Use;
+    std::vector<simulator::Buffer> list;
+    for (const Array& a : all())
+      list.push_back({a.data, a.initial.size(), a.name, a.output() ? Use::output : Use::input, false});
+    return list;
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};  // as cudaMalloc
+  struct Free {
+    void operator()(void* p) const { ::operator delete(p, kAlignment); }
+  };
+  void* place(const std::vector<std::byte>& initial) override {
+    memory_.emplace_back(::operator new(initial.size() + 256, kAlignment));
+    if (!initial.empty()) std::memcpy(memory_.back().get(), initial.data(), initial.size());
+    return memory_.back().get();
+  }
+  std::optional<std::string> encode(TensorMap& map, const TensorBox& box, void* data, int64_t rows,
+                                    int64_t columns) override {
+    return simulator::encode_tensor_map(box, data, rows, columns, map);
+  }
+  std::vector<std::unique_ptr<void, Free>> memory_;
+};
+#endif
+
+class Registry;
+
+struct Kernel {
+  std::string name;
+  std::vector<Shape> shapes;
+  const Plan* plan = nullptr;
+#if WW_IN_SIMULATOR
+  // Arranges the problem and runs it; `arrays` then holds what the kernel wrote.
+  std::function<simulator::Result(SimulatedArrays& arrays, Shape shape, const simulator::Options& options)> run;
+#else
+  // Arranges the problem and launches it on the current device; a sentence says why it could not.
+  std::function<std::optional<std::string>(Arrays& arrays, Shape shape)> run;
+#endif
+};
+
+class Registry {
+ public:
+  template <class K>
+  using Arrange = int (*)(Arrays& arrays, Shape shape, typename K::Args& args);
+
+  // `shapes` are the ones that reach the kernel's edges.
+  template <class K>
+  void add(std::string name, std::vector<Shape> shapes, Arrange<K> arrange) {
+    kernels_.push_back({std::move(name), std::move(shapes), &K::plan, runner<K>(arrange)});
+  }
+
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+
+ private:
+  template <class K>
+  static auto runner(Arrange<K> arrange) {
+#if WW_IN_SIMULATOR
+    return [arrange](SimulatedArrays& arrays, Shape shape, const simulator::Options& options) -> simulator::Result {
+      typename K::Args args{};
+      const int ctas = arrange(arrays, shape, args);
+      if (!arrays.refusal().empty()) return {};
+      return simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
+    };
+#else
+    return [arrange](Arrays& arrays, Shape shape) -> std::optional<std::string> {
+      typename K::Args args{};
+      const int ctas = arrange(arrays, shape, args);
+      if (!arrays.refusal().empty()) return arrays.refusal();
+      return launch<K>(args, unsigned(ctas));
+    };
+#endif
+  }
+
+#if !WW_IN_SIMULATOR
+  template <class K>
+  static std::optional<std::string> launch(const typename K::Args& args, unsigned ctas);  // check_gpu.h
+#endif
+
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace warpwright::check
+
+extern "C" void warpwright_kernels(warpwright::check::Registry& registry);
