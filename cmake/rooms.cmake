@@ -42,6 +42,16 @@ else()
   warpwright_library(warpwright_runtime src/runtime ${CMAKE_DL_LIBS})
 endif()
 
+# What the machine beside us is asked for: other programs.
+warpwright_library(warpwright_system src/system)
+
+# AMD code objects: read, compared with their schedule, executed.
+warpwright_library(warpwright_amd src/amd warpwright_system)
+if(TARGET warpwright_amd)
+  file(GLOB amd_interpreter_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/amd/interpreter/*.cpp")
+  target_sources(warpwright_amd PRIVATE ${amd_interpreter_sources})
+endif()
+
 # Kernels with a deliberate bug; the tool's `mutants` command and the tests share them.
 set(mutant_libraries)
 foreach(library warpwright_runtime warpwright_sim)
@@ -72,6 +82,11 @@ function(warpwright_device folder architecture)
   target_sources(warpwright_runtime PRIVATE $<TARGET_OBJECTS:${name}>)
 endfunction()
 warpwright_device(sm90 90a)
+warpwright_device(sm80 80)
+# The same instructions run on Hopper, which has no sm_80 code of its own.
+if(TARGET warpwright_device_sm80)
+  set_target_properties(warpwright_device_sm80 PROPERTIES CUDA_ARCHITECTURES "80-real;90a-real")
+endif()
 warpwright_device(sm100 100a)
 
 if(WARPWRIGHT_HAVE_CUDA AND TARGET warpwright_runtime)
@@ -88,7 +103,12 @@ target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}")
 # Parsing a command line needs no speed, and the headers it takes are slow to optimize: -O1 halves a fresh build.
 target_compile_options(warpwright-tool PRIVATE -O1)
+# `check FILE` compiles a kernel of the user's against these headers and opens it; it takes the simulator from the tool.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/user_kernel.cpp" PROPERTIES
+  COMPILE_DEFINITIONS WARPWRIGHT_INCLUDE_FOLDER="${PROJECT_SOURCE_DIR}/include")
+set_target_properties(warpwright-tool PROPERTIES ENABLE_EXPORTS ON)
 set_target_properties(warpwright-tool PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(warpwright-tool PRIVATE
   warpwright_headers warpwright_flags CLI11::CLI11 fmt::fmt-header-only nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
-warpwright_link_present(warpwright-tool warpwright_mutants warpwright_runtime warpwright_sim)
+warpwright_link_present(warpwright-tool
+  warpwright_mutants warpwright_runtime warpwright_sim warpwright_amd warpwright_system)

@@ -34,7 +34,8 @@ struct Options {
   int rounds = BenchOptions{}.rounds;
   bool profile = false;
   bool every_plan = false;
-  bool dependent = false;
+  bool serial = false;
+  bool constant_b = false;
   double burst = BenchOptions{}.burst_s;
   int finalists = BenchOptions{}.finalists;
   int peer_choice = 0;
@@ -59,6 +60,10 @@ Json protocol(const BenchReport& report, const BenchOptions& options) {
           {"sustained", fmt::format("graph replay in bursts of {} s, back to back", options.burst_s)},
           {"cool", fmt::format("median of {} single graph replays a round, {} ms idle before each",
                                options.cool_launches, options.cool_gap_s * 1e3)},
+          {"early", "share of our launches that may start before the last one has ended; peer_early: the peer's"},
+          {"launches", !options.dependent   ? "ours wait for the one ahead"
+                       : options.constant_b ? "programmatic dependent; ours may read B before the one ahead has ended"
+                                            : "programmatic dependent"},
           {"us", "median over the rounds; ratio = peer_us / us"},
           {"ratio_lo", "with ratio_hi: 95 % interval of the median of the rounds' ratios, by order statistics"},
           {"copy", "device-to-device copy of 1 GiB in this run, bytes read plus written"},
@@ -85,6 +90,8 @@ Json row_json(const BenchRow& row, double copy_gbps) {
                {"counts", row.counts},
                {"peer_heuristic", row.peer_choice},
                {"operand_sets", row.operand_sets},
+               {"early", digits(row.early, 2)},
+               {"peer_early", digits(row.peer_early, 2)},
                {"difference", digits(row.difference, 6)}};
   if (row.wrong) json["wrong"] = true;
   return json;
@@ -179,7 +186,8 @@ int run_bench(const Options& options, Output& out) {
 
   BenchOptions how;
   how.plan = options.plan;
-  how.dependent = options.dependent;
+  how.dependent = !options.serial;
+  how.constant_b = options.constant_b;
   how.burst_s = options.burst;
   how.rounds = options.rounds + options.rounds % 2;
   how.finalists = options.finalists;
@@ -220,8 +228,10 @@ void configure_bench(CLI::App& app, Context& context) {
   app.add_option("--finalists", options->finalists,
                  fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists))
       ->transform(whole_number(1, runtime::kPeerChoices));
-  app.add_flag("--dependent", options->dependent,
-               "skinny kernels may start, and fetch weights, before the launch ahead of them has ended")
+  app.add_flag("--serial", options->serial, "our kernels start only after the launch ahead of them has ended")
+      ->disable_flag_override();
+  app.add_flag("--constant-b", options->constant_b,
+               "our kernels are told that B is constant: they may fetch it before the launch ahead of them has ended")
       ->disable_flag_override();
   app.add_flag("--every-plan", options->every_plan, "brief times of every plan that serves each shape, nothing else")
       ->disable_flag_override();

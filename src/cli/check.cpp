@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/simulation.h"
+#include "cli/user_kernel.h"
 
 namespace warpwright::cli {
 namespace {
@@ -23,6 +24,7 @@ struct CheckOptions {
   std::uint64_t seed = 1;
   bool all = false;
   bool list = false;
+  ProblemOptions modes;  // --landing and --schedule; empty: all of them
 };
 
 struct Checked {
@@ -50,19 +52,13 @@ runtime::Case parse_size(const std::string& word) {
   return {extent[0], extent[1], extent[2]};
 }
 
-const runtime::Example& example_named(const std::string& name) {
-  for (const char* ending : {".cpp", ".cc", ".cu", ".cuh", ".h"}) {
-    if (name.ends_with(ending)) {
-      throw UsageError(
-          fmt::format("'{}': user sources are not supported yet by this version; 'check --list' names the "
-                      "kernels that can be checked",
-                      name));
-    }
-  }
-  if (const runtime::Example* e = runtime::find_example(name)) return *e;
+// A shipped kernel, or those of a source file.
+std::vector<const runtime::Example*> examples_named(const std::string& name) {
+  if (is_source_file(name)) return compile_user_kernels(name);
+  if (const runtime::Example* e = runtime::find_example(name)) return {e};
   std::vector<std::string> names;
   for (const auto& e : runtime::examples()) names.emplace_back(e.name);
-  throw UsageError(fmt::format("'{}' is not a shipped kernel; there are {}", name, listed(names)));
+  throw UsageError(fmt::format("'{}' is not a shipped kernel and no source file; there are {}", name, listed(names)));
 }
 
 std::vector<runtime::Case> cases_of(const runtime::Example& example, const CheckOptions& options, Output& out) {
@@ -92,9 +88,18 @@ class Clock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+std::vector<Mode> modes_to_check(const Plan& plan, const CheckOptions& options) {
+  if (options.modes.landing.empty() && options.modes.schedule.empty())
+    return all_modes(plan, options.seeds, options.seed);
+  ProblemOptions one = options.modes;
+  one.seeds = options.seeds;
+  one.seed = options.seed;
+  return modes_of(one, plan);
+}
+
 Checked check_one(const runtime::Example& example, const std::vector<runtime::Case>& cases, const CheckOptions& options,
                   const Clock& clock) {
-  const auto modes = all_modes(*example.plan, options.seeds, options.seed);
+  const auto modes = modes_to_check(*example.plan, options);
   Checked checked{&example, "clean", 0, 0, ""};
   Progress progress(example.name, cases.size() * modes.size());
   for (const runtime::Case& shape : cases) {
@@ -126,7 +131,7 @@ int run_list(Output& out) {
   Table table({"kernel", "target", "instance", "what it does"});
   Json list = Json::array();
   for (const auto& e : runtime::examples()) {
-    const char* target = e.arch == Arch::sm100 ? "sim:sm100" : "sim:sm90";
+    const std::string target = fmt::format("sim:{}", name(e.arch));
     Json sizes = Json::array();
     for (const auto& c : e.cases) sizes.push_back(shape_text(c));
     list.push_back(
@@ -148,8 +153,7 @@ int run_check(const CheckOptions& options, Output& out) {
     if (!options.sizes.empty()) throw UsageError("--sizes: a size fits one kernel; name it instead of --all");
     for (const auto& e : runtime::examples()) work.emplace_back(&e, e.cases);
   } else {
-    const auto& e = example_named(options.kernel);
-    work.emplace_back(&e, cases_of(e, options, out));
+    for (const runtime::Example* e : examples_named(options.kernel)) work.emplace_back(e, cases_of(*e, options, out));
   }
 
   const Clock clock(options.max_seconds);
@@ -193,13 +197,15 @@ int run_check(const CheckOptions& options, Output& out) {
 
 void configure_check(CLI::App& app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
-  app.add_option("KERNEL", options->kernel, "name of a shipped kernel");
+  app.add_option("KERNEL", options->kernel,
+                 "name of a shipped kernel, or a C++ file that registers your own (warpwright/check.h)");
   app.add_option("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)")->delimiter(',');
   app.add_option("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)")
       ->transform(whole_number(0, 1'000'000));
   app.add_option("--seed", options->seed, "the first seed (default 1)")->transform(whole_number(0, INT64_MAX));
   app.add_option("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete")
       ->transform(whole_number(1, 1'000'000));
+  add_mode_options(app, options->modes);
   app.add_flag("--all", options->all, "every shipped kernel")->disable_flag_override();
   app.add_flag("--list", options->list, "show what can be checked")->disable_flag_override();
   context.runs(app, "./warpwright check gemm_sm90 --sizes 512x512x256,300x520x200 --seeds 8",

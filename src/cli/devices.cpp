@@ -169,7 +169,11 @@ std::vector<Toolchain> find_toolchains() {
 constexpr struct Simulator {
   const char* target;
   const char* models;
-} simulators[] = {{"sim:sm90", "H200"}, {"sim:sm100", "B200"}};
+} simulators[] = {{"sim:sm80", "H200 by mma.sync"},
+                  {"sim:sm90", "H200"},
+                  {"sim:sm100", "B200"},
+                  {"sim:gfx942", "MI300X"},
+                  {"sim:gfx950", "MI355X"}};
 
 int run_devices(Output& out) {
   const GpuList list = find_gpus();

@@ -29,6 +29,15 @@ struct Explanation {
   std::string chip;  // the plan was chosen for
 };
 
+const char* chip_of(Arch arch) {
+  if (is_cdna(arch)) return arch == Arch::gfx942 ? "MI300X" : "MI355X";
+  return arch == Arch::sm100 ? "B200" : "H200";
+}
+std::uint32_t shared_limit(Arch arch) {
+  if (is_cdna(arch)) return arch == Arch::gfx942 ? 64 * 1024 : 160 * 1024;
+  return kMaxSharedBytes;
+}
+
 Json arrivals_of(const BarrierSpec& barrier) {
   Json list = Json::array();
   for (const ArrivalSpec& a : barrier.arrivals)
@@ -41,8 +50,24 @@ Json barrier_json(const BarrierSpec& barrier) {
       {"name", barrier.name}, {"count", barrier.count}, {"arrivals", arrivals_of(barrier)}, {"waits", barrier.waiter}};
 }
 
+// The LDS slots of a kernel whose waves all fill and all read: barriers of the workgroup separate the two.
+Json slots_of(const Plan& plan) {
+  Json rings = Json::array();
+  for (int i = 0; i < plan.region_count; ++i) {
+    const RegionSpec& r = plan.regions[i];
+    rings.push_back({{"name", r.name},
+                     {"stages", r.stages},
+                     {"bytes", r.bytes()},
+                     {"filled_by", "every wave"},
+                     {"read_by", "every wave"},
+                     {"barriers", Json::array()}});
+  }
+  return rings;
+}
+
 // A ring is a pair of barriers NAME.full and NAME.empty; its bytes are those of the regions NAME and NAME.*.
 Json rings_of(const Plan& plan) {
+  if (is_cdna(plan.arch)) return slots_of(plan);
   Json rings = Json::array();
   for (int i = 0; i < plan.barrier_count; ++i) {
     const BarrierSpec& full = plan.barriers[i];
@@ -116,7 +141,7 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
           waves,
           double(work) / double(waves * resident),
           named ? "it was named by --plan" : "the largest tile that the problem fills more than half",
-          example.arch == Arch::sm100 ? "the simulator's B200" : "the simulator's H200"};
+          fmt::format("the simulator's {}", chip_of(example.arch))};
 }
 
 void print(const Explanation& e, const std::string& target, const runtime::GemmShape& shape, Output& out) {
@@ -131,7 +156,7 @@ void print(const Explanation& e, const std::string& target, const runtime::GemmS
                 {"chip", e.chip},
                 {"tile", tile},
                 {"cluster", e.plan.cluster},
-                {"stages", e.plan.barriers[0].stages},
+                {"stages", is_cdna(e.arch) ? e.plan.regions[0].stages : e.plan.barriers[0].stages},
                 {"rings", rings},
                 {"roles", roles_of(e.plan)},
                 {"threads", e.plan.threads()},
@@ -151,9 +176,9 @@ void print(const Explanation& e, const std::string& target, const runtime::GemmS
   table.row({"problem", shape.text()});
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.instance)});
   table.row({"plan", e.name});
-  table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} CTA on an SM", e.waves,
+  table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
                                  e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
-                                 e.plan.blocks_per_sm)});
+                                 e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
   for (const Json& ring : rings) {
     table.row(
         {fmt::format("ring {}", ring["name"].get<std::string>()),
@@ -171,18 +196,20 @@ void print(const Explanation& e, const std::string& target, const runtime::GemmS
   }
   for (int i = 0; i < e.plan.role_count; ++i) {
     const RoleSpec& role = e.plan.roles[i];
-    table.row({fmt::format("role {}", role.name),
-               fmt::format("{} warp{}, {} registers a thread", role.warps, role.warps == 1 ? "" : "s",
-                           role.registers > 0 ? role.registers : e.plan.launch_registers())});
+    table.row(
+        {fmt::format("role {}", role.name),
+         fmt::format("{} {}{}, {} registers a thread", role.warps, is_cdna(e.arch) ? "wave" : "warp",
+                     role.warps == 1 ? "" : "s", role.registers > 0 ? role.registers : e.plan.launch_registers())});
   }
-  table.row({"shared memory", fmt::format("{} of {} bytes", e.plan.shared_bytes, kMaxSharedBytes)});
+  table.row({"shared memory", fmt::format("{} of {} bytes", e.plan.shared_bytes, shared_limit(e.arch))});
   if (e.plan.tmem_columns > 0) table.row({"tensor memory", fmt::format("{} columns", e.plan.tmem_columns)});
   table.row({"why", e.reason});
-  table.row({fmt::format("floor on {}", e.arch == Arch::sm100 ? "a B200" : "an H200"),
+  table.row({fmt::format("floor on {}{}", e.arch == Arch::sm100 ? "a " : "an ", chip_of(e.arch)),
              fmt::format("{:.2f} us: tensor cores {:.2f} ({:.3g} GFLOP), memory {:.2f} ({:.3g} MB)", floor.us(),
                          floor.tensor_us, floor.flops * 1e-9, floor.memory_us, floor.bytes * 1e-6)});
   out.table(table);
   if (e.arch == Arch::sm100) out.note("This project has never run Blackwell code on hardware.");
+  if (is_cdna(e.arch)) out.note("This project has never run AMD code on hardware.");
 }
 
 int run_explain(ProblemOptions options, Output& out) {
@@ -190,13 +217,18 @@ int run_explain(ProblemOptions options, Output& out) {
   const auto arch_of_name = runtime::arch_of_plan(options.plan);
   const bool blackwell =
       target == "sm100" || target == "sim:sm100" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm100);
-  if (!blackwell && !arch_of_name) {
+  const bool ampere =
+      target == "sm80" || target == "sim:sm80" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm80);
+  const bool cdna = target.ends_with("gfx942") || target.ends_with("gfx950") ||
+                    (target == "auto" && arch_of_name && is_cdna(*arch_of_name));
+  if (!blackwell && !ampere && !cdna && !arch_of_name) {
     const GemmProblem problem = gemm_problem_of(options);
     const runtime::GemmShape shape = api::lower(problem).shape;
     print(explain_hopper(shape, options.plan), target == "auto" ? "sm90" : target, shape, out);
     return exit_ok;
   }
-  options.target = blackwell ? "sim:sm100" : "sim:sm90";
+  options.target = blackwell ? "sim:sm100" : ampere ? "sim:sm80" : "sim:sm90";
+  if (cdna) options.target = target == "auto" || target.starts_with("sim:") ? target : "sim:" + target;
   const ChosenProblem chosen = choose(options, false);
   const runtime::Problem& p = chosen.problem;
   runtime::GemmShape shape{p.m, p.n, p.k, p.dtype};
@@ -213,7 +245,8 @@ void configure_explain(CLI::App& app, Context& context) {
   // A plan exists for chips that nothing here can run on.
   app.remove_option(app.get_option("--target"));
   app.add_option("--target", options->target, "for which chip (default sm90)")
-      ->transform(one_of({"auto", "sm90", "sm100", "sim:sm90", "sim:sm100"}))
+      ->transform(one_of({"auto", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100",
+                          "sim:gfx942", "sim:gfx950"}))
       ->group("Problem");
   context.runs(app, "./warpwright explain --m 16 --n 4096 --k 4096",
                [options](Output& out) { return run_explain(*options, out); });

@@ -3,24 +3,55 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
+#include "cli/gemm_grouped.h"
 #include "cli/gemm_problem.h"
 #include "cli/simulation.h"
 #include "runtime/gemm_check.h"
+#include "runtime/gpu_run.h"
+#include "runtime/whole_file.h"
 
 namespace warpwright::cli {
 namespace {
 
-int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Output& out) {
+struct GemmOptions {
+  ProblemOptions problem;
+  std::string a, b, d;  // files
+  bool own_operands() const { return !a.empty() || !b.empty() || !d.empty(); }
+};
+
+std::vector<std::uint8_t> read_operand(const char* option, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("{}: {} cannot be read", option, path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& out) {
+  const ProblemOptions& options = all.problem;
   const runtime::Example& example = *chosen.selection.example;
   check_simulated_size(chosen.problem, out);
   const auto modes = modes_of(options, *example.plan);
   const auto begin = std::chrono::steady_clock::now();
-  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
+  auto workload = runtime::workload_of(example, chosen.problem, options.seed);
+  std::optional<runtime::WholeFile> result;
+  if (all.own_operands()) {
+    if (all.a.empty() || all.b.empty() || all.d.empty()) throw UsageError("--a, --b and --d: all three or none");
+    result.emplace(all.d);
+    if (auto why = result->refuse()) throw UsageError("--d: " + *why);
+    if (auto why = runtime::take_operands(workload, read_operand("--a", all.a), read_operand("--b", all.b)))
+      throw UsageError("--a, --b: " + *why);
+  }
   const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
+  if (result && swept.ok()) {
+    const std::vector<std::uint8_t> d = example.simulate(workload, modes.front(), 0).output;
+    if (auto why = result->write({d.begin(), d.end()})) throw UsageError("--d: " + *why);
+  }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   Json document = {{"ok", swept.ok()},      {"target", chosen.target.word}, {"kernel", example.plan->kernel},
@@ -36,8 +67,8 @@ int run_simulated(const ProblemOptions& options, const ChosenProblem& chosen, Ou
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)});
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {} SM{}", swept.predicted_us, chosen.selection.ctas,
-                                        chosen.selection.ctas == 1 ? "" : "s")});
+    table.row({"predicted", fmt::format("{:.1f} us on {} {}{}", swept.predicted_us, chosen.selection.ctas,
+                                        is_cdna(example.arch) ? "CU" : "SM", chosen.selection.ctas == 1 ? "" : "s")});
   } else {
     document["report"] = swept.report;
   }
@@ -106,13 +137,62 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
+// The mma.sync kernels are not behind the host API: the kernel that the simulator runs is launched as it is.
+int run_mma_sync(const ChosenProblem& chosen, const ProblemOptions& options, Output& out) {
+  if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
+    throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm80");
+  }
+  const runtime::Example& example = *chosen.selection.example;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
+  runtime::GpuOutcome outcome;
+  if (auto why = runtime::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const runtime::Verdict& verdict = outcome.verdict;
+  Json document = {{"ok", verdict.ok},
+                   {"target", "sm80"},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", verdict.max_rel_error},
+                   {"wall_s", wall},
+                   {"predicted_us", nullptr},
+                   {"measured_us", outcome.measured_us},
+                   {"device", outcome.device}};
+  Table table;
+  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"target", fmt::format("sm80 ({})", outcome.device)});
+  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
+  table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
+  table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
+  table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
+  std::string report;
+  if (!verdict.ok) {
+    report = fmt::format("result: {} of {} elements are wrong, {} of them were never written", verdict.wrong,
+                         workload.expected.size(), verdict.unwritten);
+    document["report"] = report;
+  }
+  out.document(document);
+  out.table(table);
+  if (!report.empty()) out.line(report);
+  return verdict.ok ? exit_ok : exit_wrong;
+}
+
 // On a GPU the host API takes what the simulator's examples do not have: the target is known before the problem is.
 bool wants_gpu(const ProblemOptions& options) {
   if (options.target == "sm90") return true;
   return options.target == "auto" && can_use_gpu() && !runtime::arch_of_plan(options.plan);
 }
 
-int run_gemm(const ProblemOptions& options, Output& out) {
+int run_gemm(const GemmOptions& all, Output& out) {
+  const ProblemOptions& options = all.problem;
+  if (all.own_operands() && !options.target.starts_with("sim:")) {
+    throw UsageError("--a, --b and --d: operands of your own are for a simulator; use --target sim:sm90");
+  }
+  if (options.op != "dense") {
+    if (all.own_operands()) throw UsageError("--a, --b and --d: only --op dense takes operands of your own");
+    return run_grouped_gemm(options, out);
+  }
   if (wants_gpu(options)) {
     if (cuda_switched_off()) {
       throw MissingError(
@@ -120,14 +200,24 @@ int run_gemm(const ProblemOptions& options, Output& out) {
     }
     return run_on_gpu(options, out);
   }
-  return run_simulated(options, choose(options, false), out);
+  if (options.target == "sm80") {
+    if (cuda_switched_off()) {
+      throw MissingError(
+          "--target sm80 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm80 runs in the simulator");
+    }
+    return run_mma_sync(choose(options, true), options, out);
+  }
+  return run_simulated(all, choose(options, false), out);
 }
 
 }  // namespace
 
 void configure_gemm(CLI::App& app, Context& context) {
-  auto options = std::make_shared<ProblemOptions>();
-  add_problem_options(app, *options);
+  auto options = std::make_shared<GemmOptions>();
+  add_problem_options(app, options->problem);
+  app.add_option("--a", options->a, "file of A, row-major elements of --dtype, instead of random ones (simulators)");
+  app.add_option("--b", options->b, "file of B");
+  app.add_option("--d", options->d, "file for the result");
   context.runs(app, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -60,7 +60,7 @@ ScheduleWord parse_schedule(const std::string& word) {
   return {kind, "", depth};
 }
 
-void add_simulation_options(CLI::App& app, ProblemOptions& options) {
+void add_mode_options(CLI::App& app, ProblemOptions& options) {
   const std::string group = "Simulator";
   app.add_option("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
       ->transform(one_of({"eager", "late", "seeded", "timed"}))
@@ -68,6 +68,11 @@ void add_simulation_options(CLI::App& app, ProblemOptions& options) {
   app.add_option("--schedule", options.schedule, "which thread runs next (default: a quick sweep of all)")
       ->transform(schedule())
       ->group(group);
+}
+
+void add_simulation_options(CLI::App& app, ProblemOptions& options) {
+  const std::string group = "Simulator";
+  add_mode_options(app, options);
   app.add_option("--seeds", options.seeds, "how many seeds each seeded mode tries")
       ->transform(whole_number(1, most_seeds))
       ->group(group);

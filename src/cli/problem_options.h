@@ -47,6 +47,9 @@ ScheduleWord parse_schedule(const std::string& word);
 // Adds the options to a command; with `sizes_required` the user must give --m, --n and --k.
 void add_problem_options(CLI::App& app, ProblemOptions& options, bool sizes_required = true);
 
+// Only --landing and --schedule.
+void add_mode_options(CLI::App& app, ProblemOptions& options);
+
 // Only --landing, --schedule, --seeds and --seed, for commands that bring their own problem.
 void add_simulation_options(CLI::App& app, ProblemOptions& options);
 

@@ -72,19 +72,17 @@ std::vector<Landing> landings_of(const std::string& word) {
   return {Landing::eager, Landing::late, Landing::seeded};
 }
 
-std::string mode_text(const Mode& m) {
-  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
-  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string text = fmt::format("{}/{}", landing[int(m.landing)], scheduling[int(m.scheduling)]);
-  if (m.scheduling == Scheduling::freeze) text += ":" + m.frozen_role;
-  if (m.scheduling == Scheduling::pct) text += fmt::format(":{}", m.pct_depth);
-  return text;
-}
-
 bool has_hopper_gpu() {
   if (cuda_switched_off()) return false;
   const auto gpus = runtime::list_gpus();
   return !gpus.empty() && gpus.front().cc_major == 9;
+}
+
+// The mma.sync kernels are compiled for 8.0, which 8.x runs, and for 9.0.
+bool has_mma_sync_gpu() {
+  if (cuda_switched_off()) return false;
+  const auto gpus = runtime::list_gpus();
+  return !gpus.empty() && (gpus.front().cc_major == 8 || gpus.front().cc_major == 9);
 }
 
 bool has_device_code() {
@@ -96,8 +94,25 @@ bool has_device_code() {
 
 Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
   const Target hopper{"sim:sm90", Arch::sm90, true}, blackwell{"sim:sm100", Arch::sm100, true},
-      gpu{"sm90", Arch::sm90, false};
+      gpu{"sm90", Arch::sm90, false}, ampere{"sim:sm80", Arch::sm80, true}, ampere_gpu{"sm80", Arch::sm80, false};
   const std::string& word = options.target;
+  const Target cdna3{"sim:gfx942", Arch::gfx942, true}, cdna4{"sim:gfx950", Arch::gfx950, true};
+  if (word == cdna3.word) return cdna3;
+  if (word == cdna4.word) return cdna4;
+  if (word == ampere.word) return ampere;
+  if (word == ampere_gpu.word) {
+    if (!may_use_gpu) throw UsageError("--target: 'sm80' is not served by this command yet; use sim:sm80");
+    if (!has_mma_sync_gpu()) {
+      throw MissingError(
+          "--target sm80 needs an NVIDIA GPU of compute capability 8.0 or 9.0 and its driver, and none was found; "
+          "--target sim:sm80 runs in the simulator");
+    }
+    if (!has_device_code()) {
+      throw MissingError(
+          "--target sm80 needs device code, and this build has none; install the CUDA toolkit 13 and build again");
+    }
+    return ampere_gpu;
+  }
   if (word == hopper.word) return hopper;
   if (word == blackwell.word) return blackwell;
   if (word == gpu.word) {
@@ -114,12 +129,10 @@ Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
     }
     return gpu;
   }
-  if (word != "auto") {
-    throw UsageError(
-        fmt::format("--target: '{}' has no kernel in this version; use sim:sm90, sim:sm100 or sm90", word));
-  }
   const auto arch = runtime::arch_of_plan(options.plan);
   if (arch && *arch == Arch::sm100) return blackwell;
+  if (arch && is_cdna(*arch)) return *arch == Arch::gfx942 ? cdna3 : cdna4;
+  if (arch && *arch == Arch::sm80) return may_use_gpu && has_mma_sync_gpu() && has_device_code() ? ampere_gpu : ampere;
   return may_use_gpu && can_use_gpu() ? gpu : hopper;
 }
 
@@ -149,6 +162,15 @@ runtime::Problem problem_of(const ProblemOptions& o) {
 }
 
 }  // namespace
+
+std::string mode_text(const Mode& m) {
+  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
+  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
+  std::string text = fmt::format("--landing {} --schedule {}", landing[int(m.landing)], scheduling[int(m.scheduling)]);
+  if (m.scheduling == Scheduling::freeze) text += ":" + m.frozen_role;
+  if (m.scheduling == Scheduling::pct) text += fmt::format(":{}", m.pct_depth);
+  return text;
+}
 
 bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
 
@@ -227,7 +249,19 @@ std::string ChosenProblem::shape() const { return fmt::format("{}x{}x{}", proble
 ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   ChosenProblem chosen;
   chosen.problem = problem_of(options);
-  if (auto why = runtime::validate(chosen.problem)) throw UsageError(*why);
+  const auto refuse_unserved = [&](Arch arch) {
+    if (auto why = runtime::validate(chosen.problem, arch)) throw UsageError(*why);
+  };
+  // A bad problem is a bad problem before it is a missing machine.
+  const auto plan_arch = runtime::arch_of_plan(options.plan);
+  const auto meant = [&](Arch arch) {
+    return options.target == name(arch) || options.target == fmt::format("sim:{}", name(arch)) ||
+           (options.target == "auto" && plan_arch && *plan_arch == arch);
+  };
+  Arch arch = Arch::sm90;
+  for (const Arch other : {Arch::sm80, Arch::gfx942, Arch::gfx950})
+    if (meant(other)) arch = other;
+  refuse_unserved(arch);
   chosen.target = resolve_target(options, may_use_gpu);
   std::optional<DType> out_dtype;
   if (!options.out_dtype.empty()) out_dtype = chosen.problem.out_dtype;
@@ -251,6 +285,8 @@ void check_simulated_size(const runtime::Problem& p, Output& out) {
 }
 
 const char* prediction_note(const Target& target) {
+  if (is_cdna(target.arch))
+    return "Times are predictions of the simulator; this project has never run AMD code on hardware.";
   return target.arch == Arch::sm100
              ? "Times are predictions of the simulator; this project has never run Blackwell code on hardware."
              : "Times are predictions of the simulator, not measurements.";

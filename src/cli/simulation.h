@@ -14,6 +14,9 @@ namespace warpwright::cli {
 
 using Mode = simulator::Options;
 
+// The options that ask for this mode.
+std::string mode_text(const Mode& mode);
+
 // The modes the simulator options ask for. Without --landing and --schedule: eager, late and seeded landing in order.
 // With one of them, everything for the other. A timed run, which predicts the time, is always among them, and last.
 // Throws UsageError for a role that the kernel does not have.
@@ -45,7 +48,7 @@ Swept sweep(const runtime::Example& example, const runtime::Workload& workload, 
             int timed_ctas, const std::string& label);
 
 struct Target {
-  std::string word;  // sim:sm90, sim:sm100, sm90
+  std::string word;  // sim:sm80, sim:sm90, sim:sm100, sim:gfx942, sim:gfx950, sm80, sm90
   Arch arch = Arch::sm90;
   bool simulated = true;
 };

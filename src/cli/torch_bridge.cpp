@@ -1,10 +1,8 @@
 #include "cli/torch_bridge.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "runtime/embedded.h"
+#include "system/process.h"
 
 namespace warpwright::cli {
 namespace {
@@ -64,33 +63,6 @@ class TemporaryFile {
   std::string path_;
 };
 
-// Runs a program; its stdout is returned, its stderr is ours.
-std::string run(const std::vector<std::string>& command, int& code) {
-  int ends[2];
-  if (::pipe(ends) != 0) throw std::runtime_error("a pipe could not be made");
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) throw std::runtime_error("a process could not be started");
-  if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  std::string text;
-  std::array<char, 4096> chunk;
-  for (ssize_t got; (got = ::read(ends[0], chunk.data(), chunk.size())) > 0;) text.append(chunk.data(), size_t(got));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  return text;
-}
-
 void print(const Json& document, Output& out) {
   Table table({"dtype", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "plan"});
   const auto number = [](const Json& value, const char* format) {
@@ -128,8 +100,8 @@ int bench_against_torch(const TorchBench& bench, Output& out) {
     command.push_back("--plan");
     command.push_back(bench.plan);
   }
-  int code = 0;
-  const std::string text = run(command, code);
+  std::string text;
+  const int code = system::run_for_output(command, text);
   if (code == 127) throw MissingError(fmt::format("--against torch needs Python, and '{}' cannot be run", python));
   // The program writes {"error": sentence} when it ends with one of the tool's own codes.
   const Json document = Json::parse(text, nullptr, false);

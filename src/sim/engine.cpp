@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "cdna_engine.h"
 #include "report.h"
 
 #if defined(WW_ASAN_FIBERS)
@@ -456,6 +457,7 @@ void Engine::thread_finished(Thread& t) {
 }
 
 Result run(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  if (is_cdna(launch.plan->arch)) return cdna::Engine(launch, options, body).run();
   Engine engine(launch, options, body);
   return engine.run();
 }

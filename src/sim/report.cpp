@@ -18,7 +18,8 @@ std::string who(const Thread& t) {
 
 std::string Finding::text() const {
   std::string s = fmt::format("{}: {}", rule, message);
-  if (cta >= 0) s += fmt::format("\n  by {} in CTA {}, warp {}, lane {}", role, cta, warp, lane);
+  if (cta >= 0) s += fmt::format("\n  by {} in CTA {}, warp {}", role, cta, warp);
+  if (cta >= 0 && lane >= 0) s += fmt::format(", lane {}", lane);
   if (line) s += fmt::format("\n  at {}", where({file.c_str(), line}));
   for (const std::string& d : details) s += "\n  " + d;
   s += fmt::format("\n  replay: {} --seed {}", mode, seed);

@@ -29,6 +29,16 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.launch = 5500;
       c.sms = 148;
       break;
+    case Arch::gfx942:  // MI300X and MI355X: data sheets and the cycles of the instruction set guide, never measured by
+    case Arch::gfx950:  // this project
+      c.clock_ghz = arch == Arch::gfx950 ? 2.4 : 2.1;
+      c.shared_load = 64;
+      c.global_load = 800;
+      c.chip_bytes_per_cycle = arch == Arch::gfx950 ? 3300 : 2500;
+      c.mma_flop_per_cycle = arch == Arch::gfx950 ? 4096 : 2048;
+      c.launch = 5000;
+      c.sms = arch == Arch::gfx950 ? 256 : 304;
+      break;
     default:  // H200 / H100
       c.clock_ghz = 1.98;
       c.clock_drop_ghz = 0.69;  // 1.31 GHz at 97 % busy: our GEMM at 4096^3, sustained

@@ -415,35 +415,42 @@ void cp_async_commit(here at) {
 }
 
 namespace {
+// Arrives when all earlier copies of the thread have landed, and makes known those that no arrival before it does.
+struct CpArrival {
+  Engine* e;
+  Thread* t;
+  Bar* b;
+  std::vector<std::shared_ptr<Thread::CpOp>> waits, own;
+  here at;
+  Issue issued;
+
+  void operator()() const {
+    for (const auto& op : waits)
+      if (!op->done) {
+        e->async(e->timed() ? e->now() + 1 : ~0ull, *this);
+        return;
+      }
+    for (const auto& op : own) {
+      if (e->log[op->access].in_flight) complete(*e, op->access, {b->channel, uint32_t(b->generation + 1)});
+    }
+    e->arrive(*b, 1, {t, at, "cp.async.mbarrier.arrive", true}, &issued);
+  }
+};
+
 void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Bar& b = own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive");
   e.word(t, e.timing.chip.barrier_arrive, at);
   if (increment) ++b.pending;
-  // It waits for every copy before it, and makes known those that no arrival before it does.
-  std::vector<std::shared_ptr<Thread::CpOp>> waits, own;
+  CpArrival arrival{&e, &t, &b, {}, {}, at, e.issue(t)};
   for (const auto& op : t.cp_ops) {
-    if (!op->done || !op->tracked) waits.push_back(op);
-    if (!op->tracked) own.push_back(op);
+    if (!op->done || !op->tracked) arrival.waits.push_back(op);
+    if (!op->tracked) arrival.own.push_back(op);
     op->tracked = true;
   }
   uint64_t last = 0;
-  // Lands after all earlier copies of this thread: the queue is in issue order.
-  auto arrive = std::make_shared<std::function<void()>>();
-  *arrive = [&e, &t, &b, waits, own, at, arrive] {
-    for (const auto& op : waits)
-      if (!op->done) {
-        e.async(e.timed() ? e.now() + 1 : ~0ull, *arrive);
-        return;
-      }
-    for (const auto& op : own) {
-      Access& x = e.log[op->access];
-      if (x.in_flight) complete(e, op->access, {b.channel, uint32_t(b.generation + 1)});
-    }
-    e.arrive(b, 1, {&t, at, "cp.async.mbarrier.arrive", true});
-  };
-  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, *arrive, &last);
+  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, std::move(arrival), &last);
 }
 }  // namespace
 

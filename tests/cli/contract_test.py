@@ -97,12 +97,23 @@ class BadUsage(unittest.TestCase):
         self.refused("gemm", "--m", "64", "--n", "64", "--k", "63", *simulated, names=["k = 63", "multiple of 8"])
         self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", *simulated, names=["m = 0"])
 
+    def test_blockwise_and_grouped_problems_that_break_a_rule(self):
+        simulated = ("--n", "64", "--target", "sim:sm90")
+        self.refused("gemm", "--op", "blockwise", "--m", "8", "--k", "20", *simulated,
+                     names=["k = 20", "multiple of 16"])
+        self.refused("gemm", "--op", "grouped_masked", "--groups", "7", "--m", "300", "--k", "64", *simulated,
+                     names=["m = 300", "group_count = 7"])
+        self.refused("gemm", "--op", "blockwise", "--groups", "2", "--m", "8", "--k", "64", *simulated,
+                     names=["group_count = 2"])
+        self.refused("gemm", "--op", "grouped_k", "--m", "8", "--k", "64", *simulated, names=["grouped_k"])
+
     def test_problem_too_large_for_the_simulator(self):
         self.refused("gemm", "--m", "65536", "--n", "65536", "--k", "64", "--target", "sim:sm90", names=["2^33"])
 
     def test_unknown_and_unserved_targets(self):
         self.refused(*GEMM, "--target", "sm91", names=["--target", "'sm91'"])
-        self.refused(*GEMM, "--target", "sim:gfx942", names=["--target", "'sim:gfx942'"])
+        self.refused(*GEMM, "--target", "sim:gfx942", "--dtype", "fp8", names=["dtype = e4m3", "FNUZ"])
+        self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "fp16", names=["dtype = fp16", "gfx950"])
 
     def test_plan_of_another_target(self):
         self.refused(*GEMM, "--plan", "tmem_lifecycle", "--target", "sim:sm90", names=["tmem_lifecycle", "sm100"])
@@ -142,7 +153,7 @@ class BadUsage(unittest.TestCase):
 
     def test_explain_of_what_no_kernel_serves(self):
         base = ("explain", "--m", "64", "--n", "64", "--k", "64")
-        self.refused(*base, "--target", "sim:gfx942", names=["--target", "'sim:gfx942'"])
+        self.refused(*base, "--target", "gfx90a", names=["--target", "'gfx90a'"])
         self.refused(*base, "--dtype", "s8", names=["a.type = s8"])
         self.refused(*base, "--dtype", "fp8", "--layout", "nn", names=["b.major = MN", "e4m3"])
         self.refused(*base, "--epilogue", "tanh", names=["--epilogue", "'tanh'", "relu"])
@@ -156,7 +167,7 @@ class BadUsage(unittest.TestCase):
     def test_check_of_what_there_is_not(self):
         self.refused("check", names=["--all", "--list"])
         self.refused("check", "nothing", names=["'nothing'", "gemm_sm90"])
-        self.refused("check", "mine.cu", names=["'mine.cu'", "not supported yet"])
+        self.refused("check", "mine.cu", names=["'mine.cu'", "is no file"])
         self.refused("check", "gemm_sm90", "--sizes", "64x64x", names=["'64x64x'"])
         self.refused("check", "gemm_sm90", "--sizes", "64x64x63", names=["k = 63"])
 
@@ -289,14 +300,29 @@ class Kernels(unittest.TestCase):
         data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
         self.assertEqual(len(data["runs"][0]["arrows"]), demo["edges"])
 
-    def test_gemm_on_both_simulators(self):
-        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "gemm_sm100_small")):
+    def test_gemm_on_the_simulators(self):
+        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "gemm_sm100_small"),
+                             ("sim:gfx950", "matmul_cdna_4wave"), ("sim:gfx942", "matmul_cdna_gfx942")):
             gemm = self.document(*GEMM, "--target", target)
             self.assertEqual((gemm["ok"], gemm["target"], gemm["plan"]), (True, target, plan))
             self.assertLess(gemm["max_rel_error"], 8e-3)
             self.assertGreater(gemm["predicted_us"], 1)
             self.assertGreater(gemm["wall_s"], 0)
             self.assertNotIn("report", gemm)
+
+    def test_cdna_matmul_takes_every_shape_and_both_types(self):
+        for more, plan in ((("--m", "300", "--n", "259", "--k", "72"), "matmul_cdna_ping_pong"),
+                           (("--m", "300", "--n", "259", "--k", "80", "--dtype", "fp8"), "matmul_cdna_ping_pong_fp8"),
+                           (("--m", "300", "--n", "259", "--k", "72", "--out-dtype", "fp32"), "matmul_cdna_ping_pong_fp32"),
+                           (("--m", "5", "--n", "3", "--k", "0"), "matmul_cdna_4wave"),
+                           (("--m", "70", "--n", "90", "--k", "64", "--plan", "matmul_cdna_default", "--alpha", "2"),
+                            "matmul_cdna_default")):
+            gemm = self.document("gemm", *more, "--target", "sim:gfx950")
+            self.assertEqual((gemm["ok"], gemm["plan"]), (True, plan))
+        explained = self.document("explain", "--m", "512", "--n", "512", "--k", "512", "--target", "gfx950")
+        self.assertEqual((explained["plan"], explained["smem_bytes"]), ("matmul_cdna_ping_pong", 131072))
+        checked = self.document("check", "matmul_cdna_4wave_fp8", "--seeds", "1")
+        self.assertEqual(checked["verdict"], "clean")
 
     def test_gemm_runs_the_modes_asked_for(self):
         base = (*GEMM, "--target", "sim:sm90")
@@ -453,6 +479,28 @@ class Schedules(unittest.TestCase):
         text = run("schedule", "show", "default", "--target", "sm80").stdout
         self.assertIn("mma_unit   |", text)
         self.assertIn("II 512, MII 512", text)
+
+    def test_show_of_roles_that_run_programs_of_their_own(self):
+        document = self.document("show", "default", "--target", "sm90")
+        kernel = {role: [e["op"] for e in document["entries"] if e["phase"] == "kernel" and e["role"] == role]
+                  for role in ("producer", "consumer")}
+        self.assertEqual(kernel["producer"], ["empty0.wait", "full0.arrive", "LA", "LB"])
+        self.assertEqual(kernel["consumer"], ["full0.wait", "WF", "MMA", "WC", "WG1", "empty0.arrive"])
+        why = {e["op"]: e["why"] for e in document["entries"] if "why" in e}
+        self.assertIn("parity (t / 3) mod 2", why["full0.wait"])
+        self.assertIn("parity (t / 3 + 1) mod 2", why["empty0.wait"])
+        self.assertIn("49152 B", why["full0.arrive"])
+        self.assertEqual(document["critical_cycle"], ["MMA"])
+
+    def test_show_raises_the_priority_around_each_cluster(self):
+        for name, target in (("default", "gfx942"), ("ping-pong", "gfx950"), ("4-wave", "gfx950")):
+            ops = [e["op"] for e in self.document("show", name, "--target", target)["entries"] if e["phase"] == "kernel"]
+            self.assertGreater(ops.count("PR1"), 0, ops)
+            self.assertEqual(ops.count("PR1"), ops.count("PR0"), ops)
+
+    def test_show_says_what_sets_the_interval(self):
+        text = run("schedule", "show", "default", "--target", "gfx950").stdout
+        self.assertIn("II 992, MII 992: units 512 (mma_unit), recurrence 992 (LD > ST > LD), optimal", text)
 
     def test_svg_is_a_document(self):
         for name in ("ping-pong", "legacy/ping-pong"):

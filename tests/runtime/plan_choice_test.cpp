@@ -59,7 +59,6 @@ GemmShape shape_for(const Kernel& kernel) {
     s.batch = c->batched ? 3 : 1;
     s.load = c->load;
     s.store = c->store;
-    s.dependent = c->dependent;
   } else {
     s.dtype = kernel.skinny()->type;
     s.epilogue = kernel.skinny()->epilogue;
@@ -132,16 +131,43 @@ TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
   const auto plain = choose({4096, 4096, 4096}, h200());
   ASSERT_TRUE(plain);
   EXPECT_TRUE(plain->kernel.ahead());
-  // One row of e4m3: ahead there is only a tile of 128 x 256 with tensor scales.
-  GemmShape one_row{1, 4096, 7168, DType::e4m3};
-  one_row.scaling = Scaling::tensor;
-  const auto compiled = choose(one_row, h200());
+  // With factors of rows and columns and fp32 sums there is, ahead, only a tile of 128 x 128 for so many rows.
+  GemmShape few_rows{100, 4096, 7168, DType::e4m3};
+  few_rows.scaling = Scaling::row_column;
+  few_rows.promoted = true;
+  const auto compiled = choose(few_rows, h200());
   ASSERT_TRUE(compiled) << compiled.status().message();
   EXPECT_FALSE(compiled->kernel.ahead());
   EXPECT_NE(compiled->reason.find("NVRTC"), std::string::npos);
-  const auto ahead = choose(one_row, h200(), "", OnDemand::refused);
+  const auto ahead = choose(few_rows, h200(), "", OnDemand::refused);
   ASSERT_TRUE(ahead) << ahead.status().message();
   EXPECT_TRUE(ahead->kernel.ahead());
+}
+
+TEST(PlanChoice, OneInstanceServesOperandsOf8BitsWithAndWithoutFactors) {
+  for (const GemmShape& plain : {GemmShape{4096, 4096, 4096, DType::e4m3}, {16, 4096, 4096, DType::e4m3}}) {
+    GemmShape scaled = plain;
+    scaled.scaling = Scaling::tensor;
+    const auto one = choose(plain, h200()), other = choose(scaled, h200());
+    ASSERT_TRUE(one && other);
+    EXPECT_TRUE(one->kernel.ahead()) << one->reason;
+    EXPECT_EQ(one->kernel.config, other->kernel.config);
+    // What is not plain reads its factors, so they must be there.
+    GemmShape batch = plain;
+    batch.batch = 3;
+    EXPECT_FALSE(can_serve(one->kernel, batch));
+  }
+}
+
+TEST(PlanChoice, WideTilesOfTheSkinnyKernelServeMoreRowsThanTheyHave) {
+  const GemmShape shape{1000, 1000, 1024};
+  const Kernel best = chosen(shape);
+  ASSERT_NE(best.skinny(), nullptr) << plan_text(best);
+  EXPECT_GE(best.skinny()->tokens, 128);
+  EXPECT_EQ(estimate(best, shape, kSms).tiles, 8 * ((1000 + best.skinny()->rows - 1) / best.skinny()->rows));
+  const auto narrow = parse_plan("skinny-64x16-split1", shape);
+  ASSERT_FALSE(narrow);
+  EXPECT_EQ(narrow.status().code(), Code::unsupported);
 }
 
 TEST(PlanChoice, ReportsTheSlowPathOfWhatTheTmaCannotAddress) {

@@ -53,6 +53,21 @@ TEST(Problem, EveryTypeOfOperandsHasItsUsualResult) {
   }
 }
 
+TEST(Problem, TheKernelsForSm80TakeRowsOfAnyLengthAndWholeNumbers) {
+  Problem p = served();
+  p.n = 13;
+  p.k = 7;
+  EXPECT_NE(validate(p), std::nullopt);
+  EXPECT_EQ(validate(p, Arch::sm80), std::nullopt);
+  p.dtype = DType::s8;
+  p.out_dtype = usual_result(DType::s8);
+  EXPECT_EQ(p.out_dtype, DType::fp32);
+  EXPECT_EQ(validate(p, Arch::sm80), std::nullopt);
+  EXPECT_NE(validate(p), std::nullopt);
+  p.dtype = DType::tf32;
+  EXPECT_NE(validate(p, Arch::sm80), std::nullopt);
+}
+
 TEST(Problem, ExtentsOutOfRangeAreRefused) {
   Problem p = served();
   p.m = 0;

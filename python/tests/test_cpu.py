@@ -1,0 +1,106 @@
+"""What works without a GPU: the simulator with NumPy arrays, quantization, the checker, schedules, error texts."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import warpwright
+
+
+def whole(rng, *shape):
+    return rng.integers(-3, 4, shape).astype(np.float32)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("target", ["sim:sm90", "sim:sm100"])
+def test_gemm_of_whole_numbers_is_exact(rng, target):
+    a, b = whole(rng, 100, 64), whole(rng, 72, 64)
+    got = warpwright.gemm(a, b, target=target)
+    want = (a @ b.T).astype(ml_dtypes.bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_gemm_rounds_its_operands_and_scales(rng):
+    a, b = rng.standard_normal((64, 128)), rng.standard_normal((48, 128))
+    narrow = lambda x: x.astype(np.float16).astype(np.float64)
+    want = 0.5 * narrow(a) @ narrow(b).T
+    got = warpwright.gemm(a, b, alpha=0.5, out_dtype="fp16", target="sim:sm100")
+    assert np.linalg.norm(got - want) <= 2e-3 * np.linalg.norm(want)
+
+
+def test_gemm_takes_views_and_out(rng):
+    a, b = whole(rng, 64, 40), whole(rng, 64, 48)
+    out = np.full((40, 48), np.nan, np.float32)
+    got = warpwright.gemm(a.T, b.T, out=out)
+    assert got is out
+    np.testing.assert_array_equal(out, (a.T @ b).astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+def test_gemm_without_rows():
+    assert warpwright.gemm(np.zeros((0, 8)), np.zeros((5, 8))).shape == (0, 5)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 9))), ["b:", "9", "8"]),
+    (lambda: warpwright.gemm(np.zeros(4), np.zeros((4, 4))), ["a:", "two dimensions"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(4)), ["bias", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out_dtype="int7"), ["out_dtype", "int7", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sm90"), ["target", "sm90"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sim:sm99"), ["target", "sm99"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 5), np.float32)), ["out", "4 x 4"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), plan="no_such"), ["no_such"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), out_dtype="fp16"), ["fp16", "bf16"]),
+    (lambda: warpwright.quantize(np.zeros((4, 8)), "row7"), ["scheme", "row7", "token"]),
+    (lambda: warpwright.quantize(np.zeros(8)), ["x:", "two dimensions"]),
+    (lambda: warpwright.check("no_such_kernel"), ["no_such_kernel"]),
+    (lambda: warpwright.schedule("ping-pong", "gfx942"), ["ping-pong", "gfx942"]),
+    (lambda: warpwright.explain(-1, 8, 8), ["--m", "-1"]),
+])
+def test_bad_input_gets_a_sentence(call, words):
+    with pytest.raises(ValueError) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_arrays_of_words_are_refused():
+    with pytest.raises(TypeError, match="a:"):
+        warpwright.gemm(np.array([["x"]]), np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("scheme, scales", [("token", (130, 3)), ("block", (2, 3)), ("row", (130,)), ("tensor", ())])
+def test_quantize(rng, scheme, scales):
+    x = rng.standard_normal((130, 300)).astype(np.float32)
+    q = warpwright.quantize(x, scheme)
+    assert q.values.dtype == ml_dtypes.float8_e4m3fn and q.scales.shape == scales
+    back = warpwright.dequantize(q)
+    assert np.abs(back - x).max() <= np.abs(x).max() / 16
+    assert np.linalg.norm(back - x) <= 0.04 * np.linalg.norm(x)
+
+
+def test_quantize_keeps_zeros():
+    q = warpwright.quantize(np.zeros((3, 130), np.float32))
+    assert (q.scales == 1).all() and (warpwright.dequantize(q) == 0).all()
+
+
+def test_check_is_clean_on_a_shipped_kernel():
+    result = warpwright.check("gemm_sm90_small", sizes=[(64, 64, 64)], seeds=1)
+    assert result["verdict"] == "clean" and result["runs"] > 3
+
+
+def test_schedule_is_proven():
+    result = warpwright.schedule("ping-pong", "gfx950")
+    assert result["proven"] is True and result["ii"] >= result["mii"] and result["hazards"] == []
+
+
+def test_explain_names_the_plan():
+    plan = warpwright.explain(4096, 4096, 4096)
+    assert plan["smem_bytes"] > 0 and plan["reason"]
+
+
+def test_version():
+    assert warpwright.__version__.count(".") == 2

@@ -1,0 +1,217 @@
+"""torch tensors on a Hopper GPU: results, strides, streams, torch.compile, graph capture, gradients, error texts."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
+    pytest.skip("needs a Hopper GPU", allow_module_level=True)
+
+import warpwright
+
+
+def make(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, device="cuda").to(dtype)
+
+
+def close(got, want, tolerance=1e-2):
+    want = want.double()
+    assert torch.isfinite(got.double()).all()
+    assert float((got.double() - want).norm() / want.norm()) < tolerance
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(512, 768, 1024), (1, 4096, 4096), (100, 60, 72), (33, 17, 51)])
+def test_matches_float64(dtype, shape):
+    m, n, k = shape
+    a, b = make(m, k, dtype=dtype), make(n, k, dtype=dtype)
+    close(warpwright.gemm(a, b), a.double() @ b.double().T)
+
+
+def test_whole_numbers_are_exact():
+    a = torch.randint(-3, 4, (300, 256), device="cuda").bfloat16()
+    b = torch.randint(-3, 4, (200, 256), device="cuda").bfloat16()
+    assert torch.equal(warpwright.gemm(a, b, out_dtype=torch.float32), a.float() @ b.float().T)
+
+
+def test_strided_and_transposed_views_are_not_copied():
+    big = make(512, 2048)
+    a, b = big[:, 64:1088], make(1024, 640).T
+    close(warpwright.gemm(a, b), a.double() @ b.double().T)
+    out = torch.full((512, 1024), float("nan"), device="cuda", dtype=torch.bfloat16)
+    view = out[:, :640]
+    assert warpwright.gemm(a, b, out=view) is view
+    close(view, a.double() @ b.double().T)
+    assert out[:, 640:].isnan().all()
+
+
+def test_a_view_without_a_stride_of_one_is_copied():
+    a, b = make(64, 256)[:, ::2], make(64, 128)
+    close(warpwright.gemm(a, b), a.double() @ b.double().T)
+
+
+def test_batches_and_shared_operands():
+    a, b = make(4, 128, 256), make(4, 96, 256)
+    close(warpwright.gemm(a, b), torch.einsum("bmk,bnk->bmn", a.double(), b.double()))
+    close(warpwright.gemm(a, b[0]), torch.einsum("bmk,nk->bmn", a.double(), b[0].double()))
+
+
+def test_epilogue():
+    a, b, c = make(256, 512), make(384, 512), make(256, 384)
+    bias, residual = make(384, dtype=torch.float32), make(256, 384)
+    got = warpwright.gemm(a, b, c=c, alpha=0.5, beta=2.0, bias=bias, activation="relu", residual=residual)
+    want = torch.relu(0.5 * a.double() @ b.double().T + 2 * c.double() + bias.double()) + residual.double()
+    close(got, want)
+
+
+def test_fp8_with_factors():
+    x, w = torch.randn(256, 512, device="cuda"), torch.randn(384, 512, device="cuda")
+    a, b = warpwright.quantize(x, "row"), warpwright.quantize(w, "row")
+    want = warpwright.dequantize(a).double() @ warpwright.dequantize(b).double().T
+    close(warpwright.gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales), want)
+    a, b = warpwright.quantize(x, "tensor"), warpwright.quantize(w, "tensor")
+    want = warpwright.dequantize(a).double() @ warpwright.dequantize(b).double().T
+    close(warpwright.gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales, accumulation="promoted"), want)
+
+
+def test_empty():
+    assert warpwright.gemm(make(0, 64), make(32, 64)).shape == (0, 32)
+    assert (warpwright.gemm(make(16, 0), make(32, 0)) == 0).all()
+
+
+def test_current_stream():
+    stream = torch.cuda.Stream()
+    a, b = make(2048, 2048), make(2048, 2048)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        a.mul_(0)
+        out = warpwright.gemm(a, b)
+    stream.synchronize()
+    assert (out == 0).all()
+
+
+def test_compile():
+    def layer(x, w, bias):
+        return warpwright.gemm(x * 2, w, bias=bias, activation="silu") + 1
+
+    x, w, bias = make(128, 256), make(64, 256), make(64)
+    compiled = torch.compile(layer, fullgraph=True)
+    close(compiled(x, w, bias), layer(x, w, bias))
+    out = torch.empty(128, 64, device="cuda", dtype=torch.bfloat16)
+
+    def into(x, w, out):
+        warpwright.gemm(x, w, out=out)
+        return out * 2
+
+    close(torch.compile(into, fullgraph=True)(x, w, out), 2 * (x.double() @ w.double().T))
+
+
+def test_opcheck():
+    a, b = make(32, 64), make(48, 64)
+    arguments = (a, b, torch.bfloat16, None, 1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    torch.library.opcheck(torch.ops.warpwright.gemm.default, arguments,
+                          test_utils=("test_schema", "test_faketensor"))
+
+
+def test_graph_capture():
+    a, b = make(256, 512), make(384, 512)
+    out = torch.empty(256, 384, device="cuda", dtype=torch.bfloat16)
+    warpwright.gemm(a, b, out=out)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        warpwright.gemm(a, b, out=out)
+    a.copy_(make(256, 512))
+    out.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    close(out, a.double() @ b.double().T)
+
+
+def test_gradient():
+    a, b = make(64, 128).requires_grad_(), make(96, 128).requires_grad_()
+    warpwright.gemm(a, b).float().square().sum().backward()
+    product = a.detach().double() @ b.detach().double().T
+    close(a.grad, 2 * product @ b.detach().double(), 2e-2)
+    close(b.grad, 2 * product.T @ a.detach().double(), 2e-2)
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8).cpu()), ValueError, ["b:", "cpu", "cuda"]),
+    (lambda: warpwright.gemm(make(4, 8).cpu(), make(4, 8).cpu()), ValueError, ["a:", "cpu", "simulator"]),
+    (lambda: warpwright.gemm(make(4, 8, dtype=torch.int32), make(4, 8)), TypeError, ["a:", "int32"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8, dtype=torch.float16)), ValueError, ["b"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 5)), ValueError, ["out", "(4, 5)", "(4, 4)"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), activation="tanh"), ValueError, ["activation", "tanh"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=make(5)), ValueError, ["bias", "(5,)"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), plan="nonsense"), ValueError, ["nonsense"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), target="sim:sm90"), ValueError, ["target", "sim:sm90"]),
+    (lambda: warpwright.gemm(make(4, 8), 3), TypeError, ["b:", "int"]),
+])
+def test_bad_input_gets_a_sentence(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+    torch.cuda.synchronize()
+
+
+def test_blockwise_product():
+    x, w = torch.randn(200, 512, device="cuda"), torch.randn(384, 512, device="cuda")
+    a, b = warpwright.quantize(x, "token"), warpwright.quantize(w, "block")
+    want = warpwright.dequantize(a).double() @ warpwright.dequantize(b).double().T
+    close(warpwright.grouped_gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales), want)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "e4m3"])
+def test_contiguous_groups(dtype):
+    sizes = [100, 0, 37, 300]
+    offsets = torch.tensor([0, 100, 100, 137, 437], device="cuda", dtype=torch.int32)
+    x, w = torch.randn(450, 256, device="cuda"), torch.randn(4, 384, 256, device="cuda")
+    out = torch.full((450, 384), 7.0, device="cuda", dtype=torch.bfloat16)
+    factors = {}
+    if dtype == "bf16":
+        a, b = x.bfloat16(), w.bfloat16()
+        left, right = a.double(), b.double()
+    else:
+        q, r = warpwright.quantize(x, "token"), [warpwright.quantize(m, "block") for m in w]
+        a, b = q.values, torch.stack([m.values.view(torch.uint8) for m in r]).view(torch.float8_e4m3fn)
+        factors = {"a_scale": q.scales, "b_scale": torch.stack([m.scales for m in r])}
+        left, right = warpwright.dequantize(q).double(), torch.stack([warpwright.dequantize(m) for m in r]).double()
+    warpwright.grouped_gemm(a, b, offsets=offsets, out=out, **factors)
+    begin = 0
+    for g, size in enumerate(sizes):
+        if size:
+            close(out[begin:begin + size], left[begin:begin + size] @ right[g].T)
+        begin += size
+    assert (out[begin:] == 7).all(), "rows of no group are not written"
+
+
+def test_masked_groups():
+    a, b = make(3, 64, 256), make(3, 128, 256)
+    counts = torch.tensor([64, 0, 10], device="cuda", dtype=torch.int32)
+    a[2, 10:] = float("nan")
+    out = warpwright.grouped_gemm(a, b, counts=counts)
+    close(out[0], a[0].double() @ b[0].double().T)
+    close(out[2, :10], a[2, :10].double() @ b[2].double().T)
+
+
+def test_a_bad_table_is_reported():
+    a, b = make(64, 256), make(2, 128, 256)
+    status = torch.zeros(1, device="cuda", dtype=torch.int32)
+    warpwright.grouped_gemm(a, b, offsets=torch.tensor([0, 70, 60], device="cuda", dtype=torch.int32), status=status)
+    assert int(status) != 0
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(4, 128)), ValueError, ["bf16"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 4, 128), offsets=torch.zeros(3, device="cuda")), TypeError,
+     ["offsets", "float32"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 4, 64), offsets=torch.zeros(3, device="cuda").int()),
+     ValueError, ["b:", "64", "128"]),
+])
+def test_bad_groups_get_a_sentence(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)

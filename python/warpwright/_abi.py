@@ -1,0 +1,159 @@
+"""libwarpwright.so through its C interface (include/warpwright/c_api.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pathlib
+
+from ._errors import MissingError, error_of
+
+DTYPES = {"bf16": 0, "fp16": 1, "fp32": 3, "e4m3": 4, "e5m2": 5}
+MAJOR_K, MAJOR_MN = 0, 1
+SCALINGS = {"none": 0, "tensor": 1, "row_column": 2}
+ACCUMULATIONS = {"fast": 0, "promoted": 1}
+BIASES = {"none": 0, "per_row": 1, "per_column": 2}
+ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "gelu_erf": 3, "silu": 4}
+PACKED = -(2**63)
+
+
+class MatrixLayout(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("major", ctypes.c_int32), ("stride", ctypes.c_int64),
+                ("batch_stride", ctypes.c_int64)]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
+                ("batch", ctypes.c_int64), ("a", MatrixLayout), ("b", MatrixLayout), ("c", MatrixLayout),
+                ("d", MatrixLayout), ("alpha", ctypes.c_float), ("beta", ctypes.c_float), ("scaling", ctypes.c_int32),
+                ("accumulation", ctypes.c_int32), ("bias", ctypes.c_int32), ("bias_type", ctypes.c_int32),
+                ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
+                ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
+                ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
+                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p)]
+
+
+class Pointers(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
+        "a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace")] + [
+            ("workspace_bytes", ctypes.c_size_t)]
+
+
+class GroupedProblem(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
+                ("group_count", ctypes.c_int64), ("matrix_count", ctypes.c_int64), ("usual_rows", ctypes.c_int64),
+                ("groups", ctypes.c_int32), ("type", ctypes.c_int32), ("out", ctypes.c_int32),
+                ("sm_limit", ctypes.c_int32), ("a_scales_rows", ctypes.c_int64), ("a_scales_columns", ctypes.c_int64),
+                ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p)]
+
+
+class GroupedPointers(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
+        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status")]
+
+
+GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED = 0, 1, 2
+STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
+              "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers}
+
+
+def files(folder: str, name: str):
+    """Where an installed or built file may be: named by the environment, in the package, in a build tree."""
+    package = pathlib.Path(__file__).resolve().parent
+    yield package / folder / name
+    for build in ("release", "gpu", "dev"):
+        yield package.parents[1] / "build" / build / folder / name
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    named = os.environ.get("WARPWRIGHT_LIBRARY")
+    candidates = [pathlib.Path(named)] if named else list(files("lib", "libwarpwright.so"))
+    path = next((p for p in candidates if p.is_file()), None)
+    if path is None:
+        raise MissingError("libwarpwright.so was not found; WARPWRIGHT_LIBRARY names it")
+    try:
+        c = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise MissingError(f"{path} cannot be loaded: {error}") from None
+    c.ww_last_error.restype = c.ww_version.restype = c.ww_plan_name.restype = ctypes.c_char_p
+    c.ww_plan_explanation.restype = ctypes.c_char_p
+    c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
+    c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
+    for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
+                     c.ww_grouped_plan_name, c.ww_grouped_plan_explanation, c.ww_grouped_plan_destroy):
+        function.argtypes = [ctypes.c_void_p]
+    c.ww_grouped_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(GroupedPointers), ctypes.c_void_p]
+    c.ww_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(Pointers), ctypes.c_void_p]
+    problem = Problem()
+    c.ww_gemm_problem_init(ctypes.byref(problem))
+    if problem.size != ctypes.sizeof(Problem):
+        raise MissingError(f"{path} has another interface than this package; build both from one source")
+    return c
+
+
+def raise_on(code: int) -> None:
+    if code:
+        raise error_of(code, library().ww_last_error().decode())
+
+
+def new_problem() -> Problem:
+    problem = Problem()
+    library().ww_gemm_problem_init(ctypes.byref(problem))
+    return problem
+
+
+def new_pointers() -> Pointers:
+    pointers = Pointers()
+    library().ww_gemm_pointers_init(ctypes.byref(pointers))
+    return pointers
+
+
+def new_grouped_problem() -> GroupedProblem:
+    problem = GroupedProblem()
+    library().ww_grouped_problem_init(ctypes.byref(problem))
+    return problem
+
+
+def new_grouped_pointers() -> GroupedPointers:
+    pointers = GroupedPointers()
+    library().ww_grouped_pointers_init(ctypes.byref(pointers))
+    return pointers
+
+
+class GroupedPlan:
+    """A grouped product whose kernel was chosen; it belongs to the device that was current."""
+
+    def __init__(self, problem: GroupedProblem):
+        self.handle = ctypes.c_void_p()
+        self.destroy = library().ww_grouped_plan_destroy
+        raise_on(library().ww_grouped_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
+        self.name = library().ww_grouped_plan_name(self.handle).decode()
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            self.destroy(self.handle)
+
+    def run(self, pointers: GroupedPointers, stream: int) -> None:
+        raise_on(library().ww_grouped_plan_run(self.handle, ctypes.byref(pointers), stream))
+
+
+class Plan:
+    """A product that was validated and whose kernel was chosen; it belongs to the device that was current."""
+
+    def __init__(self, problem: Problem):
+        self.handle = ctypes.c_void_p()
+        self.destroy = library().ww_plan_destroy  # still there when the interpreter takes modules apart
+        raise_on(library().ww_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
+        self.name = library().ww_plan_name(self.handle).decode()
+        self.explanation = library().ww_plan_explanation(self.handle).decode()
+        self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
+        self.workspaces: dict = {}
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            self.destroy(self.handle)
+
+    def run(self, pointers: Pointers, stream: int) -> None:
+        raise_on(library().ww_plan_run(self.handle, ctypes.byref(pointers), stream))

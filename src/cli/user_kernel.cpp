@@ -1,0 +1,192 @@
+#include "cli/user_kernel.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/simulation.h"
+#include "system/process.h"
+#include "warpwright/check.h"
+
+namespace warpwright::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that is gone when the library in it has been opened.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "warpwright.XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw MissingError("no folder for a temporary file can be made");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Beside an installed tool, or those the tool was built from.
+fs::path headers() {
+  std::vector<fs::path> places;
+  if (const char* named = std::getenv("WARPWRIGHT_INCLUDE")) places.emplace_back(named);
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) places.push_back(self.parent_path().parent_path() / "include");
+  places.emplace_back(WARPWRIGHT_INCLUDE_FOLDER);
+  for (const fs::path& place : places) {
+    if (fs::exists(place / "warpwright" / "check.h")) return place;
+  }
+  throw MissingError("the headers of warpwright are not found; WARPWRIGHT_INCLUDE names their folder");
+}
+
+std::string compiler() {
+  if (const char* named = std::getenv("CXX"); named != nullptr && *named != 0) return named;
+  for (const char* name : {"c++", "g++", "clang++"}) {
+    if (system::program_exists(name)) return name;
+  }
+  throw MissingError("a C++20 compiler is needed for a kernel of your own, and none is in PATH; install g++");
+}
+
+// What the compiler complains of first, without what it says around the sentence of a static_assert.
+std::string first_error(const std::string& output) {
+  const std::string_view mark = "error: ";
+  const size_t at = output.find(mark);
+  if (at == std::string::npos) return "the compiler's words are above";
+  std::string line = output.substr(at + mark.size());
+  line.resize(std::min(line.find('\n'), line.size()));
+  if (line.starts_with("static assertion failed")) {
+    if (const size_t colon = line.find("': "); colon != std::string::npos) return line.substr(colon + 3);
+    if (const size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return line;
+}
+
+// The closures of an Example are kept here: it holds views of them.
+struct UserKernel {
+  check::Kernel kernel;
+  runtime::Example example;
+};
+
+runtime::Outcome simulate(const check::Kernel& kernel, const runtime::Workload& w, const simulator::Options& options) {
+  check::SimulatedArrays arrays(w.seed);
+  runtime::Outcome out;
+  out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
+  out.verdict.ok = true;
+  if (!out.sim.ok()) return out;
+  for (const check::Arrays::Array& array : arrays.all()) {
+    if (!array.output()) continue;
+    const check::Differences d = check::compare(array, static_cast<const std::byte*>(array.data));
+    if (d.wrong + d.unwritten == 0) continue;
+    simulator::Finding finding;
+    finding.rule = "result";
+    finding.message = fmt::format(
+        "{} of {} elements of {} are wrong, {} of them were never written; the first is {}[{}]", d.wrong + d.unwritten,
+        array.expected.size() / array.element, array.name, d.unwritten, array.name, d.first);
+    finding.mode = mode_text(options);
+    finding.seed = options.seed;
+    out.sim.findings.push_back(std::move(finding));
+    out.verdict = {false, 1, d.wrong + d.unwritten, d.unwritten};
+    break;
+  }
+  return out;
+}
+
+// Arranging without running would launch nothing, so the simulator is asked for no step.
+std::optional<std::string> refuse(const check::Kernel& kernel, runtime::Case shape) {
+  check::SimulatedArrays arrays(1);
+  simulator::Options options;
+  options.step_limit = 1;
+  options.check = false;
+  (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
+  if (!arrays.refusal().empty()) return arrays.refusal();
+  for (const check::Arrays::Array& array : arrays.all()) {
+    if (array.output()) return {};
+  }
+  return "it declares no output, so that nothing could be compared.";
+}
+
+runtime::Example example_of(const check::Kernel& kernel) {
+  runtime::Example e{};
+  e.name = kernel.name.c_str();
+  e.summary = "a kernel of the user's own";
+  e.instance = "";
+  e.arch = kernel.plan->arch;
+  e.plan = kernel.plan;
+  for (const check::Shape& s : kernel.shapes) e.cases.push_back({s.m, s.n, s.k});
+  e.refuse = [&kernel](runtime::Case shape) { return refuse(kernel, shape); };
+  e.workload = [](runtime::Case shape, runtime::Data data, uint64_t seed) {
+    runtime::Workload w;
+    w.shape = shape;
+    w.data = data;
+    w.seed = seed;
+    return w;
+  };
+  e.simulate = [&kernel](const runtime::Workload& w, const simulator::Options& options, int) {
+    return simulate(kernel, w, options);
+  };
+  return e;
+}
+
+}  // namespace
+
+bool is_source_file(const std::string& word) {
+  for (const char* ending : {".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h"}) {
+    if (word.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+std::vector<const runtime::Example*> compile_user_kernels(const std::string& file) {
+  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is no file", file));
+  const fs::path include = headers();
+  const TemporaryFolder folder;
+  const std::string library = folder.path() / "kernels.so";
+  std::string output, error;
+  // The tool holds the simulator; the library finds it there.
+  if (!system::run_program({compiler(), "-std=c++20", "-O1", "-g1", "-shared", "-fPIC", "-I", include.string(), "-x",
+                            "c++", file, "-o", library},
+                           output, error)) {
+    fmt::print(stderr, "{}\n", output);
+    throw UsageError(fmt::format("'{}' does not compile: {}", file, output.empty() ? error : first_error(output)));
+  }
+  void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) throw UsageError(fmt::format("'{}' cannot be opened: {}", file, dlerror()));
+  const auto entry = reinterpret_cast<void (*)(check::Registry&)>(dlsym(opened, "warpwright_kernels"));
+  if (entry == nullptr) {
+    throw UsageError(
+        fmt::format("'{}' does not define extern \"C\" void warpwright_kernels(warpwright::check::Registry&)", file));
+  }
+  static std::deque<UserKernel> kept;
+  check::Registry registry;
+  entry(registry);
+  std::vector<const runtime::Example*> examples;
+  for (const check::Kernel& kernel : registry.kernels()) {
+    UserKernel& user = kept.emplace_back(UserKernel{kernel, {}});
+    if (user.kernel.shapes.empty()) throw UsageError(fmt::format("'{}': {} names no shape", file, kernel.name));
+    user.example = example_of(user.kernel);
+    for (const runtime::Case& shape : user.example.cases) {
+      if (auto why = user.example.refuse(shape))
+        throw UsageError(fmt::format("'{}': {} {}x{}x{}: {}", file, kernel.name, shape.m, shape.n, shape.k, *why));
+    }
+    examples.push_back(&user.example);
+  }
+  if (examples.empty()) throw UsageError(fmt::format("'{}' registers no kernel", file));
+  return examples;
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,191 @@
+"""What the pages say is so: the commands run and print what is shown, links lead to files, pictures are those of the
+data, reports are those of the bug corpus.
+
+A block fenced as `console` holds commands after `$ ` and, below each, lines of what it prints; `...` stands for lines
+left out, and numbers are not compared. After a command `# exit 1` says how it ends, `# needs a GPU` that it is not run.
+
+Usage: commands_test.py TOOL [unittest arguments]
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL = None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [*PAGES, ROOT / "DESIGN.md", *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
+# Paths that pages name are counted from one of these.
+ROOTS = [ROOT / folder for folder in ("", "src", "include", "include/warpwright", "docs", "docs/evidence")]
+
+
+def fenced(page, language):
+    """The blocks of a language, as (number of the first line, lines)."""
+    block, begin = None, 0
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if block is None and line.startswith("```"):
+            block, begin = ([], number + 1) if line[3:].strip() == language else ("other", number)
+        elif line.startswith("```"):
+            if block != "other":
+                yield begin, block
+            block = None
+        elif block is not None and block != "other":
+            block.append(line)
+
+
+def commands(page):
+    """(line, command, exit code or None if it needs a GPU, what it prints) of a page."""
+    for begin, block in fenced(page, "console"):
+        found = None
+        for number, line in enumerate(block, begin):
+            if line.startswith("$ "):
+                if found:
+                    yield found
+                command, _, note = line[2:].partition("  # ")
+                code = re.fullmatch(r"exit (\d)", note.strip())
+                wanted = None if note.strip() == "needs a GPU" else int(code[1]) if code else 0
+                found = (number, command.strip(), wanted, [])
+            elif found:
+                found[3].append(line)
+        if found:
+            yield found
+
+
+def words_of(text):
+    """Without colours, numbers and the width of columns."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    text = re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "#", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        for name in ("examples", "include", "docs", "tools", "bench", "tests", "data", "python", "src"):
+            (cls.folder / name).symlink_to(ROOT / name)
+        (cls.folder / "warpwright").symlink_to(TOOL)
+        cls.environment = {**os.environ, "PATH": f"{cls.folder}:{os.environ['PATH']}", "WARPWRIGHT_CUDA": "off"}
+
+    def test_commands_end_as_they_should_and_print_what_is_shown(self):
+        count, begin = 0, time.monotonic()
+        for page in PAGES:
+            for line, command, code, shown in commands(page):
+                if code is None:
+                    continue
+                count += 1
+                with self.subTest(f"{page.relative_to(ROOT)}:{line}: {command}"):
+                    done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True,
+                                          capture_output=True, timeout=120)
+                    printed = done.stdout + done.stderr
+                    self.assertEqual(done.returncode, code, printed[-2000:])
+                    lines = [words_of(p) for p in printed.splitlines()]
+                    for wanted in shown:
+                        if wanted.strip() not in ("", "..."):
+                            self.assertIn(words_of(wanted), lines, printed[-2000:])
+        self.assertGreater(count, 20)
+        print(f"{count} commands, {time.monotonic() - begin:.0f} s")
+
+    def test_commands_for_a_gpu_name_what_exists(self):
+        for page in PAGES:
+            for line, command, code, _ in commands(page):
+                words = command.split()
+                if code is None and words[0] in ("./warpwright", "warpwright") and words[1] != "test":
+                    with self.subTest(f"{page.relative_to(ROOT)}:{line}: {command}"):
+                        text = subprocess.run([TOOL, words[1], "--help"], capture_output=True, text=True).stdout
+                        for option in (w for w in words if w.startswith("--")):
+                            self.assertIn(option, text)
+
+    def test_links_lead_to_files(self):
+        count = 0
+        for page in LINKED:
+            text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if "://" in target:
+                    continue
+                count += 1
+                path, _, anchor = target.partition("#")
+                file = page if path == "" else page.parent / path
+                with self.subTest(f"{page.relative_to(ROOT)}: {target}"):
+                    self.assertTrue(file.exists())
+                    if anchor:
+                        headings = re.findall(r"^#+ (.*)$", file.read_text(), flags=re.M)
+                        names = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+                        self.assertIn(anchor, names)
+        self.assertGreater(count, 20)
+
+    def test_named_files_exist(self):
+        count = 0
+        for page in LINKED:
+            text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+            for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text):
+                if re.search(r"\.(h|cpp|cu|py|md|json|txt|svg|tsv|sh)$", name) and not name.startswith("build/"):
+                    count += 1
+                    with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
+                        self.assertTrue(any((root / name).exists() for root in ROOTS))
+        self.assertGreater(count, 20)
+
+    def test_every_page_and_picture_is_reached(self):
+        index = (ROOT / "docs" / "README.md").read_text()
+        for page in PAGES[1:]:
+            if page.name != "README.md":
+                self.assertIn(f"]({page.name})", index)
+        everything = "".join(page.read_text() for page in PAGES)
+        for picture in (ROOT / "docs" / "images").iterdir():
+            self.assertIn(f"images/{picture.name}", everything)
+
+    def test_plots_are_those_of_the_data(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", ROOT / "tools" / "plot_bench.py", folder], check=True)
+            made = sorted(pathlib.Path(folder).iterdir())
+            self.assertGreaterEqual(len(made), 3)
+            for file in made:
+                self.assertEqual(file.read_text(), (ROOT / "docs" / "images" / file.name).read_text(),
+                                 f"{file.name}: run tools/plot_bench.py docs/images")
+
+    def test_tables_are_those_of_the_data(self):
+        tables = subprocess.run([sys.executable, "-B", ROOT / "tools" / "plot_bench.py", "--tables"], check=True,
+                                capture_output=True, text=True).stdout
+        page = (ROOT / "docs" / "performance.md").read_text()
+        for line in tables.splitlines():
+            if line.startswith("| "):
+                self.assertIn(line, page)
+
+    def test_reports_are_those_of_the_corpus(self):
+        page = (ROOT / "docs" / "rules.md").read_text()
+        shown = re.findall(r"^(M\d\d[\w.]*: .*)$", page, flags=re.M)
+        self.assertGreaterEqual(len(shown), 6)
+        printed = subprocess.run([TOOL, "mutants", "--reports", "--seeds", "1"], capture_output=True, text=True).stdout
+        lines = {words_of(line) for line in printed.splitlines()}
+        for line in shown:
+            self.assertIn(words_of(line), lines)
+
+    def test_python_examples_run(self):
+        if not all(importlib.util.find_spec(module) for module in ("numpy", "ml_dtypes")):
+            self.skipTest("numpy or ml_dtypes is not installed")
+        count = 0
+        for page in PAGES:
+            for line, block in fenced(page, "python"):
+                if any("torch" in text for text in block):
+                    compile("\n".join(block), f"{page}:{line}", "exec")
+                    continue
+                count += 1
+                with self.subTest(f"{page.relative_to(ROOT)}:{line}"):
+                    done = subprocess.run([sys.executable, "-B", "-c", "\n".join(block)], cwd=self.folder, text=True,
+                                          capture_output=True, timeout=60,
+                                          env={**self.environment, "PYTHONPATH": str(ROOT / "python"),
+                                               "WARPWRIGHT_TOOL": TOOL})
+                    self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(count, 0)
+
+
+if __name__ == "__main__":
+    TOOL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,32 @@
+"""The Python suite without a GPU, in a virtual environment of the build tree.
+
+Usage: cpu_test.py FOLDER TOOL LIBRARY. Exits 77 (skipped) where the packages it needs cannot be installed.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+
+folder, tool, library = (pathlib.Path(argument) for argument in sys.argv[1:4])
+root = pathlib.Path(__file__).resolve().parents[2]
+python = folder / "bin" / "python"
+packages = ["numpy", "ml_dtypes", "pytest"]
+
+
+def ready():
+    imports = "import numpy, ml_dtypes, pytest"
+    return python.exists() and subprocess.run([python, "-c", imports], capture_output=True).returncode == 0
+
+
+if not ready():
+    venv.create(folder, with_pip=True, clear=True)
+    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+    if installed.returncode:
+        print("the packages could not be installed:", *packages)
+        sys.exit(77)
+
+environment = {**os.environ, "WARPWRIGHT_TOOL": str(tool), "WARPWRIGHT_LIBRARY": str(library),
+               "PYTHONDONTWRITEBYTECODE": "1"}
+sys.exit(subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root / "python" / "tests")],
+                        env=environment, cwd=root).returncode)
