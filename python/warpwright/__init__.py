@@ -14,8 +14,13 @@ from ._grouped import grouped_gemm
 from ._quantize import Quantized, dequantize, quantize
 from ._tool import check, explain, schedule, version
 
-__version__ = version()
 __all__ = [
     "MissingError", "Quantized", "WarpwrightError", "__version__", "check", "dequantize", "explain", "gemm",
     "grouped_gemm", "quantize", "schedule",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # asks the tool, so only for who wants to know
+        return version()
+    raise AttributeError(f"module 'warpwright' has no attribute {name!r}")

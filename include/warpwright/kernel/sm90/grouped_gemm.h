@@ -238,14 +238,8 @@ struct GroupedGemm {
     return tile.rows.count - first_row(tile) - group * C.group_rows;
   }
 
-  // A stage that nobody read. Without an MMA nothing keeps the lanes together, and one lane hands it back for all.
-  template <class Stage>
-  WW_FN static auto drained(Stage& stage) {
-    machine::sync_warp();
-    return stdx::move(stage).release();
-  }
-
-  // The four warps of a warpgroup.
+  // The four warps of a warpgroup. Stages that it does not read are handed back too; without an MMA nothing keeps the
+  // lanes together, and one lane hands a stage back for all.
   WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, int group) {
     Input input(input_ring);
     Output output(output_ring(base, group));
@@ -261,7 +255,10 @@ struct GroupedGemm {
             if (k % ScaleRing::kBlocks == 0) {
               scales.consume([&](auto slot) { return stdx::move(slot).release(); });
             }
-            input.consume([&](auto stage) { return drained(stage); });
+            input.consume([&](auto stage) {
+              machine::sync_warp();
+              return stdx::move(stage).release();
+            });
           }
           continue;
         }
@@ -274,7 +271,10 @@ struct GroupedGemm {
       for (tile::GroupedTile tile; walk.next(tile);) {
         if (rows_left(tile, group) <= 0) {
           for (int k = 0; k < stages; ++k) {
-            input.consume([&](auto stage) { return drained(stage); });
+            input.consume([&](auto stage) {
+              machine::sync_warp();
+              return stdx::move(stage).release();
+            });
           }
           continue;
         }

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Every test that needs a Hopper GPU, side by side, with one log each.
+# Usage: all.sh BIN_FOLDER LOG_FOLDER     BIN_FOLDER holds the test_gpu_* programs; libwarpwright.so lies in its ../lib
+# WARPWRIGHT_RANDOM_SHAPES, _KERNELS and WARPWRIGHT_LAUNCHES say how many. Exit 0 when all passed, 1 otherwise.
+set -uo pipefail
+bin=$(cd -- "$1" && pwd)
+mkdir -p "$2"
+logs=$(cd -- "$2" && pwd)
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)
+
+run() {  # name, command...
+  local name=$1
+  shift
+  {
+    printf '# %s\n# %s, %s\n' "$(basename "$1") ${*:2}" "$(date -u +%Y-%m-%d)" "$gpu"
+    "$@" 2>&1
+    printf '# exit code %d\n' $?
+  } >"$logs/gpu-tests-$name.txt"
+}
+
+export WARPWRIGHT_RANDOM_SHAPES=${WARPWRIGHT_RANDOM_SHAPES:-20000} WARPWRIGHT_RANDOM_KERNELS=${WARPWRIGHT_RANDOM_KERNELS:-16}
+export WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-10000}
+for name in random dense_variants api grouped_sm90 mma_sync; do run "$name" "$bin/test_gpu_$name" & done
+# The longest one in parts.
+shards=8
+for ((i = 0; i < shards; ++i)); do
+  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i run "examples-$i" "$bin/test_gpu_examples" &
+done
+if python3 -c 'import torch, pytest, numpy' 2>/dev/null; then
+  WARPWRIGHT_LIBRARY=$bin/../lib/libwarpwright.so WARPWRIGHT_TOOL=$bin/warpwright-tool \
+    run python python3 -m pytest -q -p no:cacheprovider "$root/python/tests/test_torch.py" &
+fi
+wait
+
+status=0
+for log in "$logs"/gpu-tests-*.txt; do
+  last=$(grep -E '^\[  (PASSED|FAILED)  \]|passed|failed' "$log" | tail -n 1)
+  if grep -q '^# exit code 0$' "$log"; then word=ok; else word=FAILED status=1; fi
+  printf '%-28s %-6s %s\n' "$(basename "$log")" "$word" "$last"
+done
+exit $status
