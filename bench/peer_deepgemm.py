@@ -1,108 +1,83 @@
 """Our blockwise and grouped products against DeepGEMM in one process.
 
-Both sides run on one stream. Each is captured into a CUDA graph; the graphs are replayed in alternating bursts, the
-order swapped every round, and timed by CUDA events. Operands rotate through more than three times the L2. DeepGEMM gets
-its scales transposed beforehand, as its kernels want them; ours are taken as they are. Rows of contiguous groups are
-padded to 128 for both sides, which only DeepGEMM needs. The document on stdout has the rows of `warpwright bench`; with
-{"error": sentence} the exit code is that of the tool: 2 for bad input, 3 for what the machine lacks.
+How it is measured is in peer.py. Operands rotate through more than three times the L2. DeepGEMM gets its scales
+transposed beforehand, as its kernels want them; ours are taken as they are. Rows of contiguous groups are padded to 128
+for both sides, which only DeepGEMM needs. The document on stdout has the rows of `warpwright bench`; with {"error":
+sentence} the exit code is that of the tool: 2 for bad input, 3 for what the machine lacks.
 
-Usage: peer_deepgemm.py --library libwarpwright.so --shapes file.tsv [--rounds 8] [--burst 0.25] [--op OP] [--limit S]
-The columns of the file are op, dtype, groups, m (rows of a group), n and k, as in bench/shapes.tsv.
+Usage: peer_deepgemm.py --library libwarpwright.so --shapes file.tsv [--rounds 8] [--burst 0.25] [--plan NAME|every]
+                        [--op OP] [--limit S] [--out FILE]
+The columns of the file are op, dtype, groups, m (rows of a group), n and k, as in bench/shapes.tsv. With --plan every
+all that were compiled ahead are timed briefly; the fastest ones and the library's own choice meet DeepGEMM in full
+rounds, and the row is that of the fastest.
 """
 import argparse
 import csv
-import ctypes
 import gc
 import json
 import math
 import random
+import re
 import statistics
 import sys
 import time
 
+from peer import Fault, Gpu, alternate, figures, geomean, load_interface
+from peer import main as run_main
+
 CACHE_MULTIPLE, GRAPH_US, MOST_NODES, MAX_ROWS, ALIGNMENT, BLOCK = 3.2, 4e3, 512, 4096, 128, 128
-GROUPS = {"blockwise": 0, "grouped_contiguous": 1, "grouped_masked": 2}
-TYPES = {"bf16": 0, "fp8": 4}
-
-
-class Fault(Exception):
-    def __init__(self, code, sentence):
-        super().__init__(sentence)
-        self.code = code
-
-
-class Problem(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_int64) for name in (
-        "m", "n", "k", "group_count", "matrix_count", "usual_rows")] + [(name, ctypes.c_int32) for name in (
-            "groups", "type", "out", "sm_limit")] + [(name, ctypes.c_int64) for name in (
-                "a_scales_rows", "a_scales_columns", "b_scales_rows", "b_scales_columns")] + [("plan", ctypes.c_char_p)]
-
-
-class Pointers(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status")]
-
-
-class Library:
-    def __init__(self, path):
-        try:
-            self.c = ctypes.CDLL(path)
-        except OSError as error:
-            raise Fault(3, f"{path} cannot be loaded: {error}.")
-        self.c.ww_last_error.restype = self.c.ww_grouped_plan_name.restype = ctypes.c_char_p
-        self.c.ww_grouped_plan_name.argtypes = self.c.ww_grouped_plan_destroy.argtypes = [ctypes.c_void_p]
-        self.c.ww_grouped_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(Pointers), ctypes.c_void_p]
-        problem = Problem()
-        self.c.ww_grouped_problem_init(ctypes.byref(problem))
-        if problem.size != ctypes.sizeof(Problem):
-            raise Fault(3, f"{path} has another interface than this program.")
-
-    def check(self, code):
-        if code:
-            raise Fault({1: 2, 2: 2, 3: 3}.get(code, 1), self.c.ww_last_error().decode())
+BRIEF_S, FINALISTS, MOST_RESERVED, LARGEST_ERROR = 0.015, 2, 48 << 30, 1e-2
+TYPES = {"bf16": "bf16", "fp8": "e4m3", "e4m3": "e4m3"}
+OPERATIONS = ("blockwise", "grouped_contiguous", "grouped_masked")  # in the order of ww_groups
 
 
 class OurPlan:
-    def __init__(self, library, op, dtype, groups, usual, rows, n, k, plan=""):
-        self.library, problem = library, Problem()
-        library.c.ww_grouped_problem_init(ctypes.byref(problem))
+    def __init__(self, abi, op, dtype, groups, usual, rows, n, k, plan=""):
+        self.abi, problem = abi, abi.new_grouped_problem()
         problem.m, problem.n, problem.k, problem.group_count, problem.usual_rows = rows, n, k, groups, usual
-        problem.groups, problem.type = GROUPS[op], TYPES[dtype]
+        problem.groups, problem.type = OPERATIONS.index(op), abi.DTYPES[TYPES[dtype]]
         if plan:
             problem.plan = plan.encode()
-        self.handle = ctypes.c_void_p()
-        library.check(library.c.ww_grouped_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
-        self.name = library.c.ww_grouped_plan_name(self.handle).decode()
-
-    def __del__(self):
-        if getattr(self, "handle", None):
-            self.library.c.ww_grouped_plan_destroy(self.handle)
+        self.plan = abi.GroupedPlan(problem)
+        self.name = self.plan.name
 
     def run(self, operands, stream):
-        pointers = Pointers()
-        self.library.c.ww_grouped_pointers_init(ctypes.byref(pointers))
+        pointers = self.abi.new_grouped_pointers()
         for name in ("a", "b", "a_scales", "b_scales", "d", "rows", "status"):
             if operands.get(name) is not None:
                 setattr(pointers, name, operands[name].data_ptr())
-        self.library.check(self.library.c.ww_grouped_plan_run(self.handle, ctypes.byref(pointers), stream.cuda_stream))
+        self.plan.run(pointers, stream.cuda_stream)
+
+
+def plan_names(abi, *problem):
+    """Every plan that serves the problem: the library lists them when it refuses one that does not."""
+    try:
+        OurPlan(abi, *problem, plan="?")
+    except ValueError as refusal:
+        return re.search("not one of (.*)\\.$", str(refusal)).group(1).split(", ")
+    raise Fault(1, "the library took '?' for the name of a plan.")
 
 
 def blocks(extent):
     return -(-extent // BLOCK)
 
 
-class Bench:
-    def __init__(self, torch, deep_gemm, library, options):
-        self.torch, self.deep_gemm, self.library, self.options = torch, deep_gemm, library, options
-        self.stream = torch.cuda.Stream()
-        properties = torch.cuda.get_device_properties(0)
-        self.device, self.l2 = properties.name, properties.L2_cache_size
+def shown(error):
+    """Four digits; JSON has no word for what is no number."""
+    return float(f"{error:.3e}") if math.isfinite(error) else None
+
+
+class Bench(Gpu):
+    def __init__(self, torch, deep_gemm, abi, options):
+        super().__init__(torch)
+        self.deep_gemm, self.abi, self.options = deep_gemm, abi, options
 
     def operands(self, op, dtype, groups, m, n, k, seed):
         """`counts`: the rows that each group really has."""
-        torch, draw = self.torch, random.Random(seed)
-        fp8 = dtype == "fp8"
+        torch, draw = self.torch, random.Random(0)
+        fp8 = TYPES[dtype] == "e4m3"
         counts = [m] if op == "blockwise" else [int(m * draw.uniform(0.7, 1.3)) for _ in range(groups)]
+        random.Random(seed).shuffle(counts)  # all sets have the same rows in all: one plan serves them
         room = [MAX_ROWS] * groups if op == "grouped_masked" else [-(-c // ALIGNMENT) * ALIGNMENT for c in counts]
         rows = m if op == "blockwise" else sum(room)
         make = lambda lines: torch.randn(lines, k, device="cuda", dtype=torch.bfloat16).to(
@@ -153,8 +128,8 @@ class Bench:
                 pick = torch.tensor(sorted({*range(min(count, most)), *range(max(0, count - most), count)}),
                                     device="cuda") + first
                 raw = torch.uint8 if "a_scales" in o else torch.int16
-                a = o["a"].view(raw)[pick].view(o["a"].dtype).double()
-                b = o["b"][group * n:(group + 1) * n].double()
+                a = o["a"].view(raw)[pick].view(o["a"].dtype).float().double()
+                b = o["b"][group * n:(group + 1) * n].float().double()
                 if "a_scales" in o:
                     a *= o["a_scales"][pick].repeat_interleave(BLOCK, 1)[:, :k]
                     of_b = o["b_scales"][group * blocks(n):(group + 1) * blocks(n)]
@@ -174,71 +149,95 @@ class Bench:
         return max((e if e == e else math.inf for e in errors), default=0.0)
 
     def graph(self, launch, sets):
-        torch, start, stop = self.torch, *(self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        with torch.cuda.stream(self.stream):
-            start.record(self.stream)
-            for i in range(4):
-                launch(sets[i % len(sets)])
-            stop.record(self.stream)
-        stop.synchronize()
-        us = max(start.elapsed_time(stop) * 1e3 / 4, 1)
+        """A graph of some milliseconds over all sets of operands, and how many launches it has."""
+        turn = lambda i: launch(sets[i % len(sets)])
+        us = max(self.brief_us(turn, len(sets), 0.001), 1)
         count = -(-max(1, min(MOST_NODES, int(GRAPH_US / us))) // len(sets)) * len(sets)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=self.stream):
-            for i in range(count):
-                launch(sets[i % len(sets)])
-        return graph, count
+        return self.capture(turn, count), count
 
-    def burst(self, graph, count):
-        torch, start, stop = self.torch, *(self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        queued, replays, until = [torch.cuda.Event(), torch.cuda.Event()], 0, time.monotonic() + self.options.burst
-        with torch.cuda.stream(self.stream):
-            start.record(self.stream)
-            while replays < 2 or time.monotonic() < until:
-                if replays >= 2:
-                    queued[replays % 2].synchronize()
-                graph.replay()
-                queued[replays % 2].record(self.stream)
-                replays += 1
-            stop.record(self.stream)
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e3 / (replays * count)
+    def candidates(self, problem, chosen):
+        """The plans to be timed, the library's own choice first."""
+        plan = self.options.plan
+        if plan != "every":
+            return [OurPlan(self.abi, *problem, plan)] if plan else [chosen]
+        return [chosen] + [OurPlan(self.abi, *problem, name) for name in plan_names(self.abi, *problem)
+                           if name != chosen.name]
 
     def shape(self, op, dtype, groups, m, n, k):
-        size = 1 if dtype == "fp8" else 2
+        size = 1 if TYPES[dtype] == "e4m3" else 2
         one = size * k * (m * groups + n * groups) + 2 * m * groups * n
         sets = [self.operands(op, dtype, groups, m, n, k, seed)
                 for seed in range(max(2, min(64, math.ceil(CACHE_MULTIPLE * self.l2 / one))))]
-        plan = OurPlan(self.library, op, dtype, groups, m, sets[0]["m"], n, k, self.options.plan)
-        launches = (lambda o: plan.run(o, self.stream), self.theirs)
+        problem = (op, dtype, groups, m, sets[0]["m"], n, k)
+        chosen = OurPlan(self.abi, *problem)
         reference = self.reference(sets[0])
-        errors = [self.error(launch, sets[0], reference) for launch in launches]
-        row = {"op": op, "dtype": dtype, "groups": groups, "m": m, "n": n, "k": k, "mode": "sustained",
-               "plan": plan.name, "operand_sets": len(sets), "error": float(f"{errors[0]:.3e}"),
-               "peer_error": float(f"{errors[1]:.3e}")}
-        if not errors[0] <= max(1e-2, 2 * errors[1]):
-            return row | {"wrong": True, "ratio": 0, "counts": False}
-        graphs = [self.graph(launch, sets) for launch in launches]
-        times = [[], []]
-        for turn in range(self.options.rounds + 1):
-            for i in range(2):
-                who = (i + turn) % 2
-                us = self.burst(*graphs[who])
-                if turn:
-                    times[who].append(us)
-        us, peer_us = statistics.median(times[0]), statistics.median(times[1])
-        ratios = sorted(p / u for u, p in zip(*times))
+        peer_error = self.error(self.theirs, sets[0], reference)
+        row = {"op": op, "dtype": TYPES[dtype], "groups": groups, "m": m, "n": n, "k": k, "mode": "sustained",
+               "chosen": chosen.name, "operand_sets": len(sets), "peer_error": shown(peer_error)}
+        timed = []  # (us, error, plan, graph, launches of the graph)
+        plans = self.candidates(problem, chosen)
+        for plan in plans:
+            launch = lambda o, plan=plan: plan.run(o, self.stream)
+            error = self.error(launch, sets[0], reference)
+            if not error <= LARGEST_ERROR:
+                return row | {"plan": plan.name, "error": shown(error), "wrong": True, "ratio": 0, "counts": False}
+            graph = self.graph(launch, sets)
+            us = self.burst(*graph, BRIEF_S) if len(plans) > 1 else 0.0
+            timed.append((us, error, plan, *graph))
+        if len(timed) > 1:
+            row["candidates_us"] = {plan.name: round(us, 2) for us, _, plan, *_ in timed}
+        finalists = sorted(timed, key=lambda t: t[0])[:FINALISTS]
+        if timed[0] not in finalists:
+            finalists.append(timed[0])
+        graphs = [self.graph(self.theirs, sets)] + [t[3:] for t in finalists]
+        rounds = alternate(lambda who, turn: self.burst(*graphs[who], self.options.burst), self.options.rounds,
+                           len(graphs))
+        against = [figures([(r[i], r[0]) for r in rounds]) for i in range(1, len(graphs))]
+        best = min(range(len(against)), key=lambda i: against[i]["us"])
+        _, error, plan, *_ = finalists[best]
+        if len(timed) > 1:
+            row["paired"] = {t[2].name: f["ratio"] for t, f in zip(finalists, against)}
         useful = statistics.mean(sum(o["counts"]) for o in sets)
-        return row | {"us": round(us, 3), "peer_us": round(peer_us, 3), "ratio": round(peer_us / us, 4),
-                      "ratio_lo": round(ratios[0], 4), "ratio_hi": round(ratios[-1], 4),
-                      "tflops": round(2.0 * useful * n * k / us * 1e-6, 1), "counts": True}
+        us = against[best]["us"]
+        moved = size * k * (useful + n * groups) + 2 * useful * n
+        return row | against[best] | {
+            "plan": plan.name, "error": shown(error),
+            "error_ratio": round(error / peer_error, 4) if peer_error else None,
+            "tflops": round(2.0 * useful * n * k / us * 1e-6, 1), "gbps": round(moved / us * 1e-3, 1), "counts": True}
 
 
 def read_shapes(path, op):
     with open(path, newline="") as file:
         rows = [(row["op"], row["dtype"], *(int(row[c]) for c in ("groups", "m", "n", "k")))
                 for row in csv.DictReader(file, delimiter="\t")]
-    return [row for row in rows if row[0] in GROUPS and (not op or row[0] == op)]
+    return [row for row in rows if row[0] in OPERATIONS and (not op or row[0] == op)]
+
+
+def document(bench, rows):
+    torch, options, summary = bench.torch, bench.options, {}
+    for key in sorted({(row["op"], row["dtype"]) for row in rows}):
+        of_key = [row for row in rows if (row["op"], row["dtype"]) == key and row["counts"]]
+        if of_key:
+            ratios = [row["ratio"] for row in of_key]
+            summary[" ".join(key)] = {"shapes": len(ratios), "min": min(ratios), "geomean": geomean(ratios),
+                                      "error_ratio": max((row["error_ratio"] or 0) for row in of_key)}
+    counted = [row["ratio"] for row in rows if row["counts"]]
+    return {
+        "device": bench.device,
+        "protocol": {
+            "against": f"deep_gemm {getattr(bench.deep_gemm, '__version__', '')}, torch {torch.__version__}",
+            "one_process": "libwarpwright.so beside torch, both captured into CUDA graphs on one stream",
+            "data": "standard normal, scales uniform from 0.5 to 1.5", "rounds": options.rounds,
+            "order": "rotated every round; one more round first, not counted",
+            "sustained": f"graph replay in bursts of {options.burst} s, back to back",
+            "plan": {"": "chosen by the library", "every": f"the fastest of all: {FINALISTS} and the library's choice "
+                     f"in full rounds, after bursts of {BRIEF_S} s"}.get(options.plan, options.plan),
+            "peer_scales": "transposed and padded for the peer beforehand, not timed",
+            "groups": "rows drawn from 0.7 to 1.3 of m; contiguous groups padded to 128 rows for both",
+            "error": "norm of the difference from float64 over its norm, rows at both ends of up to three groups; "
+                     "error_ratio = error / peer_error",
+            "us": "median over the rounds; ratio = peer_us / us"},
+        "rows": rows, "summary": summary, "geomean": geomean(counted), "min": min(counted, default=0)}
 
 
 def run(options):
@@ -248,39 +247,24 @@ def run(options):
     except ImportError as error:
         raise Fault(3, f"{sys.executable} has no {error.name}; install it, or name a Python that has it in "
                        "WARPWRIGHT_PYTHON.")
-    if not torch.cuda.is_available() or torch.cuda.get_device_capability(0)[0] != 9:
-        raise Fault(3, "torch finds no Hopper GPU.")
-    bench = Bench(torch, deep_gemm, Library(options.library), options)
+    bench = Bench(torch, deep_gemm, load_interface(options.library), options)
     gc.collect()
-    gc.disable()  # every capture would collect, at a tenth of a second each
-    rows, began = [], time.monotonic()
-    for shape in read_shapes(options.shapes, options.op):
+    gc.freeze()  # every capture collects: a tenth of a second each, if all of torch is looked at
+    rows, began, shapes = [], time.monotonic(), read_shapes(options.shapes, options.op)
+    for done, shape in enumerate(shapes):
         if options.limit and time.monotonic() - began > options.limit:
             break
+        if sys.stderr.isatty():
+            print(f"\r\033[Kbench {done}/{len(shapes)}", end="", file=sys.stderr, flush=True)
         rows.append(bench.shape(*shape))
-        torch.cuda.empty_cache()
-        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    summary = {}
-    for key in sorted({(row["op"], row["dtype"]) for row in rows}):
-        ratios = [row["ratio"] for row in rows if (row["op"], row["dtype"]) == key and row["counts"]]
-        if ratios:
-            summary[" ".join(key)] = {"shapes": len(ratios), "min": min(ratios),
-                                      "geomean": round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 4)}
-    counted = [row["ratio"] for row in rows if row["counts"]]
-    print(json.dumps({
-        "device": bench.device,
-        "protocol": {
-            "against": f"deep_gemm {getattr(deep_gemm, '__version__', '')}, torch {torch.__version__}",
-            "one_process": "libwarpwright.so beside torch, both captured into CUDA graphs on one stream",
-            "data": "standard normal, scales uniform from 0.5 to 1.5", "rounds": options.rounds,
-            "order": "swapped every round; one more round first, not counted",
-            "sustained": f"graph replay in bursts of {options.burst} s, back to back",
-            "peer_scales": "transposed and padded for the peer beforehand, not timed",
-            "groups": "rows drawn from 0.7 to 1.3 of m; contiguous groups padded to 128 rows for both",
-            "us": "median over the rounds; ratio = peer_us / us"},
-        "rows": rows, "summary": summary,
-        "geomean": round(math.exp(sum(map(math.log, counted)) / len(counted)), 4) if counted else 0,
-        "min": min(counted, default=0)}))
+        if torch.cuda.memory_reserved() > MOST_RESERVED:
+            torch.cuda.empty_cache()
+        if options.out:
+            with open(options.out, "w") as file:
+                json.dump(document(bench, rows), file, indent=1)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    print(json.dumps(document(bench, rows)))
     return 1 if any(row.get("wrong") for row in rows) else 0
 
 
@@ -290,14 +274,11 @@ def main():
     parser.add_argument("--shapes", required=True)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--burst", type=float, default=0.25)
-    parser.add_argument("--op", default="", choices=["", *GROUPS])
-    parser.add_argument("--plan", default="")
+    parser.add_argument("--op", default="", choices=["", *OPERATIONS])
+    parser.add_argument("--plan", default="", help="a name, or every: all are tried, the fastest one is reported")
     parser.add_argument("--limit", type=float, default=0, help="begin no shape after so many seconds")
-    try:
-        return run(parser.parse_args())
-    except Fault as fault:
-        print(json.dumps({"error": str(fault)}))
-        return fault.code
+    parser.add_argument("--out", default="", help="file that has the document of all rows so far, after every row")
+    return run_main(run, parser.parse_args())
 
 
 if __name__ == "__main__":

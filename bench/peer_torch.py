@@ -1,125 +1,51 @@
 """Our GEMM against torch in one process: torch.matmul for 16-bit types, torch._scaled_mm with tensor factors for 8-bit.
 
-Both sides run on one stream of one process. Each is captured into a CUDA graph; the graphs are replayed in alternating
-bursts, the order swapped every round, and timed by CUDA events. libwarpwright.so is loaded beside torch and called
-through its C interface. The document on stdout has the rows of `warpwright bench`; with {"error": sentence} the exit
-code is that of the tool: 2 for bad input, 3 for what the machine lacks.
+How it is measured is in peer.py. The document on stdout has the rows of `warpwright bench`; with {"error": sentence}
+the exit code is that of the tool: 2 for bad input, 3 for what the machine lacks.
 
 Usage: peer_torch.py --library libwarpwright.so --shapes file.tsv [--mode both] [--rounds 8] [--burst 0.4] [--plan NAME]
 """
 import argparse
 import csv
-import ctypes
 import json
 import math
 import statistics
 import sys
 import time
 
+from peer import Fault, Gpu, alternate, figures, geomean, load_interface
+from peer import main as run_main
+
 COOL_LAUNCHES, COOL_GAP_S, CACHE_MULTIPLE, GRAPH_US, LONG_US = 8, 0.02, 3.2, 1e4, 50.0
 MOST_NODES, MOST_COOL_GRAPHS = 4096, 64
-DTYPES = {"bf16": 0, "fp16": 1, "fp32": 3, "e4m3": 4, "e5m2": 5}
-SCALING_TENSOR = 1
-
-
-class Fault(Exception):
-    def __init__(self, code, sentence):
-        super().__init__(sentence)
-        self.code = code
-
-
-class MatrixLayout(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("major", ctypes.c_int32), ("stride", ctypes.c_int64),
-                ("batch_stride", ctypes.c_int64)]
-
-
-class Problem(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
-                ("batch", ctypes.c_int64), ("a", MatrixLayout), ("b", MatrixLayout), ("c", MatrixLayout),
-                ("d", MatrixLayout), ("alpha", ctypes.c_float), ("beta", ctypes.c_float), ("scaling", ctypes.c_int32),
-                ("accumulation", ctypes.c_int32), ("bias", ctypes.c_int32), ("bias_type", ctypes.c_int32),
-                ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
-                ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
-                ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
-                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p)]
-
-
-class Pointers(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace")] + [
-            ("workspace_bytes", ctypes.c_size_t)]
-
-
-class Library:
-    def __init__(self, path):
-        try:
-            self.c = ctypes.CDLL(path)
-        except OSError as error:
-            raise Fault(3, f"{path} cannot be loaded: {error}.")
-        self.c.ww_last_error.restype = ctypes.c_char_p
-        self.c.ww_plan_name.restype = ctypes.c_char_p
-        self.c.ww_plan_name.argtypes = [ctypes.c_void_p]
-        self.c.ww_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(Pointers), ctypes.c_void_p]
-        self.c.ww_plan_destroy.argtypes = [ctypes.c_void_p]
-        problem = Problem()
-        self.c.ww_gemm_problem_init(ctypes.byref(problem))
-        if problem.size != ctypes.sizeof(Problem):
-            raise Fault(3, f"{path} has another interface than this program.")
-
-    def check(self, code):
-        if code:
-            raise Fault({1: 2, 2: 2, 3: 3}.get(code, 1), self.c.ww_last_error().decode())
 
 
 class OurPlan:
-    def __init__(self, library, dtype, m, n, k, plan):
-        self.library = library
-        problem = Problem()
-        library.c.ww_gemm_problem_init(ctypes.byref(problem))
+    def __init__(self, abi, dtype, m, n, k, plan):
+        self.abi, problem = abi, abi.new_problem()
         problem.m, problem.n, problem.k = m, n, k
-        problem.a.type = problem.b.type = DTYPES[dtype]
-        problem.d.type = DTYPES[dtype] if dtype in ("bf16", "fp16") else DTYPES["bf16"]
+        problem.a.type = problem.b.type = abi.DTYPES[dtype]
+        problem.d.type = abi.DTYPES[dtype if dtype in ("bf16", "fp16") else "bf16"]
         self.scaled = dtype in ("e4m3", "e5m2")
         if self.scaled:
-            problem.scaling = SCALING_TENSOR
+            problem.scaling = abi.SCALINGS["tensor"]
         if plan:
             problem.plan = plan.encode()
-        self.handle = ctypes.c_void_p()
-        library.check(library.c.ww_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
-        self.name = library.c.ww_plan_name(self.handle).decode()
-
-    def __del__(self):
-        if getattr(self, "handle", None):
-            self.library.c.ww_plan_destroy(self.handle)
+        self.plan = abi.Plan(problem)
+        self.name = self.plan.name
 
     def run(self, a, b, d, scale, stream):
-        pointers = Pointers()
-        self.library.c.ww_gemm_pointers_init(ctypes.byref(pointers))
+        pointers = self.abi.new_pointers()
         pointers.a, pointers.b, pointers.d = a.data_ptr(), b.data_ptr(), d.data_ptr()
         if self.scaled:
             pointers.a_scales = pointers.b_scales = scale.data_ptr()
-        self.library.check(self.library.c.ww_plan_run(self.handle, ctypes.byref(pointers), stream.cuda_stream))
+        self.plan.run(pointers, stream.cuda_stream)
 
 
-def median_interval(values):
-    """95 % of the median by order statistics, as bench_stats.cpp does."""
-    values, n, taken, tail = sorted(values), len(values), 0, 0.0
-    for i in range((n + 1) // 2):
-        tail += math.comb(n, i) / 2**n
-        if 2 * tail > 0.05:
-            break
-        taken = i
-    return values[taken], values[n - 1 - taken]
-
-
-class Bench:
-    def __init__(self, torch, library, options):
-        self.torch, self.library, self.options = torch, library, options
-        self.stream = torch.cuda.Stream()
-        properties = torch.cuda.get_device_properties(0)
-        self.device, self.l2 = properties.name, properties.L2_cache_size
-        if torch.cuda.get_device_capability(0)[0] != 9:
-            raise Fault(3, f"{self.device} is not a Hopper GPU.")
+class Bench(Gpu):
+    def __init__(self, torch, abi, options):
+        super().__init__(torch)
+        self.abi, self.options = abi, options
 
     def operands(self, dtype, m, n, k):
         torch = self.torch
@@ -130,51 +56,6 @@ class Bench:
         sets = max(2, min(4096, math.ceil(CACHE_MULTIPLE * self.l2 / one)))
         make = lambda rows: torch.randn(rows, k, device="cuda").to(kind)
         return [(make(m), make(n), torch.empty(m, n, device="cuda", dtype=out)) for _ in range(sets)]
-
-    def graph(self, launch, count, events=None):
-        """A captured sequence of launches; between the events if they are given."""
-        torch = self.torch
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=self.stream):
-            if events:
-                events[0].record(self.stream)
-            for i in range(count):
-                launch(i)
-            if events:
-                events[1].record(self.stream)
-        return graph
-
-    def brief_us(self, launch, sets, seconds=0.02):
-        torch, start, stop = self.torch, *(self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        with torch.cuda.stream(self.stream):
-            launch(0)
-            self.stream.synchronize()
-            count, us = 0, 0.0
-            start.record(self.stream)
-            while us < seconds * 1e6:
-                for _ in range(8):
-                    launch(count % sets)
-                    count += 1
-                stop.record(self.stream)
-                stop.synchronize()
-                us = start.elapsed_time(stop) * 1e3
-        return us / count
-
-    def burst(self, graph, launches):
-        torch = self.torch
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        queued, replays, until = [torch.cuda.Event(), torch.cuda.Event()], 0, time.monotonic() + self.options.burst
-        with torch.cuda.stream(self.stream):
-            start.record(self.stream)
-            while replays < 2 or time.monotonic() < until:
-                if replays >= 2:
-                    queued[replays % 2].synchronize()
-                graph.replay()
-                queued[replays % 2].record(self.stream)
-                replays += 1
-            stop.record(self.stream)
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e3 / (replays * launches)
 
     def cool(self, graphs, turn):
         """Single replays after a pause, timed by event nodes in the graph: the host's wake-up cannot disturb them."""
@@ -194,33 +75,25 @@ class Bench:
             events = [self.torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)]
         except TypeError:
             raise Fault(3, f"torch {self.torch.__version__} has no events inside graphs; cool figures need torch 2.8.")
-        return self.graph(lambda _: launch(operand), 1, events), events
+        return self.capture(lambda _: launch(operand), 1, events), events
 
     def measure(self, launches, sets, mode):
         """One (ours, torch) pair of times for each round; the first round is not counted."""
         if mode == "sustained":
             us = self.brief_us(launches[0], sets)
             count = sets * max(1, min(int(GRAPH_US / (us * sets)), max(1, MOST_NODES // sets)))
-            graphs = [self.graph(lambda i, f=f: f(i % sets), count) for f in launches]
-            figure = lambda who, turn: self.burst(graphs[who], count)
+            graphs = [self.capture(lambda i, f=f: f(i % sets), count) for f in launches]
+            figure = lambda who, turn: self.burst(graphs[who], count, self.options.burst)
         else:
             singles = [[self.single(f, s) for s in range(min(sets, MOST_COOL_GRAPHS))] for f in launches]
             figure = lambda who, turn: self.cool(singles[who], turn)
-        rounds = []
-        for turn in range(self.options.rounds + 1):
-            got = [0.0, 0.0]
-            for i in range(2):
-                who = (i + turn) % 2
-                got[who] = figure(who, turn)
-            if turn:
-                rounds.append(got)
-        return rounds
+        return alternate(figure, self.options.rounds)
 
     def shape(self, dtype, m, n, k, modes):
         torch = self.torch
         operands = self.operands(dtype, m, n, k)
         sets, scale = len(operands), torch.ones((), device="cuda")
-        plan = OurPlan(self.library, dtype, m, n, k, self.options.plan)
+        plan = OurPlan(self.abi, dtype, m, n, k, self.options.plan)
 
         def ours(i):
             a, b, d = operands[i]
@@ -253,12 +126,9 @@ class Bench:
                 row["wrong"] = True
                 continue
             rounds = self.measure((ours, theirs), sets, mode)
-            us, peer_us = (statistics.median(r[who] for r in rounds) for who in range(2))
-            low, high = median_interval([r[1] / r[0] for r in rounds])
-            size = operands[0][0].element_size()
-            row.update(us=round(us, 3), peer_us=round(peer_us, 3), ratio=round(peer_us / us, 4),
-                       ratio_lo=round(min(low, peer_us / us), 4), ratio_hi=round(max(high, peer_us / us), 4),
-                       tflops=round(2.0 * m * n * k / us * 1e-6, 1),
+            row.update(figures(rounds))
+            size, us = operands[0][0].element_size(), row["us"]
+            row.update(tflops=round(2.0 * m * n * k / us * 1e-6, 1),
                        gbps=round((size * k * (m + n) + operands[0][2].element_size() * m * n) / us * 1e-3, 1))
         long = any(r["mode"] == "sustained" and r["us"] > LONG_US for r in rows)
         for row in rows:
@@ -277,10 +147,7 @@ def run(options):
         import torch
     except ImportError:
         raise Fault(3, f"{sys.executable} has no torch; install it, or name a Python that has it in WARPWRIGHT_PYTHON.")
-    if not torch.cuda.is_available():
-        raise Fault(3, "torch finds no GPU.")
-    library = Library(options.library)
-    bench = Bench(torch, library, options)
+    bench = Bench(torch, load_interface(options.library), options)
     modes = ["sustained", "cool"] if options.mode == "both" else [options.mode]
     rows, shapes = [], read_shapes(options.shapes)
     for done, shape in enumerate(shapes):
@@ -306,7 +173,7 @@ def run(options):
             "ratio_lo": "with ratio_hi: 95 % interval of the median of the rounds' ratios, by order statistics",
             "geomean_of": "sustained for products over 50 us, cool below"},
         "rows": rows,
-        "geomean": round(math.exp(sum(map(math.log, counted)) / len(counted)), 4) if counted else 0,
+        "geomean": geomean(counted),
         "min": min(counted, default=0)}
     print(json.dumps(document))
     return 1 if any(row.get("wrong") for row in rows) else 0
@@ -320,11 +187,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--burst", type=float, default=0.4)
     parser.add_argument("--plan", default="")
-    try:
-        return run(parser.parse_args())
-    except Fault as fault:
-        print(json.dumps({"error": str(fault)}))
-        return fault.code
+    return run_main(run, parser.parse_args())
 
 
 if __name__ == "__main__":

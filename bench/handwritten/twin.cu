@@ -13,7 +13,7 @@
 
 #include "dense_gemm_sm90.cuh"
 #include "device/launch.h"
-#include "runtime/launch.cuh"
+#include "warpwright/launch.h"
 #include "warpwright/kernel/sm90/dense_gemm.h"
 
 namespace {

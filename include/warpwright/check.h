@@ -156,8 +156,6 @@ class SimulatedArrays final : public Arrays {
 };
 #endif
 
-class Registry;
-
 struct Kernel {
   std::string name;
   std::vector<Shape> shapes;

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "warpwright/check.h"
-#include "warpwright/kernel/entry.h"
+#include "warpwright/launch.h"
 
 namespace warpwright::check {
 
@@ -96,18 +96,7 @@ class GpuArrays final : public Arrays {
 
 template <class K>
 std::optional<std::string> Registry::launch(const typename K::Args& args, unsigned ctas) {
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {unsigned(K::plan.cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(ctas);
-  config.blockDim = dim3(unsigned(K::plan.threads()));
-  config.dynamicSmemBytes = K::plan.shared_bytes;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  cudaError_t e =
-      cudaFuncSetAttribute(entry<K>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(K::plan.shared_bytes));
-  if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, entry<K>, args);
+  const cudaError_t e = runtime::launch<K>(args, ctas, nullptr);
   if (e == cudaSuccess) return {};
   return std::string(K::plan.kernel) + " could not be launched: " + cudaGetErrorString(e) + ".";
 }

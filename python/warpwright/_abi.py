@@ -45,21 +45,23 @@ class GroupedProblem(ctypes.Structure):
                 ("group_count", ctypes.c_int64), ("matrix_count", ctypes.c_int64), ("usual_rows", ctypes.c_int64),
                 ("groups", ctypes.c_int32), ("type", ctypes.c_int32), ("out", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("a_scales_rows", ctypes.c_int64), ("a_scales_columns", ctypes.c_int64),
-                ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p)]
+                ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p),
+                ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
+                ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32)]
 
 
 class GroupedPointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status")]
+        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales")]
 
 
-GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED = 0, 1, 2
+GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED, GROUPS_BY_DEPTH = 0, 1, 2, 3
 STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
               "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers}
 
 
 def files(folder: str, name: str):
-    """Where an installed or built file may be: named by the environment, in the package, in a build tree."""
+    """Where an installed or built file may be: in the package, in a build tree."""
     package = pathlib.Path(__file__).resolve().parent
     yield package / folder / name
     for build in ("release", "gpu", "dev"):
@@ -72,7 +74,7 @@ def library() -> ctypes.CDLL:
     candidates = [pathlib.Path(named)] if named else list(files("lib", "libwarpwright.so"))
     path = next((p for p in candidates if p.is_file()), None)
     if path is None:
-        raise MissingError("libwarpwright.so was not found; WARPWRIGHT_LIBRARY names it")
+        raise MissingError(f"{named or 'libwarpwright.so'} was not found; WARPWRIGHT_LIBRARY names the library")
     try:
         c = ctypes.CDLL(str(path))
     except OSError as error:

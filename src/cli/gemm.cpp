@@ -49,8 +49,7 @@ int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& o
   }
   const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
   if (result && swept.ok()) {
-    const std::vector<std::uint8_t> d = example.simulate(workload, modes.front(), 0).output;
-    if (auto why = result->write({d.begin(), d.end()})) throw UsageError("--d: " + *why);
+    if (auto why = result->write({swept.output.begin(), swept.output.end()})) throw UsageError("--d: " + *why);
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

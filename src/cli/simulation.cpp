@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "runtime/gpu.h"
+#include "sim/mode.h"
 
 namespace warpwright::cli {
 namespace {
@@ -163,15 +164,6 @@ runtime::Problem problem_of(const ProblemOptions& o) {
 
 }  // namespace
 
-std::string mode_text(const Mode& m) {
-  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
-  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string text = fmt::format("--landing {} --schedule {}", landing[int(m.landing)], scheduling[int(m.scheduling)]);
-  if (m.scheduling == Scheduling::freeze) text += ":" + m.frozen_role;
-  if (m.scheduling == Scheduling::pct) text += fmt::format(":{}", m.pct_depth);
-  return text;
-}
-
 bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
 
 std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan) {
@@ -224,8 +216,9 @@ void run_mode(const runtime::Example& example, const runtime::Workload& workload
         "result: {} of {} elements are wrong, {} of them were never written; relative error {:.3g}\n  replay: {} "
         "--seed {}",
         outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten, outcome.verdict.max_rel_error,
-        mode_text(mode), mode.seed);
+        simulator::mode_text(mode), mode.seed);
   }
+  swept.output = std::move(outcome.output);
   if (timed) {
     swept.predicted_us = outcome.sim.stats.predicted_us;
     swept.timed = std::move(outcome.sim);

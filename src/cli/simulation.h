@@ -14,9 +14,6 @@ namespace warpwright::cli {
 
 using Mode = simulator::Options;
 
-// The options that ask for this mode.
-std::string mode_text(const Mode& mode);
-
 // The modes the simulator options ask for. Without --landing and --schedule: eager, late and seeded landing in order.
 // With one of them, everything for the other. A timed run, which predicts the time, is always among them, and last.
 // Throws UsageError for a role that the kernel does not have.
@@ -32,9 +29,10 @@ struct Swept {
   double max_rel_error = 0;
   double predicted_us = 0;  // of the timed run
   double wall_s = 0;
-  bool unfinished = false;  // the step limit was reached
-  std::string report;       // empty: nothing was found and every result was right
-  simulator::Result timed;  // the timed run
+  bool unfinished = false;           // the step limit was reached
+  std::string report;                // empty: nothing was found and every result was right
+  simulator::Result timed;           // the timed run
+  std::vector<std::uint8_t> output;  // of the last run
 
   bool ok() const { return report.empty(); }
 };

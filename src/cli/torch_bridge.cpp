@@ -1,16 +1,13 @@
 #include "cli/torch_bridge.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "cli/commands.h"
+#include "cli/temporary_folder.h"
 #include "runtime/embedded.h"
 #include "system/process.h"
 
@@ -37,31 +34,13 @@ std::string find_library() {
       "or name it in WARPWRIGHT_LIBRARY");
 }
 
-std::string_view script() {
-  for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) {
-    if (std::string_view(file.name) == "peer_torch.py") return file.text;
-  }
-  throw MissingError("this build does not carry bench/peer_torch.py");
+// The program and what it imports, as they lie in the source tree; returns the program's path.
+std::string unpack(const TemporaryFolder& folder) {
+  for (const runtime::EmbeddedFile& file : runtime::embedded_package())
+    (void)folder.write(fs::path("warpwright") / file.name, file.text);
+  for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) (void)folder.write(file.name, file.text);
+  return (folder.path() / "peer_torch.py").string();
 }
-
-// A file that goes away with its owner.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string_view text) {
-    path_ = (fs::temp_directory_path() / "warpwright-XXXXXX").string();
-    const int file = ::mkstemp(path_.data());
-    if (file < 0) throw MissingError(fmt::format("no file can be written in {}", fs::temp_directory_path().string()));
-    ::close(file);
-    std::ofstream(path_) << text;
-  }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void print(const Json& document, Output& out) {
   Table table({"dtype", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "plan"});
@@ -89,10 +68,10 @@ int bench_against_torch(const TorchBench& bench, Output& out) {
   std::string shapes = "dtype\tm\tn\tk\n";
   for (const runtime::GemmShape& s : bench.shapes)
     shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
-  const TemporaryFile program(script()), list(shapes);
-  std::vector<std::string> command = {python,      program.path(),
+  const TemporaryFolder folder;
+  std::vector<std::string> command = {python,      unpack(folder),
                                       "--library", library,
-                                      "--shapes",  list.path(),
+                                      "--shapes",  folder.write("shapes.tsv", shapes),
                                       "--mode",    bench.mode,
                                       "--rounds",  std::to_string(bench.rounds),
                                       "--burst",   fmt::format("{}", bench.burst_s)};

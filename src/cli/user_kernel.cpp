@@ -12,6 +12,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/simulation.h"
+#include "cli/temporary_folder.h"
+#include "sim/mode.h"
 #include "system/process.h"
 #include "warpwright/check.h"
 
@@ -19,26 +21,6 @@ namespace warpwright::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that is gone when the library in it has been opened.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "warpwright.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw MissingError("no folder for a temporary file can be made");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Beside an installed tool, or those the tool was built from.
 fs::path headers() {
@@ -97,7 +79,7 @@ runtime::Outcome simulate(const check::Kernel& kernel, const runtime::Workload& 
     finding.message = fmt::format(
         "{} of {} elements of {} are wrong, {} of them were never written; the first is {}[{}]", d.wrong + d.unwritten,
         array.expected.size() / array.element, array.name, d.unwritten, array.name, d.first);
-    finding.mode = mode_text(options);
+    finding.mode = simulator::mode_text(options);
     finding.seed = options.seed;
     out.sim.findings.push_back(std::move(finding));
     out.verdict = {false, 1, d.wrong + d.unwritten, d.unwritten};

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/launch.h"
-#include "runtime/launch.cuh"
+#include "warpwright/launch.h"
 
 namespace warpwright::device {
 

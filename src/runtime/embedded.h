@@ -13,8 +13,9 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embedded_headers();
 // The tuned tables of data/tuned.
 std::span<const EmbeddedFile> embedded_tables();
-// The benchmark against torch: bench/peer_torch.py.
+// The benchmarks against Python modules, and the Python package, which describes the C interface to them.
 std::span<const EmbeddedFile> embedded_scripts();
+std::span<const EmbeddedFile> embedded_package();
 // The parts of the timeline's page: src/page.
 std::span<const EmbeddedFile> embedded_page();
 

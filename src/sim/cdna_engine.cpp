@@ -9,10 +9,8 @@
 #include <cstring>
 
 #include "engine.h"
-
-#if defined(WW_ASAN_FIBERS)
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "fiber.h"
+#include "mode.h"
 
 namespace warpwright::simulator::cdna {
 namespace {
@@ -24,30 +22,10 @@ thread_local Wave* current_wave = nullptr;
 constexpr size_t kStack = 1024 * 1024;
 constexpr uint32_t kCell = 16;
 
-// AddressSanitizer must be told when the stack changes.
-void leaving([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
-#if defined(WW_ASAN_FIBERS)
-  __sanitizer_start_switch_fiber(fake, bottom, size);
-#endif
-}
-void arrived([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* size) {
-#if defined(WW_ASAN_FIBERS)
-  __sanitizer_finish_switch_fiber(fake, bottom, size);
-#endif
-}
 thread_local const void* engine_stack = nullptr;
 thread_local size_t engine_stack_size = 0;
 
 const char* verb(Kind k) { return k == Kind::copy ? "buffer_load_lds" : k == Kind::write ? "ds_write" : "ds_read"; }
-
-std::string mode_of(const Options& o) {
-  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
-  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string text = fmt::format("--landing {} --schedule {}", landing[int(o.landing)], scheduling[int(o.scheduling)]);
-  if (o.scheduling == Scheduling::freeze) text += ":" + o.frozen_role;
-  if (o.scheduling == Scheduling::pct) text += fmt::format(":{}", o.pct_depth);
-  return text;
-}
 
 }  // namespace
 
@@ -451,7 +429,7 @@ void Engine::fail(const char* rule, std::string message, here at, std::string ob
   f.file = at.file;
   f.line = at.line;
   f.seed = options_.seed;
-  f.mode = mode_of(options_);
+  f.mode = mode_text(options_);
   result_.findings.push_back(std::move(f));
   dying_ = true;  // what follows would be built on sand
   throw Abort{};

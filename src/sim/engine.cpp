@@ -8,11 +8,8 @@
 #include <cstring>
 
 #include "cdna_engine.h"
+#include "fiber.h"
 #include "report.h"
-
-#if defined(WW_ASAN_FIBERS)
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 namespace warpwright::simulator {
 namespace {
@@ -27,17 +24,6 @@ constexpr size_t kStack = 64 * 1024;
 #endif
 constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
 
-// AddressSanitizer must be told when the stack changes.
-void leaving([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
-#if defined(WW_ASAN_FIBERS)
-  __sanitizer_start_switch_fiber(fake, bottom, size);
-#endif
-}
-void arrived([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* size) {
-#if defined(WW_ASAN_FIBERS)
-  __sanitizer_finish_switch_fiber(fake, bottom, size);
-#endif
-}
 thread_local const void* engine_stack = nullptr;
 thread_local size_t engine_stack_size = 0;
 

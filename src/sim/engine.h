@@ -226,8 +226,8 @@ struct Warp {
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
   uint32_t matrix[32 * 4] = {};          // registers of an ldmatrix or stmatrix
   MmaLane mma[32] = {};
-  uint64_t mma_until = 0;                // timed: when the tensor cores are done with its latest mma.sync
-  uint64_t priority = 0;                 // pct: larger runs first; timed: when its next lane runs
+  uint64_t mma_until = 0;  // timed: when the tensor cores are done with its latest mma.sync
+  uint64_t priority = 0;   // pct: larger runs first; timed: when its next lane runs
   uint64_t wgmma_issued = 0, wgmma_groups = 0,
            wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
   Channel tmem_ld_channel = 0, tmem_st_channel = 0;
@@ -405,7 +405,6 @@ class Engine {
   Warp* pick();
   void enqueue(Warp& w);
   void thread_finished(Thread& t);
-  std::string mode_text() const;
 
   Launch launch_;
   Options options_;

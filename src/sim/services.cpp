@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine.h"
+#include "mode.h"
 
 namespace warpwright::simulator {
 
@@ -33,7 +34,7 @@ void Engine::adopt(Thread& t, const SyncClocks& from) {
 
 void Engine::report(Finding f) {
   f.seed = options_.seed;
-  f.mode = mode_text();
+  f.mode = mode_text(options_);
   findings_.push_back(std::move(f));
   if (int(findings_.size()) >= options_.max_findings) throw Abort{};
 }
@@ -54,19 +55,18 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   f.file = at.file;
   f.line = at.line;
   f.seed = options_.seed;
-  f.mode = mode_text();
+  f.mode = mode_text(options_);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand
   throw Abort{};
 }
 
-std::string Engine::mode_text() const {
-  static const char* const landing[] = {"eager", "late", "seeded", "timed"};
-  static const char* const scheduling[] = {"fifo", "freeze", "random", "pct"};
-  std::string s =
-      fmt::format("--landing {} --schedule {}", landing[int(options_.landing)], scheduling[int(options_.scheduling)]);
-  if (options_.scheduling == Scheduling::freeze) s += ":" + options_.frozen_role;
-  if (options_.scheduling == Scheduling::pct) s += fmt::format(":{}", options_.pct_depth);
+std::string mode_text(const Options& o) {
+  constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
+  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
+  std::string s = fmt::format("--landing {} --schedule {}", landing[int(o.landing)], scheduling[int(o.scheduling)]);
+  if (o.scheduling == Scheduling::freeze) s += ":" + o.frozen_role;
+  if (o.scheduling == Scheduling::pct) s += fmt::format(":{}", o.pct_depth);
   return s;
 }
 

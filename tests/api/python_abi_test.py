@@ -1,29 +1,26 @@
-"""bench/peer_torch.py and the Python package describe the structures of the C interface again: all must be the same, and
-a failure of the library must arrive as its sentence. Needs neither torch nor a GPU.
+"""The Python package describes the structures of the C interface again: both must be the same, and a failure of the
+library must arrive as its sentence, in the benchmarks too. Needs neither torch nor a GPU.
 
 Usage: python_abi_test.py libwarpwright.so
 """
+import contextlib
 import ctypes
 import importlib
-import importlib.util
+import io
+import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-import types
 
 library_path = sys.argv[1]
 root = pathlib.Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("peer_torch", root / "bench" / "peer_torch.py")
-peer = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(peer)
-# The package's description alone: the package itself needs NumPy and the tool.
-package = types.ModuleType("warpwright")
-package.__path__ = [str(root / "python" / "warpwright")]
-sys.modules["warpwright"] = package
-abi = importlib.import_module("warpwright._abi")
-descriptions = [("ww_matrix_layout", peer.MatrixLayout), ("ww_gemm_problem", peer.Problem),
-                ("ww_gemm_pointers", peer.Pointers), *abi.STRUCTURES.items()]
+sys.path.insert(0, str(root / "bench"))
+peer, peer_torch = importlib.import_module("peer"), importlib.import_module("peer_torch")
+abi = peer.load_interface(library_path)
+errors = importlib.import_module("warpwright._errors")
+descriptions = list(abi.STRUCTURES.items())
 
 # Every field of every structure lies where the C compiler puts it.
 program = ['#include <stdio.h>', '#include "warpwright/c_api.h"', "int main(void) {"]
@@ -47,18 +44,36 @@ for name, structure in descriptions:
     for field, *_ in structure._fields_:
         assert int(stated[f"{name}.{field}"]) == getattr(structure, field).offset, f"{name}.{field}"
 
-library = peer.Library(library_path)
-for size, code, word in ((-1, 2, "m = -1"), (1 << 40, 2, "at most")):
+for size, word in ((-1, "m = -1"), (1 << 40, "at most")):
     try:
-        peer.OurPlan(library, "e4m3", size, 64, 64, "")
-    except peer.Fault as fault:
-        assert fault.code == code and word in str(fault), fault
+        peer_torch.OurPlan(abi, "e4m3", size, 64, 64, "")
+    except ValueError as error:
+        assert word in str(error), error
     else:
         raise AssertionError(f"m = {size} was accepted")
+
+
+def ending(failure):
+    """How a benchmark ends that fails so: its exit code and its sentence."""
+    def run(_):
+        raise failure
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = peer.main(run, None)
+    return code, json.loads(text.getvalue())["error"]
+
+
+assert ending(ValueError("a")) == (2, "a")
+assert ending(errors.MissingError("b")) == (3, "b")
+assert ending(errors.WarpwrightError("c")) == (1, "c")
+assert ending(peer.Fault(3, "d")) == (3, "d")
+
+abi.library.cache_clear()
+os.environ["WARPWRIGHT_LIBRARY"] = "/nonexistent.so"
 try:
-    peer.Library("/nonexistent.so")
-except peer.Fault as fault:
-    assert fault.code == 3 and "/nonexistent.so" in str(fault)
+    abi.library()
+except errors.MissingError as error:
+    assert "/nonexistent.so" in str(error), error
 else:
     raise AssertionError("a library that is not there was loaded")
 
