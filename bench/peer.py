@@ -67,7 +67,7 @@ class Gpu:
             raise Fault(3, "torch finds no GPU.")
         self.torch, self.stream = torch, torch.cuda.Stream()
         properties = torch.cuda.get_device_properties(0)
-        self.device, self.l2 = properties.name, properties.L2_cache_size
+        self.device, self.l2, self.sms = properties.name, properties.L2_cache_size, properties.multi_processor_count
         if torch.cuda.get_device_capability(0)[0] != 9:
             raise Fault(3, f"{self.device} is not a Hopper GPU.")
 

@@ -7,7 +7,8 @@ sentence} the exit code is that of the tool: 2 for bad input, 3 for what the mac
 
 Usage: peer_deepgemm.py --library libwarpwright.so --shapes file.tsv [--rounds 8] [--burst 0.25] [--plan NAME|every]
                         [--op OP] [--limit S] [--out FILE]
-The columns of the file are op, dtype, groups, m (rows of a group), n and k, as in bench/shapes.tsv. With --plan every
+The columns of the file are op, dtype, groups, m (rows of a group), n and k (of a group where groups lie along k), as in
+bench/shapes.tsv. Groups along k are added to D in fp32, which is all that DeepGEMM has. With --plan every
 all that were compiled ahead are timed briefly; the fastest ones and the library's own choice meet DeepGEMM in full
 rounds, and the row is that of the fastest.
 """
@@ -28,7 +29,7 @@ from peer import main as run_main
 CACHE_MULTIPLE, GRAPH_US, MOST_NODES, MAX_ROWS, ALIGNMENT, BLOCK = 3.2, 4e3, 512, 4096, 128, 128
 BRIEF_S, FINALISTS, MOST_RESERVED, LARGEST_ERROR = 0.015, 2, 48 << 30, 1e-2
 TYPES = {"bf16": "bf16", "fp8": "e4m3", "e4m3": "e4m3"}
-OPERATIONS = ("blockwise", "grouped_contiguous", "grouped_masked")  # in the order of ww_groups
+OPERATIONS = ("blockwise", "grouped_contiguous", "grouped_masked", "grouped_k")  # in the order of ww_groups
 
 
 class OurPlan:
@@ -36,6 +37,9 @@ class OurPlan:
         self.abi, problem = abi, abi.new_grouped_problem()
         problem.m, problem.n, problem.k, problem.group_count, problem.usual_rows = rows, n, k, groups, usual
         problem.groups, problem.type = OPERATIONS.index(op), abi.DTYPES[TYPES[dtype]]
+        if op == "grouped_k":
+            problem.usual_rows, problem.out, problem.accumulate = 0, abi.DTYPES["fp32"], 1
+            problem.b_scale_rows = 1 if TYPES[dtype] == "e4m3" else problem.b_scale_rows
         if plan:
             problem.plan = plan.encode()
         self.plan = abi.GroupedPlan(problem)
@@ -98,6 +102,31 @@ class Bench(Gpu):
         self.prepare_peer(o, fp8)
         return o
 
+    def deep_operands(self, dtype, groups, m, n, k):
+        """Groups along k: `depths` has the columns of each, and a D each."""
+        torch, draw, fp8 = self.torch, random.Random(0), TYPES[dtype] == "e4m3"
+        depths = [blocks(int(k * draw.uniform(0.7, 1.3))) * BLOCK for _ in range(groups)]
+        total = sum(depths)
+        make = lambda lines: torch.randn(lines, total, device="cuda", dtype=torch.bfloat16).to(
+            torch.float8_e4m3fn if fp8 else torch.bfloat16)
+        o = {"op": "grouped_k", "m": m, "n": n, "k": total, "groups": groups, "depths": depths, "a": make(m),
+             "b": make(n), "d": torch.zeros(groups * m, n, device="cuda"), "counts": [m], "ends": [0],
+             "table": torch.tensor(depths, device="cuda", dtype=torch.int32)}
+        for depth in depths:
+            o["ends"].append(o["ends"][-1] + depth)
+        o["rows"] = torch.tensor(o["ends"], device="cuda", dtype=torch.int32)
+        if fp8:
+            o["a_scales"], o["b_scales"] = (torch.rand(x, blocks(total), device="cuda") + 0.5 for x in (m, n))
+        peer = []
+        for name in ("a", "b"):
+            if fp8:  # one group behind the other, scales by columns
+                parts = [o[name].view(torch.uint8)[:, i:j].flatten() for i, j in zip(o["ends"], o["ends"][1:])]
+                peer.append((torch.cat(parts).view(torch.float8_e4m3fn), o[name + "_scales"].t().contiguous().t()))
+            else:
+                peer.append(o[name].t().contiguous())
+        o["peer"] = (*peer, o["d"].view(groups, m, n))
+        return o
+
     def prepare_peer(self, o, fp8):
         groups, n, k, masked = o["groups"], o["n"], o["k"], o["op"] == "grouped_masked"
         shaped = (lambda x: x.view(groups, MAX_ROWS, -1)) if masked else (lambda x: x)
@@ -111,7 +140,10 @@ class Bench(Gpu):
     def theirs(self, o):
         g, fp8, (a, b, d) = self.deep_gemm, "a_scales" in o, o["peer"]
         kind = {"disable_ue8m0_cast": True} if fp8 else {}
-        if o["op"] == "blockwise":
+        if o["op"] == "grouped_k":
+            call = g.k_grouped_fp8_gemm_nt_contiguous if fp8 else g.k_grouped_bf16_gemm_tn_contiguous
+            call(a, b, d, o["depths"], o["table"], d)
+        elif o["op"] == "blockwise":
             g.fp8_gemm_nt(a, b, d, **kind)
         elif o["op"] == "grouped_contiguous":
             call = g.m_grouped_fp8_gemm_nt_contiguous if fp8 else g.m_grouped_bf16_gemm_nt_contiguous
@@ -120,8 +152,22 @@ class Bench(Gpu):
             call = g.m_grouped_fp8_gemm_nt_masked if fp8 else g.m_grouped_bf16_gemm_nt_masked
             call(a, b, d, o["rows"], int(o["usual"] * 1.2) if fp8 else o["usual"], **kind)
 
+    def deep_reference(self, o, most=96):
+        """The first rows of the first and the last D in float64."""
+        out, wide = [], lambda name, end: o[name][:end].float().double()
+        scaled = lambda name, end: wide(name, end) * (o[name + "_scales"][:end].repeat_interleave(BLOCK, 1)
+                                                      if "a_scales" in o else 1)
+        a, b = scaled("a", most), scaled("b", o["n"])
+        for group in sorted({0, o["groups"] - 1}):
+            i, j = o["ends"][group], o["ends"][group + 1]
+            rows = self.torch.arange(group * o["m"], group * o["m"] + a.shape[0], device="cuda")
+            out.append((rows, a[:, i:j] @ b[:, i:j].t()))
+        return out
+
     def reference(self, o, most=48):
         """The first and last rows of some groups in float64: (rows, values)."""
+        if o["op"] == "grouped_k":
+            return self.deep_reference(o)
         torch, n, k, out, first = self.torch, o["n"], o["k"], [], 0
         for group, (count, room) in enumerate(zip(o["counts"], o["room"])):
             if count and (group < 2 or group == o["groups"] - 1):
@@ -140,7 +186,7 @@ class Bench(Gpu):
 
     def error(self, launch, o, reference):
         """The largest relative error of a group."""
-        o["d"].fill_(float("nan"))
+        o["d"].fill_(0 if o["op"] == "grouped_k" else float("nan"))  # what is added to is there before
         self.torch.cuda.synchronize()
         with self.torch.cuda.stream(self.stream):
             launch(o)
@@ -164,11 +210,11 @@ class Bench(Gpu):
                            if name != chosen.name]
 
     def shape(self, op, dtype, groups, m, n, k):
-        size = 1 if TYPES[dtype] == "e4m3" else 2
-        one = size * k * (m * groups + n * groups) + 2 * m * groups * n
-        sets = [self.operands(op, dtype, groups, m, n, k, seed)
+        size, deep = 1 if TYPES[dtype] == "e4m3" else 2, op == "grouped_k"
+        one = size * k * (m * groups + n * groups) + (8 if deep else 2) * m * groups * n
+        sets = [self.deep_operands(dtype, groups, m, n, k) if deep else self.operands(op, dtype, groups, m, n, k, seed)
                 for seed in range(max(2, min(64, math.ceil(CACHE_MULTIPLE * self.l2 / one))))]
-        problem = (op, dtype, groups, m, sets[0]["m"], n, k)
+        problem = (op, dtype, groups, m, sets[0]["m"], n, sets[0]["k"])
         chosen = OurPlan(self.abi, *problem)
         reference = self.reference(sets[0])
         peer_error = self.error(self.theirs, sets[0], reference)
@@ -197,9 +243,9 @@ class Bench(Gpu):
         _, error, plan, *_ = finalists[best]
         if len(timed) > 1:
             row["paired"] = {t[2].name: f["ratio"] for t, f in zip(finalists, against)}
-        useful = statistics.mean(sum(o["counts"]) for o in sets)
-        us = against[best]["us"]
-        moved = size * k * (useful + n * groups) + 2 * useful * n
+        us, useful = against[best]["us"], statistics.mean(sum(o["counts"]) for o in sets)
+        k = sets[0]["k"]
+        moved = size * k * (m + n) + 8 * m * groups * n if deep else size * k * (useful + n * groups) + 2 * useful * n
         return row | against[best] | {
             "plan": plan.name, "error": shown(error),
             "error_ratio": round(error / peer_error, 4) if peer_error else None,
@@ -223,7 +269,7 @@ def document(bench, rows):
                                       "error_ratio": max((row["error_ratio"] or 0) for row in of_key)}
     counted = [row["ratio"] for row in rows if row["counts"]]
     return {
-        "device": bench.device,
+        "device": bench.device, "multiprocessors": bench.sms, "toolkit": f"CUDA {torch.version.cuda}",
         "protocol": {
             "against": f"deep_gemm {getattr(bench.deep_gemm, '__version__', '')}, torch {torch.__version__}",
             "one_process": "libwarpwright.so beside torch, both captured into CUDA graphs on one stream",

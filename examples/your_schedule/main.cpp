@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "warpwright/schedule/schedule.h"
+#include "warpwright/schedule/text.h"
 
 using namespace warpwright::schedule;
 
@@ -41,7 +42,7 @@ constexpr BodySpec make_body() {
 constexpr Pipeline make_pipeline() { return compile(make_body(), targets::sm80); }
 
 // A schedule that is not proven does not compile; the message is the rule and the names of the ops.
-constexpr Diagnostics findings() { return prove(make_pipeline()); }
+constexpr Diagnostics findings() { return prove_order(make_pipeline()); }
 static_assert(require<make_pipeline>());
 static_assert(require<findings>());
 
@@ -51,6 +52,11 @@ constexpr auto kSchedule = freeze<make_schedule>();
 
 int main() {
   const Pipeline p = make_pipeline();
+  // More work than a compiler does by default.
+  for (const Diagnostic& finding : prove_waves(p)) {
+    std::printf("%s\n", to_text(finding).c_str());
+    return 1;
+  }
   std::printf("interval %d cycles, at least %d; %d slots; %zu entries in the loop\n", p.interval(), p.mii(),
               p.depths[0].depth, kSchedule.kernel.size());
   const auto print = [&p](const char* phase, const auto& entries) {

@@ -23,7 +23,7 @@ typedef enum ww_code {
   WW_FAILED = 4            /* CUDA or a compiler failed on a legal call */
 } ww_code;
 
-typedef enum ww_dtype { WW_BF16 = 0, WW_FP16 = 1, WW_FP32 = 3, WW_E4M3 = 4, WW_E5M2 = 5 } ww_dtype;
+typedef enum ww_dtype { WW_BF16 = 0, WW_FP16 = 1, WW_FP32 = 3, WW_E4M3 = 4, WW_E5M2 = 5, WW_E2M1 = 6 } ww_dtype;
 /* Of A and B. K: stored [m, k] and [n, k]. MN: stored [k, m] and [k, n]. */
 typedef enum ww_major { WW_MAJOR_K = 0, WW_MAJOR_MN = 1 } ww_major;
 typedef enum ww_scaling { WW_SCALING_NONE = 0, WW_SCALING_TENSOR = 1, WW_SCALING_ROW_COLUMN = 2 } ww_scaling;
@@ -34,7 +34,8 @@ typedef enum ww_activation {
   WW_ACTIVATION_RELU = 1,
   WW_ACTIVATION_GELU_TANH = 2,
   WW_ACTIVATION_GELU_ERF = 3,
-  WW_ACTIVATION_SILU = 4
+  WW_ACTIVATION_SILU = 4,
+  WW_ACTIVATION_SWIGLU = 5 /* of grouped products */
 } ww_activation;
 
 /* A stride without a gap. */
@@ -112,7 +113,12 @@ WW_API const char* ww_plan_explanation(const ww_plan* plan);
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
 
 /* Products with blockwise scales and products by groups of rows: the host API of warpwright/grouped.h. */
-typedef enum ww_groups { WW_GROUPS_NONE = 0, WW_GROUPS_CONTIGUOUS = 1, WW_GROUPS_MASKED = 2 } ww_groups;
+typedef enum ww_groups {
+  WW_GROUPS_NONE = 0,
+  WW_GROUPS_CONTIGUOUS = 1,
+  WW_GROUPS_MASKED = 2,
+  WW_GROUPS_BY_DEPTH = 3
+} ww_groups;
 
 typedef struct ww_grouped_problem {
   uint64_t size; /* sizeof(ww_grouped_problem), set by ww_grouped_problem_init() */
@@ -122,11 +128,17 @@ typedef struct ww_grouped_problem {
   int64_t usual_rows;   /* 0: m / group_count */
   int32_t groups;       /* ww_groups */
   int32_t type;         /* WW_E4M3 with blockwise scales, or WW_BF16 */
-  int32_t out;          /* WW_BF16 or WW_FP32 */
+  int32_t out;          /* WW_BF16, WW_FP32, or WW_E4M3 with scales */
   int32_t sm_limit;     /* 0: all SMs */
   /* Compared with what the problem needs; -1: not known. */
   int64_t a_scales_rows, a_scales_columns, b_scales_rows, b_scales_columns;
-  const char* plan; /* NULL: the best one */
+  const char* plan;     /* NULL: the best one */
+  int32_t b_scale_rows; /* rows of B that share a scale: 128 or 1 */
+  int32_t activation;   /* ww_activation: none or swiglu, B then being [gate; up] */
+  int32_t bias;         /* ww_bias: none or per column */
+  int32_t bias_type;    /* ww_dtype: WW_FP32 or WW_BF16 */
+  int32_t shared_bias;  /* 1: one bias for all B */
+  int32_t accumulate;   /* 1: groups along k are added to D */
 } ww_grouped_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -140,6 +152,8 @@ typedef struct ww_grouped_pointers {
   const uint32_t* rows;
   const int32_t* matrices;
   uint32_t* status;
+  const void* bias;
+  float* d_scales; /* of D in e4m3 */
 } ww_grouped_pointers;
 
 typedef struct ww_grouped_plan ww_grouped_plan;
@@ -152,6 +166,36 @@ WW_API void ww_grouped_plan_destroy(ww_grouped_plan* plan);
 WW_API int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointers* pointers, void* stream);
 WW_API const char* ww_grouped_plan_name(const ww_grouped_plan* plan);
 WW_API const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan);
+
+/* From bf16, fp16 or fp32 to narrow elements with scale factors: the host API of warpwright/quantize.h. */
+typedef enum ww_quantization {
+  WW_QUANTIZE_TOKEN = 0, /* fp32 factors of 1 x 128 elements */
+  WW_QUANTIZE_BLOCK = 1, /* fp32 factors of 128 x 128 */
+  WW_QUANTIZE_MX = 2,    /* ue8m0 factors of 1 x 32 */
+  WW_QUANTIZE_NVFP4 = 3  /* ue4m3 factors of 1 x 16, and one fp32 factor of the tensor */
+} ww_quantization;
+typedef enum ww_scale_layout { WW_SCALES_ROWS = 0, WW_SCALES_COLUMNS = 1, WW_SCALES_TILES = 2 } ww_scale_layout;
+
+typedef struct ww_quantize_problem {
+  uint64_t size; /* sizeof(ww_quantize_problem), set by ww_quantize_problem_init() */
+  int64_t rows, columns;
+  int64_t stride;             /* elements from a row of the source to the next; 0: no gap */
+  int32_t source;             /* WW_BF16, WW_FP16 or WW_FP32 */
+  int32_t kind;               /* ww_quantization */
+  int32_t type;               /* WW_E4M3, WW_E5M2 or WW_E2M1 */
+  int32_t layout;             /* ww_scale_layout */
+  int32_t given_tensor_scale; /* 1: the factor of the tensor is read; 0: it is found and written */
+  int32_t on_host;            /* 1: all memory is the host's, no GPU is needed and the stream is not looked at */
+} ww_quantize_problem;
+
+WW_API void ww_quantize_problem_init(ww_quantize_problem* problem);
+WW_API int32_t ww_quantize_validate(const ww_quantize_problem* problem);
+/* What the results of a legal problem take; 0 for one that is not. */
+WW_API size_t ww_quantize_value_bytes(const ww_quantize_problem* problem);
+WW_API size_t ww_quantize_scale_bytes(const ww_quantize_problem* problem);
+/* `tensor_scale` is for WW_QUANTIZE_NVFP4 and NULL otherwise. Legal during stream capture. */
+WW_API int32_t ww_quantize(const ww_quantize_problem* problem, const void* source, void* values, void* scales,
+                           float* tensor_scale, void* stream);
 
 /* The sentence of the last failure in this thread; empty before the first. Valid until the thread's next call. */
 WW_API const char* ww_last_error(void);

@@ -1,5 +1,6 @@
 // The kernels of check.h on a GPU: compiled by nvcc for sm_90a, `int main() { return warpwright::check::run_on_gpu();
-// }` runs every registered kernel on each of its shapes and compares what it wrote.
+// }` runs every registered kernel on each of its shapes and compares what it wrote. With -DWW_RECORD each launch also
+// leaves its timeline in a file.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -8,6 +9,7 @@
 
 #include "warpwright/check.h"
 #include "warpwright/launch.h"
+#include "warpwright/record_launch.h"
 
 namespace warpwright::check {
 
@@ -96,7 +98,14 @@ class GpuArrays final : public Arrays {
 
 template <class K>
 std::optional<std::string> Registry::launch(const typename K::Args& args, unsigned ctas) {
+#if defined(WW_RECORD)
+  static int number = 0;
+  const std::string path = std::string(K::plan.kernel) + "-" + std::to_string(++number) + ".record";
+  const cudaError_t e = record::launch_to_file<K>(args, ctas, path);
+  if (e == cudaSuccess) std::printf("%s: draw it with ./warpwright trace --recording %s\n", path.c_str(), path.c_str());
+#else
   const cudaError_t e = runtime::launch<K>(args, ctas, nullptr);
+#endif
   if (e == cudaSuccess) return {};
   return std::string(K::plan.kernel) + " could not be launched: " + cudaGetErrorString(e) + ".";
 }

@@ -65,8 +65,9 @@ struct GemmProblem {
   Scaling scaling = Scaling::none;  // factors of A and B in device memory
   Accumulation accumulation = Accumulation::fast;
   Epilogue epilogue = {};
-  // Every pointer to A, B and D is a multiple of this many bytes, a power of two. Below 16 the TMA cannot be used, and
-  // a slower kernel is.
+  // Every pointer to A, B and D is a multiple of this many bytes, a power of two. Below 16, as for rows that do not
+  // start at multiples of 16 bytes, the TMA cannot be used: A and B are copied into the workspace first, or, where that
+  // would not pay, a slower kernel is used.
   int alignment = 16;
   int sm_limit = 0;            // SMs the kernel may occupy; 0: all
   bool deterministic = false;  // the same bits on any number of SMs; without it, the same bits on one device and limit
@@ -91,7 +92,8 @@ struct GemmPointers {
   const float* b_scales = nullptr;  // one, or n
   const float* d_scale = nullptr;
   // plan.workspace_bytes() for this run alone, zeroed once before the first run that uses it. Without one the plan
-  // allocates it at the first run on each stream, which capture forbids.
+  // allocates what it needs for sums at the first run on each stream, and takes memory for copies of operands from a
+  // pool of the device in every run; in a captured run the graph takes both.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 };

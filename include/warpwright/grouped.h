@@ -1,5 +1,6 @@
-// The host API for products with blockwise scales, and for products by groups of rows with a matrix each, on a Hopper
-// GPU. D[m, n] = sum over k of A[m, k] * B[n, k], B that of the row's group.
+// The host API for products with blockwise scales, and for products by groups, on a Hopper GPU. Groups of rows have a B
+// each: D[m, n] = sum over k of A[m, k] * B[n, k], B that of the row's group. Groups along k have a D each:
+// D[g][m, n] = the sum over the columns k of group g, as for the gradient of an expert's weights.
 //
 //   warpwright::GroupedProblem problem{.m = 4096, .n = 7168, .k = 2048};      e4m3, one product
 //   if (auto plan = warpwright::make_plan(problem)) {
@@ -31,17 +32,24 @@ struct ScaleShape {
 struct GroupedProblem {
   Groups groups = Groups::none;  // none: one product, e4m3 only (gemm.h has the others)
   int64_t m = 0;                 // rows of A and D: of all groups together, rows of no group included
-  int64_t n = 0;                 // may be 0, like m and k: without k the sums are 0
-  int64_t k = 0;
-  int64_t group_count = 1;   // masked: m / group_count rows have room in each
-  int64_t matrix_count = 0;  // of B; 0: as many as groups
-  int64_t usual_rows = 0;    // that a group has, for the choice of a kernel; 0: m / group_count
-  DType type = DType::e4m3;  // of A and B: e4m3 with blockwise scales, or bf16 without scales
-  DType out = DType::bf16;   // of D: bf16; for one product also fp32
-  ScaleShape a_scales = {};  // [m, blocks of 128 along k], row-major without gaps
-  ScaleShape b_scales = {};  // [matrices * blocks of 128 of n, blocks of 128 along k]
-  int sm_limit = 0;          // SMs the kernel may occupy; 0: all
-  std::string plan = {};     // take this plan, as plan.name() prints it; empty: the best one
+  int64_t n = 0;                 // rows of a B; may be 0, like m and k: without k the sums are 0
+  int64_t k = 0;                 // of all groups along k together
+  int64_t group_count = 1;       // masked: m / group_count rows have room in each
+  int64_t matrix_count = 0;      // of B; 0: as many as groups, or one for groups along k
+  int64_t usual_rows = 0;        // that a group has, for the choice of a kernel; 0: m / group_count
+  DType type = DType::e4m3;      // of A and B: e4m3 with blockwise scales, or bf16 without scales
+  DType out = DType::bf16;       // of D: bf16, fp32, or e4m3 with a scale for each 1x128 that the kernel makes
+  int b_scale_rows = 128;        // rows of B that share a scale: 128, or 1 (as those of A do)
+  // swiglu: B is [gate; up] with n / 2 rows each, and D has n / 2 columns, silu(gate) * up.
+  Activation activation = Activation::none;
+  Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation
+  DType bias_type = DType::fp32;  // or bf16
+  bool shared_bias = false;       // one bias for all B
+  bool accumulate = false;        // groups along k: D, of fp32, is added to
+  ScaleShape a_scales = {};       // [m, blocks of 128 along k], row-major without gaps
+  ScaleShape b_scales = {};       // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
+  int sm_limit = 0;               // SMs the kernel may occupy; 0: all
+  std::string plan = {};          // take this plan, as plan.name() prints it; empty: the best one
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
@@ -50,10 +58,16 @@ struct GroupedPointers {
   const void* b = nullptr;          // [matrices][n, k]
   const float* a_scales = nullptr;  // fp32, as they are: no transposition, no padding
   const float* b_scales = nullptr;
-  void* d = nullptr;                  // [m, n]; rows of no group are not written
-  const uint32_t* rows = nullptr;     // contiguous: group_count + 1 offsets; masked: group_count counts
+  // [m, n], n / 2 with swiglu; rows of no group are not written. Groups along k: [group_count][m, n], 0 for a group
+  // without columns.
+  void* d = nullptr;
+  // contiguous: group_count + 1 offsets; masked: group_count counts; by_depth: group_count + 1 offsets along k, of any
+  // alignment for bf16, multiples of 128 for e4m3.
+  const uint32_t* rows = nullptr;
   const int32_t* matrices = nullptr;  // of each group, negative: none; null: group g has matrix g
   uint32_t* status = nullptr;         // the GroupFault bits that a run found; null: nobody asks
+  const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
+  float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
 };
 
 // The sentence names the argument, its value and the rule. Needs no GPU.

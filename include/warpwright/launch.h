@@ -75,6 +75,16 @@ cudaError_t launch(const typename K::Args& args, unsigned grid_ctas, cudaStream_
   const detail::LaunchConfig<K> config(grid_ctas, stream, dependent);
   return cudaLaunchKernelEx(config.get(), entry<K>, args);
 }
+#if defined(WW_RECORD)
+// The same, with timestamps.
+template <class K>
+cudaError_t launch(const typename K::Args& args, unsigned grid_ctas, cudaStream_t stream,
+                   const record::Buffers& buffers) {
+  if (const cudaError_t e = detail::allow_shared_memory<K>(); e != cudaSuccess) return e;
+  const detail::LaunchConfig<K> config(grid_ctas, stream, DependentLaunch::off);
+  return cudaLaunchKernelEx(config.get(), entry<K>, args, buffers);
+}
+#endif
 
 // How many clusters of K the current device runs at once; 0 when it cannot run K.
 template <class K>

@@ -1,18 +1,73 @@
-// Quantization on the host: matrices in fp32 become narrow elements with scale factors along their rows, in the forms
-// that the kernels take.
+// Quantization: matrices become narrow elements with scale factors along their rows, in the forms that the kernels
+// take, on a Hopper GPU or on the host, with the same bits.
 //
-//   MX      e4m3, e5m2 or e2m1, one ue8m0 factor for 32 elements of a row
-//   NVFP4   e2m1, one ue4m3 factor for 16 elements of a row, one fp32 factor for the tensor
-//   token   e4m3, one fp32 factor for 128 elements of a row
-//   block   e4m3, one fp32 factor for 128 rows by 128 elements
+//   token   e4m3 or e5m2, one fp32 factor for 128 elements of a row
+//   block   e4m3 or e5m2, one fp32 factor for 128 rows by 128 elements
+//   mx      e4m3, e5m2 or e2m1, one ue8m0 factor for 32 elements of a row
+//   nvfp4   e2m1, one ue4m3 factor for 16 elements of a row, one fp32 factor for the tensor
+//
+//   warpwright::QuantizeProblem problem{.rows = 4096, .columns = 7168};      bf16 to e4m3 with factors of tokens
+//   warpwright::Status status = warpwright::quantize(problem, {.source = x, .values = q, .scales = s}, stream);
+//
+// An fp32 factor is the largest magnitude of the block times the reciprocal of the largest value of the type, not below
+// the smallest normal number, and 1 for a block of zeros. A ue8m0 factor is the smallest power of two with which
+// nothing overflows. A ue4m3 factor is rounded to the nearest, so the largest elements of a block may saturate.
+// Elements are multiplied by the reciprocal of their factor and rounded to the nearest, ties to even. A NaN spoils its
+// block: its factor is NaN, and so are its elements where the type has one. An infinite element saturates; with an fp32
+// factor it spoils its block.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
+#include "warpwright/status.h"
 
 namespace warpwright {
+
+enum class Quantization : uint8_t { token, block, mx, nvfp4 };
+
+WW_HD constexpr int block_rows(Quantization q) { return q == Quantization::block ? 128 : 1; }
+WW_HD constexpr int block_columns(Quantization q) {
+  return q == Quantization::mx ? 32 : q == Quantization::nvfp4 ? 16 : 128;
+}
+WW_HD constexpr DType scale_dtype(Quantization q) {
+  return q == Quantization::mx ? DType::ue8m0 : q == Quantization::nvfp4 ? DType::ue4m3 : DType::fp32;
+}
+
+// Where the factors lie. `rows`: [scale rows][scale columns], as the Hopper kernels take them. `columns`, of fp32
+// factors: [scale columns][scale rows], the rows padded with zeros to a multiple of 4 (16 bytes). `tiles`, of 8-bit
+// factors: those of core/block_scaling.h, as the Blackwell kernels take them.
+enum class ScaleLayout : uint8_t { rows, columns, tiles };
+
+struct QuantizeProblem {
+  int64_t rows = 0;  // may be 0, like columns
+  int64_t columns = 0;
+  int64_t stride = 0;          // elements from a row of the source to the next; 0: no gap
+  DType source = DType::bf16;  // or fp16, fp32
+  Quantization kind = Quantization::token;
+  DType type = DType::e4m3;
+  ScaleLayout layout = ScaleLayout::rows;
+  bool given_tensor_scale = false;  // nvfp4: the factor of the tensor is read; otherwise it is found and written
+};
+
+struct QuantizePointers {
+  const void* source = nullptr;  // aligned to its elements; to 16 bytes, rows too, for full speed
+  void* values = nullptr;  // value_bytes(): rows without gaps, of two e2m1 in a byte the even column is the low half
+  void* scales = nullptr;  // scale_bytes()
+  float* tensor_scale = nullptr;  // nvfp4: largest finite magnitude / (448 * 6), not below the smallest normal number
+};
+
+// The sentence names the argument, its value and the rule. Needs no GPU.
+Status validate(const QuantizeProblem& problem);
+// Of a legal problem.
+int64_t value_bytes(const QuantizeProblem& problem);
+int64_t scale_bytes(const QuantizeProblem& problem);
+
+// On a stream, a cudaStream_t, of the current device, a Hopper. Allocates nothing; legal during stream capture.
+Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers, void* stream = nullptr);
+// The same in host memory.
+Status quantize_on_host(const QuantizeProblem& problem, const QuantizePointers& pointers);
 
 struct ScaledMatrix {
   DType type = DType::e4m3;
@@ -33,9 +88,7 @@ struct ScaledMatrix {
   double value(int64_t row, int64_t column) const;
 };
 
-// `source` has rows of `columns` elements without gaps; of e2m1 the columns must be even. Factors are chosen so that
-// the largest magnitude of a block does not overflow: a ue8m0 factor is rounded up, a ue4m3 factor to the nearest, in
-// which case the largest elements saturate. A block of zeros has the smallest factor of its type, or 1 in fp32.
+// On the host, from fp32 rows of `columns` elements without gaps; of e2m1 the columns must be even.
 ScaledMatrix quantize_mx(const float* source, int64_t rows, int64_t columns, DType type);
 ScaledMatrix quantize_nvfp4(const float* source, int64_t rows, int64_t columns);
 ScaledMatrix quantize_per_token(const float* source, int64_t rows, int64_t columns, DType type = DType::e4m3);

@@ -1,10 +1,15 @@
 """What works without a GPU: the simulator with NumPy arrays, quantization, the checker, schedules, error texts."""
 
+import doctest
+import inspect
+import pathlib
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import warpwright
+from warpwright import _gemm, _quantize, _tool
 
 
 def whole(rng, *shape):
@@ -28,8 +33,22 @@ def test_gemm_rounds_its_operands_and_scales(rng):
     a, b = rng.standard_normal((64, 128)), rng.standard_normal((48, 128))
     narrow = lambda x: x.astype(np.float16).astype(np.float64)
     want = 0.5 * narrow(a) @ narrow(b).T
-    got = warpwright.gemm(a, b, alpha=0.5, out_dtype="fp16", target="sim:sm100")
+    got = warpwright.gemm(a, b, alpha=0.5, dtype="fp16", target="sim:sm100")
     assert np.linalg.norm(got - want) <= 2e-3 * np.linalg.norm(want)
+    np.testing.assert_array_equal(got, warpwright.gemm(a.astype(np.float16), b.astype(np.float16), alpha=0.5,
+                                                       target="sim:sm100"))
+
+
+@pytest.mark.parametrize("dtype, out_dtype, target", [
+    ("bf16", "bf16", "sim:sm90"), ("fp16", "fp16", "sim:sm100"), ("tf32", "fp32", "sim:sm100"),
+    (ml_dtypes.bfloat16, "fp32", "sim:gfx950"), (np.float16, np.float16, "sim:sm100"), ("fp8", None, "sim:sm100"),
+])
+def test_dtype_is_of_the_operands_and_out_dtype_of_the_result(rng, dtype, out_dtype, target):
+    a, b = whole(rng, 64, 64), whole(rng, 64, 64)
+    got = warpwright.gemm(a, b, dtype=dtype, out_dtype=out_dtype, target=target)
+    wanted = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "fp32": np.float32, None: np.float32}
+    assert got.dtype == wanted.get(out_dtype, out_dtype)
+    np.testing.assert_allclose(got.astype(np.float64), a @ b.T, rtol=2**-8)
 
 
 def test_gemm_takes_views_and_out(rng):
@@ -38,6 +57,9 @@ def test_gemm_takes_views_and_out(rng):
     got = warpwright.gemm(a.T, b.T, out=out)
     assert got is out
     np.testing.assert_array_equal(out, (a.T @ b).astype(ml_dtypes.bfloat16).astype(np.float32))
+    narrow = np.zeros((40, 48), ml_dtypes.bfloat16)
+    assert warpwright.gemm(a.T, b.T, out=narrow, out_dtype="bf16") is narrow
+    np.testing.assert_array_equal(narrow.astype(np.float32), out)
 
 
 def test_gemm_without_rows():
@@ -49,11 +71,16 @@ def test_gemm_without_rows():
     (lambda: warpwright.gemm(np.zeros(4), np.zeros((4, 4))), ["a:", "two dimensions"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(4)), ["bias", "simulator"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out_dtype="int7"), ["out_dtype", "int7", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), dtype="int7"), ["dtype", "int7", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), dtype=np.int32), ["dtype", "int32", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), beta=1.0), ["beta", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 4))), ["out", "float32", "float64"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sm90"), ["target", "sm90"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sim:sm99"), ["target", "sm99"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 5), np.float32)), ["out", "4 x 4"]),
     (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), plan="no_such"), ["no_such"]),
-    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), out_dtype="fp16"), ["fp16", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), dtype="fp16"), ["dtype = fp16", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), out_dtype="fp32"), ["out-dtype = fp32", "bf16"]),
     (lambda: warpwright.quantize(np.zeros((4, 8)), "row7"), ["scheme", "row7", "token"]),
     (lambda: warpwright.quantize(np.zeros(8)), ["x:", "two dimensions"]),
     (lambda: warpwright.check("no_such_kernel"), ["no_such_kernel"]),
@@ -67,9 +94,15 @@ def test_bad_input_gets_a_sentence(call, words):
         assert word in str(caught.value)
 
 
-def test_arrays_of_words_are_refused():
+def test_operands_of_the_wrong_kind_are_refused():
     with pytest.raises(TypeError, match="a:"):
         warpwright.gemm(np.array([["x"]]), np.zeros((1, 1)))
+    with pytest.raises(TypeError, match="b: its type is float16, that of a is bfloat16"):
+        warpwright.gemm(np.zeros((4, 8), ml_dtypes.bfloat16), np.zeros((4, 8), np.float16))
+    with pytest.raises(TypeError, match="out: a NumPy array is needed, not list"):
+        warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=[1])
+    with pytest.raises(TypeError, match="a: a torch tensor on a Hopper GPU is needed, not ndarray"):
+        warpwright.grouped_gemm(np.zeros((4, 8)), np.zeros((4, 8)))
 
 
 @pytest.mark.parametrize("scheme, scales", [("token", (130, 3)), ("block", (2, 3)), ("row", (130,)), ("tensor", ())])
@@ -100,6 +133,28 @@ def test_schedule_is_proven():
 def test_explain_names_the_plan():
     plan = warpwright.explain(4096, 4096, 4096)
     assert plan["smem_bytes"] > 0 and plan["reason"]
+
+
+def test_examples_of_the_docstrings():
+    count = 0
+    for module in (_gemm, _quantize, _tool):
+        result = doctest.testmod(module)
+        assert result.failed == 0
+        count += result.attempted
+    assert count >= 8
+
+
+def test_every_name_has_a_docstring_and_full_annotations():
+    for name in warpwright.__all__:
+        value = getattr(warpwright, name)
+        if callable(value):
+            assert value.__doc__, name
+        if inspect.isfunction(value):
+            signature = inspect.signature(value)
+            assert signature.return_annotation is not inspect.Signature.empty, name
+            for parameter in signature.parameters.values():
+                assert parameter.annotation is not inspect.Parameter.empty, f"{name}: {parameter}"
+    assert (pathlib.Path(warpwright.__file__).parent / "py.typed").exists()
 
 
 def test_version():

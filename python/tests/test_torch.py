@@ -42,6 +42,10 @@ def test_strided_and_transposed_views_are_not_copied():
     assert warpwright.gemm(a, b, out=view) is view
     close(view, a.double() @ b.double().T)
     assert out[:, 640:].isnan().all()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    warpwright.gemm(a, b, out=view)
+    assert torch.cuda.max_memory_allocated() == before
 
 
 def test_a_view_without_a_stride_of_one_is_copied():
@@ -73,6 +77,44 @@ def test_fp8_with_factors():
     close(warpwright.gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales, accumulation="promoted"), want)
 
 
+def test_fp8_batches_have_factors_of_their_own():
+    a, b = make(3, 64, 256, dtype=torch.float8_e4m3fn), make(3, 96, 256, dtype=torch.float8_e4m3fn)
+    rows, columns = torch.rand(3, 64, device="cuda"), torch.rand(3, 96, device="cuda")
+    want = a.double() @ b.double().transpose(1, 2) * rows[:, :, None] * columns[:, None, :]
+    close(warpwright.gemm(a, b, a_scale=rows, b_scale=columns), want)
+
+
+def test_quantized_result():
+    a, b = make(256, 512), make(384, 512)
+    scale = torch.tensor(0.25, device="cuda")
+    got = warpwright.gemm(a, b, out_dtype=torch.float8_e4m3fn, out_scale=scale)
+    assert got.dtype == torch.float8_e4m3fn
+    close(got, 0.25 * (a.double() @ b.double().T), 5e-2)
+
+
+@pytest.mark.parametrize("plan", ["dense-128x128-splitk4", "dense-128x128-streamk"])
+def test_plans_with_a_workspace(plan):
+    a, b = make(512, 4096), make(512, 4096)
+    want = a.double() @ b.double().T
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    for _ in range(3):
+        for stream in streams:
+            stream.wait_stream(torch.cuda.default_stream())
+            with torch.cuda.stream(stream):
+                got = warpwright.gemm(a, b, plan=plan)
+            stream.synchronize()
+            close(got, want)
+    out = torch.empty(512, 512, device="cuda", dtype=torch.bfloat16)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        warpwright.gemm(a, b, out=out, plan=plan)
+    for _ in range(3):
+        out.fill_(float("nan"))
+        graph.replay()
+        torch.cuda.synchronize()
+        close(out, want)
+
+
 def test_empty():
     assert warpwright.gemm(make(0, 64), make(32, 64)).shape == (0, 32)
     assert (warpwright.gemm(make(16, 0), make(32, 0)) == 0).all()
@@ -81,6 +123,7 @@ def test_empty():
 def test_current_stream():
     stream = torch.cuda.Stream()
     a, b = make(2048, 2048), make(2048, 2048)
+    assert (warpwright.gemm(a, b) != 0).any()  # the plan is there when the stream begins to sleep
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(50_000_000)
@@ -106,11 +149,34 @@ def test_compile():
     close(torch.compile(into, fullgraph=True)(x, w, out), 2 * (x.double() @ w.double().T))
 
 
+def test_compile_with_graphs_and_dynamic_shapes():
+    def layer(x, w):
+        return warpwright.gemm(torch.relu(x), w).float().sum(dim=1)
+
+    w = make(64, 256)
+    for how in ({"mode": "reduce-overhead"}, {"dynamic": True}):
+        compiled = torch.compile(layer, fullgraph=True, **how)
+        for rows in (128, 128, 128, 96):
+            x = make(rows, 256)
+            close(compiled(x, w).clone(), layer(x, w))
+
+
+def test_compile_of_groups():
+    a, b = make(70, 256), make(2, 128, 256)
+    offsets = torch.tensor([0, 30, 70], device="cuda", dtype=torch.int32)
+
+    def layer(a, b, offsets):
+        return warpwright.grouped_gemm(a * 2, b, offsets=offsets) + 1
+
+    want = torch.cat([2 * a[:30].double() @ b[0].double().T, 2 * a[30:].double() @ b[1].double().T]) + 1
+    close(torch.compile(layer, fullgraph=True)(a, b, offsets), want)
+
+
 def test_opcheck():
-    a, b = make(32, 64), make(48, 64)
-    arguments = (a, b, torch.bfloat16, None, 1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
-    torch.library.opcheck(torch.ops.warpwright.gemm.default, arguments,
-                          test_utils=("test_schema", "test_faketensor"))
+    a, b = make(32, 64).requires_grad_(), make(48, 64).requires_grad_()
+    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), rtol=2e-2, atol=2e-2)
+    torch.library.opcheck(torch.ops.warpwright.gemm_out.default, (a.detach(), b.detach(), make(32, 48), None, *rest))
 
 
 def test_graph_capture():
@@ -127,12 +193,28 @@ def test_graph_capture():
     close(out, a.double() @ b.double().T)
 
 
-def test_gradient():
-    a, b = make(64, 128).requires_grad_(), make(96, 128).requires_grad_()
+def test_graph_capture_of_groups():
+    a, b = make(70, 256), make(2, 128, 256)
+    offsets = torch.tensor([0, 30, 70], device="cuda", dtype=torch.int32)
+    out = warpwright.grouped_gemm(a, b, offsets=offsets)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        warpwright.grouped_gemm(a, b, offsets=offsets, out=out)
+    offsets.copy_(torch.tensor([0, 50, 70]))
+    out.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    close(out, torch.cat([a[:50].double() @ b[0].double().T, a[50:].double() @ b[1].double().T]))
+
+
+@pytest.mark.parametrize("shapes", [((64, 128), (96, 128)), ((3, 64, 128), (96, 128))])
+def test_gradient(shapes):
+    a, b = (make(*shape).requires_grad_() for shape in shapes)
     warpwright.gemm(a, b).float().square().sum().backward()
-    product = a.detach().double() @ b.detach().double().T
-    close(a.grad, 2 * product @ b.detach().double(), 2e-2)
-    close(b.grad, 2 * product.T @ a.detach().double(), 2e-2)
+    x, y = (t.detach().double().requires_grad_() for t in (a, b))
+    (x @ y.T).square().sum().backward()
+    close(a.grad, x.grad, 2e-2)
+    close(b.grad, y.grad, 2e-2)
 
 
 @pytest.mark.parametrize("call, kind, words", [
@@ -194,6 +276,41 @@ def test_masked_groups():
     out = warpwright.grouped_gemm(a, b, counts=counts)
     close(out[0], a[0].double() @ b[0].double().T)
     close(out[2, :10], a[2, :10].double() @ b[2].double().T)
+
+
+def test_groups_with_a_bias_and_swiglu():
+    x, w, bias = make(70, 256), make(2, 256, 256), make(2, 256)
+    offsets = torch.tensor([0, 30, 70], device="cuda", dtype=torch.int32)
+
+    def sums(a, b):
+        return torch.cat([a[:30].double() @ b[0].double().T + bias[0], a[30:].double() @ b[1].double().T + bias[1]])
+
+    def gated(values):
+        gate, up = values.chunk(2, 1)
+        return torch.nn.functional.silu(gate) * up
+
+    close(warpwright.grouped_gemm(x, w, offsets=offsets, bias=bias, activation="swiglu"), gated(sums(x, w)))
+    q, r = warpwright.quantize(x, "token"), [warpwright.quantize(m, "block") for m in w]
+    a, b = q.values, torch.stack([m.values.view(torch.uint8) for m in r]).view(torch.float8_e4m3fn)
+    factors = {"a_scale": q.scales, "b_scale": torch.stack([m.scales for m in r])}
+    want = sums(warpwright.dequantize(q), torch.stack([warpwright.dequantize(m) for m in r]))
+    close(warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias, **factors), want)
+    close(warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias, activation="swiglu", **factors), gated(want))
+    scales = torch.zeros(70, 1, device="cuda")
+    narrow = warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias, activation="swiglu",
+                                     out_dtype=torch.float8_e4m3fn, scales_out=scales, **factors)
+    close(narrow.double() * scales, gated(want), 5e-2)
+
+
+def test_groups_along_k():
+    a, b = make(128, 512), make(256, 512)
+    cuts = [0, 100, 100, 412, 512]
+    depths = torch.tensor(cuts, device="cuda", dtype=torch.int32)
+    want = torch.stack([a[:, i:j].double() @ b[:, i:j].double().T for i, j in zip(cuts, cuts[1:])])
+    got = warpwright.grouped_gemm(a, b, depths=depths)
+    close(got, want)
+    warpwright.grouped_gemm(a, b, depths=depths, out=got, accumulate=True)
+    close(got, 2 * want)
 
 
 def test_a_bad_table_is_reported():

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
+from typing import Any, Iterator
 
 from ._errors import MissingError, error_of
 
@@ -55,16 +56,27 @@ class GroupedPointers(ctypes.Structure):
         "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales")]
 
 
+class QuantizeProblem(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64), ("rows", ctypes.c_int64), ("columns", ctypes.c_int64),
+                ("stride", ctypes.c_int64), ("source", ctypes.c_int32), ("kind", ctypes.c_int32),
+                ("type", ctypes.c_int32), ("layout", ctypes.c_int32), ("given_tensor_scale", ctypes.c_int32),
+                ("on_host", ctypes.c_int32)]
+
+
+QUANTIZATIONS = {"token": 0, "block": 1, "mx": 2, "nvfp4": 3}
+SCALE_LAYOUTS = {"rows": 0, "columns": 1, "tiles": 2}
+NARROW_DTYPES = {"e4m3": 4, "e5m2": 5, "e2m1": 6}
 GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED, GROUPS_BY_DEPTH = 0, 1, 2, 3
 STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
-              "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers}
+              "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers,
+              "ww_quantize_problem": QuantizeProblem}
 
 
-def files(folder: str, name: str):
+def files(folder: str, name: str) -> Iterator[pathlib.Path]:
     """Where an installed or built file may be: in the package, in a build tree."""
     package = pathlib.Path(__file__).resolve().parent
     yield package / folder / name
-    for build in ("release", "gpu", "dev"):
+    for build in ("release", "gpu", "dev", "release-nocuda"):
         yield package.parents[1] / "build" / build / folder / name
 
 
@@ -124,6 +136,20 @@ def new_grouped_pointers() -> GroupedPointers:
     return pointers
 
 
+def new_quantize_problem() -> QuantizeProblem:
+    problem = QuantizeProblem()
+    library().ww_quantize_problem_init(ctypes.byref(problem))
+    return problem
+
+
+def quantize(problem: QuantizeProblem, source: int, values: int, scales: int, tensor_scale: int | None,
+             stream: int | None) -> None:
+    """Addresses in device memory, or in host memory for a problem on the host."""
+    run = library().ww_quantize
+    run.argtypes = [ctypes.POINTER(QuantizeProblem)] + [ctypes.c_void_p] * 5
+    raise_on(run(ctypes.byref(problem), source, values, scales, tensor_scale, stream))
+
+
 class GroupedPlan:
     """A grouped product whose kernel was chosen; it belongs to the device that was current."""
 
@@ -133,7 +159,7 @@ class GroupedPlan:
         raise_on(library().ww_grouped_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
         self.name = library().ww_grouped_plan_name(self.handle).decode()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "handle", None):
             self.destroy(self.handle)
 
@@ -151,9 +177,9 @@ class Plan:
         self.name = library().ww_plan_name(self.handle).decode()
         self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
-        self.workspaces: dict = {}
+        self.workspaces: dict[int, Any] = {}  # a tensor for each stream
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "handle", None):
             self.destroy(self.handle)
 

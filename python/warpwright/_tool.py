@@ -34,7 +34,8 @@ def run(*arguments: str) -> dict[str, Any]:
     if result.returncode == MISSING:
         raise MissingError(sentence)
     try:
-        return json.loads(result.stdout)
+        document: dict[str, Any] = json.loads(result.stdout)
+        return document
     except json.JSONDecodeError:
         raise WarpwrightError(sentence or f"the tool ended with {result.returncode}") from None
 
@@ -50,6 +51,10 @@ def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: i
 
     ``kernel`` is the name of a shipped kernel or a C++ source file that registers kernels of your own. The result has
     ``verdict`` (``clean``, ``failed`` or ``incomplete``), ``runs``, ``checks`` and, unless it is clean, ``report``.
+
+    >>> import warpwright
+    >>> warpwright.check("gemm_sm90_small", sizes=[(64, 64, 64)], seeds=1)["verdict"]
+    'clean'
     """
     arguments = ["check", str(kernel), "--seeds", str(int(seeds))]
     if sizes is not None:
@@ -61,12 +66,21 @@ def schedule(name: str, target: str) -> dict[str, Any]:
     """Verifies a schedule (``default``, ``ping-pong``, ``4-wave`` or ``legacy/...``) for a target such as ``gfx950``.
 
     The result has ``entries``, ``ii``, ``mii``, ``proven`` and ``hazards``.
+
+    >>> import warpwright
+    >>> warpwright.schedule("ping-pong", "gfx950")["proven"]
+    True
     """
     return run("schedule", "verify", name, "--target", target)
 
 
 def explain(m: int, n: int, k: int, *, dtype: str = "bf16", target: str = "sm90", **options: Any) -> dict[str, Any]:
-    """The plan for a product and why it is taken; needs no GPU. Further options are those of ``warpwright explain``."""
+    """The plan for a product and why it is taken; needs no GPU. Further options are those of ``warpwright explain``.
+
+    >>> import warpwright
+    >>> warpwright.explain(16, 4096, 4096)["kernel"]
+    'skinny_gemm'
+    """
     arguments = ["explain", "--m", str(m), "--n", str(n), "--k", str(k), "--dtype", dtype, "--target", target]
     for key, value in options.items():
         arguments += ["--" + key.replace("_", "-"), str(value)]

@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import math
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
 from . import _abi
-from ._torch import DTYPES, _dtype, _tensor, _out_dtype
+from ._torch import MOST_PLANS, as_tensor, check_out, is_traced, result_type, type_of, wants_gradient
 
-_plans: dict = {}
+SCALE_BLOCK = 128
+ACTIVATIONS = {"none": 0, "swiglu": 5}
 
 
-def _table(name: str, x, device, count=None) -> Tensor:
-    _tensor(name, x, device)
+class Operands(NamedTuple):
+    """The tensors of a grouped product."""
+
+    a: Tensor
+    b: Tensor
+    offsets: Optional[Tensor]
+    counts: Optional[Tensor]
+    depths: Optional[Tensor]
+    experts: Optional[Tensor]
+    a_scale: Optional[Tensor]
+    b_scale: Optional[Tensor]
+    bias: Optional[Tensor]
+    out: Tensor
+    scales_out: Optional[Tensor]
+    status: Optional[Tensor]
+
+
+class Settings(NamedTuple):
+    """The rest of a call."""
+
+    activation: str
+    accumulate: bool
+    usual_rows: int
+    sm_limit: int
+    plan: str
+
+
+class Product(NamedTuple):
+    """All that a plan depends on."""
+
+    device: Optional[int]
+    kind: int
+    m: int
+    n: int
+    k: int
+    groups: int
+    matrices: int
+    type: str
+    out: str
+    scales: tuple[int, int, int, int]  # rows and columns of those of a and of b
+    b_scale_rows: int
+    bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
+    settings: Settings
+
+
+_plans: dict[Product, _abi.GroupedPlan] = {}
+
+
+def _table(name: str, x: Tensor, count: Optional[int] = None) -> Tensor:
     if x.dtype != torch.int32:
         raise TypeError(f"{name}: its type is {x.dtype}; torch.int32 is taken")
     if x.dim() > 1 or not x.is_contiguous():
@@ -24,107 +73,188 @@ def _table(name: str, x, device, count=None) -> Tensor:
     return x
 
 
-def _contiguous(name: str, x: Tensor) -> Tensor:
+def _contiguous(name: str, x: Tensor) -> None:
     if not x.is_contiguous():
         raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
-    return x
 
 
-def _shape(a, b, offsets, counts):
-    """The shape of the result, and how the rows are grouped."""
-    _tensor("a", a)
-    _tensor("b", b, a.device)
-    if offsets is not None and counts is not None:
-        raise ValueError("offsets, counts: one of them says how rows are grouped")
-    wanted_a, wanted_b = (3, 3) if counts is not None else (2, 3) if offsets is not None else (2, 2)
+def _kind(offsets: Any, counts: Any, depths: Any) -> int:
+    if sum(table is not None for table in (offsets, counts, depths)) > 1:
+        raise ValueError("offsets, counts, depths: one of them says what the groups are")
+    if counts is not None:
+        return _abi.GROUPS_MASKED
+    if depths is not None:
+        return _abi.GROUPS_BY_DEPTH
+    return _abi.GROUPS_NONE if offsets is None else _abi.GROUPS_CONTIGUOUS
+
+
+def _shape(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
+    """The shape of the result."""
+    a = as_tensor("a", a)
+    b = as_tensor("b", b, a.device)
+    kind = _kind(offsets, counts, depths)
+    wanted_a = 3 if kind == _abi.GROUPS_MASKED else 2
+    wanted_b = 3 if kind in (_abi.GROUPS_MASKED, _abi.GROUPS_CONTIGUOUS) else 2
     if a.dim() != wanted_a or b.dim() != wanted_b:
         raise ValueError(f"a, b: {wanted_a} and {wanted_b} dimensions are taken here, not {a.dim()} and {b.dim()}")
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
-    kind = _abi.GROUPS_MASKED if counts is not None else (
-        _abi.GROUPS_CONTIGUOUS if offsets is not None else _abi.GROUPS_NONE)
-    return (*a.shape[:-1], b.shape[-2]), kind
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+    columns = b.shape[-2] // 2 if activation == "swiglu" else b.shape[-2]
+    if kind == _abi.GROUPS_BY_DEPTH:
+        return max(0, as_tensor("depths", depths).numel() - 1), a.shape[0], columns
+    return (*a.shape[:-1], columns)
 
 
-def _run(a, b, offsets, counts, experts, a_scale, b_scale, out, status, usual_rows, sm_limit, plan) -> None:
-    shape, kind = _shape(a, b, offsets, counts)
-    if a.device.type != "cuda":
-        raise ValueError(f"a: it is on {a.device}; a Hopper GPU is needed")
-    word = _dtype("a", a, ("bf16", "e4m3"))
-    if b.dtype != a.dtype:
-        raise TypeError(f"b: its type is {b.dtype}, that of a is {a.dtype}")
-    for name, x in (("a", a), ("b", b), ("out", out)):
-        _contiguous(name, x)
-    if tuple(out.shape) != shape:
-        raise ValueError(f"out: its shape is {tuple(out.shape)}, the product's is {shape}")
-    groups = a.shape[0] if kind == _abi.GROUPS_MASKED else max(0, offsets.numel() - 1) if kind else 1
-    rows = None
-    if kind == _abi.GROUPS_MASKED:
-        rows = _table("counts", counts, a.device, groups)
-    elif kind == _abi.GROUPS_CONTIGUOUS:
-        rows = _table("offsets", offsets, a.device)
-    if experts is not None:
-        _table("experts", experts, a.device, groups)
-    if status is not None:
-        _table("status", status, a.device, 1)
-    scale_shapes = [-1] * 4
-    for i, (name, x) in enumerate((("a_scale", a_scale), ("b_scale", b_scale))):
-        if (x is None) != (word == "bf16"):
+def _scales(x: Operands, word: str) -> tuple[int, int, int, int]:
+    shapes = []
+    for name, scale in (("a_scale", x.a_scale), ("b_scale", x.b_scale)):
+        if (scale is None) != (word == "bf16"):
             raise ValueError(f"{name}: float8 operands have factors, bf16 ones have none")
-        if x is not None:
-            _tensor(name, x, a.device)
-            if x.dtype != torch.float32:
-                raise TypeError(f"{name}: its type is {x.dtype}; torch.float32 is taken")
-            _contiguous(name, x)
-            scale_shapes[2 * i] = x.numel() // max(1, x.shape[-1])
-            scale_shapes[2 * i + 1] = x.shape[-1]
-    m = a.numel() // a.shape[-1] if a.shape[-1] else shape[0] * (shape[1] if kind == _abi.GROUPS_MASKED else 1)
-    key = (a.device.index, kind, m, shape[-1], a.shape[-1], groups, b.shape[0], word, out.dtype, tuple(scale_shapes),
-           usual_rows, sm_limit, plan)
-    with torch.cuda.device(a.device):
-        found = _plans.get(key)
+        if scale is None:
+            shapes += [-1, -1]
+            continue
+        if scale.dtype != torch.float32:
+            raise TypeError(f"{name}: its type is {scale.dtype}; torch.float32 is taken")
+        if scale.dim() < 2:
+            raise ValueError(f"{name}: factors of blocks are a matrix, not of shape {tuple(scale.shape)}")
+        _contiguous(name, scale)
+        shapes += [math.prod(scale.shape[:-1]), scale.shape[-1]]
+    return shapes[0], shapes[1], shapes[2], shapes[3]
+
+
+def _b_scale_rows(x: Operands) -> int:
+    """Rows of a matrix that share a factor: one, or a whole block."""
+    return 1 if x.b_scale is not None and x.b_scale.dim() > 1 and x.b_scale.shape[-2] == x.b.shape[-2] else SCALE_BLOCK
+
+
+def _bias(bias: Tensor, b: Tensor) -> tuple[str, bool]:
+    word = type_of("bias", bias, ("fp32", "bf16"))
+    n = b.shape[-2]
+    wanted = (b.shape[0], n) if b.dim() == 3 else (n,)
+    if tuple(bias.shape) not in (wanted, (n,)):
+        raise ValueError(f"bias: its shape is {tuple(bias.shape)}; {wanted} is taken, or ({n},) for all matrices")
+    _contiguous("bias", bias)
+    return word, bias.dim() == 1 and b.dim() == 3
+
+
+def _check_scales_out(x: Operands, out_word: str) -> None:
+    if (x.scales_out is not None) != (out_word == "e4m3"):
+        raise ValueError("scales_out: a float8_e4m3fn result needs it for its factors, others have none")
+    if x.scales_out is None:
+        return
+    wanted = (*x.out.shape[:-1], x.out.shape[-1] // SCALE_BLOCK)
+    if x.scales_out.dtype != torch.float32:
+        raise TypeError(f"scales_out: its type is {x.scales_out.dtype}; torch.float32 is taken")
+    if tuple(x.scales_out.shape) != wanted:
+        raise ValueError(f"scales_out: its shape is {tuple(x.scales_out.shape)}, {wanted} is needed")
+    _contiguous("scales_out", x.scales_out)
+
+
+def describe(x: Operands, settings: Settings) -> Product:
+    """Checks a call; it can be launched as soon as the tensors are on a GPU."""
+    shape = _shape(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
+    kind = _kind(x.offsets, x.counts, x.depths)
+    for name, tensor in zip(Operands._fields, x):
+        if tensor is not None:
+            as_tensor(name, tensor, x.a.device)
+    word = type_of("a", x.a, ("bf16", "e4m3"))
+    if x.b.dtype != x.a.dtype:
+        raise TypeError(f"b: its type is {x.b.dtype}, that of a is {x.a.dtype}")
+    out_word = type_of("out", x.out, ("bf16", "fp32", "e4m3"))
+    for name, tensor in (("a", x.a), ("b", x.b), ("out", x.out)):
+        _contiguous(name, tensor)
+    check_out(x.out, x.a, None, shape)
+    _check_scales_out(x, out_word)
+    groups = 1
+    if x.counts is not None:
+        groups = x.a.shape[0]
+        _table("counts", x.counts, groups)
+    elif x.offsets is not None:
+        groups = max(0, _table("offsets", x.offsets).numel() - 1)
+    elif x.depths is not None:
+        groups = max(0, _table("depths", x.depths).numel() - 1)
+    if x.experts is not None:
+        _table("experts", x.experts, groups)
+    if x.status is not None:
+        _table("status", x.status, 1)
+    return Product(x.a.device.index, kind, math.prod(x.a.shape[:-1]), x.b.shape[-2], x.a.shape[-1], groups,
+                   x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
+                   _bias(x.bias, x.b) if x.bias is not None else None, settings)
+
+
+def problem_of(product: Product) -> _abi.GroupedProblem:
+    s = product.settings
+    p = _abi.new_grouped_problem()
+    p.m, p.n, p.k, p.groups = product.m, product.n, product.k, product.kind
+    p.group_count, p.matrix_count = product.groups, product.matrices
+    p.usual_rows, p.sm_limit = s.usual_rows, s.sm_limit
+    p.type, p.out = _abi.DTYPES[product.type], _abi.DTYPES[product.out]
+    p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
+    p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, ACTIVATIONS[s.activation], int(s.accumulate)
+    if product.bias:
+        p.bias, p.bias_type = _abi.BIASES["per_column"], _abi.DTYPES[product.bias[0]]
+        p.shared_bias = int(product.bias[1])
+    if s.plan:
+        p.plan = s.plan.encode()
+    return p
+
+
+def launch(x: Operands, settings: Settings) -> None:
+    if x.a.device.type != "cuda":
+        raise ValueError(f"a: it is on {x.a.device}; a Hopper GPU is needed")
+    product = describe(x, settings)
+    with torch.cuda.device(x.a.device):
+        found = _plans.get(product)
         if found is None:
-            p = _abi.new_grouped_problem()
-            p.m, p.n, p.k, p.groups, p.group_count = m, shape[-1], a.shape[-1], kind, groups
-            p.matrix_count = b.shape[0] if kind else 0
-            p.usual_rows, p.sm_limit = usual_rows, sm_limit
-            p.type, p.out = _abi.DTYPES[word], _abi.DTYPES[DTYPES[out.dtype]]
-            p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = scale_shapes
-            if plan:
-                p.plan = plan.encode()
-            found = _plans[key] = _abi.GroupedPlan(p)
+            found = _abi.GroupedPlan(problem_of(product))
+            if len(_plans) >= MOST_PLANS:
+                _plans.clear()
+            _plans[product] = found
         q = _abi.new_grouped_pointers()
-        for name, x in (("a", a), ("b", b), ("a_scales", a_scale), ("b_scales", b_scale), ("d", out), ("rows", rows),
-                        ("matrices", experts), ("status", status)):
-            if x is not None:
-                setattr(q, name, x.data_ptr())
+        rows = next((table for table in (x.offsets, x.counts, x.depths) if table is not None), None)
+        for name, tensor in (("a", x.a), ("b", x.b), ("a_scales", x.a_scale), ("b_scales", x.b_scale), ("d", x.out),
+                             ("rows", rows), ("matrices", x.experts), ("status", x.status), ("bias", x.bias),
+                             ("d_scales", x.scales_out)):
+            if tensor is not None:
+                setattr(q, name, tensor.data_ptr())
         found.run(q, torch.cuda.current_stream().cuda_stream)
 
 
-@torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "status"))
-def _op(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], experts: Optional[Tensor],
-        a_scale: Optional[Tensor], b_scale: Optional[Tensor], out: Tensor, status: Optional[Tensor], usual_rows: int,
-        sm_limit: int, plan: str) -> None:
-    _run(a, b, offsets, counts, experts, a_scale, b_scale, out, status, usual_rows, sm_limit, plan or None)
+@torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "scales_out", "status"))
+def _op(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
+        experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
+        out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], activation: str, accumulate: bool,
+        usual_rows: int, sm_limit: int, plan: str) -> None:
+    launch(Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status),
+           Settings(activation, accumulate, usual_rows, sm_limit, plan))
 
 
 @_op.register_fake
-def _(a, b, offsets, counts, experts, a_scale, b_scale, out, status, usual_rows, sm_limit, plan) -> None:
-    _shape(a, b, offsets, counts)
+def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
+      experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
+      out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], activation: str, *rest: Any) -> None:
+    check_out(out, a, None, _shape(a, b, offsets, counts, depths, activation))
 
 
-def grouped_gemm(a, b, offsets, counts, experts, a_scale, b_scale, out, out_dtype, status, usual_rows, sm_limit,
-                 plan) -> Tensor:
-    shape, _ = _shape(a, b, offsets, counts)
+def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
+                 a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
+                 out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
+                 usual_rows: int = 0, sm_limit: int = 0, plan: Optional[str] = None) -> Tensor:
+    shape = _shape(a, b, offsets, counts, depths, activation)
+    if wants_gradient(a, b, bias):
+        raise ValueError("a, b, bias: grouped_gemm has no gradient; use torch.no_grad()")
     if out is None:
-        out = torch.empty(shape, dtype=_out_dtype(a, out_dtype), device=a.device)
-    elif out_dtype is not None and _out_dtype(a, out_dtype) != _tensor("out", out, a.device).dtype:
-        raise ValueError(f"out_dtype: out is of {out.dtype}; leave out_dtype away, or let it be the same")
-    if out.dtype not in (torch.bfloat16, torch.float32):
-        raise TypeError(f"out: its type is {out.dtype}; torch.bfloat16 is taken, for one product torch.float32 too")
-    arguments = (a, b, offsets, counts, experts, a_scale, b_scale, out, status, int(usual_rows), int(sm_limit))
-    if torch.compiler.is_compiling():
-        _op(*arguments, plan or "")
+        if accumulate:
+            raise ValueError("accumulate: it adds to out, which is not given")
+        usual = torch.float32 if depths is not None else None
+        out = torch.empty(shape, dtype=result_type(a, out_dtype or usual), device=a.device)
+    given = check_out(out, a, out_dtype, shape)
+    operands = Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, given, scales_out, status)
+    settings = Settings(activation, bool(accumulate), int(usual_rows), int(sm_limit), plan or "")
+    if is_traced(a):
+        _op(*operands, *settings)
     else:
-        _run(*arguments, plan)
-    return out
+        launch(operands, settings)
+    return given

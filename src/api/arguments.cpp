@@ -168,7 +168,7 @@ Status set_addresses(KernelArgs& args, const runtime::Kernel& kernel, const Gemm
 }
 
 Status check_pointers(const GemmProblem& problem, const Lowered& low, const runtime::Kernel& kernel,
-                      const GemmPointers& p) {
+                      const GemmPointers& p, const Packing& packing) {
   const DenseGemmConfig* const dense = kernel.dense();
   const auto needed = [](bool tma, DType type) { return tma ? kTmaAlignment : element_bytes(type); };
   const bool tma_loads = dense == nullptr || dense->load == Mover::tma;
@@ -186,8 +186,8 @@ Status check_pointers(const GemmProblem& problem, const Lowered& low, const runt
   };
   if (Status s = check_pointer("d", p.d, needed(tma_stores, low.d.type)); !s) return s;
   if (problem.k > 0) {
-    if (Status s = reading("a", p.a, needed(tma_loads, low.a.type), low.a.bytes()); !s) return s;
-    if (Status s = reading("b", p.b, needed(tma_loads, low.b.type), low.b.bytes()); !s) return s;
+    if (Status s = reading("a", p.a, needed(tma_loads && !packing.a, low.a.type), low.a.bytes()); !s) return s;
+    if (Status s = reading("b", p.b, needed(tma_loads && !packing.b, low.b.type), low.b.bytes()); !s) return s;
   }
   const Epilogue& e = problem.epilogue;
   if (e.bias != Bias::none) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "api/launcher.h"
 #include "api/lower.h"
+#include "api/packing.h"
 
 namespace warpwright::api {
 
@@ -14,8 +15,8 @@ Status set_addresses(KernelArgs& args, const runtime::Kernel& kernel, const Gemm
                      const GemmPointers& pointers);
 
 // Whether the pointers may be used by a kernel for this problem: given, aligned, and D apart from everything that is
-// read.
+// read. What is copied first may lie anywhere.
 Status check_pointers(const GemmProblem& problem, const Lowered& low, const runtime::Kernel& kernel,
-                      const GemmPointers& pointers);
+                      const GemmPointers& pointers, const Packing& packing = {});
 
 }  // namespace warpwright::api

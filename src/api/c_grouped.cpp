@@ -9,7 +9,8 @@
 
 using namespace warpwright;
 
-static_assert(int(WW_GROUPS_CONTIGUOUS) == int(Groups::contiguous) && int(WW_GROUPS_MASKED) == int(Groups::masked));
+static_assert(int(WW_GROUPS_CONTIGUOUS) == int(Groups::contiguous) && int(WW_GROUPS_MASKED) == int(Groups::masked) &&
+              int(WW_GROUPS_BY_DEPTH) == int(Groups::by_depth));
 
 struct ww_grouped_plan {
   GroupedPlan plan;
@@ -53,13 +54,19 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   p.group_count = from.group_count;
   p.matrix_count = from.matrix_count;
   p.usual_rows = from.usual_rows;
-  if (Status s = word("groups", from.groups, int(Groups::masked), p.groups); !s) return s;
+  if (Status s = word("groups", from.groups, int(Groups::by_depth), p.groups); !s) return s;
   if (Status s = word("type", from.type, kDTypeCount - 1, p.type); !s) return s;
   if (Status s = word("out", from.out, kDTypeCount - 1, p.out); !s) return s;
   p.sm_limit = from.sm_limit;
   p.a_scales = {from.a_scales_rows, from.a_scales_columns};
   p.b_scales = {from.b_scales_rows, from.b_scales_columns};
   if (from.plan != nullptr) p.plan = from.plan;
+  p.b_scale_rows = from.b_scale_rows;
+  if (Status s = word("activation", from.activation, int(Activation::swiglu), p.activation); !s) return s;
+  if (Status s = word("bias", from.bias, int(Bias::per_column), p.bias); !s) return s;
+  if (Status s = word("bias_type", from.bias_type, kDTypeCount - 1, p.bias_type); !s) return s;
+  p.shared_bias = from.shared_bias != 0;
+  p.accumulate = from.accumulate != 0;
   return {};
 }
 
@@ -74,6 +81,8 @@ void ww_grouped_problem_init(ww_grouped_problem* problem) {
   problem->group_count = 1;
   problem->type = WW_E4M3;
   problem->out = WW_BF16;
+  problem->b_scale_rows = 128;
+  problem->bias_type = WW_FP32;
   problem->a_scales_rows = problem->a_scales_columns = problem->b_scales_rows = problem->b_scales_columns = -1;
 }
 
@@ -112,7 +121,8 @@ int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointe
     if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
     ww_grouped_pointers from = {};
     if (Status s = take("pointers", pointers, from); !s) return s;
-    return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status},
+    return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status,
+                           from.bias, from.d_scales},
                           stream);
   });
 }

@@ -11,9 +11,12 @@
 #include "api/arguments.h"
 #include "api/launcher.h"
 #include "api/lower.h"
+#include "api/packing.h"
 
 #if WW_HAVE_CUDA
 #include <cuda_runtime.h>
+
+#include "device/pack.h"
 #endif
 
 namespace warpwright {
@@ -25,26 +28,79 @@ Status failure(cudaError_t error, const char* what) {
   return Status(Code::failed, fmt::format("{} failed: {}.", what, cudaGetErrorString(error)));
 }
 
+// Device memory for one run, from a pool of the device that keeps what is handed back, in the order of the stream. In a
+// captured run taking it and handing it back are nodes of the graph.
+class RunMemory {
+ public:
+  RunMemory() = default;
+  ~RunMemory() {
+    if (memory_ != nullptr) (void)cudaFreeAsync(memory_, stream_);
+  }
+  RunMemory(const RunMemory&) = delete;
+  RunMemory& operator=(const RunMemory&) = delete;
+
+  Result<void*> take(int device, void* stream, size_t bytes) {
+    const auto pool = pool_of(device);
+    if (!pool) return pool.status();
+    stream_ = static_cast<cudaStream_t>(stream);
+    if (const cudaError_t e = cudaMallocFromPoolAsync(&memory_, bytes, *pool, stream_); e != cudaSuccess) {
+      memory_ = nullptr;
+      Status s = failure(e, "the allocation of memory for a run");
+      return Status(Code::missing, s.message());
+    }
+    return memory_;
+  }
+  Result<void*> take_zeroed(int device, void* stream, size_t bytes) {
+    auto memory = take(device, stream, bytes);
+    if (!memory) return memory;
+    if (const cudaError_t e = cudaMemsetAsync(*memory, 0, bytes, stream_); e != cudaSuccess) {
+      return failure(e, "cudaMemset");
+    }
+    return memory;
+  }
+  // The pool is made here, since a capture may forbid it.
+  static Status prepare(int device) { return pool_of(device).status(); }
+
+ private:
+  // Never destroyed: at exit the driver may be gone.
+  static Result<cudaMemPool_t> pool_of(int device) {
+    static std::mutex mutex;
+    static auto* const pools = new std::map<int, cudaMemPool_t>;
+    const std::lock_guard lock(mutex);
+    if (const auto found = pools->find(device); found != pools->end()) return found->second;
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = {cudaMemLocationTypeDevice, device};
+    cudaMemPool_t pool = nullptr;
+    if (const cudaError_t e = cudaMemPoolCreate(&pool, &properties); e != cudaSuccess) {
+      return failure(e, "cudaMemPoolCreate");
+    }
+    // By default a pool gives everything back to the system whenever a stream is waited for.
+    uint64_t kept = uint64_t(1) << 30;
+    (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    return pools->emplace(device, pool).first->second;
+  }
+
+  void* memory_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
 // Device memory for partial sums, one for each stream: runs on two streams may overlap.
 class Workspaces {
  public:
   ~Workspaces() {
     for (const auto& [stream, memory] : by_stream_) (void)cudaFree(memory);
   }
-  Result<void*> get(void* stream, size_t bytes) {
-    {
-      const std::shared_lock lock(mutex_);
-      if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
-    }
+  // In a captured run, whose graph may outlive the plan, memory that the graph takes.
+  Result<void*> get(int device, void* stream, size_t bytes, RunMemory& of_graph) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     if (const cudaError_t e = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &capture); e != cudaSuccess) {
       return failure(e, "cudaStreamIsCapturing");
     }
-    if (capture != cudaStreamCaptureStatusNone) {
-      return Status(Code::invalid_argument,
-                    fmt::format("workspace = null: a captured run needs one of {} bytes, or a run on the stream "
-                                "before the capture begins.",
-                                bytes));
+    if (capture != cudaStreamCaptureStatusNone) return of_graph.take_zeroed(device, stream, bytes);
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
     }
     const std::unique_lock lock(mutex_);
     void* memory = nullptr;
@@ -65,11 +121,22 @@ class Workspaces {
   std::shared_mutex mutex_;
   std::map<void*, void*> by_stream_;
 };
+
+Status launch_copies(const PackRowsArgs& args, DType type, void* stream, int sm_limit) {
+  const auto why = device::launch_pack_rows_sm90(bits(type) / 8, args, stream, sm_limit);
+  return why ? Status(Code::failed, *why) : Status();
+}
 #else
+class RunMemory {
+ public:
+  Result<void*> take(int, void*, size_t) { return api::current_device().status(); }
+  static Status prepare(int) { return api::current_device().status(); }
+};
 class Workspaces {
  public:
-  Result<void*> get(void*, size_t) { return api::current_device().status(); }
+  Result<void*> get(int, void*, size_t, RunMemory&) { return api::current_device().status(); }
 };
+Status launch_copies(const PackRowsArgs&, DType, void*, int) { return api::current_device().status(); }
 #endif
 
 }  // namespace
@@ -79,16 +146,30 @@ struct GemmPlan::State {
   api::Lowered low;
   api::Device device;
   runtime::Choice choice;
+  api::Packing packing;
+  std::string name;
   api::Launcher launcher;
   api::KernelArgs args;
-  size_t workspace_bytes = 0;
-  bool early = false;  // it starts before the launch ahead has ended
+  size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
+  bool early = false;     // it starts before the launch ahead has ended
   mutable Workspaces workspaces;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
-  State(const GemmProblem& p, api::Lowered l, api::Device d, runtime::Choice c, api::Launcher launch)
-      : problem(p), low(std::move(l)), device(std::move(d)), choice(std::move(c)), launcher(std::move(launch)) {}
+  size_t copies_at() const {
+    constexpr auto alignment = size_t(api::Packing::kAlignment);
+    return (sums_bytes + alignment - 1) / alignment * alignment;
+  }
+  size_t workspace_bytes() const { return packing.any() ? copies_at() + size_t(packing.bytes()) : sums_bytes; }
+
+  State(const GemmProblem& p, api::Lowered l, api::Device d, const api::Decision& decision, api::Launcher launch)
+      : problem(p),
+        low(std::move(l)),
+        device(std::move(d)),
+        choice(decision.choice),
+        packing(decision.packing),
+        name(decision.name()),
+        launcher(std::move(launch)) {}
 };
 
 GemmPlan::GemmPlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -96,9 +177,9 @@ GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
 GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 GemmPlan::~GemmPlan() = default;
 
-size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes; }
+size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes(); }
 int GemmPlan::device() const { return state_->device.number; }
-std::string GemmPlan::name() const { return runtime::plan_name(state_->choice.kernel); }
+std::string GemmPlan::name() const { return state_->name; }
 std::string GemmPlan::explanation() const {
   return fmt::format("{}: {}", runtime::plan_text(state_->choice.kernel), state_->choice.reason);
 }
@@ -123,27 +204,38 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
     // The tuned table was measured with all of them.
     chip = {fmt::format("{} SMs of {}", problem.sm_limit, chip.name), problem.sm_limit};
   }
-  auto choice = runtime::choose(low.shape, chip, problem.plan);
-  if (!choice) return choice.status();
-  auto launcher = api::Launcher::prepare(choice->kernel, *device);
+  auto decision = api::decide(problem, low, chip);
+  if (!decision) return decision.status();
+  auto launcher = api::Launcher::prepare(decision->choice.kernel, *device);
   if (!launcher && launcher.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = runtime::choose(low.shape, chip, "", runtime::OnDemand::refused);
+    auto ahead = api::decide(problem, low, chip, runtime::OnDemand::refused);
     if (ahead) {
-      choice = ahead;
-      launcher = api::Launcher::prepare(choice->kernel, *device);
+      decision = ahead;
+      launcher = api::Launcher::prepare(decision->choice.kernel, *device);
     }
   }
   if (!launcher) return launcher.status();
-  auto state = std::make_unique<GemmPlan::State>(problem, low, *device, *choice, *launcher);
-  state->early = problem.dependent && starts_early(*choice, problem.b_is_constant);
+  const runtime::Kernel& kernel = decision->choice.kernel;
+  auto state = std::make_unique<GemmPlan::State>(problem, low, *device, *decision, *launcher);
+  // A copy of B is what the launch ahead writes.
+  state->problem.b_is_constant = problem.b_is_constant && !decision->packing.b;
+  state->early = problem.dependent && starts_early(decision->choice, state->problem.b_is_constant);
   if (!state->nothing_to_do()) {
-    if (Status s = api::prepare_arguments(state->args, choice->kernel, problem, low); !s) return s;
+    if (Status s = api::prepare_arguments(state->args, kernel, state->problem, decision->kernel); !s) return s;
     if (auto* dense = std::get_if<DenseGemmArgs>(&state->args)) {
-      const DenseGemmConfig& c = *choice->kernel.dense();
-      dense->splits = choice->kernel.splits;
-      state->workspace_bytes = size_t(
+      const DenseGemmConfig& c = *kernel.dense();
+      dense->splits = kernel.splits;
+      state->sums_bytes = size_t(
           c.workspace_bytes(dense->m, dense->n, dense->batches, dense->splits, launcher->clusters(problem.sm_limit)));
+    }
+    // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
+    if (state->workspace_bytes() > 0) (void)RunMemory::prepare(device->number);
+    if (decision->packing.any()) {
+      PackRowsArgs one;
+      one.list[0].rows = one.list[0].columns = one.list[0].matrices = 1;
+      const auto launch = [&](void* stream) { return launch_copies(one, low.a.type, stream, 0); };
+      if (Status s = api::warm(launch); !s) return s;
     }
   }
   return GemmPlan(std::move(state));
@@ -154,7 +246,9 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
 Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   const State& s = *state_;
   if (s.nothing_to_do()) return {};
-  if (Status status = api::check_pointers(s.problem, s.low, s.choice.kernel, pointers); !status) return status;
+  if (Status status = api::check_pointers(s.problem, s.low, s.choice.kernel, pointers, s.packing); !status) {
+    return status;
+  }
 #if WW_HAVE_CUDA
   int current = 0;
   if (const cudaError_t e = cudaGetDevice(&current); e != cudaSuccess) return failure(e, "cudaGetDevice");
@@ -163,25 +257,38 @@ Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
                   fmt::format("device = {}: the plan was made for device {}.", current, s.device.number));
   }
 #endif
-  api::KernelArgs args = s.args;
-  if (Status status = api::set_addresses(args, s.choice.kernel, s.problem, pointers); !status) return status;
-  if (s.workspace_bytes > 0) {
-    void* workspace = pointers.workspace;
-    if (workspace != nullptr) {
-      if (pointers.workspace_bytes < s.workspace_bytes) {
-        return Status(Code::invalid_argument, fmt::format("workspace_bytes = {}: the plan needs {}.",
-                                                          pointers.workspace_bytes, s.workspace_bytes));
-      }
-      if (reinterpret_cast<uintptr_t>(workspace) % 128 != 0) {
-        return Status(Code::invalid_argument,
-                      fmt::format("workspace = {}: it must be a multiple of 128 bytes.", fmt::ptr(workspace)));
-      }
-    } else {
-      auto own = s.workspaces.get(stream, s.workspace_bytes);
-      if (!own) return own.status();
-      workspace = *own;
+  void *sums = nullptr, *copies = nullptr;
+  RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
+  if (pointers.workspace != nullptr && s.workspace_bytes() > 0) {
+    if (pointers.workspace_bytes < s.workspace_bytes()) {
+      return Status(Code::invalid_argument, fmt::format("workspace_bytes = {}: the plan needs {}.",
+                                                        pointers.workspace_bytes, s.workspace_bytes()));
     }
-    std::get<DenseGemmArgs>(args).workspace = workspace;
+    if (reinterpret_cast<uintptr_t>(pointers.workspace) % 128 != 0) {
+      return Status(Code::invalid_argument,
+                    fmt::format("workspace = {}: it must be a multiple of 128 bytes.", fmt::ptr(pointers.workspace)));
+    }
+    sums = pointers.workspace;
+    copies = static_cast<uint8_t*>(pointers.workspace) + s.copies_at();
+  } else {
+    if (s.sums_bytes > 0) {
+      auto own = s.workspaces.get(s.device.number, stream, s.sums_bytes, sums_of_graph);
+      if (!own) return own.status();
+      sums = *own;
+    }
+    if (s.packing.any()) {
+      auto own = copy_memory.take(s.device.number, stream, size_t(s.packing.bytes()));
+      if (!own) return own.status();
+      copies = *own;
+    }
+  }
+  api::KernelArgs args = s.args;
+  const GemmPointers seen = api::packed_pointers(s.packing, pointers, copies);
+  if (Status status = api::set_addresses(args, s.choice.kernel, s.problem, seen); !status) return status;
+  if (s.sums_bytes > 0) std::get<DenseGemmArgs>(args).workspace = sums;
+  if (s.packing.any()) {
+    const PackRowsArgs rows = api::pack_arguments(s.low, s.packing, pointers, copies);
+    if (Status status = launch_copies(rows, s.low.a.type, stream, s.problem.sm_limit); !status) return status;
   }
   return s.launcher.launch(args, stream, s.problem.sm_limit, s.early);
 }

@@ -5,7 +5,7 @@
 #include "api/launcher.h"
 #include "device/launch_grouped_sm90.h"
 #include "runtime/host_grouped_sm90.h"
-#include "runtime/plan_grouped.h"
+#include "runtime/tuned_grouped.h"
 
 #if WW_HAVE_CUDA
 #include <cuda_runtime.h>
@@ -29,10 +29,11 @@ Status check_extent(const char* argument, int64_t value, int64_t most = kLargest
 }
 
 int64_t matrices_of(const GroupedProblem& p) {
-  if (p.groups == Groups::none) return 1;
+  if (p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
   return p.matrix_count > 0 ? p.matrix_count : p.group_count;
 }
 int64_t blocks_of(int64_t extent) { return (extent + kScaleBlock - 1) / kScaleBlock; }
+int64_t columns_of(const GroupedProblem& p) { return p.activation == Activation::swiglu ? p.n / 2 : p.n; }
 
 // The rows of a matrix start and end at multiples of the TMA's 16 bytes.
 Status check_row(const char* argument, int64_t value, DType type, const char* matrix) {
@@ -61,6 +62,51 @@ Status check_pointer(const char* argument, const void* pointer, uintptr_t alignm
   return {};
 }
 
+Status check_epilogue(const GroupedProblem& p) {
+  if (p.activation != Activation::none && p.activation != Activation::swiglu) {
+    return refused("activation = {}: these products have swiglu or none.", int(p.activation));
+  }
+  if (p.bias == Bias::per_row) return refused("bias = per_row: these products have a bias for each row of B.");
+  if (p.bias != Bias::none && p.bias_type != DType::fp32 && p.bias_type != DType::bf16) {
+    return refused("bias_type = {}: a bias must be fp32 or bf16.", name(p.bias_type));
+  }
+  if (p.activation == Activation::swiglu) {
+    if (p.out == DType::fp32) return refused("out = fp32: D after swiglu must be bf16 or e4m3.");
+    const int64_t unit = p.type == DType::e4m3 && p.b_scale_rows == kScaleBlock ? 2 * kScaleBlock : 2;
+    if (p.n % unit != 0) {
+      return refused("n = {}: it must be a multiple of {}, since {} of B end there.", p.n, unit,
+                     unit == 2 ? "the gates" : "the gates and their blocks of 128 rows with a scale");
+    }
+  }
+  if (p.out == DType::e4m3 && columns_of(p) % kScaleBlock != 0) {
+    return refused("n = {}: D has {} columns, which must be a multiple of 128, since a scale stands for so many.", p.n,
+                   columns_of(p));
+  }
+  return {};
+}
+
+Status check_depth_groups(const GroupedProblem& p) {
+  if (p.matrix_count > 1) return refused("matrix_count = {}: groups along k are columns of one B.", p.matrix_count);
+  if (p.out == DType::e4m3) return refused("out = e4m3: D of groups along k must be fp32 or bf16.");
+  if (p.activation != Activation::none || p.bias != Bias::none) {
+    return refused("groups = by_depth: groups along k have neither a bias nor an activation.");
+  }
+  if (p.type == DType::e4m3 && p.b_scale_rows != 1) {
+    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, it must be 1.", p.b_scale_rows);
+  }
+  if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
+    return refused("k = {}: groups along k of e4m3 are whole blocks with a scale, it must be a multiple of 128.", p.k);
+  }
+  if (p.accumulate && p.out != DType::fp32) {
+    return refused("out = {}: D must be fp32 to be added to.", name(p.out));
+  }
+  if (p.group_count * p.m > INT32_MAX) {
+    return refused("m = {}: {} matrices D of so many rows have more than {} rows together.", p.m, p.group_count,
+                   INT32_MAX);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate(const GroupedProblem& p) {
@@ -73,7 +119,12 @@ Status validate(const GroupedProblem& p) {
   if (p.type != DType::e4m3 && p.type != DType::bf16) {
     return refused("type = {}: A and B must be e4m3, with blockwise scales, or bf16.", name(p.type));
   }
-  if (p.out != DType::bf16 && p.out != DType::fp32) return refused("out = {}: D must be bf16 or fp32.", name(p.out));
+  if (p.out != DType::bf16 && p.out != DType::fp32 && p.out != DType::e4m3) {
+    return refused("out = {}: D must be bf16, fp32 or e4m3.", name(p.out));
+  }
+  if (p.b_scale_rows != 1 && p.b_scale_rows != kScaleBlock) {
+    return refused("b_scale_rows = {}: 1 or 128 rows of B share a scale.", p.b_scale_rows);
+  }
   if (p.groups == Groups::none) {
     if (p.type == DType::bf16) return refused("groups = none: one product of bf16 matrices is made by gemm().");
     if (p.group_count != 1) return refused("group_count = {}: one product has exactly 1 group.", p.group_count);
@@ -84,15 +135,24 @@ Status validate(const GroupedProblem& p) {
                    p.group_count);
   }
   if (Status s = check_row("k", p.k, p.type, "A and B"); !s) return s;
-  if (Status s = check_row("n", p.n, p.out, "D"); !s) return s;
+  if (Status s = check_epilogue(p); !s) return s;
+  if (p.groups == Groups::by_depth) {
+    if (Status s = check_depth_groups(p); !s) return s;
+  } else if (p.accumulate) {
+    return refused("accumulate = true: only D of groups along k is added to.");
+  }
+  const bool halves = p.activation == Activation::swiglu;
+  if (Status s = check_row(halves ? "n / 2" : "n", columns_of(p), p.out, "D"); !s) return s;
   if (matrices_of(p) * p.n > INT32_MAX) {
     return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, matrices_of(p),
                    INT32_MAX);
   }
   if (p.type == DType::e4m3) {
     if (Status s = check_scales("a_scales", p.a_scales, p.m, blocks_of(p.k), "one for each row of A"); !s) return s;
-    if (Status s = check_scales("b_scales", p.b_scales, matrices_of(p) * blocks_of(p.n), blocks_of(p.k),
-                                "one for each 128 rows of every B");
+    const bool by_row = p.b_scale_rows == 1;
+    if (Status s =
+            check_scales("b_scales", p.b_scales, matrices_of(p) * (by_row ? p.n : blocks_of(p.n)), blocks_of(p.k),
+                         by_row ? "one for each row of every B" : "one for each 128 rows of every B");
         !s) {
       return s;
     }
@@ -121,9 +181,9 @@ Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
   if (Status s = validate(problem); !s) return s;
   auto device = api::current_device();
   if (!device) return device.status();
-  int multiprocessors = device->chip.multiprocessors;
-  if (problem.sm_limit > 0) multiprocessors = std::min(multiprocessors, problem.sm_limit);
-  auto choice = runtime::choose(problem, multiprocessors);
+  runtime::Chip chip = device->chip;
+  if (problem.sm_limit > 0) chip.multiprocessors = std::min(chip.multiprocessors, problem.sm_limit);
+  auto choice = runtime::choose(problem, chip);
   if (!choice) return choice.status();
   return GroupedPlan(std::make_unique<GroupedPlan::State>(GroupedPlan::State{problem, *device, *choice}));
 } catch (const std::bad_alloc&) {
@@ -145,6 +205,12 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   if (p.groups != Groups::none) {
     if (Status s = check_pointer("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
   }
+  if (p.bias != Bias::none) {
+    if (Status s = check_pointer("bias", pointers.bias, size_t(bits(p.bias_type)) / 4); !s) return s;
+  }
+  if (p.out == DType::e4m3) {
+    if (Status s = check_pointer("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
+  }
 #if WW_HAVE_CUDA
   int current = 0;
   if (const cudaError_t e = cudaGetDevice(&current); e != cudaSuccess) {
@@ -162,16 +228,22 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   o.d = pointers.d;
   o.n = int(p.n);
   o.k = int(p.k);
+  if (p.bias != Bias::none) o.bias = pointers.bias;
+  o.bias_type = p.bias_type;
+  o.shared_bias = p.shared_bias;
+  if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
+  o.accumulate = p.accumulate;
   GroupTable& t = o.groups;
   t.rows = int(p.m);
   t.groups = int(p.group_count);
   t.matrix_count = int(matrices_of(p));
-  if (p.groups == Groups::contiguous) t.offsets = pointers.rows;
+  if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) t.offsets = pointers.rows;
+  if (p.groups == Groups::by_depth) t.depth = int(p.k);
   if (p.groups == Groups::masked) {
     t.counts = pointers.rows;
     t.slot_rows = int(p.m / p.group_count);
   }
-  t.matrices = pointers.matrices;
+  if (p.groups != Groups::by_depth) t.matrices = pointers.matrices;
   t.status = pointers.status;
   const runtime::GroupedKernel& kernel = state_->choice.kernel;
   std::optional<std::string> why;

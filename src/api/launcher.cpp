@@ -92,12 +92,17 @@ Result<Launcher> Launcher::prepare(const runtime::Kernel& kernel, const Device& 
     const Plan plan = runtime::plan_of(kernel);
     launcher.clusters_ = std::max(1, device.chip.multiprocessors * plan.blocks_per_sm / plan.cluster);
   }
-  if (Status s = launcher.warm(device); !s) return s;
+  const auto launch = [&](void* stream) {
+    KernelArgs args;
+    if (kernel.dense() == nullptr) args = SkinnyGemmArgs{};
+    std::visit([](auto& a) { a.m = a.n = 1; }, args);
+    return launcher.launch(args, stream, 0, false);
+  };
+  if (Status s = warm(launch); !s) return s;
   return launcher;
 }
 
-// Captures one launch and throws it away: the driver loads the kernel, and a launch it refuses is refused here.
-Status Launcher::warm(const Device&) const {
+Status warm(const std::function<Status(void* stream)>& launch) {
   cudaStream_t stream = nullptr;
   if (const cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); e != cudaSuccess) {
     return failure(e, "cudaStreamCreate");
@@ -107,10 +112,7 @@ Status Launcher::warm(const Device&) const {
   if (const cudaError_t e = cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed); e != cudaSuccess) {
     status = failure(e, "cudaStreamBeginCapture");
   } else {
-    KernelArgs args;
-    if (kernel_.dense() == nullptr) args = SkinnyGemmArgs{};
-    std::visit([](auto& a) { a.m = a.n = 1; }, args);
-    status = launch(args, stream, 0, false);
+    status = launch(stream);
     cudaGraph_t graph = nullptr;
     if (const cudaError_t end = cudaStreamEndCapture(stream, &graph); end != cudaSuccess && status.ok()) {
       status = failure(end, "cudaStreamEndCapture");
@@ -175,7 +177,7 @@ Result<Device> current_device() {
 Result<Launcher> Launcher::prepare(const runtime::Kernel&, const Device&) { return current_device().status(); }
 Status Launcher::launch(const KernelArgs&, void*, int, bool) const { return current_device().status(); }
 Status Launcher::launch_ahead(const KernelArgs&, void*, int, bool) const { return current_device().status(); }
-Status Launcher::warm(const Device&) const { return current_device().status(); }
+Status warm(const std::function<Status(void*)>&) { return current_device().status(); }
 int Launcher::clusters(int) const { return clusters_; }
 
 #endif

@@ -1,5 +1,6 @@
 // The registry of kernels: one way to launch an instance, whether it was compiled ahead or is compiled now.
 #pragma once
+#include <functional>
 #include <variant>
 
 #include "runtime/plan_choice.h"
@@ -21,6 +22,10 @@ struct Device {
 };
 Result<Device> current_device();
 
+// Captures what `launch` puts on a stream and throws it away: the driver loads the kernel, and a launch it refuses is
+// refused here.
+Status warm(const std::function<Status(void* stream)>& launch);
+
 class Launcher {
  public:
   // Makes a kernel ready on the current device: afterwards a launch loads, allocates and compiles nothing.
@@ -33,7 +38,6 @@ class Launcher {
 
  private:
   explicit Launcher(const runtime::Kernel& kernel) : kernel_(kernel) {}
-  Status warm(const Device& device) const;
   Status launch_ahead(const KernelArgs& args, void* stream, int sm_limit, bool dependent) const;
 
   runtime::Kernel kernel_;

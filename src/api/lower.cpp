@@ -66,7 +66,8 @@ Lowered lower(const GemmProblem& p) {
   if (!load) s.load = Mover::threads;
   // The TMA stores no less than 16 bytes, so the rows of D must end at a multiple of them too.
   const bool whole = low.d.columns * bits(low.d.type) / 8 % kTmaAlignment == 0;
-  if (!load || !aligned || !whole || !low.d.rows_fit_tma()) s.store = Mover::threads;
+  low.d_fits_tma = aligned && whole && low.d.rows_fit_tma();
+  if (!load || !low.d_fits_tma) s.store = Mover::threads;
   return low;
 }
 

@@ -22,6 +22,7 @@ struct Lowered {
   StoredMatrix a, b, c, d, residual;
   runtime::GemmShape shape;
   bool reads_c = false;
+  bool d_fits_tma = false;  // whatever moves A and B
 };
 
 // For a problem that validate() accepts.

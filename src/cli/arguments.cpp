@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -47,6 +48,33 @@ CLI::Validator finite_number() {
         return std::string();
       },
       "");
+}
+
+CLI::Validator offers(const std::vector<std::string>& words) {
+  CLI::Validator validator([](std::string&) { return std::string(); }, "");
+  // The description would be shown on the help page.
+  return validator.name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+std::vector<std::string> offered_words(CLI::Option& option) {
+  std::vector<std::string> words;
+  for (int i = 0;; ++i) {
+    const CLI::Validator* validator = nullptr;
+    try {
+      validator = option.get_validator(i);
+    } catch (const CLI::OptionNotFound&) {
+      return words;
+    }
+    const std::string text = validator->get_name().empty() ? validator->get_description() : validator->get_name();
+    if (validator->get_name().empty() && text.find('|') == std::string::npos) continue;
+    for (std::string word : CLI::detail::split(text, '|')) {
+      const auto colon = word.find(':');
+      const auto stands_for_another = [](unsigned char c) { return std::isupper(c) != 0; };
+      if (colon != std::string::npos && std::all_of(word.begin() + colon + 1, word.end(), stands_for_another))
+        word.resize(colon + 1);
+      words.push_back(word);
+    }
+  }
 }
 
 }  // namespace warpwright::cli

@@ -19,6 +19,13 @@ CLI::Validator whole_number(std::int64_t lowest, std::int64_t highest);
 
 CLI::Validator finite_number();
 
+// Takes everything; the words are what a shell offers.
+CLI::Validator offers(const std::vector<std::string>& words);
+
+// What a shell can offer as the value of an option: the words of one_of() and offers(), and those that another
+// validator describes as "a|b:D". What stands for something else, as D does, is left out.
+std::vector<std::string> offered_words(CLI::Option& option);
+
 // "a, b, c": words as a sentence lists them.
 std::string listed(const std::vector<std::string>& words);
 

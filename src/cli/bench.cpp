@@ -1,10 +1,13 @@
-// `bench`: our kernels against cuBLASLt, or torch, pairwise, in one process.
+// `bench`: our kernels against cuBLASLt, torch or DeepGEMM, pairwise, in one process.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -22,10 +25,11 @@ using runtime::BenchOptions;
 using runtime::BenchReport;
 using runtime::BenchRow;
 using runtime::BenchShape;
+using runtime::GroupedShape;
 
 struct Options {
   std::string suite = "dense";
-  std::string against = "cublaslt";
+  std::string against;  // empty: cublaslt for dense products, deepgemm for the others
   std::string shapes;
   std::string sizes;
   std::string dtype = "bf16";
@@ -97,33 +101,83 @@ Json row_json(const BenchRow& row, double copy_gbps) {
   return json;
 }
 
-void print(const BenchReport& report, const BenchOptions& options, Output& out) {
+Json document_of(const BenchReport& report, const BenchOptions& options) {
   Json rows = Json::array();
-  Table table({"m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "of copy", "plan"});
-  for (const BenchRow& row : report.rows) {
-    rows.push_back(row_json(row, report.copy_gbps));
-    const auto size = [](std::int64_t value) { return std::to_string(value); };
-    if (row.wrong) {
-      table.row(
-          {size(row.shape.m), size(row.shape.n), size(row.shape.k), "wrong", "", "", "", "", "", "", "", row.plan});
-      continue;
+  for (const BenchRow& row : report.rows) rows.push_back(row_json(row, report.copy_gbps));
+  return {{"device", report.device},
+          {"protocol", protocol(report, options)},
+          {"copy_gbps", digits(report.copy_gbps, 1)},
+          {"rows", rows},
+          {"geomean", digits(report.geomean, 4)},
+          {"min", digits(report.min, 4)}};
+}
+
+// What a part of the benchmark found, and how the tool ends on it.
+struct Part {
+  Json document;
+  int code = exit_ok;
+};
+
+// Several parts as one document, whose rows are those of all of them.
+Part together(std::vector<std::pair<const char*, Part>> parts) {
+  if (parts.size() == 1) return std::move(parts.front().second);
+  Part all{{{"device", parts.front().second.document["device"]}, {"protocol", Json::object()}}, exit_ok};
+  Json rows = Json::array();
+  double logarithms = 0, least = 0;
+  int counted = 0;
+  for (auto& [name, part] : parts) {
+    all.document["protocol"][name] = part.document["protocol"];
+    all.code = std::max(all.code, part.code);
+    for (Json& row : part.document["rows"]) {
+      if (row.value("counts", false)) {
+        const double ratio = row["ratio"].get<double>();
+        logarithms += std::log(ratio);
+        least = counted++ == 0 ? ratio : std::min(least, ratio);
+      }
+      rows.push_back(std::move(row));
     }
-    table.row(
-        {size(row.shape.m), size(row.shape.n), size(row.shape.k), runtime::name(row.mode),
-         fmt::format("{:.2f}", row.us), fmt::format("{:.2f}", row.peer_us), fmt::format("{:.3f}", row.ratio),
-         fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi), fmt::format("{:.0f}", row.tflops),
-         row.memory_bound && report.copy_gbps > 0 ? fmt::format("{:.0f} %", 100 * row.gbps / report.copy_gbps) : "",
-         row.plan});
   }
-  out.document({{"device", report.device},
-                {"protocol", protocol(report, options)},
-                {"copy_gbps", digits(report.copy_gbps, 1)},
-                {"rows", rows},
-                {"geomean", digits(report.geomean, 4)},
-                {"min", digits(report.min, 4)}});
+  all.document["rows"] = rows;
+  all.document["geomean"] = digits(counted > 0 ? std::exp(logarithms / counted) : 0, 4);
+  all.document["min"] = digits(least, 4);
+  return all;
+}
+
+void print(const Part& part, Output& out) {
+  const Json& document = part.document;
+  Table table({"op", "dtype", "groups", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s",
+               "of copy", "plan"});
+  const auto text = [](const Json& row, const char* field) {
+    const auto found = row.find(field);
+    if (found == row.end() || found->is_null()) return std::string();
+    return found->is_string() ? found->get<std::string>() : found->dump();
+  };
+  const auto number = [](const Json& row, const char* field, int places) {
+    const auto found = row.find(field);
+    return found == row.end() || !found->is_number() ? "" : fmt::format("{:.{}f}", found->get<double>(), places);
+  };
+  for (const Json& row : document["rows"]) {
+    const bool wrong = row.value("wrong", false);
+    const auto figure = [&](const char* field, int places) { return wrong ? "" : number(row, field, places); };
+    const bool of_copy = row.contains("copy_fraction") && row["copy_fraction"].is_number();
+    table.row({text(row, "op"), text(row, "dtype"), text(row, "groups"), text(row, "m"), text(row, "n"), text(row, "k"),
+               wrong ? "wrong" : text(row, "mode"), figure("us", 2), figure("peer_us", 2), figure("ratio", 3),
+               figure("ratio_lo", 3), figure("ratio_hi", 3), figure("tflops", 0),
+               of_copy ? fmt::format("{:.0f} %", 100 * row["copy_fraction"].get<double>()) : "", text(row, "plan")});
+  }
+  out.document(document);
   out.table(table);
-  out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)", report.device,
-                       report.peer, report.geomean, report.min));
+  std::string peers;
+  const Json& how = document["protocol"];
+  if (how.contains("against")) {
+    peers = how["against"].get<std::string>();
+  } else {
+    for (const auto& [name, one] : how.items())
+      peers += fmt::format("{}{}", peers.empty() ? "" : " and ", one["against"].get<std::string>());
+  }
+  out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)",
+                       document["device"].get<std::string>(), peers, document["geomean"].get<double>(),
+                       document["min"].get<double>()));
 }
 
 // Every plan on every shape: the table behind the model of plan_choice.h.
@@ -154,42 +208,24 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
   return exit_ok;
 }
 
-int run_bench(const Options& options, Output& out) {
-  if (options.suite != "dense" && options.suite != "all")
-    throw UsageError(fmt::format("--suite {}: only dense has kernels in this version", options.suite));
-  if (options.against == "deepgemm")
-    throw UsageError("--against deepgemm: it has no dense kernel that this version has a counterpart of");
-  if (!options.shapes.empty() && !options.sizes.empty())
-    throw UsageError("--sizes and --shapes: give one of them, not both");
-  DType dtype = DType::bf16;
-  (void)parse_dtype(options.dtype.c_str(), dtype);
-  const std::vector<BenchShape> shapes = !options.sizes.empty()    ? shapes_of_sizes(options.sizes, dtype, options.plan)
-                                         : !options.shapes.empty() ? shapes_of_file(options.shapes, options.plan, out)
-                                                                   : square_shapes(dtype, options.plan);
-  if (cuda_switched_off()) throw MissingError("bench needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (options.against == "torch") {
-    if (options.every_plan || options.profile)
-      throw UsageError("--against torch: --every-plan and --profile are for cublaslt");
-    if (const auto missing = runtime::bench_missing(false)) throw MissingError(*missing);
-    return bench_against_torch({shapes, options.plan, options.mode, options.rounds + options.rounds % 2, options.burst},
-                               out);
-  }
-  if (const auto missing = runtime::bench_missing()) throw MissingError(*missing);
-  if (options.every_plan) return run_every_plan(shapes, out);
-  if (options.profile) {
-    for (const BenchShape& shape : shapes) {
-      if (const auto failure = runtime::profile_dense(shape, options.plan, options.peer_choice))
-        throw std::runtime_error(*failure);
-    }
-    return exit_ok;
-  }
+void need_gpu(bool needs_peer) {
+  if (const auto missing = runtime::bench_missing(needs_peer)) throw MissingError(*missing);
+}
 
+Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) {
+  const int rounds = options.rounds + options.rounds % 2;
+  if (options.against == "torch") {
+    if (!python_was_named()) need_gpu(false);
+    PythonResult result = bench_against_torch({shapes, options.plan, options.mode, rounds, options.burst});
+    return {std::move(result.document), result.code};
+  }
+  need_gpu(true);
   BenchOptions how;
   how.plan = options.plan;
   how.dependent = !options.serial;
   how.constant_b = options.constant_b;
   how.burst_s = options.burst;
-  how.rounds = options.rounds + options.rounds % 2;
+  how.rounds = rounds;
   how.finalists = options.finalists;
   if (options.mode == "sustained") how.modes = {BenchMode::sustained};
   if (options.mode == "cool") how.modes = {BenchMode::cool};
@@ -199,8 +235,86 @@ int run_bench(const Options& options, Output& out) {
     if (const auto failure = runtime::bench_dense(shapes, how, report, [&](const BenchRow&) { progress.advance(); }))
       throw std::runtime_error(*failure);
   }
-  print(report, how, out);
-  return report.ok() ? exit_ok : exit_wrong;
+  return {document_of(report, how), report.ok() ? exit_ok : exit_wrong};
+}
+
+Part bench_grouped(const Options& options, const std::vector<GroupedShape>& shapes) {
+  if (!python_was_named()) need_gpu(false);
+  PythonResult result = bench_against_deepgemm(
+      {shapes, options.every_plan ? "every" : options.plan, options.rounds + options.rounds % 2, options.burst});
+  return {std::move(result.document), result.code};
+}
+
+std::vector<BenchShape> dense_shapes(const Options& options, Output& out) {
+  DType dtype = DType::bf16;
+  (void)parse_dtype(options.dtype.c_str(), dtype);
+  if (!options.sizes.empty()) return shapes_of_sizes(options.sizes, dtype, options.plan);
+  return options.shapes.empty() ? square_shapes(dtype, options.plan)
+                                : shapes_of_file(options.shapes, options.plan, out);
+}
+
+std::vector<GroupedShape> grouped_shapes(const Options& options, Output& out) {
+  using runtime::Operation;
+  std::vector<Operation> ops;
+  if (options.suite != "grouped") ops.push_back(Operation::blockwise);
+  if (options.suite != "blockwise")
+    ops.insert(ops.end(), {Operation::grouped_contiguous, Operation::grouped_masked, Operation::grouped_k});
+  if (!options.sizes.empty()) return grouped_shapes_of_sizes(options.sizes, Operation::blockwise, 1, DType::e4m3);
+  return options.shapes.empty() ? usual_grouped_shapes(ops) : grouped_shapes_of_file(options.shapes, ops, out);
+}
+
+// What the words of the command line exclude, before anything is measured.
+void refuse_contradictions(const Options& options) {
+  const bool dense = options.suite == "dense", all = options.suite == "all";
+  if (!options.shapes.empty() && !options.sizes.empty())
+    throw UsageError("--sizes and --shapes: give one of them, not both");
+  if (dense && options.against == "deepgemm")
+    throw UsageError("--against deepgemm: it is the peer of --suite blockwise and --suite grouped, not of dense");
+  if (!dense && !all && !options.against.empty() && options.against != "deepgemm") {
+    throw UsageError(fmt::format("--against {}: the peer of --suite {} is deepgemm", options.against, options.suite));
+  }
+  if (!options.sizes.empty() && (options.suite == "grouped" || all))
+    throw UsageError(fmt::format("--sizes: --suite {} has operations and groups too; use --shapes", options.suite));
+  if (!dense && options.profile) throw UsageError("--profile: only --suite dense against cublaslt has it");
+  if (!dense && options.mode == "cool") throw UsageError("--mode cool: against deepgemm only sustained is measured");
+  if (options.against == "torch" && (options.every_plan || options.profile))
+    throw UsageError("--against torch: --every-plan and --profile are for cublaslt");
+  if (all && options.every_plan) throw UsageError("--every-plan: it is for one of --suite dense, blockwise, grouped");
+}
+
+int run_bench(const Options& options, Output& out) {
+  refuse_contradictions(options);
+  const bool with_dense = options.suite == "dense" || (options.suite == "all" && options.against != "deepgemm");
+  const bool with_grouped = options.suite != "dense";
+  const auto dense = with_dense ? dense_shapes(options, out) : std::vector<BenchShape>();
+  const auto grouped = with_grouped ? grouped_shapes(options, out) : std::vector<GroupedShape>();
+  if (cuda_switched_off()) throw MissingError("bench needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
+  if (with_dense && options.every_plan) {
+    need_gpu(true);
+    return run_every_plan(dense, out);
+  }
+  if (options.profile) {
+    need_gpu(true);
+    for (const BenchShape& shape : dense) {
+      if (const auto failure = runtime::profile_dense(shape, options.plan, options.peer_choice))
+        throw std::runtime_error(*failure);
+    }
+    return exit_ok;
+  }
+  std::vector<std::pair<const char*, Part>> parts;
+  if (with_dense) parts.emplace_back("dense", bench_dense(options, dense));
+  if (with_grouped) {
+    // Without the other peer, what was measured against the first is still an answer.
+    try {
+      parts.emplace_back("grouped", bench_grouped(options, grouped));
+    } catch (const MissingError& missing) {
+      if (parts.empty()) throw;
+      out.note(fmt::format("blockwise and grouped products were left out: {}", missing.what()));
+    }
+  }
+  const Part part = together(std::move(parts));
+  print(part, out);
+  return part.code;
 }
 
 }  // namespace
@@ -209,10 +323,12 @@ void configure_bench(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   app.add_option("--suite", options->suite, "which kernels (default dense)")
       ->transform(one_of({"dense", "blockwise", "grouped", "all"}));
-  app.add_option("--against", options->against, "the peer (default cublaslt)")
+  app.add_option("--against", options->against,
+                 "the peer (default cublaslt for dense products, deepgemm for blockwise and grouped ones)")
       ->transform(one_of({"cublaslt", "torch", "deepgemm"}));
-  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
-  app.add_option("--sizes", options->sizes, "MxNxK,... (default: squares of 1024 to 8192)");
+  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
+      ->type_name("FILE");
+  app.add_option("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)");
   app.add_option("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
       ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
   app.add_option("--mode", options->mode,

@@ -198,7 +198,9 @@ int run_check(const CheckOptions& options, Output& out) {
 void configure_check(CLI::App& app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
   app.add_option("KERNEL", options->kernel,
-                 "name of a shipped kernel, or a C++ file that registers your own (warpwright/check.h)");
+                 "name of a shipped kernel, or a C++ file that registers your own (warpwright/check.h)")
+      ->check(offers(kernel_names()))
+      ->type_name("NAME|FILE");
   app.add_option("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)")->delimiter(',');
   app.add_option("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)")
       ->transform(whole_number(0, 1'000'000));

@@ -58,6 +58,7 @@ struct Command {
 
 void configure_bench(CLI::App& app, Context& context);
 void configure_check(CLI::App& app, Context& context);
+void configure_completion(CLI::App& app, Context& context);
 void configure_demo(CLI::App& app, Context& context);
 void configure_devices(CLI::App& app, Context& context);
 void configure_encode(CLI::App& app, Context& context);
@@ -76,12 +77,13 @@ inline constexpr Command kCommands[] = {
     {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},
     {"trace", "write the timeline of a matrix product", configure_trace},
-    {"bench", "compare with cuBLASLt or torch, pairwise, on a GPU", configure_bench},
+    {"bench", "compare with cuBLASLt, torch or DeepGEMM, pairwise, on a GPU", configure_bench},
     {"tune", "measure plans on this GPU and write the tuned table", configure_tune},
     {"schedule", "software pipelines: their entries, waits and proofs", configure_schedule},
     {"explain", "which kernel serves a problem, how it is built, and why", configure_explain},
     {"encode", "print a descriptor as hex", configure_encode},
     {"devices", "list GPUs, simulators and compilers found here", configure_devices},
+    {"completion", "print the completion of a shell: bash, zsh or fish", configure_completion},
 };
 
 // Whether CUDA was switched off in the environment; the tool then behaves as if the machine had none.

@@ -1,4 +1,5 @@
-// `demo`: real warp-specialized kernels in the simulator, checked, with a timeline to look at.
+// `demo`: real warp-specialized kernels in the simulator, checked, with a timeline to look at; on a machine with a GPU
+// the measured one stands above it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/simulation.h"
 #include "runtime/gpu_run.h"
+#include "runtime/record_gpu.h"
 #include "runtime/timeline.h"
 #include "runtime/whole_file.h"
 
@@ -83,10 +85,24 @@ int run_demo(const DemoOptions& options, Output& out) {
   }
 
   const Shown& first = shown.front();
-  const runtime::TimelineRun timeline{runtime::model_of(first.swept.timed),
-                                      {first.example->name, first.show->target.word, shape_text(first.show->problem)}};
+  runtime::TimelineRun timeline{runtime::model_of(first.swept.timed),
+                                {first.example->name, first.show->target.word, shape_text(first.show->problem)}};
+  std::vector<runtime::TimelineRun> drawn;
+  if (gpu) {
+    const runtime::Problem& p = first.show->problem;
+    runtime::GpuRecording recording;
+    const auto kernel = runtime::kernel_of_example(first.example->name);
+    if (const Status s = runtime::record_on_gpu(*kernel, {p.m, p.n, p.k}, 1, recording); !s) {
+      out.note("The timeline of the GPU was left out: " + s.message());
+    } else {
+      if (!recording.same) gpu->verdict.ok = false;  // timestamps must not change a result
+      drawn.push_back(runtime::timeline_run(recording, first.example->name, shape_text(p)));
+      runtime::leave_out_launch(timeline.model, first.swept.timed.stats, first.example->arch);
+    }
+  }
+  drawn.push_back(timeline);
   const bool perfetto = file.path().ends_with(".json");
-  if (auto why = file.write(perfetto ? runtime::perfetto_of(timeline) : runtime::page_of({timeline})))
+  if (auto why = file.write(perfetto ? runtime::perfetto_of(drawn) : runtime::page_of(drawn)))
     throw UsageError("--timeline: " + *why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
@@ -147,7 +163,8 @@ int run_demo(const DemoOptions& options, Output& out) {
       "every result was compared with a float64 reference, and accesses to the same bytes were checked for order.",
       kSeeds));
   out.line("Simulated times are predictions, and this project has never run Blackwell code on hardware.");
-  out.line(fmt::format("Timeline of {}: {} ({} bars, {} arrows; open it {})", first.example->name, file.path(),
+  out.line(fmt::format("Timeline of {}{}: {} ({} bars, {} arrows; open it {})", first.example->name,
+                       drawn.size() > 1 ? ", measured above and predicted below" : "", file.path(),
                        timeline.model.recorded(), timeline.model.arrows.size(),
                        perfetto ? "at https://ui.perfetto.dev" : "in a browser"));
   out.line(ok ? out.paint(Mark::good, fmt::format("All right, in {:.1f} s.", wall))
@@ -160,7 +177,8 @@ int run_demo(const DemoOptions& options, Output& out) {
 void configure_demo(CLI::App& app, Context& context) {
   auto options = std::make_shared<DemoOptions>();
   app.add_option("--timeline", options->timeline,
-                 "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)");
+                 "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)")
+      ->type_name("FILE");
   context.runs(app, "./warpwright demo --timeline demo.html",
                [options](Output& out) { return run_demo(*options, out); });
 }

@@ -1,4 +1,6 @@
 // `explain`: which kernel would serve a problem, how it is built, and why. Needs no GPU.
+#include "cli/explain.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,33 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "api/lower.h"
+#include "api/packing.h"
 #include "cli/arguments.h"
+#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
 #include "cli/gemm_problem.h"
 #include "cli/simulation.h"
 #include "runtime/gpu.h"
-#include "runtime/plan_choice.h"
 
 namespace warpwright::cli {
 namespace {
 
-struct Explanation {
-  Plan plan;
-  Arch arch;
-  std::string name;      // what --plan takes
-  std::string instance;  // for people
-  int tile[3];
-  std::int64_t waves;
-  double fill;  // of the waves
-  std::string reason;
-  std::string chip;  // the plan was chosen for
-};
-
-const char* chip_of(Arch arch) {
-  if (is_cdna(arch)) return arch == Arch::gfx942 ? "MI300X" : "MI355X";
-  return arch == Arch::sm100 ? "B200" : "H200";
-}
 std::uint32_t shared_limit(Arch arch) {
   if (is_cdna(arch)) return arch == Arch::gfx942 ? 64 * 1024 : 160 * 1024;
   return kMaxSharedBytes;
@@ -100,28 +86,26 @@ Json roles_of(const Plan& plan) {
   return roles;
 }
 
-// The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
-runtime::Chip chip_here() {
-  if (cuda_switched_off()) return runtime::h200();
-  const auto gpus = runtime::list_gpus();
-  if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
-  return {gpus.front().name, gpus.front().sm_count};
-}
-
-Explanation explain_hopper(const runtime::GemmShape& shape, const std::string& plan) {
+Explanation explain_hopper(GemmProblem problem, const std::string& plan) {
   const runtime::Chip chip = chip_here();
-  const auto choice = runtime::choose(shape, chip, plan);
-  if (!choice) throw UsageError(choice.status().message());
+  problem.plan = plan;
+  const api::Lowered low = api::lower(problem);
+  const runtime::GemmShape& shape = low.shape;
+  const auto decision = api::decide(problem, low, chip);
+  if (!decision) throw UsageError(decision.status().message());
+  const runtime::Choice* const choice = &decision->choice;
   const runtime::PlanEstimate& e = choice->estimate;
   return {runtime::plan_of(choice->kernel),
           Arch::sm90,
-          runtime::plan_name(choice->kernel),
+          decision->name(),
           runtime::plan_text(choice->kernel),
           {e.tile_m, e.tile_n, e.tile_k},
           e.waves,
           e.fill,
           choice->reason,
-          chip.name};
+          chip.name,
+          shape.text(),
+          runtime::floor_of(shape, Arch::sm90)};
 }
 
 // A kernel of the simulator, named by the user or the one that its `gemm` would take.
@@ -133,6 +117,8 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
                             tiles(chosen.problem.n, example.gemm.tile_n);
   const std::int64_t resident = std::max(1, chosen.selection.ctas / cluster);
   const std::int64_t waves = tiles(work, resident);
+  runtime::GemmShape shape{chosen.problem.m, chosen.problem.n, chosen.problem.k, chosen.problem.dtype};
+  shape.epilogue.out = example.gemm.out_type;
   return {*example.plan,
           example.arch,
           example.name,
@@ -141,11 +127,13 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
           waves,
           double(work) / double(waves * resident),
           named ? "it was named by --plan" : "the largest tile that the problem fills more than half",
-          fmt::format("the simulator's {}", chip_of(example.arch))};
+          fmt::format("the simulator's {}", chip_of(example.arch)),
+          shape.text(),
+          runtime::floor_of(shape, example.arch)};
 }
 
-void print(const Explanation& e, const std::string& target, const runtime::GemmShape& shape, Output& out) {
-  const runtime::Floor floor = runtime::floor_of(shape, e.arch);
+void print(const Explanation& e, const std::string& target, Output& out) {
+  const runtime::Floor& floor = e.floor;
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
@@ -173,7 +161,7 @@ void print(const Explanation& e, const std::string& target, const runtime::GemmS
                   {"flops", floor.flops},
                   {"bytes", floor.bytes}}}});
   Table table;
-  table.row({"problem", shape.text()});
+  table.row({"problem", e.problem});
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.instance)});
   table.row({"plan", e.name});
   table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
@@ -214,6 +202,16 @@ void print(const Explanation& e, const std::string& target, const runtime::GemmS
 
 int run_explain(ProblemOptions options, Output& out) {
   const std::string target = options.target;
+  if (wants_block_scaling(options)) {
+    print(explain_blackwell(options), target == "auto" ? "sim:sm100" : target, out);
+    return exit_ok;
+  }
+  if (options.op != "dense") {
+    if (target != "auto" && !target.ends_with("sm90"))
+      throw UsageError(fmt::format("target = {}: op = {} has kernels for sm90 and sm100", target, options.op));
+    print(explain_grouped(options), target == "auto" ? "sm90" : target, out);
+    return exit_ok;
+  }
   const auto arch_of_name = runtime::arch_of_plan(options.plan);
   const bool blackwell =
       target == "sm100" || target == "sim:sm100" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm100);
@@ -222,22 +220,29 @@ int run_explain(ProblemOptions options, Output& out) {
   const bool cdna = target.ends_with("gfx942") || target.ends_with("gfx950") ||
                     (target == "auto" && arch_of_name && is_cdna(*arch_of_name));
   if (!blackwell && !ampere && !cdna && !arch_of_name) {
-    const GemmProblem problem = gemm_problem_of(options);
-    const runtime::GemmShape shape = api::lower(problem).shape;
-    print(explain_hopper(shape, options.plan), target == "auto" ? "sm90" : target, shape, out);
+    print(explain_hopper(gemm_problem_of(options), options.plan), target == "auto" ? "sm90" : target, out);
     return exit_ok;
   }
   options.target = blackwell ? "sim:sm100" : ampere ? "sim:sm80" : "sim:sm90";
   if (cdna) options.target = target == "auto" || target.starts_with("sim:") ? target : "sim:" + target;
   const ChosenProblem chosen = choose(options, false);
-  const runtime::Problem& p = chosen.problem;
-  runtime::GemmShape shape{p.m, p.n, p.k, p.dtype};
-  shape.epilogue.out = chosen.selection.example->gemm.out_type;
-  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, shape, out);
+  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, out);
   return exit_ok;
 }
 
 }  // namespace
+
+const char* chip_of(Arch arch) {
+  if (is_cdna(arch)) return arch == Arch::gfx942 ? "MI300X" : "MI355X";
+  return arch == Arch::sm100 ? "B200" : "H200";
+}
+
+runtime::Chip chip_here() {
+  if (cuda_switched_off()) return runtime::h200();
+  const auto gpus = runtime::list_gpus();
+  if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
+  return {gpus.front().name, gpus.front().sm_count};
+}
 
 void configure_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ProblemOptions>();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
 #include "cli/gemm_problem.h"
@@ -53,10 +54,17 @@ int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& o
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  Json document = {{"ok", swept.ok()},      {"target", chosen.target.word}, {"kernel", example.plan->kernel},
-                   {"plan", example.name},  {"instance", example.instance}, {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", wall},        {"predicted_us", nullptr},      {"runs", swept.runs},
-                   {"checks", swept.checks}};
+  Json document = {{"ok", swept.ok()},
+                   {"target", chosen.target.word},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", swept.max_rel_error},
+                   {"wall_s", wall},
+                   {"predicted_us", nullptr},
+                   {"runs", swept.runs},
+                   {"checks", swept.checks},
+                   {"out_dtype", name(example.gemm.out_type)}};
   Table table;
   table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
   table.row({"target", chosen.target.word});
@@ -188,6 +196,10 @@ int run_gemm(const GemmOptions& all, Output& out) {
   if (all.own_operands() && !options.target.starts_with("sim:")) {
     throw UsageError("--a, --b and --d: operands of your own are for a simulator; use --target sim:sm90");
   }
+  if (wants_block_scaling(options)) {
+    if (all.own_operands()) throw UsageError("--a, --b and --d: only a plain product takes operands of your own");
+    return run_block_scaled_gemm(options, out);
+  }
   if (options.op != "dense") {
     if (all.own_operands()) throw UsageError("--a, --b and --d: only --op dense takes operands of your own");
     return run_grouped_gemm(options, out);
@@ -214,9 +226,10 @@ int run_gemm(const GemmOptions& all, Output& out) {
 void configure_gemm(CLI::App& app, Context& context) {
   auto options = std::make_shared<GemmOptions>();
   add_problem_options(app, options->problem);
-  app.add_option("--a", options->a, "file of A, row-major elements of --dtype, instead of random ones (simulators)");
-  app.add_option("--b", options->b, "file of B");
-  app.add_option("--d", options->d, "file for the result");
+  app.add_option("--a", options->a, "file of A, row-major elements of --dtype, instead of random ones (simulators)")
+      ->type_name("FILE");
+  app.add_option("--b", options->b, "file of B")->type_name("FILE");
+  app.add_option("--d", options->d, "file for the result")->type_name("FILE");
   context.runs(app, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

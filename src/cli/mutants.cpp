@@ -110,8 +110,12 @@ int run_mutants(const MutantOptions& options, Output& out) {
 
 void configure_mutants(CLI::App& app, Context& context) {
   auto options = std::make_shared<MutantOptions>();
+  std::vector<std::string> ids;
+  for (const Mutant& m : mutants::corpus()) ids.emplace_back(m.id);
+  std::sort(ids.begin(), ids.end());
   app.add_option("--only", options->only, "M23,M66.leak,...: only these; a number takes all its entries")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(offers(ids));
   app.add_option("--seeds", options->seeds, "seeds of the random modes (default 2)")
       ->transform(whole_number(0, 1'000'000));
   app.add_flag("--reports", options->reports, "print the report of every mutant")->disable_flag_override();

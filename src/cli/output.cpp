@@ -13,7 +13,16 @@ namespace {
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 
-bool wants_colour() { return is_terminal(stdout) && std::getenv("NO_COLOR") == nullptr; }
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Whether a stream leads to a terminal that understands escape sequences.
+bool is_screen(std::FILE* stream) { return is_terminal(stream) && variable("TERM") != "dumb"; }
+
+// https://no-color.org: any value but the empty one.
+bool wants_colour() { return is_screen(stdout) && variable("NO_COLOR").empty(); }
 
 void write(std::FILE* stream, std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); }
 
@@ -82,7 +91,9 @@ std::string Table::text(bool colour) const {
 }
 
 Progress::Progress(std::string label, std::uint64_t total)
-    : label_(std::move(label)), total_(total), shown_(is_terminal(stderr) && total > 0) {}
+    : label_(std::move(label)), total_(total), shown_(is_screen(stderr) && total > 0) {
+  if (shown_) draw();
+}
 
 Progress::~Progress() {
   if (shown_) write(stderr, "\r\033[K");

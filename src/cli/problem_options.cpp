@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/arguments.h"
+#include "runtime/example.h"
 
 namespace warpwright::cli {
 namespace {
@@ -44,6 +45,12 @@ CLI::Validator schedule() {
 }
 
 }  // namespace
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const runtime::Example& example : runtime::examples()) names.emplace_back(example.name);
+  return names;
+}
 
 ScheduleWord parse_schedule(const std::string& word) {
   if (word == "fifo" || word == "random") return {word, "", 0};
@@ -112,12 +119,24 @@ void add_problem_options(CLI::App& app, ProblemOptions& options, bool sizes_requ
       ->transform(finite_number())
       ->group(group);
   app.add_option("--beta", options.beta, "factor of C (default 0)")->transform(finite_number())->group(group);
-  app.add_option("--epilogue", options.epilogue, "what happens to the accumulator on its way out")->group(group);
-  app.add_option("--scaling", options.scaling, "scale factors of the operands")->group(group);
+  const std::vector<std::string> epilogues = {"bias", "row_bias", "relu",     "gelu",    "gelu_erf",
+                                              "silu", "swiglu",   "residual", "quantize"};
+  const std::vector<std::string> scalings = {"none",           "tensor", "row_column", "promoted", "blockwise",
+                                             "blockwise_rows", "mxfp8",  "mxfp4",      "nvfp4",    "w4a8"};
+  app.add_option("--epilogue", options.epilogue,
+                 fmt::format("what happens to a sum on its way out: {}; several joined by '+'", listed(epilogues)))
+      ->check(offers(epilogues))
+      ->group(group);
+  app.add_option("--scaling", options.scaling,
+                 fmt::format("factors of narrow operands: {}; several joined by '+'", listed(scalings)))
+      ->check(offers(scalings))
+      ->group(group);
   app.add_option("--target", options.target, "where it runs (default auto)")
       ->transform(one_of({"auto", "sm80", "sm90", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"}))
       ->group(group);
-  app.add_option("--plan", options.plan, "plan to use instead of the chosen one")->group(group);
+  app.add_option("--plan", options.plan, "plan to use instead of the chosen one, as explain prints it")
+      ->check(offers(kernel_names()))
+      ->group(group);
   add_simulation_options(app, options);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -41,6 +42,9 @@ struct ScheduleWord {
   std::string role;
   int depth = 0;
 };
+
+// Of the shipped kernels.
+std::vector<std::string> kernel_names();
 
 ScheduleWord parse_schedule(const std::string& word);
 

@@ -13,7 +13,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/schedule_isa.h"
-#include "warpwright/schedule/bodies.h"
+#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/schedule/certificate.h"
 #include "warpwright/schedule/legacy/standing.h"
 #include "warpwright/schedule/timeline_svg.h"
 
@@ -59,6 +60,7 @@ struct Report {
   int mii = 0;
   std::string interval;            // against the smallest, and what makes it so
   std::vector<std::string> cycle;  // of dependences, that sets the recurrence
+  Certificate certificate;
   Diagnostics hazards;
   Timeline picture;
 
@@ -112,15 +114,14 @@ std::string phase_note(const Pipeline& p, const ScheduleEntry& e) {
 BodySpec body_of(const std::string& name, const Target& target) {
   if (name == "ping-pong") return ping_pong(target);
   if (name == "4-wave") return four_wave(target);
-  if (target.arch == Arch::sm80) return copy_ring(target);
   return target.arch == Arch::sm90 ? tma_ring(target) : default_matmul(target);
 }
 
-std::vector<Section> sections_of(const Schedule& s, const std::string& role) {
+std::vector<Section> sections_of(const schedule::Schedule& s, const std::string& role) {
   return {{role, Phase::prologue, s.prologue}, {role, Phase::kernel, s.kernel}, {role, Phase::epilogue, s.epilogue}};
 }
 
-void add_sections(Report& r, const Pipeline& p, const Schedule& s, int stages, const std::string& role) {
+void add_sections(Report& r, const Pipeline& p, const schedule::Schedule& s, int stages, const std::string& role) {
   const PipelineModel model{p, 0};
   // A kernel iteration follows others like itself, as many as an op may stay open.
   EntryList steady;
@@ -138,8 +139,14 @@ void add_sections(Report& r, const Pipeline& p, const Schedule& s, int stages, c
   }
 }
 
+// On sm80 the schedule of the shipped kernel, which is made for the shape of its tile.
+Pipeline pipeline_of(const std::string& name, const Target& target) {
+  if (name == "default" && target.arch == Arch::sm80) return mma_sync_pipeline(MmaSyncGemmConfig{}.order());
+  return compile(body_of(name, target), target);
+}
+
 void fill_compiled(Report& r, const Target& target) {
-  const Pipeline p = compile(body_of(r.name, target), target);
+  const Pipeline p = pipeline_of(r.name, target);
   if (!p.ok()) {
     r.reason = to_text(p.error);
     return;
@@ -149,6 +156,7 @@ void fill_compiled(Report& r, const Target& target) {
   r.mii = p.mii();
   r.interval = interval_reason(p);
   for (const int i : p.placement.mii.cycle) r.cycle.push_back(p.body.ops[size_t(i)].name.c_str());
+  r.certificate = certificate_of(p.body, p.target, p.placement.mii);
   r.hazards = prove(p);
   r.standing = r.hazards.empty() ? "proven" : "broken";
   r.picture = timeline_of(p);
@@ -168,6 +176,7 @@ void fill_legacy(Report& r, const Spec& spec, const Target& target) {
   const Mii mii = minimum_interval(c.body, target);
   r.mii = mii.value();
   for (const int i : mii.cycle) r.cycle.push_back(c.body.ops[size_t(i)].name.c_str());
+  r.certificate = certificate_of(c.body, target, mii);
   // The interval that its own order of ops allows; where its edges contradict that order there is none.
   const Placement placed = modulo_schedule(c.body, target, Identity{}, {0, 4 * r.mii});
   if (placed.ok()) r.ii = placed.interval;
@@ -211,6 +220,21 @@ Report wanted(const Options& options) {
   return r;
 }
 
+Json certificate_document(const Certificate& c) {
+  Json uses = Json::array(), cycle = Json::array();
+  for (const UnitUse& u : c.uses) uses.push_back({{"op", u.op.c_str()}, {"cycles", u.cycles}});
+  for (const CycleStep& s : c.cycle) {
+    cycle.push_back({{"from", s.from.c_str()},
+                     {"to", s.to.c_str()},
+                     {"kind", word(s.kind)},
+                     {"delay", s.delay},
+                     {"distance", s.distance}});
+  }
+  Json units{{"mii", c.resource()}, {"unit", word(c.unit)}, {"capacity", c.capacity}, {"uses", uses}};
+  Json recurrence{{"mii", c.recurrence()}, {"delay", c.delay()}, {"distance", c.distance()}, {"cycle", cycle}};
+  return {{"set_by", c.set_by_units() ? "units" : "recurrence"}, {"units", units}, {"recurrence", recurrence}};
+}
+
 Json document_of(const Report& r) {
   Json entries = Json::array();
   for (const Section& section : r.sections) {
@@ -229,6 +253,7 @@ Json document_of(const Report& r) {
   document["ii"] = r.ii ? Json(*r.ii) : Json(nullptr);
   document["mii"] = r.mii;
   document["critical_cycle"] = r.cycle;
+  document["certificate"] = certificate_document(r.certificate);
   document["proven"] = r.proven();
   document["standing"] = r.standing;
   document["hazards"] = hazards;
@@ -257,6 +282,8 @@ int run_show(const Options& options, Output& out) {
   const Report r = wanted(options);
   out.document(document_of(r));
   out.line(fmt::format("{} on {}: {}, {}", r.name, r.target, r.standing, r.interval));
+  for (const std::string& line : {units_text(r.certificate), cycle_text(r.certificate)})
+    if (!line.empty()) out.line("  " + line);
   for (const Section& section : r.sections) {
     if (section.entries.empty()) continue;
     out.line("");
@@ -304,7 +331,8 @@ void configure_one(CLI::App& app, Context& context, const std::string& verb, int
       ->required();
   app.add_option("--target", options->target, "for which chip")->transform(one_of(kTargets))->required();
   if (verb == "verify") {
-    app.add_option("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution");
+    app.add_option("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution")
+        ->type_name("FILE");
   }
   context.runs(app, fmt::format("./warpwright schedule {} ping-pong --target gfx950", verb),
                [options, action](Output& out) { return action(*options, out); });

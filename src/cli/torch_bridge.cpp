@@ -22,7 +22,7 @@ std::string environment(const char* name, const char* otherwise) {
 }
 
 // Beside the tool in a build tree and in an installation.
-std::string find_library() {
+std::string find_library(const char* peer) {
   if (const std::string given = environment("WARPWRIGHT_LIBRARY", ""); !given.empty()) return given;
   std::error_code error;
   const fs::path tool = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -30,69 +30,66 @@ std::string find_library() {
     if (fs::exists(tool / place, error)) return (tool / place).lexically_normal().string();
   }
   throw MissingError(
-      "--against torch needs libwarpwright.so, which was not found beside the tool; build it (ninja warpwright_shared) "
-      "or name it in WARPWRIGHT_LIBRARY");
+      fmt::format("--against {} needs libwarpwright.so, which was not found beside the tool; build it (ninja "
+                  "warpwright_shared) or name it in WARPWRIGHT_LIBRARY",
+                  peer));
 }
 
-// The program and what it imports, as they lie in the source tree; returns the program's path.
-std::string unpack(const TemporaryFolder& folder) {
+// The programs and what they import, as they lie in the source tree.
+void unpack(const TemporaryFolder& folder) {
   for (const runtime::EmbeddedFile& file : runtime::embedded_package())
     (void)folder.write(fs::path("warpwright") / file.name, file.text);
   for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) (void)folder.write(file.name, file.text);
-  return (folder.path() / "peer_torch.py").string();
 }
 
-void print(const Json& document, Output& out) {
-  Table table({"dtype", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s", "plan"});
-  const auto number = [](const Json& value, const char* format) {
-    return fmt::format(fmt::runtime(format), value.get<double>());
-  };
-  for (const Json& row : document["rows"]) {
-    table.row({row["dtype"].get<std::string>(), row["m"].dump(), row["n"].dump(), row["k"].dump(),
-               row["mode"].get<std::string>(), number(row["us"], "{:.2f}"), number(row["peer_us"], "{:.2f}"),
-               number(row["ratio"], "{:.3f}"), number(row["ratio_lo"], "{:.3f}"), number(row["ratio_hi"], "{:.3f}"),
-               number(row["tflops"], "{:.0f}"), row["plan"].get<std::string>()});
-  }
-  out.document(document);
-  out.table(table);
-  out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)",
-                       document["device"].get<std::string>(), document["protocol"]["against"].get<std::string>(),
-                       document["geomean"].get<double>(), document["min"].get<double>()));
-}
-
-}  // namespace
-
-int bench_against_torch(const TorchBench& bench, Output& out) {
+// Runs peer_PEER.py on the shapes.
+PythonResult run_peer(const char* peer, const std::string& shapes, const std::vector<std::string>& options) {
   const std::string python = environment("WARPWRIGHT_PYTHON", "python3");
-  const std::string library = find_library();
-  std::string shapes = "dtype\tm\tn\tk\n";
-  for (const runtime::GemmShape& s : bench.shapes)
-    shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
+  const std::string library = find_library(peer);
   const TemporaryFolder folder;
-  std::vector<std::string> command = {python,      unpack(folder),
+  unpack(folder);
+  std::vector<std::string> command = {python,      (folder.path() / fmt::format("peer_{}.py", peer)).string(),
                                       "--library", library,
-                                      "--shapes",  folder.write("shapes.tsv", shapes),
-                                      "--mode",    bench.mode,
-                                      "--rounds",  std::to_string(bench.rounds),
-                                      "--burst",   fmt::format("{}", bench.burst_s)};
-  if (!bench.plan.empty()) {
-    command.push_back("--plan");
-    command.push_back(bench.plan);
-  }
+                                      "--shapes",  folder.write("shapes.tsv", shapes)};
+  command.insert(command.end(), options.begin(), options.end());
   std::string text;
   const int code = system::run_for_output(command, text);
-  if (code == 127) throw MissingError(fmt::format("--against torch needs Python, and '{}' cannot be run", python));
+  if (code == 127) throw MissingError(fmt::format("--against {} needs Python, and '{}' cannot be run", peer, python));
   // The program writes {"error": sentence} when it ends with one of the tool's own codes.
-  const Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded()) throw std::runtime_error(fmt::format("{} ended with code {}", python, code));
+  Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded() || !document.is_object())
+    throw std::runtime_error(fmt::format("{} ended with code {}", python, code));
   if (document.contains("error")) {
     const std::string sentence = document["error"].get<std::string>();
     if (code == exit_missing) throw MissingError(sentence);
     if (code == exit_usage) throw UsageError(sentence);
     throw std::runtime_error(sentence);
   }
-  print(document, out);
-  return code;
+  return {std::move(document), code};
+}
+
+}  // namespace
+
+bool python_was_named() { return !environment("WARPWRIGHT_PYTHON", "").empty(); }
+
+PythonResult bench_against_torch(const TorchBench& bench) {
+  std::string shapes = "dtype\tm\tn\tk\n";
+  for (const runtime::GemmShape& s : bench.shapes)
+    shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
+  std::vector<std::string> options = {
+      "--mode", bench.mode, "--rounds", std::to_string(bench.rounds), "--burst", fmt::format("{}", bench.burst_s)};
+  if (!bench.plan.empty()) options.insert(options.end(), {"--plan", bench.plan});
+  return run_peer("torch", shapes, options);
+}
+
+PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
+  std::string shapes = "op\tdtype\tgroups\tm\tn\tk\n";
+  for (const runtime::GroupedShape& s : bench.shapes)
+    shapes += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", name(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
+  std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",
+                                      fmt::format("{}", bench.burst_s)};
+  if (!bench.plan.empty()) options.insert(options.end(), {"--plan", bench.plan});
+  return run_peer("deepgemm", shapes, options);
 }
 
 }  // namespace warpwright::cli

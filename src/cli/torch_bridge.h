@@ -1,11 +1,13 @@
-// The benchmark against torch: a Python program, carried in the tool, loads libwarpwright.so beside torch, so that both
-// run in one process in alternating bursts.
+// The benchmarks against torch and DeepGEMM: a Python program, carried in the tool, loads libwarpwright.so beside them,
+// so that both run in one process in alternating bursts.
 #pragma once
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/output.h"
 #include "runtime/plan_choice.h"
+#include "runtime/tuned_grouped.h"
 
 namespace warpwright::cli {
 
@@ -17,8 +19,23 @@ struct TorchBench {
   double burst_s = 0.4;
 };
 
-// The exit code. Throws MissingError when there is no Python with torch or no libwarpwright.so. WARPWRIGHT_PYTHON names
-// the interpreter, WARPWRIGHT_LIBRARY the library.
-int bench_against_torch(const TorchBench& bench, Output& out);
+struct DeepGemmBench {
+  std::vector<runtime::GroupedShape> shapes;
+  std::string plan;  // empty: chosen; every: all, the fastest is reported
+  int rounds = 8;
+  double burst_s = 0.4;
+};
+
+// The document that the program wrote, and its exit code. Both throw MissingError when there is no Python with the
+// module or no libwarpwright.so. WARPWRIGHT_PYTHON names the interpreter, WARPWRIGHT_LIBRARY the library.
+struct PythonResult {
+  Json document;
+  int code = 0;
+};
+PythonResult bench_against_torch(const TorchBench& bench);
+PythonResult bench_against_deepgemm(const DeepGemmBench& bench);
+
+// Whether the user named an interpreter: then it is asked itself whether it finds a GPU.
+bool python_was_named();
 
 }  // namespace warpwright::cli

@@ -10,14 +10,17 @@
 #include "cli/commands.h"
 #include "cli/shapes.h"
 #include "runtime/tune_gpu.h"
+#include "runtime/tune_grouped.h"
 
 namespace warpwright::cli {
 namespace {
 
 struct Options {
+  std::string op = "dense";
+  std::int64_t groups = 1;
   std::string shapes;
   std::string sizes;
-  std::string dtype = "bf16";
+  std::string dtype;  // empty: bf16 for dense products, e4m3 for the others
   std::string out;
   double budget = 0;
   int finalists = runtime::TuneOptions{}.finalists;
@@ -31,43 +34,10 @@ void write(const std::string& path, const std::string& text) {
   if (!(file << text) || !file.flush()) throw UsageError(fmt::format("--out {}: the file cannot be written", path));
 }
 
-int run_tune(const Options& options, Output& out) {
-  if (options.shapes.empty() == options.sizes.empty())
-    throw UsageError("--shapes and --sizes: one of them, and not both, says what to tune");
-  DType dtype = DType::bf16;
-  (void)parse_dtype(options.dtype.c_str(), dtype);
-  const auto shapes =
-      options.sizes.empty() ? shapes_of_file(options.shapes, "", out) : shapes_of_sizes(options.sizes, dtype, "");
-  if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (const auto missing = runtime::bench_missing(false)) throw MissingError(*missing);
-  // Before minutes of measuring.
-  if (!options.out.empty()) write(options.out, "");
-
-  runtime::TuneOptions how;
-  how.budget_s = options.budget;
-  how.finalists = options.finalists;
-  if (options.ahead_only) how.on_demand = runtime::OnDemand::refused;
-  how.protocol.rounds = options.rounds + options.rounds % 2;
-  how.protocol.burst_s = options.burst;
-  runtime::TuneReport report;
-  {
-    Progress progress("tune", shapes.size());
-    if (const auto failure = runtime::tune(shapes, how, report, [&](const runtime::TuneRow&) { progress.advance(); })) {
-      throw std::runtime_error(*failure);
-    }
-  }
-  const std::string text = runtime::write_table(report.table);
-  if (!options.out.empty()) write(options.out, text);
-
-  Json rows = Json::array();
-  Table table({"m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
-  for (const runtime::TuneRow& row : report.rows) {
-    rows.push_back({{"op", "dense"},
-                    {"dtype", name(row.shape.dtype)},
-                    {"m", row.shape.m},
-                    {"n", row.shape.n},
-                    {"k", row.shape.k},
-                    {"mode", runtime::name(row.mode)},
+// What all rows of a report show.
+template <class Row>
+void add_figures(const Row& row, Json& json) {
+  json.update(Json({{"mode", runtime::name(row.mode)},
                     {"plan", row.plan},
                     {"us", digits(row.us, 3)},
                     {"current", row.current},
@@ -75,13 +45,20 @@ int run_tune(const Options& options, Output& out) {
                     {"ratio", digits(row.ratio, 4)},
                     {"ratio_lo", digits(row.ratio_lo, 4)},
                     {"ratio_hi", digits(row.ratio_hi, 4)},
-                    {"candidates", row.candidates}});
-    const bool kept = row.plan == row.current;
-    table.row({std::to_string(row.shape.m), std::to_string(row.shape.n), std::to_string(row.shape.k),
-               runtime::name(row.mode), row.plan, fmt::format("{:.2f}", row.us), kept ? "the same" : row.current,
-               fmt::format("{:.2f}", row.current_us), fmt::format("{:.3f}", row.ratio),
-               fmt::format("{:.3f}", row.ratio_lo), fmt::format("{:.3f}", row.ratio_hi)});
-  }
+                    {"candidates", row.candidates}}));
+}
+template <class Row>
+void add_row(const Row& row, std::vector<std::string> shape, Table& table) {
+  shape.insert(shape.end(), {runtime::name(row.mode), row.plan, fmt::format("{:.2f}", row.us),
+                             row.plan == row.current ? "the same" : row.current, fmt::format("{:.2f}", row.current_us),
+                             fmt::format("{:.3f}", row.ratio), fmt::format("{:.3f}", row.ratio_lo),
+                             fmt::format("{:.3f}", row.ratio_hi)});
+  table.row(std::move(shape));
+}
+
+template <class Report>
+void print(const Report& report, const Json& rows, const Table& table, const std::string& text, const Options& options,
+           Output& out) {
   out.document({{"device", report.table.device},
                 {"toolkit", report.table.toolkit},
                 {"rows", rows},
@@ -92,7 +69,95 @@ int run_tune(const Options& options, Output& out) {
   } else {
     out.table(table);
   }
-  if (report.left_out > 0) out.note(fmt::format("the budget ended before {} shapes", report.left_out));
+  if (report.left_out > 0) out.note(fmt::format("the time ended before {} shapes", report.left_out));
+}
+
+runtime::TuneOptions protocol_of(const Options& options) {
+  runtime::TuneOptions how;
+  how.budget_s = options.budget;
+  how.finalists = options.finalists;
+  if (options.ahead_only) how.on_demand = runtime::OnDemand::refused;
+  how.protocol.rounds = options.rounds + options.rounds % 2;
+  how.protocol.burst_s = options.burst;
+  return how;
+}
+
+// Before minutes of measuring.
+void check_machine(const Options& options) {
+  if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
+  if (const auto missing = runtime::bench_missing(false)) throw MissingError(*missing);
+  if (!options.out.empty()) write(options.out, "");
+}
+
+int tune_grouped(const Options& options, Output& out) {
+  using runtime::Operation;
+  std::vector<runtime::GroupedShape> shapes;
+  if (!options.sizes.empty()) {
+    const Operation op = *runtime::parse_operation(options.op);
+    DType dtype = DType::e4m3;
+    if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
+    shapes = grouped_shapes_of_sizes(options.sizes, op, options.groups, dtype);
+  } else {
+    shapes = grouped_shapes_of_file(options.shapes, {*runtime::parse_operation(options.op)}, out);
+  }
+  check_machine(options);
+  runtime::GroupedTuneReport report;
+  {
+    Progress progress("tune", shapes.size());
+    const auto advance = [&](const runtime::GroupedTuneRow&) { progress.advance(); };
+    if (const auto failure = runtime::tune(shapes, protocol_of(options), report, advance))
+      throw std::runtime_error(*failure);
+  }
+  const std::string text = runtime::write_table(report.table);
+  if (!options.out.empty()) write(options.out, text);
+  Json rows = Json::array();
+  Table table(
+      {"op", "dtype", "groups", "m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
+  for (const runtime::GroupedTuneRow& row : report.rows) {
+    const runtime::GroupedShape& s = row.shape;
+    Json json = {{"op", name(s.op)}, {"dtype", name(s.type)}, {"groups", s.groups}, {"m", s.rows}, {"n", s.n},
+                 {"k", s.k}};
+    add_figures(row, json);
+    rows.push_back(json);
+    add_row(row,
+            {name(s.op), name(s.type), std::to_string(s.groups), std::to_string(s.rows), std::to_string(s.n),
+             std::to_string(s.k)},
+            table);
+  }
+  print(report, rows, table, text, options, out);
+  return exit_ok;
+}
+
+int run_tune(const Options& options, Output& out) {
+  if (options.shapes.empty() == options.sizes.empty())
+    throw UsageError("--shapes and --sizes: one of them, and not both, says what to tune");
+  if (options.op != "dense") return tune_grouped(options, out);
+  DType dtype = DType::bf16;
+  if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
+  const auto shapes =
+      options.sizes.empty() ? shapes_of_file(options.shapes, "", out) : shapes_of_sizes(options.sizes, dtype, "");
+  if (options.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has 1 group", options.groups));
+  check_machine(options);
+  runtime::TuneReport report;
+  {
+    Progress progress("tune", shapes.size());
+    const auto advance = [&](const runtime::TuneRow&) { progress.advance(); };
+    if (const auto failure = runtime::tune(shapes, protocol_of(options), report, advance))
+      throw std::runtime_error(*failure);
+  }
+  const std::string text = runtime::write_table(report.table);
+  if (!options.out.empty()) write(options.out, text);
+
+  Json rows = Json::array();
+  Table table({"m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
+  for (const runtime::TuneRow& row : report.rows) {
+    Json json = {
+        {"op", "dense"}, {"dtype", name(row.shape.dtype)}, {"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}};
+    add_figures(row, json);
+    rows.push_back(json);
+    add_row(row, {std::to_string(row.shape.m), std::to_string(row.shape.n), std::to_string(row.shape.k)}, table);
+  }
+  print(report, rows, table, text, options, out);
   return exit_ok;
 }
 
@@ -100,12 +165,17 @@ int run_tune(const Options& options, Output& out) {
 
 void configure_tune(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
+  app.add_option("--op", options->op, "operation (default dense)")
+      ->transform(one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"}));
+  app.add_option("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)")
+      ->transform(whole_number(1, 65535));
+  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
+      ->type_name("FILE");
   app.add_option("--sizes", options->sizes, "MxNxK,...");
-  app.add_option("--dtype", options->dtype, "of --sizes (default bf16)")
+  app.add_option("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
       ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
-  app.add_option("--out", options->out, "where the table goes (default: printed)");
-  app.add_option("--budget", options->budget, "seconds after which no new shape is begun (default: none)")
+  app.add_option("--out", options->out, "where the table goes (default: printed)")->type_name("FILE");
+  app.add_option("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)")
       ->check(CLI::Range(0.0, 1e6));
   app.add_option("--finalists", options->finalists,
                  fmt::format("plans measured pairwise, after a brief test of all (default {})", options->finalists))

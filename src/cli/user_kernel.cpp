@@ -139,10 +139,14 @@ std::vector<const runtime::Example*> compile_user_kernels(const std::string& fil
   const TemporaryFolder folder;
   const std::string library = folder.path() / "kernels.so";
   std::string output, error;
-  // The tool holds the simulator; the library finds it there.
-  if (!system::run_program({compiler(), "-std=c++20", "-O1", "-g1", "-shared", "-fPIC", "-I", include.string(), "-x",
-                            "c++", file, "-o", library},
-                           output, error)) {
+  const auto compile = [&] {
+    const Progress progress("compiling " + file, 1);
+    // The tool holds the simulator; the library finds it there.
+    return system::run_program({compiler(), "-std=c++20", "-O1", "-g1", "-shared", "-fPIC", "-I", include.string(),
+                                "-x", "c++", file, "-o", library},
+                               output, error);
+  };
+  if (!compile()) {
     fmt::print(stderr, "{}\n", output);
     throw UsageError(fmt::format("'{}' does not compile: {}", file, output.empty() ? error : first_error(output)));
   }

@@ -89,6 +89,8 @@ inline constexpr DenseGemmConfig kPingPongSmall =
     deepest({.tile_m = 64, .tile_n = 256, .cluster = 1, .schedule = Schedule::ping_pong});
 inline constexpr DenseGemmConfig kSplitK =
     deepest({.tile_m = 128, .tile_n = 128, .cluster = 1, .split = DepthSplit::split_k});
+inline constexpr DenseGemmConfig kSplitKSmall =
+    deepest({.tile_m = 64, .tile_n = 64, .cluster = 1, .split = DepthSplit::split_k}, 12);
 inline constexpr DenseGemmConfig kStreamK = deepest({.tile_m = 128, .tile_n = 256, .split = DepthSplit::stream_k});
 inline constexpr DenseGemmConfig kDependent = deepest({.tile_m = 128,
                                                        .tile_n = 128,
@@ -149,6 +151,7 @@ inline constexpr DenseGemmConfig kDenseVariantsSm90[] = {
     variant::kPingPong,     variant::kPingPongSmall, variant::kSplitK,       variant::kStreamK,
     variant::kDependent,    variant::kByColumns,     variant::kE4m3Rings,    variant::kE4m3PingPong,
     variant::kE4m3Tall,     variant::kE4m3Square,    variant::kE4m3Narrow,   variant::kE4m3Alone,
+    variant::kSplitKSmall,
 };
 
 inline constexpr SkinnyGemmConfig kSkinnyVariantsSm90[] = {

@@ -51,11 +51,11 @@ inline constexpr DenseGemmConfig kDenseGemmSm90[] = {
     // Little depth: one warpgroup multiplies while the other stores, or the output ring takes a whole tile.
     deepest({.tile_m = 128, .tile_n = 192, .group_rows = 128, .schedule = Schedule::ping_pong}),
     {.tile_m = 128, .tile_n = 256, .stages = 3, .output_stages = 4},
-    deepest({.tile_m = 256, .tile_n = 128, .axis = ClusterAxis::n, .group_rows = 128}),
-    deepest({.tile_m = 256, .tile_n = 192, .group_rows = 128}),
+    deepest({.tile_m = 64, .tile_n = 128, .schedule = Schedule::ping_pong}),
     // Few rows or few tiles.
+    deepest({.tile_m = 64, .tile_n = 224, .axis = ClusterAxis::n}, 5),
     deepest({.tile_m = 64, .tile_n = 128}),
-    deepest({.tile_m = 64, .tile_n = 32, .axis = ClusterAxis::n}, 16),
+    deepest({.tile_m = 64, .tile_n = 64, .cluster = 1}, 12),
     deepest({.tile_m = 64, .tile_n = 48, .axis = ClusterAxis::n}, 16),
     deepest({.tile_m = 64, .tile_n = 64, .axis = ClusterAxis::n}, 16),
     deepest({.tile_m = 64, .tile_n = 80, .axis = ClusterAxis::n}, 16),

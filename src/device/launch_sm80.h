@@ -10,10 +10,26 @@
 namespace warpwright::device {
 
 // Several CTAs on an SM hide each other's latency. The fifth slot spares the loop a second barrier.
-inline constexpr MmaSyncGemmConfig kSmallMmaSync{
-    .tile_m = 64, .tile_n = 64, .warps_m = 2, .warps_n = 2, .depth = 5, .copy_latency = 1200, .blocks_per_sm = 4};
-inline constexpr MmaSyncGemmConfig kMiddleMmaSync{
-    .tile_m = 128, .tile_n = 128, .warps_m = 2, .warps_n = 2, .depth = 5, .blocks_per_sm = 2};
+inline constexpr MmaSyncGemmConfig kSmallMmaSync{.tile_m = 64,
+                                                 .tile_n = 64,
+                                                 .warps_m = 2,
+                                                 .warps_n = 2,
+                                                 .depth = 5,
+                                                 .pieces = 2,
+                                                 .copies_a = 1,
+                                                 .copies_b = 1,
+                                                 .copy_latency = 1200,
+                                                 .blocks_per_sm = 4};
+inline constexpr MmaSyncGemmConfig kMiddleMmaSync{.tile_m = 128,
+                                                  .tile_n = 128,
+                                                  .warps_m = 2,
+                                                  .warps_n = 2,
+                                                  .depth = 5,
+                                                  .pieces = 2,
+                                                  .copies_a = 1,
+                                                  .copies_b = 1,
+                                                  .copy_latency = 2400,
+                                                  .blocks_per_sm = 2};
 // Hopper multiplies 8-bit floating point by way of fp16, which takes registers: little overlap, warps of 32 x 32.
 inline constexpr MmaSyncGemmConfig kNarrowMmaSync{.tile_m = 64,
                                                   .tile_n = 64,
@@ -21,7 +37,10 @@ inline constexpr MmaSyncGemmConfig kNarrowMmaSync{.tile_m = 64,
                                                   .warps_n = 2,
                                                   .depth = 3,
                                                   .pieces = 1,
+                                                  .copies_a = 1,
+                                                  .copies_b = 1,
                                                   .spread = false,
+                                                  .copy_latency = 2400,
                                                   .blocks_per_sm = 2};
 
 namespace detail {

@@ -34,9 +34,9 @@ auto canonical_bytes(const Config& config) {
 // The configuration travels as its bytes, so that a field added to it needs no edit here. Host and device compilers lay
 // it out alike; the assertion in the text would tell.
 template <class Config>
-Source source(const char* header, const char* kernel, const char* type, const Config& config) {
+Source source(const char* header, const char* kernel, const char* type, const Config& config, Timestamps timestamps) {
   const auto bytes = canonical_bytes(config);
-  constexpr const char* text = R"(#include "warpwright/kernel/entry.h"
+  constexpr const char* text = R"({6}#include "warpwright/kernel/entry.h"
 #include "warpwright/kernel/sm90/{0}.h"
 namespace {{
 struct Bytes {{
@@ -47,18 +47,26 @@ constexpr warpwright::{3} config = __builtin_bit_cast(warpwright::{3}, Bytes{{}}
 using Kernel = warpwright::kernel::sm90::{4}<config>;
 }}
 extern "C" __global__ void __launch_bounds__(Kernel::plan.threads(), Kernel::plan.blocks_per_sm)
-    {5}(const __grid_constant__ Kernel::Args args) {{
-  Kernel::body(args);
-}}
+    {5}(const __grid_constant__ Kernel::Args args{7}) {{
+{8}  Kernel::body(args);
+{9}}}
 )";
-  return {fmt::format(text, header, bytes.size(), fmt::join(bytes, ", "), type, kernel, kEntry), "sm_90a"};
+  const bool on = timestamps == Timestamps::on;
+  return {fmt::format(text, header, bytes.size(), fmt::join(bytes, ", "), type, kernel, kEntry,
+                      on ? "#define WW_RECORD\n" : "",
+                      on ? ", const __grid_constant__ warpwright::record::Buffers buffers" : "",
+                      on ? "  warpwright::machine::record::begin(buffers);\n" : "",
+                      on ? "  warpwright::machine::record::end(buffers);\n" : ""),
+          "sm_90a"};
 }
 
 }  // namespace
 
-Source source_of(const DenseGemmConfig& config) { return source("dense_gemm", "DenseGemm", "DenseGemmConfig", config); }
-Source source_of(const SkinnyGemmConfig& config) {
-  return source("skinny_gemm", "SkinnyGemm", "SkinnyGemmConfig", config);
+Source source_of(const DenseGemmConfig& config, Timestamps timestamps) {
+  return source("dense_gemm", "DenseGemm", "DenseGemmConfig", config, timestamps);
+}
+Source source_of(const SkinnyGemmConfig& config, Timestamps timestamps) {
+  return source("skinny_gemm", "SkinnyGemm", "SkinnyGemmConfig", config, timestamps);
 }
 
 Digest key_of(const Source& source, const Toolkit& toolkit) {

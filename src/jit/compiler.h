@@ -16,8 +16,10 @@ struct Source {
 };
 inline constexpr const char* kEntry = "warpwright_kernel";
 
-Source source_of(const DenseGemmConfig& config);
-Source source_of(const SkinnyGemmConfig& config);
+// `on`: the kernel takes record::Buffers as a second argument and writes there what its warps do.
+enum class Timestamps : bool { off, on };
+Source source_of(const DenseGemmConfig& config, Timestamps timestamps = Timestamps::off);
+Source source_of(const SkinnyGemmConfig& config, Timestamps timestamps = Timestamps::off);
 
 // Source, headers, options, toolkit and architecture: two requests with one key have one result.
 Digest key_of(const Source& source, const Toolkit& toolkit);

@@ -97,5 +97,16 @@ cudaError_t LoadedKernel::launch(const void* args, unsigned ctas, cudaStream_t s
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel_), arguments);
 }
 
+cudaError_t LoadedKernel::launch(const void* args, const record::Buffers& buffers, unsigned ctas,
+                                 cudaStream_t stream) const {
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attributes[2] = {};
+  configure(config, attributes, ctas, false);
+  config.stream = stream;
+  record::Buffers copy = buffers;
+  void* arguments[] = {const_cast<void*>(args), &copy};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel_), arguments);
+}
+
 }  // namespace warpwright::jit
 #endif

@@ -7,6 +7,7 @@
 
 #include "jit/compiler.h"
 #include "warpwright/core/plan.h"
+#include "warpwright/core/record.h"
 
 namespace warpwright::jit {
 
@@ -20,6 +21,8 @@ class LoadedKernel {
   Result<int> prepare(int device) const;
   // `args` points to the kernel's arguments; `ctas` is a multiple of the cluster size. Legal during stream capture.
   cudaError_t launch(const void* args, unsigned ctas, cudaStream_t stream, bool dependent) const;
+  // Of a kernel with timestamps.
+  cudaError_t launch(const void* args, const record::Buffers& buffers, unsigned ctas, cudaStream_t stream) const;
 
  private:
   LoadedKernel(cudaKernel_t kernel, const Plan& plan)

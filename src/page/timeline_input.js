@@ -205,7 +205,7 @@ window.timeline = {
 
 describe();
 const every = [...new Set(data.runs.flatMap((r) => r.ctas))].sort((a, b) => a - b);
-$('ctas').value = every.length <= 2 ? 'all' : '0-1';
+$('ctas').value = data.runs.length > 1 ? '0' : every.length <= 2 ? 'all' : '0-1';
 shown = parseCtas($('ctas').value);
 if (!shown.size) shown = new Set(every.slice(0, 2));
 layOut();

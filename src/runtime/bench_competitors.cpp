@@ -23,16 +23,6 @@ void spread(const DeviceMemory& pool, size_t pool_bytes, const DeviceMemory& to,
   }
 }
 
-void fill_normal(DType type, uint64_t seed, const DeviceMemory& to, size_t bytes) {
-  Array pool{"pool", type, 1, kPoolElements, false, {}};
-  pool.bytes.resize(pool.size());
-  runtime::fill(pool, Data::normal, seed);
-  const DeviceMemory values(pool.bytes.size());
-  require(cudaMemcpy(values.data(), pool.bytes.data(), pool.bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  spread(values, pool.bytes.size(), to, bytes);
-  require(cudaDeviceSynchronize(), "the copy of the operands");
-}
-
 double difference(const Array& have, const Array& want) {
   double error = 0, norm = 0;
   for (int64_t i = 0; i < have.rows * have.columns; ++i) {
@@ -44,6 +34,16 @@ double difference(const Array& have, const Array& want) {
 }
 
 }  // namespace
+
+void fill_normal(DType type, uint64_t seed, const DeviceMemory& to, size_t bytes) {
+  Array pool{"pool", type, 1, kPoolElements, false, {}};
+  pool.bytes.resize(pool.size());
+  runtime::fill(pool, Data::normal, seed);
+  const DeviceMemory values(pool.bytes.size());
+  require(cudaMemcpy(values.data(), pool.bytes.data(), pool.bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  spread(values, pool.bytes.size(), to, bytes);
+  require(cudaDeviceSynchronize(), "the copy of the operands");
+}
 
 Operands::Operands(const BenchShape& shape, uint64_t least_bytes)
     : shape_(shape),

@@ -10,6 +10,9 @@
 
 namespace warpwright::runtime {
 
+// Normal values from a pool that is repeated.
+void fill_normal(DType type, uint64_t seed, const DeviceMemory& to, size_t bytes);
+
 // Sets of A, B and D. Normal values: zeros or a constant would draw less power and run faster than real data.
 class Operands {
  public:

@@ -21,13 +21,46 @@ constexpr GroupedGemmConfig kMaskedBf16 =
 constexpr GroupedGemmConfig kContiguousBf16 = deepest(
     GroupedGemmConfig{.type = DType::bf16, .tile_m = 128, .tile_n = 256, .cluster = 2, .groups = Groups::contiguous});
 
+constexpr GroupedGemmConfig kRowScales = deepest(GroupedGemmConfig{.tile_m = 128,
+                                                                   .tile_n = 128,
+                                                                   .cluster = 2,
+                                                                   .axis = ClusterAxis::n,
+                                                                   .groups = Groups::contiguous,
+                                                                   .any_rows = true,
+                                                                   .b_scale_rows = 1});
+constexpr GroupedGemmConfig kDepth = deepest(GroupedGemmConfig{
+    .out = DType::fp32, .tile_m = 128, .tile_n = 128, .cluster = 2, .groups = Groups::by_depth, .b_scale_rows = 1});
+constexpr GroupedGemmConfig kDepthBf16 = deepest(GroupedGemmConfig{
+    .type = DType::bf16, .out = DType::fp32, .tile_m = 128, .tile_n = 256, .cluster = 2, .groups = Groups::by_depth});
+constexpr GroupedGemmConfig kSwiglu = deepest(GroupedGemmConfig{.out = DType::e4m3,
+                                                                .tile_m = 128,
+                                                                .tile_n = 256,
+                                                                .cluster = 2,
+                                                                .axis = ClusterAxis::n,
+                                                                .groups = Groups::contiguous,
+                                                                .any_rows = true,
+                                                                .swiglu = true,
+                                                                .bias = true});
+
 constexpr int kGroups = 4;  // of an example
 
 // The rows of the example's groups: uneven, one group without any, and rows behind that no group has.
 template <GroupedGemmConfig C>
 GroupedProduct product_of(Case s) {
-  GroupedProduct p{.shape = s, .type = C.type, .out = C.out, .groups = C.groups};
+  GroupedProduct p{.shape = s,
+                   .type = C.type,
+                   .out = C.out,
+                   .groups = C.groups,
+                   .b_scale_rows = C.b_scale_rows,
+                   .swiglu = C.swiglu,
+                   .bias = C.bias,
+                   .accumulate = C.by_depth() && C.out == DType::fp32};
   const auto m = uint32_t(s.m);
+  if (C.by_depth()) {
+    constexpr auto unit = uint32_t(C.depth_unit());
+    const uint32_t units = uint32_t(s.k) / unit;
+    for (uint32_t end : {units / 7, units / 7, units / 2, units / 2 + units / 5, units}) p.rows.push_back(end * unit);
+  }
   if (C.groups == Groups::contiguous) p.rows = {0, m / 7, m / 7, m / 2, m - m / 9};
   if (C.groups == Groups::masked) p.rows = {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
   return p;
@@ -58,6 +91,12 @@ struct Subject<C> {
   static std::optional<std::string> refuse(Case s) {
     if (C.groups == Groups::masked && s.m % kGroups != 0) {
       return "m = " + std::to_string(s.m) + ": the example has 4 groups with equal room, m must be a multiple of 4.";
+    }
+    if (C.by_depth() && s.k % C.depth_unit() != 0) {
+      return "k = " + std::to_string(s.k) + ": groups along k have whole blocks of 128 elements.";
+    }
+    if (C.swiglu && s.n % (2 * kScaleBlock) != 0) {
+      return "n = " + std::to_string(s.n) + ": the gates and the ups of B are whole blocks of 128 rows.";
     }
     return {};
   }
@@ -141,10 +180,22 @@ void add_grouped_sm90_examples(std::vector<Example>& list) {
                                                "groups with room for more rows than they have; blockwise scales",
                                                "e4m3 64x128, 8 stages", {{360, 136, 272}, {8, 8, 16}, {64, 72, 0}}));
   list.push_back(GroupedExample<kContiguousBf16>::make(
-      "grouped_contiguous_bf16", "contiguous groups of bf16, without scales", "bf16 128x256, 3 stages, cluster 2",
+      "grouped_contiguous_bf16", "contiguous groups of bf16, without scales", "bf16 128x256, 4 stages, cluster 2",
       {{310, 264, 200}, {9, 8, 8}, {64, 72, 0}}));
   list.push_back(GroupedExample<kMaskedBf16>::make("grouped_masked_bf16", "masked groups of bf16, without scales",
                                                    "bf16 64x128, 8 stages", {{360, 136, 136}, {8, 8, 8}, {64, 72, 0}}));
+  list.push_back(GroupedExample<kRowScales>::make(
+      "grouped_rows", "contiguous groups of e4m3 with a scale for each 1x128 of A and of B",
+      "e4m3 128x128, 5 stages, cluster 2", {{200, 136, 400}, {9, 8, 16}, {64, 72, 0}}));
+  list.push_back(GroupedExample<kDepth>::make(
+      "grouped_k", "groups along k with a D each, to which is added; a scale for each 1x128 of A and of B",
+      "e4m3 128x128, 5 stages, cluster 2", {{140, 136, 768}, {4, 8, 128}, {40, 24, 0}}));
+  list.push_back(
+      GroupedExample<kDepthBf16>::make("grouped_k_bf16", "groups along k of bf16, which begin and end anywhere",
+                                       "bf16 128x256, 4 stages, cluster 2", {{140, 264, 320}, {4, 8, 8}, {40, 24, 0}}));
+  list.push_back(GroupedExample<kSwiglu>::make(
+      "grouped_swiglu", "contiguous groups of e4m3; bias, silu(gate) * up, and e4m3 with a scale for each 1x128",
+      "e4m3 128x256, 3 stages, cluster 2", {{200, 512, 400}, {9, 256, 16}, {64, 256, 0}}));
 }
 
 }  // namespace warpwright::runtime

@@ -1,6 +1,8 @@
 // Grouped products on Blackwell: every group of rows has a matrix of its own.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "device/launch_sm100.h"
 #include "runtime/examples_list.h"
 #include "runtime/grouped_workload.h"
@@ -29,6 +31,26 @@ GroupedSpec six_groups(Case s) {
   return g;
 }
 
+// The table of a workload, whoever made it.
+GroupedSpec table_in(GroupedSpec g, const Workload& w) {
+  const auto numbers = [](const Array& a) {
+    std::vector<uint32_t> list(size_t(a.columns));
+    std::memcpy(list.data(), a.bytes.data(), a.bytes.size());
+    return list;
+  };
+  for (const Array& a : w.arrays) {
+    if (a.name == "matrix_alpha") g.matrix_count = int(a.columns);
+    if (a.name != "offsets" && a.name != "counts") continue;
+    const std::vector<uint32_t> list = numbers(a);
+    g.slot_rows = a.name == "counts" ? int(w.shape.m / int64_t(list.size())) : 0;
+    g.tokens.clear();
+    for (size_t i = g.slot_rows > 0 ? 0 : 1; i < list.size(); ++i) {
+      g.tokens.push_back(int(list[i] - (g.slot_rows > 0 ? 0 : list[i - 1])));
+    }
+  }
+  return g;
+}
+
 template <GroupedGemmSm100Config C>
 struct Grouped {
   static GroupedSpec spec(Case s) {
@@ -50,7 +72,7 @@ struct Grouped {
   static Outcome simulate(const Workload& w, const simulator::Options& o, int ctas) {
     return runtime::simulate<kernel::sm100::GroupedGemm<C>>(
         w, o, ctas ? ctas : 2 * C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
-          return fill(args, C, grouped_operands(spec(w.shape), w, p), encode);
+          return fill(args, C, grouped_operands(table_in(spec(w.shape), w), w, p), encode);
         });
   }
   static Example make(const char* name, const char* summary, const char* instance, std::vector<Case> cases) {
@@ -75,7 +97,7 @@ struct GroupedBlockwise {
   static Outcome simulate(const Workload& w, const simulator::Options& o, int ctas) {
     return runtime::simulate<kernel::sm100::BlockwiseFp8<C>>(
         w, o, ctas ? ctas : 2 * C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
-          return fill(args, C, grouped_operands(spec(w.shape), w, p), encode);
+          return fill(args, C, grouped_operands(table_in(spec(w.shape), w), w, p), encode);
         });
   }
 };

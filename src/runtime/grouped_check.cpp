@@ -13,15 +13,26 @@
 namespace warpwright::runtime {
 
 GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed) {
-  GroupedProduct product{.shape = {p.m, p.n, p.k}, .type = p.type, .out = p.out, .groups = p.groups};
+  GroupedProduct product{.shape = {p.m, p.n, p.k},
+                         .type = p.type,
+                         .out = p.out,
+                         .groups = p.groups,
+                         .b_scale_rows = p.b_scale_rows,
+                         .swiglu = p.activation == Activation::swiglu,
+                         .bias = p.bias != Bias::none,
+                         .bias_type = p.bias_type,
+                         .shared_bias = p.shared_bias,
+                         .accumulate = p.accumulate};
   std::mt19937_64 random(seed);
   const auto up_to = [&](int64_t most) { return uint32_t(random() % uint64_t(most + 1)); };
-  if (p.groups == Groups::contiguous) {
+  if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) {
+    const bool along_k = p.groups == Groups::by_depth;
+    const auto all = uint32_t(along_k ? p.k : p.m), unit = uint32_t(along_k && p.type == DType::e4m3 ? kScaleBlock : 1);
     product.rows.resize(size_t(p.group_count) + 1);
-    for (uint32_t& end : product.rows) end = up_to(p.m);
+    for (uint32_t& end : product.rows) end = up_to(all / unit) * unit;
     std::sort(product.rows.begin(), product.rows.end());
     product.rows.front() = 0;
-    product.rows.back() = uint32_t(p.m);
+    product.rows.back() = all;
   } else if (p.groups == Groups::masked) {
     const int64_t room = p.group_count > 0 ? p.m / p.group_count : 0;
     for (int64_t g = 0; g < p.group_count; ++g) product.rows.push_back(up_to(room));
@@ -48,6 +59,8 @@ Status run(const GroupedPlan& plan, const GroupedProduct& product, const GemmTri
   pointers.d = o.d;
   pointers.rows = product.groups == Groups::masked ? o.groups.counts : o.groups.offsets;
   pointers.status = o.groups.status;
+  pointers.bias = o.bias;
+  pointers.d_scales = static_cast<float*>(o.d_scales);
   if (Status s = plan.run(pointers, stream.get()); !s) return s;
   stream.synchronize();
   outcome.verdict = judge(w, arrays.output());

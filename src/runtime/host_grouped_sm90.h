@@ -14,26 +14,39 @@ struct GroupedProductOperands {
   void* d = nullptr;
   int n = 0, k = 0;
   GroupTable groups = {};  // one product: `rows`, and one matrix
+  const void* bias = nullptr;
+  DType bias_type = DType::fp32;
+  bool shared_bias = false;
+  void* d_scales = nullptr;
+  bool accumulate = false;
 };
 
 template <class Encode>
 std::optional<std::string> fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o,
                                 Encode&& encode) {
   args = {};
+  const int columns = o.n / config.column_blocks();
   args.d_data = o.d;
-  args.d_stride = o.n;
+  args.d_stride = columns;
   args.groups = o.groups;
   args.n = o.n;
   args.k = o.k;
   args.a_scales = static_cast<const float*>(o.a_scales);
   args.a_scales_stride = (o.k + kScaleBlock - 1) / kScaleBlock;
   args.b_scales = static_cast<const float*>(o.b_scales);
+  args.bias = o.bias;
+  args.bias_stride = o.shared_bias ? 0 : o.n;
+  args.bias_is_bf16 = o.bias_type == DType::bf16;
+  args.d_scales = static_cast<float*>(o.d_scales);
+  args.d_scales_stride = columns / kScaleBlock;
+  args.accumulate = o.accumulate;
   if (o.k > 0) {
     if (auto e = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a)) return e;
     const int64_t b_rows = int64_t(o.n) * o.groups.matrix_count;
     if (auto e = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b)) return e;
   }
-  return encode(MatrixMap{config.d_box(), o.d, o.groups.rows, o.n}, args.d);
+  const int64_t d_rows = int64_t(o.groups.rows) * (config.by_depth() ? o.groups.groups : 1);
+  return encode(MatrixMap{config.d_box(), o.d, d_rows, columns}, args.d);
 }
 
 template <class Encode>

@@ -34,8 +34,8 @@ constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
     {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
     {.rows = 64, .tokens = 128, .split = 4},
 };
-// How much faster by the model an instance must be for waiting until it is compiled. What threads load is not fitted:
-// there it is compiled only if nothing else serves.
+// How much faster by the model an instance must be for waiting until it is compiled. What threads load is hardly
+// fitted: there it is compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
 
 // A plain product of 8-bit operands without factors is one with factors that are not there: one instance for both.

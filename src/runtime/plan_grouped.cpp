@@ -10,17 +10,18 @@
 namespace warpwright::runtime {
 namespace {
 
-// What the estimate rests on. Those of the skinny kernel are measured on an H200 (docs/evidence/blockwise-log.md),
-// those of the grouped kernel are the rates of the chip under its power limit.
+// What the estimate rests on, fitted to brief times of every instance on an H200 (docs/evidence/blockwise-log.md).
 constexpr double kMemoryBytesPerUs = 4.2e6;  // by all SMs together
-constexpr double kCacheBytesPerUs = 6.0e6;   // from the L2
+constexpr double kCacheBytesPerUs = 7.5e6;   // from the L2
 constexpr double kLaunchUs = 3.0;            // launch, first bytes, last store
-constexpr double kBlockUs = 0.16;            // a block along k in a CTA of the skinny kernel: wait, multiply, promote
-constexpr double kTokenUs = 0.001;           // the same, for each token more
+constexpr double kBlockUs = 0.152;           // a block along k in a CTA of the skinny kernel: wait, multiply, promote
+constexpr double kTokenUs = 0.0014;          // the same, for each token and 64 weights more
 constexpr double kExchangeUs = 0.9;          // of partial sums in a cluster
-constexpr double kScaledPerUs = 4.9e6;       // multiplications of e4m3 with blockwise scales, in an SM
+constexpr double kScaledPerUs = 5.9e6;       // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
-constexpr double kTileUs = 0.35;  // the end of a tile that the next one does not hide
+constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
+constexpr double kOddStore = 2.9;         // how much longer where a tile is no multiple of 64 columns
+constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -30,15 +31,16 @@ const SkinnyBlockwiseConfig& skinny(const GroupedKernel& k) { return device::kSk
 // Rows of tiles over all groups, if each has the usual number of rows.
 int64_t row_tiles(const GroupedProblem& p, int64_t tall) {
   if (p.groups == Groups::none) return ceil_div(p.m, tall);
+  if (p.groups == Groups::by_depth) return p.group_count * ceil_div(p.m, tall);
   const int64_t usual = p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0;
   return p.group_count * ceil_div(std::max<int64_t>(usual, 1), tall);
 }
 
-// Clusters that run at once: one never spans the processing clusters of the chip, of which there are eight.
+// Clusters that run at once: one never spans the processing clusters of the chip, which have 16 or 18 SMs on an H200.
+// cudaOccupancyMaxActiveClusters gives 132, 66, 39, 30 and 15 for clusters of 1, 2, 3, 4 and 8.
 int64_t resident(int sms, int cluster) {
-  constexpr int parts = 8;
-  if (cluster <= 2 || sms < parts * cluster) return std::max(sms / cluster, 1);
-  return int64_t(sms / parts / cluster) * parts;
+  const double usable = cluster <= 2 ? 1 : cluster == 3 ? 117.0 / 132 : 120.0 / 132;
+  return std::max(int(sms * usable) / cluster, 1);
 }
 
 double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sms) {
@@ -46,28 +48,62 @@ double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sm
   const int64_t rounds = ceil_div(clusters, at_once);
   const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
   const double active = double(std::min(clusters, at_once)) * c.split;
-  const double alone = kBlockUs + kTokenUs * c.tokens;
+  // Two warpgroups with two sets of sums of so many tokens have too few registers.
+  const double spilled = c.rows * c.tokens > 128 * 64 ? 2.2 : 1;
+  const double alone = (kBlockUs + kTokenUs * c.tokens * c.rows / 64) * spilled;
   const double memory = active * c.rows * kScaleBlock / kMemoryBytesPerUs;
   const double cache = active * (c.rows + c.tokens) * kScaleBlock / kCacheBytesPerUs;
   return kLaunchUs + double(rounds) * (blocks * std::max({alone, memory, cache}) + (c.split > 1 ? kExchangeUs : 0));
 }
 
 double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) {
-  const int64_t clusters = row_tiles(p, c.tile_m * c.cluster_m()) * ceil_div(p.n, c.tile_n * c.cluster_n());
+  const int64_t clusters =
+      row_tiles(p, c.tile_m * c.cluster_m()) * ceil_div(p.n / c.column_blocks(), c.out_columns() * c.cluster_n());
   const int64_t rounds = ceil_div(clusters, resident(sms, c.cluster));
   // A narrow tile reads more shared memory for a multiplication than the port carries; a warpgroup alone has nobody who
   // multiplies while it promotes.
-  const double narrow = c.tile_n >= 128 ? 1 : 128.0 / c.tile_n;
-  const double alone = c.scaled() && c.warpgroups() == 1 ? 1.25 : 1;
+  const double half = c.group_rows == 64 ? 1.2 : 1.12;
+  const double narrow = c.out_columns() >= 192 ? 1 : c.out_columns() >= 128 ? half : half * 128 / c.out_columns();
+  const double groups = p.groups == Groups::none ? 1 : double(p.group_count);
+  const double depth = double(p.k) / (c.by_depth() && p.group_count > 0 ? groups : 1);
+  const double alone = c.scaled() && c.warpgroups() == 1 ? 1.26 : 1;
   const double multiply =
-      double(c.tile_m) * c.tile_n * double(p.k) * narrow * alone / (c.scaled() ? kScaledPerUs : kBf16PerUs);
+      double(c.tile_m) * c.tile_n * depth * narrow * alone / (c.scaled() ? kScaledPerUs : kBf16PerUs);
   // What the cluster shares is read once for all of it.
   const double active = double(std::min(clusters, resident(sms, c.cluster))) * c.cluster;
-  const double bytes = double(c.a_share() + c.b_share()) * double(p.k) * bits(c.type) / 8;
+  const double bytes = double(c.a_share() + c.b_share()) * depth * bits(c.type) / 8;
   const double tile = std::max(multiply, active * bytes / kCacheBytesPerUs);
-  const double groups = p.groups == Groups::none ? 1 : double(p.group_count);
-  const double memory = groups * double(p.n) * double(p.k) * bits(c.type) / 8 / kMemoryBytesPerUs;
-  return kLaunchUs + std::max(double(rounds) * (tile + kTileUs), memory);
+  const double memory = groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs;
+  const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
+  const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore);
+  return kGroupedLaunchUs + std::max(double(rounds) * (tile + end), memory);
+}
+
+// Whether more happens to a sum than its conversion.
+bool fused(const GroupedProblem& p) {
+  return p.activation != Activation::none || p.bias != Bias::none || p.out == DType::e4m3;
+}
+bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
+  const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
+  const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
+  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && c.bias == fused(p) &&
+         c.swiglu == (p.activation == Activation::swiglu);
+}
+bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
+  return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m <= c.tokens &&
+         p.b_scale_rows == kScaleBlock && !fused(p);
+}
+std::string described(const GroupedProblem& p) {
+  std::string text = fmt::format("{} products of {} with D in {}",
+                                 p.groups == Groups::none       ? "single"
+                                 : p.groups == Groups::by_depth ? "depth-grouped"
+                                                                : "grouped",
+                                 name(p.type), name(p.out));
+  if (p.type == DType::e4m3 && p.b_scale_rows == 1) text += ", a scale for each row of B";
+  if (p.activation == Activation::swiglu) text += ", swiglu";
+  if (p.bias != Bias::none) text += ", a bias";
+  if (p.accumulate) text += ", added to D";
+  return text;
 }
 
 }  // namespace
@@ -85,13 +121,10 @@ std::string plan_name(const GroupedKernel& kernel) {
 std::vector<GroupedKernel> kernels_for(const GroupedProblem& p) {
   std::vector<GroupedKernel> list;
   for (size_t i = 0; i < std::size(device::kGroupedGemmSm90); ++i) {
-    const GroupedGemmConfig& c = device::kGroupedGemmSm90[i];
-    if (c.type == p.type && c.out == p.out && c.groups == p.groups) list.push_back({false, int(i)});
+    if (serves(device::kGroupedGemmSm90[i], p)) list.push_back({false, int(i)});
   }
-  if (p.groups != Groups::none || p.type != DType::e4m3) return list;
   for (size_t i = 0; i < std::size(device::kSkinnyBlockwiseSm90); ++i) {
-    const SkinnyBlockwiseConfig& c = device::kSkinnyBlockwiseSm90[i];
-    if (c.out == p.out && p.m <= c.tokens) list.push_back({true, int(i)});
+    if (serves(device::kSkinnyBlockwiseSm90[i], p)) list.push_back({true, int(i)});
   }
   return list;
 }
@@ -105,8 +138,7 @@ Result<GroupedChoice> choose(const GroupedProblem& p, int multiprocessors) {
   const std::vector<GroupedKernel> list = kernels_for(p);
   if (list.empty()) {
     return Status(Code::unsupported,
-                  fmt::format("out = {}: no kernel of this version stores {} products of {} so.", name(p.out),
-                              p.groups == Groups::none ? "single" : "grouped", name(p.type)));
+                  fmt::format("out = {}: no kernel of this version makes {}.", name(p.out), described(p)));
   }
   if (!p.plan.empty()) {
     std::vector<std::string> names;

@@ -23,8 +23,8 @@ constexpr double kDenseFixedUs = 6.6;         // launch, barriers, the first byt
 constexpr double kSkinnyFixedUs = 5.8;        // the loads start before the cluster has met
 constexpr double kSplitFixedUs = 1.0;         // partial sums through distributed shared memory: once,
 constexpr double kSplitWaveUs = 0.51;         // and for each wave
-// Not fitted: what threads load, they load element by element; only the order of plans of one kind matters there.
-constexpr double kThreadIngest = 0.1;
+// Of what threads load, word by word: fitted to one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt).
+constexpr double kThreadIngest = 0.041;
 constexpr double kFixupUs = 2.5;  // partial sums through device memory
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -20,13 +20,23 @@ std::string quoted(const std::string& text) {
 
 class Writer {
  public:
-  explicit Writer(const TimelineModel& model) : model_(model) {
-    for (size_t i = 0; i < model.lanes.size(); ++i) add_lane(model.lanes[i]);
+  // `name` stands before the numbers of its CTAs, unless it is the only run.
+  void add(const TimelineModel& model, const std::string& name) {
+    model_ = &model;
+    name_ = name;
+    next_tid_.clear();
+    first_tid_.clear();
+    int last = -1;
+    for (const TimelineLane& lane : model.lanes) {
+      add_lane(lane);
+      last = std::max(last, lane.cta);
+    }
     std::vector<bool> critical(model.bars.size());
     for (const TimelineStep& s : model.critical) critical[size_t(s.bar)] = true;
     for (size_t i = 0; i < model.bars.size(); ++i) add_bar(model.bars[i], critical[i]);
     for (const TimelineArrow& a : model.arrows) add_arrow(a);
     for (const TimelineCounter& c : model.counters) add_counter(c);
+    first_pid_ += last + 1;
   }
 
   std::string finish(const TimelineInfo& info) {
@@ -53,16 +63,16 @@ class Writer {
     std::string text;
   };
 
-  static int pid_of_cta(int cta) { return cta + 1; }  // process 0 is the idle process of a trace
-  int pid_of(const TimelineBar& b) const { return pid_of_cta(model_.lanes[size_t(b.lane)].cta); }
+  int pid_of_cta(int cta) const { return first_pid_ + cta; }
+  int pid_of(const TimelineBar& b) const { return pid_of_cta(model_->lanes[size_t(b.lane)].cta); }
   int tid_of(const TimelineBar& b) const { return first_tid_[size_t(b.lane)] + b.row; }
 
   void add_lane(const TimelineLane& lane) {
     const int pid = pid_of_cta(lane.cta);
     const auto [next, fresh] = next_tid_.try_emplace(lane.cta, pid * kTracksPerProcess);
     if (fresh) {
-      name_thing("process_name", pid, next->second, fmt::format("CTA {}", lane.cta));
-      sort_thing("process_sort_index", pid, next->second, lane.cta);
+      name_thing("process_name", pid, next->second, fmt::format("{}CTA {}", name_, lane.cta));
+      sort_thing("process_sort_index", pid, next->second, pid - 1);
     }
     first_tid_.push_back(next->second);
     for (int row = 0; row < lane.rows; ++row, ++next->second) {
@@ -97,8 +107,8 @@ class Writer {
                                              R"("tid":{},"ts":{}}})",
                                              phase, more, arrows_, pid_of(b), tid_of(b), microseconds(inside))});
     };
-    flow("s", "", model_.bars[size_t(a.from)]);
-    flow("f", R"(,"bp":"e")", model_.bars[size_t(a.to)]);
+    flow("s", "", model_->bars[size_t(a.from)]);
+    flow("f", R"(,"bp":"e")", model_->bars[size_t(a.to)]);
   }
 
   void add_counter(const TimelineCounter& c) {
@@ -108,7 +118,9 @@ class Writer {
     }
   }
 
-  const TimelineModel& model_;
+  const TimelineModel* model_ = nullptr;
+  std::string name_;
+  int first_pid_ = 1;            // process 0 is the idle process of a trace
   std::map<int, int> next_tid_;  // by CTA
   std::vector<int> first_tid_;   // by lane
   uint64_t arrows_ = 0;
@@ -118,6 +130,17 @@ class Writer {
 
 }  // namespace
 
-std::string perfetto_of(const TimelineRun& run) { return Writer(run.model).finish(run.info); }
+std::string perfetto_of(const std::vector<TimelineRun>& runs) {
+  Writer writer;
+  TimelineInfo all = runs.empty() ? TimelineInfo{} : runs.front().info;
+  for (const TimelineRun& run : runs) {
+    writer.add(run.model, runs.size() == 1 ? "" : run.info.target + ", ");
+    if (&run == &runs.front()) continue;
+    all.target += " and " + run.info.target;
+    all.times += "; " + run.info.target + ": " + run.info.times;
+  }
+  return writer.finish(all);
+}
+std::string perfetto_of(const TimelineRun& run) { return perfetto_of(std::vector{run}); }
 
 }  // namespace warpwright::runtime

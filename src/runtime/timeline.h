@@ -20,8 +20,9 @@ struct TimelineRun {
   TimelineInfo info;
 };
 
-// Chrome trace events, sorted by time, in microseconds with whole nanoseconds. One process for each CTA; in it one
-// track for each row of each lane, then the counters.
+// Chrome trace events, sorted by time, in microseconds with whole nanoseconds. One process for each CTA of each run; in
+// it one track for each row of each lane, then the counters.
+std::string perfetto_of(const std::vector<TimelineRun>& runs);
 std::string perfetto_of(const TimelineRun& run);
 
 // A page with no address in it but its own: lanes, arrows, counters and critical path of the runs, one above the other.

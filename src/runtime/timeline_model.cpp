@@ -10,6 +10,8 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/timing.h"
+
 namespace warpwright::runtime {
 namespace {
 
@@ -381,5 +383,24 @@ uint64_t TimelineModel::recorded() const {
 }
 
 TimelineModel model_of(const simulator::Result& result) { return Builder(result).take(); }
+
+void leave_out_launch(TimelineModel& model, const simulator::Stats& stats, Arch arch) {
+  if (stats.predicted_cycles == 0) return;
+  const double cycles = simulator::ChipTiming::of(arch).launch;
+  int64_t ns = nanoseconds(stats.predicted_us * cycles / double(stats.predicted_cycles));
+  for (const TimelineBar& b : model.bars) ns = std::min(ns, b.begin);
+  for (TimelineBar& b : model.bars) {
+    b.begin -= ns;
+    b.end -= ns;
+  }
+  for (TimelineCounter& c : model.counters) {
+    for (auto& [time, value] : c.changes) time -= ns;
+  }
+  for (TimelineStep& s : model.critical) {
+    s.begin -= ns;
+    s.end -= ns;
+  }
+  model.end -= ns;
+}
 
 }  // namespace warpwright::runtime

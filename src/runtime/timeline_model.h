@@ -65,4 +65,8 @@ struct TimelineModel {
 // time is left out: the barrier was completed again before the waiting warp was resumed.
 TimelineModel model_of(const simulator::Result& result);
 
+// Leaves out the launch, of which timestamps in a kernel see nothing: runs that are drawn one above the other begin
+// with their first instruction.
+void leave_out_launch(TimelineModel& model, const simulator::Stats& stats, Arch arch);
+
 }  // namespace warpwright::runtime

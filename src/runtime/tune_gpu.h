@@ -32,6 +32,9 @@ struct TuneReport {
   size_t left_out = 0;  // shapes the budget did not reach
 };
 
+// "CUDA 13.0"; empty without one.
+std::string toolkit_version();
+
 // A candidate replaces the current choice only if the whole interval of its ratio lies above 1. Returns a sentence when
 // CUDA failed on the way.
 std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/plan_choice.h"
+#include "runtime/tuned_text.h"
 
 namespace warpwright::runtime {
 
@@ -20,14 +21,10 @@ struct TunedRow {
   double us = 0;        // of that plan
   double model_us = 0;  // of what the model would have chosen, measured pairwise with it
 };
-// A table is for the device it was made on, and says with which toolkit.
-struct TunedTable {
-  std::string device;
-  int multiprocessors = 0;
-  std::string toolkit;
+struct TunedTable : TunedHead {
   std::vector<TunedRow> rows;
 };
-// Tab-separated text with the device's facts in comment lines. Parsing fails with a sentence that names the line.
+// Text as tuned_text.h has it.
 std::string write_table(const TunedTable& table);
 Result<TunedTable> read_table(const std::string& text);
 

@@ -70,6 +70,16 @@ void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t ali
            &t, at);
 }
 
+// A box begins at a multiple of 16 bytes in its row; an H200 ends in an illegal instruction otherwise.
+void check_coordinate(Engine& e, Thread& t, const model::TensorMapFields& m, const int32_t* coords, here at,
+                      const char* word) {
+  const int bits = model::element_bits(m.type);
+  if (int64_t(coords[0]) * bits % 128 != 0)
+    e.fail("tma.alignment",
+           fmt::format("{}: coordinate {} of elements of {} bits is not a multiple of 16 bytes", word, coords[0], bits),
+           &t, at);
+}
+
 // When a copy of `bytes` that starts now is done.
 uint64_t arrival_time(Engine& e, Thread& t, uint32_t bytes, uint32_t from_memory) {
   if (!e.timed()) return 0;
@@ -146,6 +156,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
       if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
     }
   check_shared_alignment(e, t, dst, 128, at, word);
+  check_coordinate(e, t, m, coords, at, word);
   check_own_cta(e, t, dst, at, word);
   const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
@@ -275,6 +286,7 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
         f && f->action == Fault::Action::drop)
       return;
   check_shared_alignment(e, t, src, 128, at, word);
+  check_coordinate(e, t, m, coords, at, word);
   if (reduce_add && !model::can_reduce_add(m.type))
     e.fail("tma.reduce", fmt::format("{}: this element type cannot be added", word), &t, at);
   const uint32_t bytes = model::box_footprint(m);

@@ -31,9 +31,9 @@ TEST(CGroupedApi, ValidatesLikeTheCppInterface) {
 
 TEST(CGroupedApi, RefusesNumbersThatAreNoEnumerators) {
   ww_grouped_problem p = problem(128, 256, 512);
-  p.groups = 3;
+  p.groups = 4;
   EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
-  EXPECT_STREQ(ww_last_error(), "groups = 3: it is not one of the values of its type.");
+  EXPECT_STREQ(ww_last_error(), "groups = 4: it is not one of the values of its type.");
 }
 
 TEST(CGroupedApi, TakesTheProblemOfAnOlderCaller) {
@@ -45,6 +45,27 @@ TEST(CGroupedApi, TakesTheProblemOfAnOlderCaller) {
   EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
   EXPECT_NE(std::strstr(ww_last_error(), "ww_grouped_problem_init"), nullptr);
   EXPECT_EQ(ww_grouped_validate(nullptr), WW_INVALID_ARGUMENT);
+}
+
+TEST(CGroupedApi, TakesEveryKindOfGroupsAndEpilogue) {
+  ww_grouped_problem p = problem(128, 256, 512);
+  EXPECT_EQ(p.b_scale_rows, 128);
+  p.groups = WW_GROUPS_BY_DEPTH;
+  p.group_count = 4;
+  p.out = WW_FP32;
+  p.accumulate = 1;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
+  EXPECT_STREQ(ww_last_error(), "b_scale_rows = 128: groups along k have a scale for each row of B, it must be 1.");
+  p.b_scale_rows = 1;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_OK) << ww_last_error();
+  p = problem(128, 256, 512);
+  p.activation = WW_ACTIVATION_SWIGLU;
+  p.bias = WW_BIAS_PER_COLUMN;
+  p.out = WW_E4M3;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_OK) << ww_last_error();
+  p.activation = 77;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
+  EXPECT_STREQ(ww_last_error(), "activation = 77: it is not one of the values of its type.");
 }
 
 TEST(CGroupedApi, SurvivesNull) {

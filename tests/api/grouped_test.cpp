@@ -46,7 +46,7 @@ TEST(GroupedApi, NamesTheArgumentItsValueAndTheRule) {
             "type = fp16: A and B must be e4m3, with blockwise scales, or bf16.");
   EXPECT_EQ(sentence(good, [](P& p) { p.type = DType::bf16; }),
             "groups = none: one product of bf16 matrices is made by gemm().");
-  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::e4m3; }), "out = e4m3: D must be bf16 or fp32.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::fp16; }), "out = fp16: D must be bf16, fp32 or e4m3.");
   EXPECT_EQ(sentence(good, [](P& p) { p.group_count = 2; }), "group_count = 2: one product has exactly 1 group.");
   EXPECT_EQ(sentence(good,
                      [](P& p) {
@@ -77,6 +77,86 @@ TEST(GroupedApi, RefusesScalesOfAnotherShape) {
             "b_scales.rows = 200: the scales have 2 rows, one for each 128 rows of every B.");
 }
 
+TEST(GroupedApi, RefusesScalesOfRowsOfBOfAnotherShape) {
+  GroupedProblem p = blockwise(256, 200, 528);
+  p.b_scale_rows = 1;
+  p.b_scales = {200, 5};
+  EXPECT_EQ(validate(p).message(), "");
+  p.b_scales = {2, 5};
+  EXPECT_EQ(validate(p).message(), "b_scales.rows = 2: the scales have 200 rows, one for each row of every B.");
+  p.b_scale_rows = 64;
+  EXPECT_EQ(validate(p).message(), "b_scale_rows = 64: 1 or 128 rows of B share a scale.");
+}
+
+TEST(GroupedApi, RefusesWhatGroupsAlongTheDepthCannotBe) {
+  GroupedProblem good = blockwise(256, 200, 512);
+  good.groups = Groups::by_depth;
+  good.group_count = 4;
+  good.out = DType::fp32;
+  good.b_scale_rows = 1;
+  good.accumulate = true;
+  using P = GroupedProblem;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.b_scale_rows = 128; }),
+            "b_scale_rows = 128: groups along k have a scale for each row of B, it must be 1.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.k = 528; }),
+            "k = 528: groups along k of e4m3 are whole blocks with a scale, it must be a multiple of 128.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::bf16; }), "out = bf16: D must be fp32 to be added to.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.matrix_count = 2; }), "matrix_count = 2: groups along k are columns of one B.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.bias = Bias::per_column; }),
+            "groups = by_depth: groups along k have neither a bias nor an activation.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::e4m3; }),
+            "n = 200: D has 200 columns, which must be a multiple of 128, since a scale stands for so many.");
+  EXPECT_EQ(sentence(good,
+                     [](P& p) {
+                       p.out = DType::e4m3;
+                       p.n = 256;
+                     }),
+            "out = e4m3: D of groups along k must be fp32 or bf16.");
+  EXPECT_EQ(sentence(good,
+                     [](P& p) {
+                       p.m = 1 << 29;
+                       p.group_count = 8;
+                     }),
+            "m = 536870912: 8 matrices D of so many rows have more than 2147483647 rows together.");
+  good.type = DType::bf16;
+  good.k = 1000;
+  EXPECT_EQ(validate(good).message(), "");
+  good.groups = Groups::contiguous;
+  EXPECT_EQ(validate(good).message(), "accumulate = true: only D of groups along k is added to.");
+}
+
+TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
+  GroupedProblem good = blockwise(256, 512, 512);
+  good.activation = Activation::swiglu;
+  good.bias = Bias::per_column;
+  good.out = DType::e4m3;
+  using P = GroupedProblem;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.n = 640; }),
+            "n = 640: it must be a multiple of 256, since the gates and their blocks of 128 rows with a scale of B end "
+            "there.");
+  EXPECT_EQ(sentence(good,
+                     [](P& p) {
+                       p.n = 640;
+                       p.b_scale_rows = 1;
+                     }),
+            "n = 640: D has 320 columns, which must be a multiple of 128, since a scale stands for so many.");
+  EXPECT_EQ(sentence(good,
+                     [](P& p) {
+                       p.n = 24;
+                       p.b_scale_rows = 1;
+                       p.out = DType::bf16;
+                     }),
+            "n / 2 = 12: it must be a multiple of 8, since the rows of D are moved in units of 16 bytes.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::fp32; }), "out = fp32: D after swiglu must be bf16 or e4m3.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.activation = Activation::relu; }),
+            "activation = 1: these products have swiglu or none.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.bias = Bias::per_row; }),
+            "bias = per_row: these products have a bias for each row of B.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.bias_type = DType::e4m3; }), "bias_type = e4m3: a bias must be fp32 or bf16.");
+}
+
 TEST(GroupedApi, TakesAKernelThatFitsTheProblem) {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 576, 7168}, {128, 24576, 1536}, {4096, 2112, 7168}}) {
     const auto choice = runtime::choose(blockwise(m, n, k), 132);
@@ -90,6 +170,46 @@ TEST(GroupedApi, TakesAKernelThatFitsTheProblem) {
   }
   EXPECT_TRUE(runtime::choose(blockwise(1, 576, 7168), 132)->kernel.skinny);
   EXPECT_FALSE(runtime::choose(blockwise(4096, 576, 7168), 132)->kernel.skinny);
+}
+
+TEST(GroupedApi, TakesTheKernelThatHasTheModeOfTheProblem) {
+  const auto plan_for = [](const GroupedProblem& p) {
+    EXPECT_EQ(validate(p).message(), "");
+    const auto choice = runtime::choose(p, 132);
+    return choice ? runtime::plan_name(choice->kernel) : choice.status().message();
+  };
+  GroupedProblem rows = blockwise(8, 576, 7168);
+  rows.b_scale_rows = 1;
+  EXPECT_EQ(plan_for(rows), "grouped-128x128-c2n-s5");
+  rows.groups = Groups::masked;
+  EXPECT_EQ(plan_for(rows), "grouped-128x128-c2n-s5");
+
+  GroupedProblem depth = blockwise(4096, 7168, 8192);
+  depth.groups = Groups::by_depth;
+  depth.group_count = 8;
+  depth.b_scale_rows = 1;
+  depth.out = DType::fp32;
+  depth.accumulate = true;
+  EXPECT_EQ(plan_for(depth), "grouped-128x128-c2-s5");
+  depth.type = DType::bf16;
+  EXPECT_EQ(plan_for(depth), "grouped-128x256-c2-s4");
+  depth.accumulate = false;
+  depth.out = DType::bf16;
+  EXPECT_EQ(plan_for(depth),
+            "out = bf16: no kernel of this version makes depth-grouped products of bf16 with D in bf16.");
+
+  GroupedProblem fused = blockwise(4096, 4096, 7168);
+  fused.activation = Activation::swiglu;
+  fused.out = DType::e4m3;
+  for (Groups groups : {Groups::none, Groups::contiguous, Groups::masked}) {
+    fused.groups = groups;
+    EXPECT_EQ(plan_for(fused), "grouped-128x256-c2n-s3");
+  }
+  fused.activation = Activation::none;
+  EXPECT_EQ(plan_for(fused), "grouped-128x128-c2n-s5");
+  fused.out = DType::bf16;
+  fused.bias = Bias::per_column;
+  EXPECT_EQ(plan_for(fused), "grouped-128x128-c2n-s5");
 }
 
 // The fastest of all instances on an H200, docs/evidence/blockwise-m1.json.

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree
 
 TOOL = None
 
@@ -105,7 +104,8 @@ class BadUsage(unittest.TestCase):
                      names=["m = 300", "group_count = 7"])
         self.refused("gemm", "--op", "blockwise", "--groups", "2", "--m", "8", "--k", "64", *simulated,
                      names=["group_count = 2"])
-        self.refused("gemm", "--op", "grouped_k", "--m", "8", "--k", "64", *simulated, names=["grouped_k"])
+        self.refused("gemm", "--op", "grouped_k", "--m", "8", "--k", "64", "--dtype", "e4m3", *simulated,
+                     names=["k = 64", "multiple of 128"])
 
     def test_problem_too_large_for_the_simulator(self):
         self.refused("gemm", "--m", "65536", "--n", "65536", "--k", "64", "--target", "sim:sm90", names=["2^33"])
@@ -136,11 +136,11 @@ class BadUsage(unittest.TestCase):
             self.refused(command, "--sizes", "64x64x1e9", names=["'1e9'", "whole number"])
             self.refused(command, "--shapes", "/nonexistent", names=["/nonexistent", "cannot be read"])
             self.refused(command, "--sizes", "64x64x64", "--shapes", "f", names=["--sizes", "--shapes"])
-        self.refused("bench", "--suite", "grouped", names=["grouped"])
+        self.refused("bench", "--suite", "grouped", "--against", "torch", names=["torch", "grouped"])
         self.refused("bench", "--against", "deepgemm", names=["deepgemm"])
         self.refused("bench", "--sizes", "64x64x64", "--plan", "dense-1x1", names=["plan = dense-1x1"])
         self.refused("tune", names=["--shapes", "--sizes"])
-        self.refused("tune", "--sizes", "64x64x64", "--budget", "-1", names=["--budget"])
+        self.refused("tune", "--sizes", "64x64x64", "--max-seconds", "-1", names=["--max-seconds"])
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "shapes.tsv")
             for text, word in (("m\tn\tk\n1\t2\t3\n", "'op'"),
@@ -434,81 +434,18 @@ class Kernels(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["warpwright-trace.html", "warpwright-trace.json"])
             self.assertEqual((trace["html"], trace["perfetto"]), ("warpwright-trace.html", "warpwright-trace.json"))
 
-
-class Schedules(unittest.TestCase):
-    def document(self, *arguments, code=0):
-        result = run("schedule", *arguments, "--json")
-        self.assertEqual(result.returncode, code, result.stderr)
-        return json.loads(result.stdout)
-
-    def test_list_has_every_pair_with_its_reason(self):
-        schedules = self.document("list")["schedules"]
-        self.assertEqual(len({(s["name"], s["target"]) for s in schedules}), 6 * 4)
-        for s in schedules:
-            self.assertEqual(list(s), ["name", "target", "legal", "reason", "proven"])
-            self.assertEqual(s["proven"], s["reason"] == "", s)
-            self.assertTrue(s["legal"] or not s["proven"], s)
-        proven = {(s["name"], s["target"]) for s in schedules if s["proven"]}
-        self.assertEqual(proven, {("default", t) for t in ("gfx942", "gfx950", "sm80", "sm90")} |
-                         {("ping-pong", "gfx950"), ("4-wave", "gfx950"),
-                          ("legacy/default", "gfx942"), ("legacy/default", "gfx950")})
-
-    def test_verify_of_what_is_proven(self):
-        for name, target in (("default", "gfx942"), ("ping-pong", "gfx950"), ("4-wave", "gfx950"), ("default", "sm80"),
-                             ("default", "sm90")):
-            document = self.document("verify", name, "--target", target)
-            self.assertEqual((document["name"], document["target"]), (name, target))
-            self.assertTrue(document["proven"])
-            self.assertEqual(document["hazards"], [])
-            self.assertGreaterEqual(document["ii"], document["mii"])
-            self.assertEqual({e["phase"] for e in document["entries"]}, {"prologue", "kernel", "epilogue"})
-
-    def test_verify_finds_the_hazards_of_the_reference(self):
-        for name, hazard in (("legacy/ping-pong", "HAZARD_WAR: FB01"), ("legacy/4-wave", "HAZARD_RAW: LB01")):
-            document = self.document("verify", name, "--target", "gfx950", code=1)
-            self.assertFalse(document["proven"])
-            self.assertTrue(any(h.startswith(hazard) for h in document["hazards"]), document["hazards"])
-        self.assertEqual(self.document("show", "legacy/4-wave", "--target", "gfx950")["proven"], False)
-
-    def test_show_says_why_each_wait_has_its_value(self):
-        entries = self.document("show", "default", "--target", "sm80")["entries"]
-        self.assertEqual([e["op"] for e in entries if e["phase"] == "kernel"],
-                         ["CG1", "BAR", "LA", "LB", "CC", "FA0", "FB0", "MMA0", "FA1", "FB1", "MMA1"])
-        for entry in entries:
-            self.assertEqual("why" in entry, entry["op"].startswith("CG"), entry)
-        text = run("schedule", "show", "default", "--target", "sm80").stdout
-        self.assertIn("mma_unit   |", text)
-        self.assertIn("II 512, MII 512", text)
-
-    def test_show_of_roles_that_run_programs_of_their_own(self):
-        document = self.document("show", "default", "--target", "sm90")
-        kernel = {role: [e["op"] for e in document["entries"] if e["phase"] == "kernel" and e["role"] == role]
-                  for role in ("producer", "consumer")}
-        self.assertEqual(kernel["producer"], ["empty0.wait", "full0.arrive", "LA", "LB"])
-        self.assertEqual(kernel["consumer"], ["full0.wait", "WF", "MMA", "WC", "WG1", "empty0.arrive"])
-        why = {e["op"]: e["why"] for e in document["entries"] if "why" in e}
-        self.assertIn("parity (t / 3) mod 2", why["full0.wait"])
-        self.assertIn("parity (t / 3 + 1) mod 2", why["empty0.wait"])
-        self.assertIn("49152 B", why["full0.arrive"])
-        self.assertEqual(document["critical_cycle"], ["MMA"])
-
-    def test_show_raises_the_priority_around_each_cluster(self):
-        for name, target in (("default", "gfx942"), ("ping-pong", "gfx950"), ("4-wave", "gfx950")):
-            ops = [e["op"] for e in self.document("show", name, "--target", target)["entries"] if e["phase"] == "kernel"]
-            self.assertGreater(ops.count("PR1"), 0, ops)
-            self.assertEqual(ops.count("PR1"), ops.count("PR0"), ops)
-
-    def test_show_says_what_sets_the_interval(self):
-        text = run("schedule", "show", "default", "--target", "gfx950").stdout
-        self.assertIn("II 992, MII 992: units 512 (mma_unit), recurrence 992 (LD > ST > LD), optimal", text)
-
-    def test_svg_is_a_document(self):
-        for name in ("ping-pong", "legacy/ping-pong"):
-            result = run("schedule", "svg", name, "--target", "gfx950")
-            self.assertEqual(result.returncode, 0)
-            self.assertEqual(xml.etree.ElementTree.fromstring(result.stdout).tag, "{http://www.w3.org/2000/svg}svg")
-            self.assertIn("MMA11", result.stdout)
-            self.assertEqual("HAZARD_WAR" in result.stdout, name.startswith("legacy"))
+    def test_a_measured_timeline_needs_a_gpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for target in ("sm90", "both"):
+                result = run("trace", *GEMM[1:], "--target", target, cwd=folder, WARPWRIGHT_CUDA="off")
+                self.assertEqual((result.returncode, result.stdout), (3, ""), result)
+                self.assertRegex(result.stderr, rf"^warpwright trace: --target {target} needs an NVIDIA Hopper GPU.*\.\n$")
+            for more, word in ((("--plan", "nothing"), "nothing"), (("--alpha", "2"), "alpha = 2"),
+                               (("--plan", "dense-128x256-c2-s3"), "dense-128x256-c2-s3")):
+                result = run("trace", *GEMM[1:], "--target", "both", *more, cwd=folder, WARPWRIGHT_CUDA="off")
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result)
+                self.assertIn(word, result.stderr)
+            self.assertEqual(os.listdir(folder), [], "nothing is written")
 
 
 class SuiteCommand(unittest.TestCase):

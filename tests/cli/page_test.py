@@ -4,8 +4,10 @@
 Usage: page_test.py TOOL. Exits 77 (skipped) where chromium, its driver or selenium is not installed.
 """
 
+import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,13 +34,14 @@ PICTURE = os.environ.get("WARPWRIGHT_PAGE_PICTURE")
 
 
 class Page(unittest.TestCase):
+    ARGUMENTS = ["--m", "512", "--n", "512", "--k", "512", "--target", "sim:sm90"]
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.file = os.path.join(cls.folder.name, "timeline.html")
         result = subprocess.run(
-            [TOOL, "trace", "--m", "512", "--n", "512", "--k", "512", "--target", "sim:sm90", "--html", cls.file,
-             "--json"], capture_output=True, text=True, check=True)
+            [TOOL, "trace", *cls.ARGUMENTS, "--html", cls.file, "--json"], capture_output=True, text=True, check=True)
         cls.document = json.loads(result.stdout)
         options = Options()
         for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
@@ -170,6 +173,92 @@ class Page(unittest.TestCase):
         self.run_script("timeline.setView(arguments[0], arguments[1])", 0.17 * end, end)
         self.assertTrue(self.browser.save_screenshot(file))
         self.assertGreater(os.path.getsize(file), 20000)
+
+
+class Stacked(Page):
+    """A measured run above a simulated one: the page of one run, with a second run put before it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(cls.file) as file:
+            before, data, after = re.split(r'(?s)(?<=id="data">)(.*?)(?=</script>)', file.read(), maxsplit=1)
+        data = json.loads(data)
+        measured = copy.deepcopy(data["runs"][0])
+        measured.update(target="sm90", times="measured on a GPU")
+        measured["bars"] = [[lane, row, 2 * begin, 2 * end, *rest] for lane, row, begin, end, *rest in measured["bars"]]
+        measured["counters"], measured["critical"], measured["end"] = [], [], 2 * measured["end"]
+        data["runs"].insert(0, measured)
+        with open(cls.file, "w") as file:
+            file.write(before + json.dumps(data) + after)
+
+    def first_of_run(self, run, **wanted):
+        found = [i for i, b in enumerate(self.run_script("timeline.bars()"))
+                 if b["cta"] == 0 and all(b[k].startswith(v) for k, v in wanted.items()) and b["end"] - b["begin"] > 60]
+        half = self.run_script("timeline.bars().length") // 2
+        return next(i for i in found if (i >= half) == (run == 1))
+
+    def test_a_lane_for_every_warp_grouped_by_role(self):
+        shown = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, ".lane")]
+        self.assertEqual(shown[0], "gemm_sm90 on sm90, measured on a GPU")
+        second = next(i for i, text in enumerate(shown) if text.startswith("gemm_sm90 on sim:sm90"))
+        self.assertEqual(shown.count("CTA 0"), 2)
+        self.assertNotIn("CTA 1", shown)
+        for part in (shown[:second], shown[second:]):
+            self.assertEqual([t for t in part if t.startswith("mma")], [f"mma warp {i}" for i in range(8)])
+            self.assertIn("TMA", part)
+        self.assertEqual(shown, [lane["text"] for lane in self.run_script("timeline.lanes()")])
+
+    def test_both_runs_begin_at_the_left_and_share_the_ruler(self):
+        upper, lower = (self.first_of_run(r, lane="mma warp 0", name="wait input.full[0]") for r in (0, 1))
+        bars = self.run_script("timeline.bars()")
+        self.assertEqual(bars[upper]["begin"], 2 * bars[lower]["begin"])
+        at = [self.run_script("timeline.position(arguments[0])", i) for i in (upper, lower)]
+        self.assertLess(at[0]["y"], at[1]["y"])
+        zero = self.browser.find_element(By.ID, "chart").rect["x"] + 190
+        self.assertAlmostEqual(at[0]["x"] - zero, 2 * (at[1]["x"] - zero), delta=2)
+
+    def test_the_critical_path_is_drawn_and_told(self):
+        lines = self.browser.find_element(By.ID, "summary").text.splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertIn("times measured on a GPU", lines[0])
+        self.assertRegex(lines[1], r"Critical path: .*tensor core \d+ %")
+
+    def test_choosing_ctas_and_finding(self):
+        box = self.browser.find_element(By.ID, "ctas")
+        box.clear()
+        box.send_keys("1\n")
+        heads = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, ".lane.head")]
+        self.assertEqual(heads, ["CTA 1", "CTA 1"])
+
+    def test_arrows(self):
+        # A wait may be released by the other CTA of its cluster.
+        box = self.browser.find_element(By.ID, "ctas")
+        box.clear()
+        box.send_keys("0-1\n")
+        super().test_arrows()
+
+    test_picture = None
+
+
+class Measured(Page):
+    """The timeline of a launch that was recorded on an H200, from its file."""
+
+    ARGUMENTS = ["--recording", os.path.join(os.path.dirname(__file__), "../../docs/evidence/gemm_sm90-512.record")]
+
+    def test_the_critical_path_is_drawn_and_told(self):
+        self.assertRegex(self.browser.find_element(By.ID, "summary").text,
+                         r"measured on NVIDIA H200 by timestamps in the kernel; 8 CTAs, .*Critical path: ")
+
+    def test_a_lane_for_every_warp_grouped_by_role(self):
+        shown = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, ".lane")]
+        first_cta = shown[1:shown.index("CTA 1")]
+        self.assertEqual([t for t in first_cta if " warp " in t],
+                         [f"mma warp {i}" for i in range(8)] + ["load warp 8", "store warp 9", "store warp 10", "idle warp 11"])
+        for wanted in ("TMA", "TMA store", "tensor core", "input stages seen full", "tensor core busy"):
+            self.assertIn(wanted, first_cta)
+
+    test_picture = None
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Script(unittest.TestCase):
         fakes = self.folder / "fakes"
         fakes.mkdir()
         for name, text in {"cmake": CMAKE, "ninja": NINJA, "ctest": CTEST, "dpkg-query": DPKG_QUERY, "sudo": SUDO,
-                           "apt-get": APT, "apt-cache": APT}.items():
+                           "apt-get": APT, "apt-cache": APT, "nvcc": APT}.items():
             path = fakes / name
             path.write_text(text)
             path.chmod(0o755)
@@ -68,9 +68,19 @@ class Script(unittest.TestCase):
                             "WARPWRIGHT_BUILD_DIR": str(self.folder / "build")}
         for name in ("WARPWRIGHT_CUDA", "WARPWRIGHT_PRESET", "CUDACXX"):
             self.environment.pop(name, None)
+        # The script with device files of our own: a machine that has a GPU, until the file is taken away.
+        self.gpu = self.folder / "dev" / "nvidia0"
+        self.gpu.parent.mkdir()
+        self.gpu.touch()
+        self.script = self.folder / "warpwright"
+        text = pathlib.Path(SCRIPT).read_text()
+        self.assertEqual(text.count("/dev/nvidia[0-9]*"), 1)
+        text = text.replace("/dev/nvidia[0-9]*", f"{self.gpu.parent}/nvidia[0-9]*").replace("/dev/dxg", "/nowhere")
+        self.script.write_text(text)
+        self.script.chmod(0o755)
 
     def run_script(self, *arguments, cwd="/", **environment):
-        return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, cwd=cwd, timeout=30,
+        return subprocess.run([self.script, *arguments], capture_output=True, text=True, cwd=cwd, timeout=30,
                               env={**self.environment, **environment})
 
     def called(self):
@@ -100,6 +110,39 @@ class Script(unittest.TestCase):
         self.assertEqual(self.called().count("cmake "), 2)
         self.assertTrue((self.folder / "build-nocuda" / "bin").is_dir())
         self.assertIn("-DWARPWRIGHT_CUDA=OFF", self.called())
+
+    def test_without_a_gpu_the_tool_is_built_without_device_code(self):
+        self.gpu.unlink()
+        result = self.run_script("demo")
+        self.assertEqual((result.returncode, result.stdout), (0, "tool demo\n"))
+        self.assertIn("No GPU was found", result.stderr)
+        self.assertIn("-DWARPWRIGHT_CUDA=OFF", self.called())
+        self.assertTrue((self.folder / "build-nocuda" / "bin").is_dir())
+        # The same folder as when CUDA is switched off, for the help of `test` too, and it is configured once.
+        self.assertEqual(self.run_script("demo").returncode, 0)
+        self.assertEqual(self.run_script("demo", WARPWRIGHT_CUDA="off").returncode, 0)
+        self.assertEqual(self.run_script("test", "--help").returncode, 0)
+        self.assertEqual(self.called().count("cmake "), 1)
+        self.assertFalse((self.folder / "build").exists())
+
+    def test_without_a_gpu_the_whole_is_built_for_the_tests_and_then_taken(self):
+        self.gpu.unlink()
+        self.run_script("test", "core")
+        self.run_script("demo")
+        self.assertEqual(self.called().count("cmake "), 1)
+        self.assertNotIn("-DWARPWRIGHT_CUDA", self.called())
+        self.assertTrue((self.folder / "build" / "bin").is_dir())
+
+    def test_device_code_on_request(self):
+        self.gpu.unlink()
+        result = self.run_script("demo", WARPWRIGHT_CUDA="ON")
+        self.assertEqual((result.returncode, self.called().count("-DWARPWRIGHT_CUDA=ON")), (0, 1))
+        self.assertTrue((self.folder / "build" / "bin").is_dir())
+
+    def test_a_word_that_switches_nothing(self):
+        result = self.run_script("demo", WARPWRIGHT_CUDA="maybe")
+        self.assertEqual((result.returncode, result.stdout, self.called()), (2, "", ""))
+        self.assertIn("'maybe': it must be auto, on or off", result.stderr)
 
     def test_relative_build_folder_and_any_working_directory(self):
         result = self.run_script("demo", cwd=self.folder, WARPWRIGHT_BUILD_DIR="here/below")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Every test that needs a Hopper GPU, side by side, with one log each.
 # Usage: all.sh BIN_FOLDER LOG_FOLDER     BIN_FOLDER holds the test_gpu_* programs; libwarpwright.so lies in its ../lib
-# WARPWRIGHT_RANDOM_SHAPES, _KERNELS and WARPWRIGHT_LAUNCHES say how many. Exit 0 when all passed, 1 otherwise.
+# WARPWRIGHT_RANDOM_SHAPES, _KERNELS, _TABLES, _QUANTIZATIONS and WARPWRIGHT_LAUNCHES say how many.
+# Exit 0 when all passed, 1 otherwise.
 set -uo pipefail
 bin=$(cd -- "$1" && pwd)
 mkdir -p "$2"
@@ -20,8 +21,10 @@ run() {  # name, command...
 }
 
 export WARPWRIGHT_RANDOM_SHAPES=${WARPWRIGHT_RANDOM_SHAPES:-20000} WARPWRIGHT_RANDOM_KERNELS=${WARPWRIGHT_RANDOM_KERNELS:-16}
-export WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-10000}
-for name in random dense_variants api grouped_sm90 mma_sync; do run "$name" "$bin/test_gpu_$name" & done
+export WARPWRIGHT_RANDOM_TABLES=${WARPWRIGHT_RANDOM_TABLES:-5000} WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-10000}
+for name in random dense_variants api grouped_sm90 grouped_modes_sm90 grouped_random quantize mma_sync; do
+  run "$name" "$bin/test_gpu_$name" &
+done
 # The longest one in parts.
 shards=8
 for ((i = 0; i < shards; ++i)); do
@@ -29,9 +32,10 @@ for ((i = 0; i < shards; ++i)); do
 done
 if python3 -c 'import torch, pytest, numpy' 2>/dev/null; then
   WARPWRIGHT_LIBRARY=$bin/../lib/libwarpwright.so WARPWRIGHT_TOOL=$bin/warpwright-tool \
-    run python python3 -m pytest -q -p no:cacheprovider "$root/python/tests/test_torch.py" &
+    run python python3 -m pytest -q -p no:cacheprovider "$root"/python/tests/test_torch{,_quantize}.py &
 fi
 wait
+run record "$bin/test_gpu_record"  # alone: it reads clocks
 
 status=0
 for log in "$logs"/gpu-tests-*.txt; do

@@ -132,6 +132,40 @@ TEST_F(GpuApi, WhatTheTmaCannotAddressIsRightToo) {
   expect_right(p, {.data = Data::integers, .offset = 1});
 }
 
+// Large enough for copies to pay; the same product by the kernel whose threads load.
+TEST_F(GpuApi, WhatTheTmaCannotAddressIsCopiedFirst) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{300, 520, 393}, {129, 1000, 1001}, {7, 520, 2049}}) {
+    for (const DType type : {DType::bf16, DType::e4m3}) {
+      GemmProblem p = product(m, n, k, type);
+      GemmOutcome outcome;
+      ASSERT_TRUE(runtime::check_gemm(p, {.data = Data::integers}, outcome));
+      EXPECT_TRUE(outcome.plan.ends_with("-packed")) << outcome.plan;
+      expect_right(p, {.data = Data::integers});
+      p.plan = "dense-128x128-c1-s4";
+      expect_right(p, {.data = Data::integers});
+    }
+  }
+  // Each operand alone, stored either way, at any address, in batches, with a result that the TMA cannot store.
+  GemmProblem p = product(200, 328, 331);
+  p.a.stride = 344;
+  expect_right(p, {.data = Data::integers});
+  p = product(201, 328, 331);
+  p.a.major = p.b.major = Major::MN;
+  expect_right(p, {.data = Data::integers});
+  p = product(200, 329, 328);
+  p.alignment = 2;
+  expect_right(p, {.data = Data::integers, .offset = 3});
+  p = product(100, 136, 333);
+  p.batch = 3;
+  p.b.batch_stride = 0;
+  p.a.batch_stride = 100 * 333 + 7;
+  expect_right(p, {.data = Data::integers});
+  p = product(500, 500, 501);
+  p.beta = 2;
+  p.sm_limit = 5;
+  expect_right(p, {.data = Data::integers});
+}
+
 TEST_F(GpuApi, EpiloguesAreRight) {
   GemmProblem p = product(150, 200, 136);
   p.alpha = 0.5f;
@@ -237,6 +271,98 @@ TEST_F(GpuApi, ARunCanBeCaptured) {
   EXPECT_TRUE(buffers.right());
   (void)cudaGraphExecDestroy(executable);
   (void)cudaGraphDestroy(graph);
+}
+
+// Its copies lie in the workspace, which is used as far as the plan says and no further, or in memory of the graph.
+TEST_F(GpuApi, ARunThatCopiesOperandsCanBeCaptured) {
+  const Buffers buffers(255);
+  const runtime::Stream stream;
+  auto plan = make_plan(product(255, 255, 255));
+  ASSERT_TRUE(plan) << plan.status().message();
+  ASSERT_TRUE(plan->name().ends_with("-packed")) << plan->name();
+  ASSERT_GE(plan->workspace_bytes(), 2 * 255 * 256 * 2u);
+  const runtime::DeviceMemory workspace(plan->workspace_bytes() + 128);
+  ASSERT_EQ(cudaMemset(workspace.data(), 0, plan->workspace_bytes() + 128), cudaSuccess);
+  const Buffers others(255);
+  GemmPointers pointers = buffers.pointers();
+  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), cudaSuccess);
+  const Status without = plan->run(others.pointers(), stream.get());
+  pointers.workspace = workspace.data();
+  pointers.workspace_bytes = plan->workspace_bytes() - 1;
+  const Status short_of = plan->run(pointers, stream.get());
+  pointers.workspace_bytes = plan->workspace_bytes();
+  const Status with = plan->run(pointers, stream.get());
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess);
+  EXPECT_TRUE(without) << without.message();
+  EXPECT_EQ(short_of.code(), Code::invalid_argument) << short_of.message();
+  ASSERT_TRUE(with) << with.message();
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  for (int i = 0; i < 3; ++i) {
+    buffers.clear();
+    others.clear();
+    ASSERT_EQ(cudaGraphLaunch(executable, stream.get()), cudaSuccess);
+    stream.synchronize();
+    EXPECT_TRUE(buffers.right());
+    EXPECT_TRUE(others.right());
+  }
+  std::vector<uint8_t> behind(128);
+  ASSERT_EQ(cudaMemcpy(behind.data(), reinterpret_cast<uint8_t*>(workspace.data()) + plan->workspace_bytes(),
+                       behind.size(), cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  EXPECT_TRUE(std::all_of(behind.begin(), behind.end(), [](uint8_t b) { return b == 0; }));
+  (void)cudaGraphExecDestroy(executable);
+  (void)cudaGraphDestroy(graph);
+}
+
+TEST_F(GpuApi, ARunThatSharesTheDepthOfTilesCanBeCaptured) {
+  const Buffers buffers(256);
+  const runtime::Stream stream;
+  GemmProblem p = product(256, 256, 256);
+  p.plan = "dense-64x64-c1-s12-splitk2";
+  auto plan = make_plan(p);
+  ASSERT_TRUE(plan) << plan.status().message();
+  ASSERT_GT(plan->workspace_bytes(), 0u);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), cudaSuccess);
+  const Status s = plan->run(buffers.pointers(), stream.get());
+  ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess);
+  ASSERT_TRUE(s) << s.message();
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  for (int i = 0; i < 3; ++i) {
+    buffers.clear();
+    ASSERT_EQ(cudaGraphLaunch(executable, stream.get()), cudaSuccess);
+    stream.synchronize();
+    EXPECT_TRUE(buffers.right());
+  }
+  (void)cudaGraphExecDestroy(executable);
+  (void)cudaGraphDestroy(graph);
+}
+
+// Every run has its own copies, whatever other threads put on the same or another stream.
+TEST_F(GpuApi, ThreadsMayShareAPlanThatCopiesOperands) {
+  auto plan = make_plan(product(255, 255, 255));
+  ASSERT_TRUE(plan) << plan.status().message();
+  const runtime::Stream common;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      const Buffers one(255), other(253 - 2 * t);
+      const runtime::Stream own;
+      for (int i = 0; i < 50; ++i) {
+        wrong += !plan->run(one.pointers(), t % 2 ? own.get() : common.get()).ok();
+        wrong += !gemm(product(other.side, other.side, other.side), other.pointers(), common.get()).ok();
+      }
+      own.synchronize();
+      common.synchronize();
+      wrong += !one.right() + !other.right();
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(GpuApi, ThreadsMayShareAPlanAndTheCacheOfPlans) {

@@ -44,6 +44,34 @@ struct Product {
   bool exact = true;
 };
 
+// Rows, at most kRowBlock of them, that are multiplied by one B over one range along k.
+inline constexpr int kRowBlock = 64;
+struct RowBlock {
+  int64_t row = 0, out_row = 0;  // in A and in D
+  int32_t rows = 0, matrix = 0;
+  int64_t first_k = 0, end_k = 0;  // with scales, first_k is a multiple of 128
+};
+// A product by groups, without gaps between rows. Scales, where there are any, are those of 1 x 128 elements of A and
+// of b_scale_rows x 128 of B.
+struct GroupedProduct {
+  int64_t n = 0, k = 0;  // rows of a B, and their length
+  Matrix a, b, d;
+  const float* a_scales = nullptr;
+  const float* b_scales = nullptr;
+  int b_scale_rows = 128;
+  const void* bias = nullptr;  // [matrices][n], or one for all
+  DType bias_type = DType::fp32;
+  bool shared_bias = false;
+  bool swiglu = false;               // of columns c and n / 2 + c
+  const float* addend = nullptr;     // what D of fp32 held before
+  const float* d_scales = nullptr;   // of D in e4m3, one for 128 columns
+  const RowBlock* blocks = nullptr;  // in device memory
+  int block_count = 0;
+  double* sums = nullptr;    // scratch, [rows of D][n]
+  double* bounds = nullptr;  // and how far each may be off
+  bool exact = true;
+};
+
 struct Findings {
   unsigned long long wrong = 0, unwritten = 0;  // elements of D
   unsigned long long stray = 0;                 // elements around D that changed
@@ -58,6 +86,7 @@ void fill(const Matrix& matrix, Values values, uint64_t seed, cudaStream_t strea
 // Adds a sum of all bytes to *sum; both a multiple of 16 bytes.
 void add_checksum(const void* data, size_t bytes, unsigned long long* sum, cudaStream_t stream);
 void compare(const Product& product, Findings* findings, cudaStream_t stream);
+void compare(const GroupedProduct& product, Findings* findings, cudaStream_t stream);
 // Counts what is not 0xff in [region, region + bytes) beside the elements of d. The region begins and ends at elements.
 void count_stray(const Matrix& d, const void* region, size_t bytes, Findings* findings, cudaStream_t stream);
 

@@ -183,9 +183,10 @@ TEST_P(EachExample, one_small_shape) {
   WW_NEEDS_A_GPU();
   const Example& example = *GetParam();
   const bool gemm = example.cases.front().k > 0;
-  // Few rows for the kernels that take no more, whole 16-byte rows of 8-bit elements for those that need them.
+  // Few rows for the kernels that take no more, whole 16-byte rows of 8-bit elements, or whole blocks with a scale, for
+  // those that need them.
   const std::vector<Case> shapes =
-      gemm ? std::vector<Case>{{300, 272, 328}, {7, 272, 328}, {300, 272, 336}, {7, 272, 336}}
+      gemm ? std::vector<Case>{{300, 272, 328}, {7, 272, 328}, {300, 272, 336}, {7, 272, 336}, {300, 512, 384}}
            : std::vector<Case>{{100, 136, 0}};
   const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](Case c) { return !example.refuse(c); });
   ASSERT_NE(shape, shapes.end()) << *example.refuse(shapes.front());
@@ -254,8 +255,10 @@ TEST(Streams, launches_beside_a_busy_stream_end_and_are_right) {
   };
   std::vector<Work> work;
   Shapes shapes(29);
-  for (const Example* e : launchable())
+  for (const Example* e : launchable()) {
+    if (std::string(e->name).starts_with("grouped_k")) continue;  // adds to what is there: a second launch is another sum
     for (int i = 0; i < 4; ++i) work.push_back({*e, e->workload(shapes.of(*e), Data::integers, uint64_t(i))});
+  }
   for (const Instance& instance : instances())
     for (int i = 0; i < 4; ++i)
       work.push_back({instance.example,

@@ -56,6 +56,18 @@ TEST_F(CompileTest, MakesMachineCodeOfASkinnyKernel) {
   EXPECT_TRUE(is_elf(binary->cubin));
 }
 
+// Every kernel can be had with timestamps; it is another entry of the cache.
+TEST_F(CompileTest, MakesMachineCodeOfKernelsWithTimestamps) {
+  const DenseGemmConfig dense = device::kDenseGemmSm90[4];
+  const SkinnyGemmConfig skinny = device::kSkinnyGemmSm90[2];
+  EXPECT_NE(key_of(source_of(dense, Timestamps::on), toolkit()), key_of(source_of(dense), toolkit()));
+  for (const Source& source : {source_of(dense, Timestamps::on), source_of(skinny, Timestamps::on)}) {
+    const auto binary = obtain(source, toolkit(), cache());
+    ASSERT_TRUE(binary) << binary.status().message();
+    EXPECT_TRUE(is_elf(binary->cubin));
+  }
+}
+
 TEST_F(CompileTest, TheKeyFollowsSourceAndArchitecture) {
   const Source a = source_of(deepest(DenseGemmConfig{.tile_n = 208}));
   EXPECT_EQ(key_of(a, toolkit()), key_of(source_of(deepest(DenseGemmConfig{.tile_n = 208})), toolkit()));

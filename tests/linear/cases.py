@@ -185,6 +185,9 @@ OVERLAP = [
                      " std::move(previous).release_keep(std::move(current)); *out += current->data(); return"
                      " std::move(previous).release_keep(std::move(current)); }")),
     must("V2", "overlap: a move-only Impl", window(following="[&] { return pipe.next_only(); }")),
+    must("V3", "overlap: work behind the release",
+         window(step="[&](auto previous, auto current) { return std::move(previous).release_keep_then("
+                     "std::move(current), [&](const auto& kept) { *out += kept.data(); }); }")),
     must_not("W1", "overlap: step forgets previous",
              window(step="[&](auto previous, auto current) { *out += previous->data();"
                          " return std::move(current).keep(); }"), or_live(STEP)),
@@ -215,6 +218,11 @@ OVERLAP = [
              window(step="[&](auto previous, auto current) {"
                          " auto r = std::move(previous).release_keep(std::move(current));"
                          " *out += previous->data(); return r; }"), RETURNED_LATER),
+    must_not("W11", "overlap: released before and with work",
+             window(step="[&](auto previous, auto current) {"
+                         " (void)std::move(previous).release_keep(std::move(current));"
+                         " return std::move(previous).release_keep_then(std::move(current), [](const auto&) {}); }"),
+             SILENCED, proof=(GCC,), rule=TWICE),
 ]
 
 FLOW = (GCC, NVCC)  # clang refuses a flat handle's misuse by consumed analysis, the others by proof

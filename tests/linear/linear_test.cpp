@@ -192,6 +192,20 @@ TEST(LinearOverlap, HandsTheCallersLineToRelease) {
   EXPECT_EQ(run.log.lines, run.expected_lines);
 }
 
+TEST(LinearOverlap, WorkBehindTheReleaseSeesTheStageThatIsKept) {
+  Log log;
+  linear::overlap(
+      3, [&] { return take(log); }, [](auto current) { return std::move(current).keep(); },
+      [&](auto previous, auto current) {
+        return std::move(previous).release_keep_then(std::move(current), [&](const Stage& kept) {
+          log.events.push_back("work on " + std::to_string(kept.index));
+        });
+      },
+      [](auto previous) { return std::move(previous).release(); });
+  EXPECT_EQ(log.events, (Events{"take 0", "take 1", "release 0", "work on 1", "take 2", "release 1", "work on 2",
+                                "release 2"}));
+}
+
 TEST(LinearOverlap, CountMayBeUnsigned) {
   Log log;
   linear::overlap(

@@ -1,4 +1,4 @@
-"""The Python suite without a GPU, in a virtual environment of the build tree.
+"""The Python suite without a GPU and the package's types, in a virtual environment of the build tree.
 
 Usage: cpu_test.py FOLDER TOOL LIBRARY. Exits 77 (skipped) where the packages it needs cannot be installed.
 """
@@ -11,11 +11,11 @@ import venv
 folder, tool, library = (pathlib.Path(argument) for argument in sys.argv[1:4])
 root = pathlib.Path(__file__).resolve().parents[2]
 python = folder / "bin" / "python"
-packages = ["numpy", "ml_dtypes", "pytest"]
+packages = ["numpy", "ml_dtypes", "pytest", "mypy"]
 
 
 def ready():
-    imports = "import numpy, ml_dtypes, pytest"
+    imports = "import numpy, ml_dtypes, pytest, mypy"
     return python.exists() and subprocess.run([python, "-c", imports], capture_output=True).returncode == 0
 
 
@@ -28,5 +28,7 @@ if not ready():
 
 environment = {**os.environ, "WARPWRIGHT_TOOL": str(tool), "WARPWRIGHT_LIBRARY": str(library),
                "PYTHONDONTWRITEBYTECODE": "1"}
-sys.exit(subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root / "python" / "tests")],
-                        env=environment, cwd=root).returncode)
+suite = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root / "python" / "tests")],
+                       env=environment, cwd=root)
+types = subprocess.run([python, "-m", "mypy", "--cache-dir", str(folder / "mypy"), "--no-error-summary"], cwd=root)
+sys.exit(suite.returncode or types.returncode)

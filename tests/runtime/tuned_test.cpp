@@ -10,7 +10,7 @@ namespace warpwright::runtime {
 namespace {
 
 TEST(TunedTable, IsReadAsItWasWritten) {
-  TunedTable table{"NVIDIA H200", 132, "CUDA 13.0", {}};
+  TunedTable table{{"NVIDIA H200", 132, "CUDA 13.0"}, {}};
   TunedRow row = row_of({128, 4096, 7168});
   row.plan = "dense-128x256-c2-s4";
   row.us = 12.5;
@@ -33,7 +33,7 @@ TEST(TunedTable, RefusesWhatIsNoTable) {
   for (const char* text : {"", "hello\n", "# warpwright tuned table, format 1\nfoo\tbar\n"}) {
     EXPECT_FALSE(read_table(text)) << text;
   }
-  TunedTable table{"NVIDIA H200", 132, "CUDA 13.0", {}};
+  TunedTable table{{"NVIDIA H200", 132, "CUDA 13.0"}, {}};
   EXPECT_FALSE(read_table(write_table(table) + "bf16\tbf16\n"));
   EXPECT_TRUE(read_table(write_table(table)));
 }
@@ -41,7 +41,7 @@ TEST(TunedTable, RefusesWhatIsNoTable) {
 // WARPWRIGHT_TUNED is read once, so this is the only test here that lets anything be chosen.
 TEST(TunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
   const GemmShape shape{4096, 4096, 4096};
-  TunedTable table{"NVIDIA H200", 132, "CUDA 13.0", {}};
+  TunedTable table{{"NVIDIA H200", 132, "CUDA 13.0"}, {}};
   TunedRow row = row_of(shape);
   row.plan = "dense-64x64-c1-s4";
   table.rows = {row};

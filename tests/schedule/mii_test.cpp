@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "warpwright/schedule/bodies.h"
+#include "warpwright/schedule/certificate.h"
 #include "warpwright/schedule/legacy/accesses.h"
 #include "warpwright/schedule/text.h"
 
@@ -71,6 +73,34 @@ TEST(Mii, recurrence_is_delay_over_distance_rounded_up) {
   const Mii two = minimum_interval(chain({{0, 1}, {1, 0, F, 1}, {2, 2, F, 1}}), targets::gfx950);
   EXPECT_EQ(two.cycle.size(), 2u);
   EXPECT_EQ(two.resource, 35);
+}
+
+// Each number of the bound can be added up from the certificate, on every target.
+TEST(Certificate, adds_up_to_the_smallest_interval) {
+  using targets::gfx942, targets::gfx950, targets::sm80, targets::sm90a;
+  for (const Pipeline& p : {compile(default_matmul(gfx942), gfx942), compile(default_matmul(gfx950), gfx950),
+                            compile(ping_pong(gfx950), gfx950), compile(four_wave(gfx950), gfx950),
+                            compile(copy_ring(sm80), sm80), compile(copy_ring(sm80), sm80, {.depth = 1}),
+                            compile(tma_ring(sm90a), sm90a), compile(attention_ring(sm90a), sm90a)}) {
+    SCOPED_TRACE(p.name.c_str());
+    ASSERT_TRUE(p.ok());
+    const Mii& mii = p.placement.mii;
+    const Certificate c = certificate_of(p.body, p.target, mii);
+    EXPECT_EQ(c.resource(), mii.resource);
+    EXPECT_EQ(c.recurrence(), mii.recurrence);
+    EXPECT_EQ(c.set_by_units() ? c.resource() : c.recurrence(), mii.value());
+    ASSERT_FALSE(c.cycle.empty());
+    EXPECT_EQ(c.cycle.back().to, c.cycle.front().from);
+    EXPECT_EQ(units_text(c).find(word(mii.unit)), 0u) << units_text(c);
+    EXPECT_NE(cycle_text(c).find(std::to_string(c.delay()) + " cycles in"), std::string::npos) << cycle_text(c);
+  }
+  const LoopBody two = chain({{0, 1}, {1, 0, F, 2}});
+  const Certificate c = certificate_of(two, targets::gfx950, minimum_interval(two, targets::gfx950));
+  EXPECT_EQ(units_text(c), "mma_unit is busy for 35 cycles of an iteration: tag0.00 10, tag1.00 20, tag2.00 5");
+  EXPECT_EQ(cycle_text(c),
+            "tag0.00 > tag1.00 takes 10 (FLOW), tag1.00 > tag0.00 of 2 iterations later takes 20 (FLOW): "
+            "30 cycles in 2 iterations");
+  EXPECT_TRUE(cycle_text(certificate_of(chain({{0, 1}}), targets::gfx950, {})).empty());
 }
 
 TEST(Mii, refuses_a_wrong_body) {

@@ -2,6 +2,8 @@
 // and without a wait or barrier that could be left out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "warpwright/kernel/config_sm80.h"
 
 namespace {
@@ -34,11 +36,14 @@ TEST(MmaSyncSchedule, is_proven_for_every_order_and_depth) {
 }
 
 TEST(MmaSyncSchedule, is_proven_for_other_tiles_and_for_two_tiles_an_iteration) {
-  for (const schedule::MmaSyncShape& s :
-       {schedule::MmaSyncShape{.m = 256, .n = 128, .warps_m = 4, .warps_n = 2, .copies_a = 4, .copies_b = 2},
-        schedule::MmaSyncShape{.m = 128, .n = 128, .warps_m = 2, .warps_n = 2, .copies_b = 2, .blocks = 2},
-        schedule::MmaSyncShape{
-            .m = 64, .n = 64, .warps_m = 2, .warps_n = 2, .copies_b = 2, .blocks = 4, .copy_latency = 1200}}) {
+  schedule::MmaSyncShape tall{
+      .m = 256, .n = 128, .warps_m = 4, .warps_n = 2, .pieces = 2, .copies_a = 4, .copies_b = 2};
+  schedule::MmaSyncShape middle{
+      .m = 128, .n = 128, .warps_m = 2, .warps_n = 2, .pieces = 2, .copies_b = 2, .blocks = 2};
+  schedule::MmaSyncShape small{.m = 64, .n = 64, .warps_m = 2, .warps_n = 2, .pieces = 2, .copies_b = 2, .blocks = 4};
+  tall.copy_latency = middle.copy_latency = 2400;
+  small.copy_latency = 1200;
+  for (const schedule::MmaSyncShape& s : {tall, middle, small}) {
     expect_proven({s, 0, 1});
     expect_proven({s, 4, 1});
   }
@@ -50,6 +55,31 @@ TEST(MmaSyncSchedule, of_the_default_has_one_barrier_for_arrival_and_reuse) {
   ASSERT_TRUE(p.ok());
   EXPECT_EQ(p.barriers(), 1);
   EXPECT_LE(p.registers.peak, 192);
+}
+
+// The copies of a tile are one group in every phase, wherever they stand, so that the loop's one wait leaves open all
+// that it may: every tile that was copied ahead of the one that it needs.
+TEST(MmaSyncSchedule, counts_the_copies_of_a_tile_as_one_group) {
+  int checked = 0;
+  for (const int depth : {3, 4, 5, 6})
+    for (const int pieces : {1, 2, 4})
+      for (const int parts : {1, 2}) {
+        const schedule::MmaSyncShape s{
+            .pieces = pieces, .copies_a = parts, .copies_b = 2 * parts, .copy_latency = 600 + 1024 * (depth - 3)};
+        const Pipeline p = mma_sync_pipeline({s, depth, 1});
+        SCOPED_TRACE(testing::Message() << "depth " << depth << " pieces " << pieces << " parts " << parts);
+        ASSERT_TRUE(p.ok());
+        const auto count = [](const EntryList& list, schedule::Tag tag) {
+          return std::count_if(list.begin(), list.end(),
+                               [&](const schedule::ScheduleEntry& e) { return e.op.tag == tag; });
+        };
+        const bool same_stage = p.order.stage[0] == p.order.stage[size_t(3 * parts - 1)];
+        if (!same_stage) continue;  // the parts of a tile are copied in two turns of the loop
+        ++checked;
+        EXPECT_EQ(count(p.schedule.kernel, schedule::tags::commit_copy), 1);
+        EXPECT_EQ(count(p.schedule.prologue, schedule::tags::commit_copy), p.stages() - 1);
+      }
+  EXPECT_GE(checked, 8);
 }
 
 // What the kernel's copies, fragments and multiplications are counted by.

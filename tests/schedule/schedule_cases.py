@@ -126,6 +126,7 @@ CASES = [
     Case("same_copy_ring", "return pinned(compile(copy_ring(targets::sm80), targets::sm80), 201604879u);"),
     Case("same_tma_ring", "return pinned(compile(tma_ring(targets::sm90a), targets::sm90a), 4168353566u);"),
     Case("same_attention", "return pinned(compile(attention_ring(targets::sm90a), targets::sm90a), 3266313726u);"),
+    Case("compiled_waves", "return simulate_waves(compile(copy_ring(targets::sm80), targets::sm80), 3);"),
     Case("compiled_attention", "return verify(compile(attention_ring(targets::sm90a), targets::sm90a), 4);"),
 
     Case("tag", "constexpr Tag wrong = data_tag(128);", "tag_range_a_kernel_op_tag_is_0_to_127", plain=True),
@@ -199,6 +200,11 @@ CASES = [
          "p.schedule.kernel.erase(1); return first_of(verify(p, 4), Code::hazard_war);", "HAZARD_WAR", ["FA1", "LA"]),
     Case("wait_weakened", "Pipeline p = compile(copy_ring(targets::sm80), targets::sm80); "
          "p.schedule.kernel[0].op.wait_value = 2; return verify(p, 4);", "HAZARD_RAW", ["LA", "FA0"]),
+    Case("stale_tile", "Pipeline p = compile(copy_ring(targets::sm80), targets::sm80); "
+         "p.schedule.kernel[0].op.wait_value = 2; return simulate_waves(p, 3);", "STALE_TILE", ["FA0"]),
+    Case("compiled_counter", "Pipeline p = compile(four_wave(targets::gfx950), targets::gfx950); "
+         "for (ScheduleEntry& e : p.schedule.kernel) if (e.op == OpDesc::wait_lgkm(8)) e.op.wait_value = 16; "
+         "return first_of(verify(p, 4), Code::counter_range);", "COUNTER_RANGE", ["LG16", "lgkmcnt"]),
     Case("op_removed", "Pipeline p = compile(copy_ring(targets::sm80), targets::sm80); p.schedule.kernel.erase(10); "
          "return verify(p, 4);", "OP_LOST", ["MMA1", "tile 0"]),
     Case("priority_left_raised", "Pipeline p = compile(ping_pong(targets::gfx950), targets::gfx950); "

@@ -227,15 +227,26 @@ TEST_F(Mutants, every_barrier_left_out_is_a_race) {
   for (int nth = 1; nth <= counts.barriers; ++nth) expect_race(left_out("sync_block", nth), one);
 }
 
-TEST_F(Mutants, waiting_for_one_group_less_is_a_race) {
+// Each wait by itself, and all of the loop at once.
+TEST_F(Mutants, every_wait_for_one_group_less_is_a_race) {
+  const auto weaker = [](int nth, int count) {
+    Fault f = left_out("cp_async_wait", nth);
+    f.action = Fault::Action::alter;
+    f.value = count + 1;
+    return f;
+  };
   const schedule::Pipeline p = mma_sync_pipeline(config.order());
-  for (const schedule::ScheduleEntry& e : p.schedule.kernel) {
-    if (e.op.tag != schedule::tags::wait_copy) continue;
-    Fault weaker = left_out("cp_async_wait");
-    weaker.action = Fault::Action::alter;
-    weaker.value = e.op.wait_count() + 1;
-    expect_race(weaker, one);
-  }
+  int nth = 0;
+  const auto each = [&](const schedule::EntryList& list) {
+    for (const schedule::ScheduleEntry& e : list)
+      if (e.op.tag == schedule::tags::wait_copy) expect_race(weaker(++nth, e.op.wait_count()), one);
+  };
+  each(p.schedule.prologue);
+  for (int i = 0; i < 9 - (p.stages() - 1); ++i) each(p.schedule.kernel);
+  each(p.schedule.epilogue);
+  EXPECT_EQ(nth, counts.waits);
+  for (const schedule::ScheduleEntry& e : p.schedule.kernel)
+    if (e.op.tag == schedule::tags::wait_copy) expect_race(weaker(0, e.op.wait_count()), one);
 }
 
 TEST_F(Mutants, a_group_that_is_not_committed_is_a_race) {

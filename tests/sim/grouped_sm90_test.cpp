@@ -1,60 +1,11 @@
 // The Hopper kernels with blockwise scales and groups: exact where sums and scales are, every mode of the simulator
 // silent, rows outside a group neither used nor written.
-#include <gtest/gtest.h>
-
-#include "runtime/grouped_sm90_workload.h"
-#include "runtime/host_grouped_sm90.h"
-#include "runtime/simulate.h"
-#include "warpwright/kernel/sm90/grouped_gemm.h"
-#include "warpwright/kernel/sm90/skinny_blockwise.h"
+#include "sim/grouped_sm90.h"
 
 namespace warpwright {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::GroupedProduct;
-using runtime::Outcome;
-using simulator::Landing;
-using simulator::Options;
-using simulator::Scheduling;
-
-template <auto C>
-struct KernelOf;
-template <GroupedGemmConfig C>
-struct KernelOf<C> {
-  using type = kernel::sm90::GroupedGemm<C>;
-};
-template <SkinnyBlockwiseConfig C>
-struct KernelOf<C> {
-  using type = kernel::sm90::SkinnyBlockwise<C>;
-};
-
-template <auto C>
-Outcome run(const GroupedProduct& spec, const runtime::Workload& w, const Options& o, int clusters) {
-  using K = typename KernelOf<C>::type;
-  return runtime::simulate<K>(w, o, clusters * K::plan.cluster, [&](auto& args, const auto& p, const auto& encode) {
-    return runtime::fill(args, C, grouped_operands(spec, w, p), encode);
-  });
-}
-
-template <auto C>
-void expect_exact(const GroupedProduct& spec) {
-  const runtime::Workload w = runtime::grouped_product_workload(spec, Data::integers, 3);
-  uint64_t seed = 1;
-  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded, Landing::timed}) {
-    for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random}) {
-      Options o;
-      o.landing = landing;
-      o.scheduling = scheduling;
-      o.seed = seed++;
-      const Outcome out = run<C>(spec, w, o, 1 + int(seed % 2));
-      ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
-      ASSERT_TRUE(out.verdict.ok) << spec.shape.m << "x" << spec.shape.n << "x" << spec.shape.k << ": "
-                                  << out.verdict.wrong << " wrong, " << out.verdict.unwritten << " unwritten";
-    }
-  }
-}
+using namespace grouped_sm90;
 
 template <GroupedGemmConfig C>
 void sweep_dense() {
@@ -85,17 +36,6 @@ constexpr GroupedGemmConfig kContiguousBf16{
     .type = DType::bf16, .tile_m = 128, .tile_n = 64, .stages = 3, .cluster = 2, .groups = Groups::contiguous};
 constexpr GroupedGemmConfig kMaskedBf16{
     .type = DType::bf16, .tile_m = 128, .tile_n = 64, .stages = 3, .groups = Groups::masked};
-
-template <GroupedGemmConfig C>
-GroupedProduct spec(Case shape, std::vector<uint32_t> rows, std::vector<int32_t> matrices = {}, int matrix_count = 0) {
-  return {.shape = shape,
-          .type = C.type,
-          .out = C.out,
-          .groups = C.groups,
-          .rows = std::move(rows),
-          .matrices = std::move(matrices),
-          .matrix_count = matrix_count};
-}
 
 TEST(GroupedGemm, TakesContiguousGroupsOfAnyAlignment) {
   const std::vector<uint32_t> offsets = {0, 1, 1, 150, 279, 300};

@@ -168,15 +168,20 @@ TEST(AsyncRules, R31_SizesAndAddressesOfBulkCopiesAreAligned) {
   EXPECT_EQ(by_one_thread(bulk(0, 24), d, Buffer::Use::input), "tma.alignment");
   EXPECT_EQ(by_one_thread(bulk(8, 32), d, Buffer::Use::input), "tma.alignment");
   const TensorMap map = map_of(d, 32, 2);
-  const auto tensor = [&](uint32_t to) {
-    return [&map, to] {
+  const auto tensor = [&](uint32_t to, int column) {
+    return [&map, to, column] {
       m::mbarrier_arrive_expect_tx(bar(), 256);
-      m::tma_load(data(to), &map, m::Coords<2>{0, 0}, bar());
+      m::tma_load(data(to), &map, m::Coords<2>{column, 0}, bar());
       wait();
     };
   };
-  EXPECT_EQ(by_one_thread(tensor(64), d, Buffer::Use::input), "tma.alignment");
-  EXPECT_EQ(by_one_thread(tensor(128), d, Buffer::Use::input), "");
+  EXPECT_EQ(by_one_thread(tensor(64, 0), d, Buffer::Use::input), "tma.alignment");
+  // fp32: three elements are 12 bytes, four are 16, and outside the matrix the same holds.
+  EXPECT_EQ(by_one_thread(tensor(0, 3), d, Buffer::Use::input), "tma.alignment");
+  EXPECT_EQ(by_one_thread(tensor(0, -1), d, Buffer::Use::input), "tma.alignment");
+  EXPECT_EQ(by_one_thread(tensor(0, 4), d, Buffer::Use::input), "");
+  EXPECT_EQ(by_one_thread(tensor(0, -4), d, Buffer::Use::input), "");
+  EXPECT_EQ(by_one_thread(tensor(128, 0), d, Buffer::Use::input), "");
 }
 
 TEST(AsyncRules, R32_BulkGroupsBelongToTheThreadThatCommitsThem) {

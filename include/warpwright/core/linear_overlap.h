@@ -77,6 +77,18 @@ class WW_LINEAR_HANDLE Previous {
     Impl::release(impl_, at);
     return Receipt<Brand, ReleasedAndKept>(ReleasedAndKept{});
   }
+  // The same, with work on the current stage, work(const Impl&), behind the release.
+  WW_LINEAR_ANY_SIDE
+  template <class Work>
+  WW_LINEAR_ENDS WW_LINEAR_INLINE constexpr Receipt<Brand, ReleasedAndKept> release_keep_then(
+      Current<Brand, Impl>&& current WW_LINEAR_SINK, Work&& work, Here at = {}) && {
+    const Impl& kept = *current;
+    life_.end();
+    static_cast<void>(static_cast<Current<Brand, Impl>&&>(current).keep());
+    Impl::release(impl_, at);
+    work(kept);
+    return Receipt<Brand, ReleasedAndKept>(ReleasedAndKept{});
+  }
 
  private:
   friend struct Window;

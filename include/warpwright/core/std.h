@@ -49,7 +49,11 @@ using std::uint8_t;
 #if defined(__CUDACC__)
 #define WW_HD __host__ __device__ __forceinline__
 #define WW_FN __device__ __forceinline__
+#if defined(WW_RECORD)
+#define WW_WORLD cuda_recorded  // its own world: the same kernel without timestamps may be in the same program
+#else
 #define WW_WORLD cuda
+#endif
 #define WW_IN_SIMULATOR 0
 #elif defined(__AMDGCN__)
 #define WW_HD __attribute__((host, device, always_inline)) inline

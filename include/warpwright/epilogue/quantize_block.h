@@ -60,7 +60,7 @@ struct BlockFactor {
     const uint32_t word = stdx::bit_cast<uint32_t>(largest);
     const uint32_t up = (word >> 23) + ((word & 0x7f'ffff) > fraction ? 1u : 0u);
     if (largest != largest) return 0xff;
-    if (up >= 255) return 0xfe;
+    if (word == 0x7f80'0000) return 0xfe;
     return uint8_t(up > exponent ? up - exponent : 0);
   }
 };

@@ -11,23 +11,26 @@ namespace warpwright {
 inline constexpr int kScaleBlock = 128;
 
 // The ring through which scales reach the MMA warps. A slot has the scales of some blocks along k: `lines` of one
-// operand and a few of the other.
+// operand, and of the other a few, or `side_lines`.
 struct ScaleRing {
-  static constexpr int kBlocks = 4;  // along k, in a slot
-  static constexpr int kPad = 8;     // keeps the banks of the blocks apart that one instruction writes
   static constexpr int kFew = 12;
   int lines = 0;
-  int slots = 3;
-  WW_HD constexpr int line_stride() const { return lines + kPad; }
-  WW_HD constexpr uint32_t slot_bytes() const { return uint32_t(kBlocks * (line_stride() + kFew)) * 4; }
+  int slots = 8;  // each for one block along k
+  int side_lines = 0;
+  WW_HD constexpr uint32_t slot_bytes() const { return uint32_t(lines + (side_lines > 0 ? side_lines : kFew)) * 4; }
+  // Where side line i is. Of 16 that are columns of a result, an MMA gives a thread the columns 2q, 2q + 1, 2q + 8 and
+  // 2q + 9: they lie together.
+  WW_HD constexpr int side_place(int i) const {
+    return side_lines == 0 ? i : i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2;
+  }
   WW_HD constexpr uint32_t bytes() const { return slot_bytes() * uint32_t(slots); }
 };
 
 // sm90/grouped_gemm.h: D[m, n] = sum over k of A[m, k] * B[n, k]. e4m3 operands have scales: one for each row of A and
-// 128 elements along k, one for each 128 x 128 of B.
+// 128 elements along k, one for each 128 x 128 of B or for each row of B and 128 elements.
 struct GroupedGemmConfig {
   DType type = DType::e4m3;  // of A and B: e4m3, or bf16 without scales
-  DType out = DType::bf16;   // bf16 or fp32
+  DType out = DType::bf16;   // bf16, fp32, or e4m3 with a scale for each row and 128 columns
   int tile_m = 128;
   int tile_n = 128;  // a multiple of 16
   int stages = 4;
@@ -37,13 +40,29 @@ struct GroupedGemmConfig {
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
   int raster_group = 8;
   Groups groups = Groups::none;
+  // Of Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
+  bool any_rows = false;
+  int b_scale_rows = kScaleBlock;  // rows of B with one scale: 128 or 1
+  // B is [gate; up] of n / 2 rows each, and D = silu(gate) * up has n / 2 columns. A tile has its columns of both.
+  bool swiglu = false;
+  bool bias = false;  // there may be one
 
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
+  WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
+  WW_HD constexpr bool row_scales() const { return scaled() && b_scale_rows == 1; }
+  // Groups along k may begin and end inside a stage; where every block along k has a scale of its own they may not.
+  WW_HD constexpr bool clears_edges() const { return by_depth() && !scaled(); }
+  WW_HD constexpr int depth_unit() const { return scaled() ? kScaleBlock : 1; }
+  // Columns of D in a tile, which are also those of one MMA: the gates and the ups are multiplied one after the other.
+  WW_HD constexpr int column_blocks() const { return swiglu ? 2 : 1; }
+  WW_HD constexpr int out_columns() const { return tile_n / column_blocks(); }
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr int warpgroups() const { return tile_m / group_rows; }
-  WW_HD constexpr int group_blocks() const { return group_rows / 64; }
-  // Scaled sums are added to a second set, one block of 64 rows at a time.
-  WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * tile_n / 2; }
+  WW_HD constexpr bool takes_turns() const { return scaled() && warpgroups() == 2; }
+  // Of 64 rows and out_columns() columns.
+  WW_HD constexpr int group_blocks() const { return group_rows / 64 * column_blocks(); }
+  // Scaled sums are added to a second set, one block at a time.
+  WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * out_columns() / 2; }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
@@ -52,19 +71,21 @@ struct GroupedGemmConfig {
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
   WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), a_share(), Swizzle::b128}; }
-  WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share(), Swizzle::b128}; }
+  WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128}; }
   // The dense kernel whose epilogue this one shares.
   WW_HD constexpr DenseGemmConfig dense() const {
-    return {.type = type, .tile_m = tile_m, .tile_n = tile_n, .epilogue = factor_and_conversion(out)};
+    return {.type = type, .tile_m = tile_m, .tile_n = out_columns(), .epilogue = factor_and_conversion(out)};
   }
   WW_HD constexpr TensorBox d_box() const { return dense().d_box(); }
-  WW_HD constexpr ScaleRing scales() const { return {tile_m}; }
-  // Columns of a tile that have one scale of B wherever the tile starts, and how often they fit it.
+  WW_HD constexpr ScaleRing scales() const { return {.lines = tile_m, .side_lines = row_scales() ? tile_n : 0}; }
+  // Columns of a block that have one scale of B wherever the tile starts, and how often they fit it.
   WW_HD constexpr int scaled_columns() const {
+    if (row_scales()) return 1;
     int step = kScaleBlock;
-    while (tile_n % step != 0) step /= 2;
+    while (out_columns() % step != 0) step /= 2;
     return step;
   }
+  WW_HD constexpr int block_scales() const { return out_columns() / scaled_columns(); }
   WW_HD constexpr int column_scales() const { return tile_n / scaled_columns(); }
   WW_HD constexpr uint32_t used_bytes() const {
     return d_box().bytes() * uint32_t(output_stages * warpgroups()) + (scaled() ? scales().bytes() + 48 : 0);
@@ -75,18 +96,34 @@ struct GroupedGemmConfig {
 // The sentence says what is wrong; nullptr when the configuration can be compiled.
 WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   if (c.type != DType::e4m3 && c.type != DType::bf16) return "grouped_gemm: operands are e4m3 or bf16";
-  if (c.out != DType::bf16 && c.out != DType::fp32) return "grouped_gemm: the result is bf16 or fp32";
+  if (c.out != DType::bf16 && c.out != DType::fp32 && c.out != DType::e4m3) {
+    return "grouped_gemm: the result is bf16, fp32 or e4m3";
+  }
+  if (c.out == DType::e4m3 && c.out_columns() != kScaleBlock) {
+    return "grouped_gemm: a tile of an e4m3 result has the 128 columns that share a scale";
+  }
+  if (c.b_scale_rows != 1 && c.b_scale_rows != kScaleBlock) return "grouped_gemm: 1 or 128 rows of B share a scale";
+  if (c.any_rows && c.groups != Groups::contiguous) return "grouped_gemm: any_rows is a property of contiguous groups";
+  if (c.by_depth()) {
+    if (c.out == DType::e4m3 || c.swiglu || c.bias) return "grouped_gemm: groups along k have sums only";
+    if (c.scaled() && !c.row_scales()) return "grouped_gemm: groups along k have a scale for each row of B";
+  }
+  if (c.swiglu && (c.group_rows != 64 || c.out == DType::fp32)) {
+    return "grouped_gemm: swiglu is for 64 rows of a warpgroup and results of bf16 or e4m3";
+  }
   if (c.group_rows != 64 && c.group_rows != 128) return "grouped_gemm: a warpgroup has 64 or 128 rows";
   if (c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0 || c.warpgroups() > 2) {
     return "grouped_gemm: the rows of a tile are those of one or two warpgroups";
   }
-  if (c.tile_n < 16 || c.tile_n % 16 != 0 || c.tile_n > 256) {
-    return "grouped_gemm: tile_n is a multiple of 16, at most 256";
+  if (c.out_columns() < 16 || c.out_columns() % 16 != 0 || c.tile_n > 256) {
+    return "grouped_gemm: tile_n is at most 256, and the columns of D in a tile a multiple of 16";
   }
-  if (c.scaled() && c.column_scales() > ScaleRing::kFew) return "grouped_gemm: a tile has too many scales of B";
+  if (c.scaled() && !c.row_scales() && c.column_scales() > ScaleRing::kFew)
+    return "grouped_gemm: a tile has too many scales of B";
   if (c.accumulators() > 208) return "grouped_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "grouped_gemm: a cluster has 1 to 8 CTAs";
-  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % 8 != 0 || c.tile_m % c.cluster_n() != 0 || c.a_share() % 8 != 0) {
+  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.column_blocks()) != 0 || c.tile_m % c.cluster_n() != 0 ||
+      c.a_share() % 8 != 0) {
     return "grouped_gemm: a CTA's share of an operand is not made of whole swizzle atoms";
   }
   if (c.stages < 2 || c.output_stages < 2) return "grouped_gemm: two stages of a ring are held at once";
@@ -97,16 +134,22 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
 struct GroupedGemmArgs {
   TensorMap a;             // config.a_box() over [groups.rows, k]; without depth a and b are not read
   TensorMap b;             // config.b_box() over [groups.matrix_count * n, k]
-  TensorMap d;             // config.d_box() over [groups.rows, n]
+  TensorMap d;             // config.d_box() over [rows of D, columns of D]
   void* d_data = nullptr;  // the same: where a group ends inside a box, threads store
   int64_t d_stride = 0;
   GroupTable groups = {};  // Groups::none: `rows` alone
   int32_t n = 0;
   int32_t k = 0;
-  // [groups.rows, blocks of k], rows `a_scales_stride` apart, and [groups.matrix_count][blocks of n][blocks of k].
+  // [groups.rows, blocks of k], rows `a_scales_stride` apart, and [groups.matrix_count][n, or its blocks][blocks of k].
   const float* a_scales = nullptr;
   int64_t a_scales_stride = 0;
   const float* b_scales = nullptr;
+  const void* bias = nullptr;  // of n elements for each matrix, `bias_stride` apart; null: none
+  int64_t bias_stride = 0;
+  float* d_scales = nullptr;  // of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
+  int64_t d_scales_stride = 0;
+  bool bias_is_bf16 = false;  // or fp32
+  bool accumulate = false;    // by_depth with an fp32 result: added to what D holds
 };
 
 // sm90/skinny_blockwise.h: the product with blockwise scales for few rows of A, by the arrangement of

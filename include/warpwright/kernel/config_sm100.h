@@ -238,8 +238,11 @@ struct BlockwiseFp8Sm100Config {
   }
   WW_HD constexpr TensorBox a_box() const { return dense().a_box(); }
   WW_HD constexpr TensorBox b_box() const { return dense().b_box(); }
-  // One scale for each row of a CTA.
-  WW_HD constexpr TensorBox scales_box() const { return {DType::fp32, dense().tile_m, 1, Swizzle::none}; }
+  // One scale for each row of a CTA. The rows of a group begin anywhere, a box at a multiple of 16 bytes: it has room
+  // for the rows in front, in units of the 128 bytes at which a stage begins.
+  WW_HD constexpr TensorBox scales_box() const {
+    return {DType::fp32, dense().tile_m + (grouped ? 32 : 0), 1, Swizzle::none};
+  }
   bool operator==(const BlockwiseFp8Sm100Config&) const = default;
 };
 struct BlockwiseFp8Sm100Args {

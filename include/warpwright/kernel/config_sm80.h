@@ -25,10 +25,10 @@ struct MmaSyncGemmConfig {
   int depth = 0;   // tiles of K in shared memory; 0: what the schedule's compiler chooses
   int unroll = 1;  // tiles of K in one iteration
   // Of the schedule: see schedule/mma_sync.h.
-  int pieces = 2;
+  int pieces = 4;
   int copies_a = 1, copies_b = 1;
   bool spread = true;
-  int copy_latency = 2400;
+  int copy_latency = 2700;
   RowCopy copy = RowCopy::bytes16;
   int blocks_per_sm = 1;
   int band = 8;  // rows of tiles that CTAs running at the same time share

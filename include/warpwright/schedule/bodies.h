@@ -34,7 +34,12 @@ namespace detail {
 inline constexpr int kCopyLatency = 800;  // global memory to LDS or registers
 inline constexpr int kLdsLatency = 64;    // first result of an LDS access
 inline constexpr int kLdsCyclesPer = 16;  // each further 16 bytes per lane
-inline constexpr int kMfmaCycles = 16;
+
+// An MFMA of 16-bit or 8-bit elements on one of the four SIMDs. The target's rate is that of 16-bit elements; bytes
+// pass twice as fast, so 16x16x128 takes 32 cycles where 16x16x32 of bf16 takes 16.
+constexpr int mfma_cycles(const Target& target, const KernelGeometry& g) {
+  return 4 * g.mma_m * g.mma_n * g.mma_k * g.elem_bytes / 2 / target.mma_macs_per_cycle;
+}
 
 constexpr uint8_t part(int n) { return uint8_t(1 << n); }
 constexpr Access in_shared(AccessMode mode, int buffer, uint8_t regions, uint8_t roles = kAllRoles) {
@@ -82,10 +87,10 @@ constexpr void quadrants(BodyWriter& w, Reads reads) {
   }
 }
 
-constexpr void cdna_costs(BodyWriter& w, const KernelGeometry& g, int waves_per_simd) {
+constexpr void cdna_costs(BodyWriter& w, const Target& target, const KernelGeometry& g, int waves_per_simd) {
   using enum ResourceKind;
   namespace t = body_tags;
-  const int cycles = g.mma_count() * kMfmaCycles;
+  const int cycles = g.mma_count() * mfma_cycles(target, g);
   w.cost(t::load_a, global_mem, kCopyLatency, OpRole::global_load, 0, g.vm_a(), 0, "LA");
   w.cost(t::load_b, global_mem, kCopyLatency, OpRole::global_load, 0, g.vm_b(), 0, "LB");
   // A read instruction fills four registers.
@@ -122,13 +127,13 @@ constexpr BodySpec default_matmul(const Target& target, int k_slices = 2) {
   // One read instruction brings 16 bytes, which is one fragment of 16x16x32 or two of 16x16x16.
   const int reads = (g.warp_m() + g.warp_n()) * g.bk * g.elem_bytes / k_slices / (KernelGeometry::kWave * 16);
   const int accumulators = g.warp_m() * g.warp_n() / KernelGeometry::kWave;
+  const int cycles = mmas * detail::mfma_cycles(target, g);
   using enum ResourceKind;
   w.cost(t::load_a, global_mem, detail::kCopyLatency, OpRole::global_load, 0, copies, 4 * copies, "LD", 0);
   w.cost(t::store, lds, detail::lds_latency(copies), OpRole::shared_store, 0, copies, 0, "ST", 0);
   w.cost(t::frag_a, lds, detail::lds_latency(reads), OpRole::fragment_load, 0, reads, 4 * reads, "FR", 1);
   // Slices add to one accumulator tile; each carries its share of the registers.
-  w.cost(t::mma, mma_unit, mmas * detail::kMfmaCycles, OpRole::compute, mmas * detail::kMfmaCycles, 0,
-         accumulators / k_slices, "MM", 1);
+  w.cost(t::mma, mma_unit, cycles, OpRole::compute, cycles, 0, accumulators / k_slices, "MM", 1);
   w.op(t::load_a, 0, 0, 0, {detail::in_registers(write, kStagingRegisters, 1)});
   w.op(t::store, 0, 0, 0,
        {detail::in_registers(read, kStagingRegisters, 1), detail::in_shared(write, kSharedA, kAllRegions)});
@@ -156,7 +161,7 @@ constexpr BodySpec ping_pong(const Target& target, const KernelGeometry& g = {})
   if (s.error.ok()) s.error = check_shared(target, s.least_depth, g.shared_bytes_per_stage());
   if (s.error.ok()) s.error = g.check(target, s.least_depth);
   if (!s.error.ok()) return s;
-  detail::cdna_costs(w, g, 2);
+  detail::cdna_costs(w, target, g, 2);
   detail::quadrants(w, [&] {
     for (int i = 0; i < 2; ++i) {
       w.op(t::frag_a, 0, 0, i,
@@ -171,7 +176,7 @@ constexpr BodySpec ping_pong(const Target& target, const KernelGeometry& g = {})
   });
   s.roles = 2;
   s.stagger = 1;
-  s.stagger_cycles = g.mma_count() * detail::kMfmaCycles;
+  s.stagger_cycles = g.mma_count() * detail::mfma_cycles(target, g);
   detail::tile_buffers(s, g.bm * g.bk * g.elem_bytes, g.bn * g.bk * g.elem_bytes);
   return s;
 }
@@ -186,7 +191,7 @@ constexpr BodySpec four_wave(const Target& target,
   s.error = detail::check_wave(target);
   if (s.error.ok()) s.error = g.check(target, 1);
   if (!s.error.ok()) return s;
-  detail::cdna_costs(w, g, 1);
+  detail::cdna_costs(w, target, g, 1);
   detail::quadrants(w, [&] {
     for (int i = 0; i < 2; ++i) {
       w.op(

@@ -28,6 +28,7 @@ namespace warpwright::schedule {
   X(order_anti, "ORDER_ANTI", "a write is issued before the read of the value that it destroys")                     \
   X(wait_too_weak, "WAIT_TOO_WEAK", "a wait lets more operations stay in flight than its consumer allows")           \
   X(version_mismatch, "VERSION_MISMATCH", "an MMA multiplies operands of different K tiles")                         \
+  X(stale_tile, "STALE_TILE", "an op finds another K tile than its own in an execution that its waits allow")        \
   X(hazard_raw, "HAZARD_RAW", "a read is not ordered after the write of the value that it needs")                    \
   X(hazard_war, "HAZARD_WAR", "a write is not ordered after a read of the value that it destroys")                   \
   X(hazard_waw, "HAZARD_WAW", "two writes of one place are not ordered")                                             \

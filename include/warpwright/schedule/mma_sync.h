@@ -10,11 +10,13 @@ namespace warpwright::schedule {
 struct MmaSyncShape {
   int m = 128, n = 256;
   int warps_m = 2, warps_n = 4;
-  int pieces = 2;                  // of the multiplication of a slice, 1, 2 or 4
+  int pieces = 4;                  // of the multiplication of a slice, 1, 2 or 4
   int copies_a = 1, copies_b = 1;  // parts in which the tile of an operand is copied
   bool spread = true;              // copies and fragments keep a distance; otherwise each comes as early as it may
   int blocks = 1;                  // CTAs that share the tensor cores of an SM
-  int copy_latency = 2400;
+  // Decides how far ahead the copies stand and between which MMAs. Which of the orders is fast is a matter of
+  // measurement (docs/evidence/sm80-log.md); this is the fastest for which the compiler also chooses the depth.
+  int copy_latency = 2700;
   constexpr bool operator==(const MmaSyncShape&) const = default;
   constexpr int warps() const { return warps_m * warps_n; }
   constexpr int warp_m() const { return m / warps_m; }

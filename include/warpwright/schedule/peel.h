@@ -100,7 +100,7 @@ class Peeler {
     need_ = List<List<int>>(size_t(target_.domain_count), List<int>(size_t(places), kUnbounded));
   }
 
-  // Ops of a group are waited for together, so only those that are first needed at the same place may share one.
+  // Ops of a group are waited for together, so only those that are first needed at the same place share one.
   constexpr void find_groups(const List<int>& barriers) {
     const int n = order_.size();
     first_need_ = List<int>(body_.ops.size(), kUnbounded);
@@ -219,11 +219,19 @@ class Peeler {
     const int op = line[size_t(e)].op;
     return op < 0 ? Counter::none : target_.counter_of(body_.ops[size_t(op)].op.role);
   }
-  // Ops of a group follow one another within a kernel iteration.
+  // A group ends with the last of its ops in a kernel iteration. Copies may have other ops between them: a group that
+  // ended where the next op happens to be none of its own would be two in the kernel and one in the prologue, and the
+  // wait that serves both would be too strong for the kernel. Groups of wgmmas are not interrupted.
   constexpr bool joins_next(const List<LineElement>& line, int e) const {
-    return e + 1 < int(line.size()) && line[size_t(e + 1)].line == line[size_t(e)].line &&
-           counter_at(line, e + 1) == counter_at(line, e) &&
-           first_need_[size_t(line[size_t(e)].op)] == first_need_[size_t(line[size_t(e + 1)].op)];
+    const LineElement& x = line[size_t(e)];
+    const Counter counter = counter_at(line, e);
+    for (int next = e + 1; next < int(line.size()) && line[size_t(next)].line == x.line; ++next) {
+      if (counter_at(line, next) == counter) {
+        if (first_need_[size_t(x.op)] == first_need_[size_t(line[size_t(next)].op)]) return true;
+      }
+      if (counter != Counter::copy_group) return false;
+    }
+    return false;
   }
   constexpr int ticks_at(const List<LineElement>& line, int e, Counter counter) const {
     if (counter_at(line, e) != counter) return 0;

@@ -1,74 +1,9 @@
 // Whether a compiled pipeline is right: both validators on runs of every length that differs from the others, and every
 // entry by itself.
 #pragma once
-#include "warpwright/schedule/hazard.h"
-#include "warpwright/schedule/phase_run.h"
-#include "warpwright/schedule/pipeline.h"
+#include "warpwright/schedule/interleave.h"
 
 namespace warpwright::schedule {
-
-// The accesses of a compiled pipeline as the validators ask for them: tile and slot from the iteration of the body.
-struct PipelineModel {
-  const Pipeline& pipeline;
-  int iterations = 0;  // of the body
-
-  constexpr int body_iteration(const Instance& i) const {
-    const int base = i.phase == Phase::prologue ? 0 : i.phase == Phase::kernel ? i.iteration : iterations;
-    return base + i.shift;
-  }
-  constexpr int tile_of(const Instance& i, const Access& a) const {
-    return a.tile + pipeline.body.tiles_per_iteration * body_iteration(i);
-  }
-  constexpr AccessList accesses(const Instance& i) const {
-    AccessList list;
-    if (i.source < 0 || !i.op.tag.is_data()) return list;
-    list = pipeline.body.ops[size_t(i.source)].accesses;
-    for (int a = 0; a < list.count; ++a) {
-      const int depth = depth_of(pipeline.depths, list.list[a]);
-      list.list[a].slot = int8_t(tile_of(i, list.list[a]) % depth);
-    }
-    return list;
-  }
-  constexpr OpTicks ticks(const OpDesc& op) const {
-    if (!op.tag.is_data()) return {};
-    const Counter counter = pipeline.target.counter_of(op.role);
-    return {counter, counter == Counter::none ? 0 : pipeline.costs[op.tag].ticks};
-  }
-  constexpr int tile(const Instance& i, int) const {
-    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
-      if (a.writes()) return tile_of(i, a);
-    return 0;
-  }
-  constexpr int phase_tile(const Instance& i, int ring) const {
-    for (const Access& a : pipeline.body.ops[size_t(i.source)].accesses)
-      if (in_ring(pipeline.buffers, ring, a)) return tile_of(i, a);
-    return -1;
-  }
-  constexpr int ring_of(const Access& a) const {
-    for (const SharedBuffer& b : pipeline.buffers)
-      if (b.id == a.buffer) return b.ring;
-    return 0;
-  }
-  // The copies of a buffer share its tile equally.
-  constexpr int64_t bytes(const Instance& i) const {
-    int64_t sum = 0;
-    for (const Access& mine : pipeline.body.ops[size_t(i.source)].accesses) {
-      if (mine.space != Space::shared || !mine.writes()) continue;
-      int copies = 0;
-      for (const OpNode& n : pipeline.body.ops)
-        for (const Access& a : n.accesses) copies += a.writes() && a.overlaps(whole(mine)) && a.tile == mine.tile;
-      for (const SharedBuffer& b : pipeline.buffers)
-        if (b.id == mine.buffer) sum += b.tile_bytes / copies;
-    }
-    return sum;
-  }
-
- private:
-  static constexpr Access whole(Access a) {
-    a.regions = kAllRegions;
-    return a;
-  }
-};
 
 namespace detail {
 
@@ -119,22 +54,48 @@ constexpr Diagnostics verify_split(const Pipeline& p, int iterations) {
 
 }  // namespace detail
 
-// What both validators find in a run of so many iterations of the body, and every entry that is wrong by itself.
-constexpr Diagnostics verify(const Pipeline& p, int iterations) {
+// What verify() asks of a run in which all waves have one program.
+enum class Question : uint8_t { shared_memory, registers, versions, entries };
+
+// One question by itself, for where a constant evaluation has no room for all of them. Of roles that run programs of
+// their own everything is one question, the first.
+constexpr Diagnostics verify(const Pipeline& p, int iterations, Question question) {
   Diagnostics found;
   if (!p.ok()) {
     found.push_back(p.error);
     return found;
   }
-  if (p.is_split()) return detail::verify_split(p, iterations);
+  if (p.is_split()) {
+    if (question == Question::shared_memory) found.append(detail::verify_split(p, iterations));
+    return found;
+  }
   const int kernel = p.kernel_iterations(iterations);
   const Schedule& s = kernel < 0 ? p.short_runs[size_t(iterations)] : p.schedule;
   const Trace trace = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
   const PipelineModel model{p, iterations};
-  found = find_hazards(trace, model, p.costs);
-  found.append(find_register_hazards(trace, model, p.costs));
-  found.append(simulate_versions(trace, model, p.costs, iterations * p.body.tiles_per_iteration));
-  detail::verify_entries(p, s, trace, iterations, true, true, found);
+  switch (question) {
+    case Question::shared_memory:
+      found.append(find_hazards(trace, model, p.costs));
+      break;
+    case Question::registers:
+      found.append(find_register_hazards(trace, model, p.costs));
+      break;
+    case Question::versions:
+      found.append(simulate_versions(trace, model, p.costs, iterations * p.body.tiles_per_iteration));
+      break;
+    case Question::entries:
+      detail::verify_entries(p, s, trace, iterations, true, true, found);
+  }
+  return found;
+}
+
+// What both validators find in a run of so many iterations of the body, and every entry that is wrong by itself.
+constexpr Diagnostics verify(const Pipeline& p, int iterations) {
+  Diagnostics found = verify(p, iterations, Question::shared_memory);
+  if (!p.ok() || p.is_split()) return found;
+  for (const Question q : {Question::registers, Question::versions, Question::entries}) {
+    found.append(verify(p, iterations, q));
+  }
   return found;
 }
 
@@ -214,9 +175,21 @@ constexpr int proven_iterations(const Pipeline& p) {
   for (const PhaseRing& r : p.rings) most = 4 * r.slots > most ? 4 * r.slots : most;
   return most > 6 ? most : 6;
 }
-constexpr Diagnostics prove(const Pipeline& p) {
+// Two halves, for constant evaluations of their own: what follows from the order of the entries, and waves that run with
+// everything the waits leave open at its worst moment.
+constexpr Diagnostics prove_order(const Pipeline& p) {
   Diagnostics found = find_vacuous_waits(p);
   for (int n = 0; n <= proven_iterations(p); ++n) found.append(verify(p, n));
+  return found;
+}
+constexpr Diagnostics prove_waves(const Pipeline& p) {
+  Diagnostics found;
+  for (int n = 0; n <= proven_iterations(p) && p.ok(); ++n) found.append(simulate_waves(p, n));
+  return found;
+}
+constexpr Diagnostics prove(const Pipeline& p) {
+  Diagnostics found = prove_order(p);
+  found.append(prove_waves(p));
   return found;
 }
 

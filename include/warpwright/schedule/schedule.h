@@ -26,8 +26,10 @@
 //   phase.h          producer and consumer as programs of their own, with the mbarriers of their rings
 //   phase_check.h    validator 1 for such programs: parity, arrivals, hand-over of the slots
 //   phase_run.h      validator 2 for such programs: both run against each other
-//   pipeline.h       compile(body, target, options): all of the above
+//   pipeline.h       compile(body, target, options): all of the above; pipeline_model.h: as the validators see it
+//   interleave.h     validator 2 with time in it: several waves, everything that waits leave open at its worst moment
 //   proof.h          verify() a run and prove() a pipeline with both validators
+//   certificate.h    the smallest interval as sums that a reader can check; host only, not included here
 //   bodies.h         the bodies of the matmul kernels of each target; mma_sync.h: a finer one for sm_80
 //   timeline.h       ASCII and SVG pictures of a kernel iteration; host only, not included here
 //   legacy/          the reference's derivations and schedules, as they are, with their standing

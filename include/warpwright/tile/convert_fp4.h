@@ -1,8 +1,14 @@
 // e2m1 elements, two in a byte, with the same bits on the GPU and in the simulator.
 #pragma once
 #include "warpwright/tile/convert.h"
-#if defined(__CUDACC__)
+#if defined(__CUDACC_RTC__)
 #include <cuda_fp4.h>
+#elif defined(__CUDACC__)
+// A function of the toolkit's header has a parameter that it does not use.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <cuda_fp4.h>
+#pragma GCC diagnostic pop
 #endif
 
 namespace warpwright::inline WW_WORLD::tile {

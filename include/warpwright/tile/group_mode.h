@@ -4,8 +4,9 @@
 
 namespace warpwright {
 
-// How the rows of A are divided among groups with a B each. `contiguous`: one behind the other, of any alignment
-// (GroupTable::offsets). `masked`: each has a slot of rows, of which the first are meant (GroupTable::counts).
-enum class Groups : uint8_t { none, contiguous, masked };
+// How a product is divided into groups. `contiguous`: rows of A, one group behind the other, of any alignment
+// (GroupTable::offsets), with a B each. `masked`: each has a slot of rows, of which the first are meant
+// (GroupTable::counts). `by_depth`: columns of A and of B (GroupTable::offsets), with a D each.
+enum class Groups : uint8_t { none, contiguous, masked, by_depth };
 
 }  // namespace warpwright

@@ -14,11 +14,12 @@ enum GroupFault : uint32_t {
   kMatrixOutOfRange = 4,
   kBlocksOutOfRange = 8,
   kExtentsOutOfRange = 16,
+  kDepthUnaligned = 32,  // of groups along k with a scale for 128 elements: an offset was taken as the one below it
 };
 
 // All arrays are in device memory.
 struct GroupTable {
-  // groups + 1 of them: group g has the rows from offsets[g] to offsets[g + 1].
+  // groups + 1 of them: group g has the rows from offsets[g] to offsets[g + 1]; of Groups::by_depth, the columns.
   const uint32_t* offsets = nullptr;
   // Instead of offsets: group g has the first counts[g] of the `slot_rows` rows from g * slot_rows on.
   const uint32_t* counts = nullptr;
@@ -35,7 +36,7 @@ struct GroupTable {
   // Blocks of 128 rows that scale factors are stored for, where each group (or slot) begins a new one. 0: nobody stores
   // or reads such factors.
   int32_t blocks = 0;
-  // Of `extents`: the most that a group may have, of rows too.
+  // Of `extents`: the most that a group may have, of rows too. Of Groups::by_depth: the columns there are.
   int32_t columns = 0;
   int32_t depth = 0;
 };

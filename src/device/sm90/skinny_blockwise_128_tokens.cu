@@ -4,8 +4,4 @@ namespace warpwright::device {
 template Status launch_skinny_blockwise_sm90<15>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<16>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<17>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<18>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<19>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<20>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<22>(const SkinnyBlockwiseArgs&, void*, int, bool);
 }  // namespace warpwright::device

@@ -109,6 +109,8 @@ struct BlockwiseFp8 {
   WW_FN static Target target(const Args& args, const Tile&) {
     return {args.d, args.n, args.d_row_stride != 0 ? args.d_row_stride : args.n};
   }
+  // Scales of the rows ahead that a stage begins with.
+  WW_FN static int scales_ahead(int row) { return C.grouped ? row % 4 : 0; }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
 
   // The whole warp, of which one thread issues.
@@ -125,8 +127,8 @@ struct BlockwiseFp8 {
         const auto to = stage->tile();
         Load::template load_box<false, 2>(to.a, &args.a, {{block * C.block, row}}, stage->full(), 0);
         Load::template load_box<false, 2>(to.b, &args.b, {{block * C.block, b_row}}, stage->full(), 0);
-        Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales, {{row, block}},
-                                          stage->full(), 0);
+        Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales,
+                                          {{row - scales_ahead(row), block}}, stage->full(), 0);
         stdx::move(stage).release();
       }
     }
@@ -192,10 +194,11 @@ struct BlockwiseFp8 {
     for (Tile job; jobs.next(job);) {
       const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
       const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
+      const int scale_row = mine.row + scales_ahead(first_row(job, self));
       float sums[kSums] = {};
       for (int block = 0; block < depth; ++block) {
         epilogue.per_k_stage(input).run([&](auto stage) {
-          const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + mine.row);
+          const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row);
           promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
                   Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
           return stdx::move(stage).release();

@@ -44,9 +44,14 @@ struct DenseSchedule {
   // Iterations before the first whole one; a run has at least as many.
   static constexpr int peeled = compiled.peeled;
 
+  // Each question in a constant evaluation of its own: together they are more than nvcc evaluates at once.
+  template <int Iterations, schedule::Question Q>
+  static constexpr bool answered = schedule::verify(mma_sync_pipeline(C), Iterations, Q).empty();
   template <int Iterations>
   static constexpr bool proven() {
-    return schedule::verify(mma_sync_pipeline(C), Iterations).empty();
+    using enum schedule::Question;
+    return answered<Iterations, shared_memory> && answered<Iterations, registers> && answered<Iterations, versions> &&
+           answered<Iterations, entries>;
   }
   // Without the loop, and so long that every slot is used again: a longer run repeats what this one does.
   static_assert(proven<peeled>(), "mma_sync_gemm: schedule::verify finds a hazard in the shortest run");

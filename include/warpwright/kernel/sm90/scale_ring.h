@@ -44,10 +44,8 @@ struct Scales {
   using Producer = pipeline::Producer<R.slots, PublishCopies>;
   using Consumer = pipeline::Consumer<R.slots, ReleaseLoads>;
 
-  WW_FN static Shared<float> lines_of(Shared<float> slot, int block) { return slot + block * R.line_stride(); }
-  WW_FN static Shared<float> few_of(Shared<float> slot, int block) {
-    return slot + R.kBlocks * R.line_stride() + block * R.kFew;
-  }
+  // Behind the lines of `many`.
+  WW_FN static Shared<float> few_of(Shared<float> slot) { return slot + R.lines; }
 
   // By the whole warp: the scales of one product of depth `blocks` from block `first` on, both along k. Line i of the
   // slot is line many_first + i of `many`; what the matrix does not have is zero. few_line(i) gives the line of `few`
@@ -55,26 +53,21 @@ struct Scales {
   template <class FewLine>
   WW_FN static void bring(Producer& ring, Shared<float> slots, const ScaleMatrix& many, int many_first,
                           const ScaleMatrix& few, int few_count, FewLine few_line, int first, int blocks) {
-    // Four lanes take neighbours along k, which share a sector of memory.
-    const int lane = int(machine::lane_index()), block = lane % R.kBlocks, line = lane / R.kBlocks;
-    constexpr int at_once = 32 / R.kBlocks;
-    for (int done = 0; done < blocks; done += R.kBlocks) {
+    const int lane = int(machine::lane_index());
+    for (int k = first; k < first + blocks; ++k) {
       ring.produce([&](auto stage) {
         const Shared<float> slot = slots.plus_bytes(R.slot_bytes() * uint32_t(stage->index()));
-        const bool deep = done + block < blocks;
-        const int k = first + done + block;
-        Global<const float> from = many.at + ((many_first + line) * many.stride + k);
-        Shared<float> to = lines_of(slot, block) + line;
-        for (int i = line; i < R.lines; i += at_once) {
-          const bool inside = deep && many_first + i < many.lines;
-          machine::cp_async_4(to, inside ? from : many.at, inside);
-          from = from + at_once * many.stride;
-          to = to + at_once;
+        const Global<const float> from = many.at + ((many_first + lane) * many.stride + k);
+        WW_UNROLL
+        for (int i = 0; i < R.lines; i += 32) {
+          if (R.lines % 32 != 0 && i + lane >= R.lines) break;
+          const bool inside = many_first + i + lane < many.lines;
+          machine::cp_async_4(slot + (i + lane), inside ? from + i * many.stride : many.at, inside);
         }
-        for (int i = line; i < few_count; i += at_once) {
+        for (int i = lane; i < few_count; i += 32) {
           const int of = few_line(i);
-          const bool inside = deep && of < few.lines;
-          machine::cp_async_4(few_of(slot, block) + i, inside ? few.at + (of * few.stride + k) : few.at, inside);
+          const bool inside = of < few.lines;
+          machine::cp_async_4(few_of(slot) + R.side_place(i), inside ? few.at + (of * few.stride + k) : few.at, inside);
         }
         return stdx::move(stage).release();
       });

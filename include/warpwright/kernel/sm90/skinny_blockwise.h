@@ -56,38 +56,65 @@ struct SkinnyBlockwise {
     }
   }
 
-  // The sums of one tile, as far as this CTA has its depth.
+  // Those of the tokens of a thread, with that of the weights.
+  struct TokenScales {
+    Vec<float, 2> of[kPairs];
+    WW_FN static TokenScales read(Shared<float> slot) {
+      TokenScales s;
+      const float weights = machine::load(Brought::few_of(slot));
+      const auto tokens = (slot + 2 * (int(machine::lane_index()) % 4)).template as<Vec<float, 2>>();
+      WW_UNROLL
+      for (int i = 0; i < kPairs; ++i) {
+        s.of[i] = machine::load(tokens + 4 * i);
+        s.of[i][0] = tile::multiply(weights, s.of[i][0]);
+        s.of[i][1] = tile::multiply(weights, s.of[i][1]);
+      }
+      return s;
+    }
+  };
+
+  // The sums of one tile, as far as this CTA has its depth. The wait for the next stage is done, and its scales are
+  // read, while the tensor core works.
   WW_FN static void accumulate(Totals<C.tokens>& totals, typename Skinny::Sums& sums, typename Skinny::Input& input,
                                typename Brought::Consumer& scales, uint32_t base, int group, int depth) {
     clear(totals);
-    const int lane = int(machine::lane_index());
-    for (int done = 0; done < depth; done += ScaleRing::kBlocks) {
+    if (depth == 0) return;
+    TokenScales now{};
+    const auto take = [&] {
+      TokenScales taken{};
       scales.consume([&](auto slot) {
-        const Shared<float> brought = scale_slots(base).plus_bytes(C.scales().slot_bytes() * uint32_t(slot->index()));
-        const int blocks = depth - done < ScaleRing::kBlocks ? depth - done : ScaleRing::kBlocks;
-        for (int block = 0; block < blocks; ++block) {
-          Vec<float, 2> scale[kPairs];
-          input.consume([&](auto stage) {
-            Skinny::issue(sums, base, group, stage->index(), true);
-            const float weights = machine::load(Brought::few_of(brought, block));
-            const auto tokens = (Brought::lines_of(brought, block) + 2 * (lane % 4)).template as<Vec<float, 2>>();
-            WW_UNROLL
-            for (int i = 0; i < kPairs; ++i) {
-              scale[i] = machine::load(tokens + 4 * i);
-              scale[i][0] = tile::multiply(weights, scale[i][0]);
-              scale[i][1] = tile::multiply(weights, scale[i][1]);
-            }
-            machine::wgmma_wait<0>();
-            return stdx::move(stage).release();
-          });
-          WW_UNROLL
-          for (int i = 0; i < C.tokens / 2; ++i) {
-            totals.set(i, tile::multiply_add(sums.get(i), scale[i / 4][i % 2], totals.get(i)));
-          }
-        }
+        taken = TokenScales::read(scale_slots(base).plus_bytes(C.scales().slot_bytes() * uint32_t(slot->index())));
         return stdx::move(slot).release();
       });
-    }
+      return taken;
+    };
+    const auto promote = [&] {
+      WW_UNROLL
+      for (int i = 0; i < C.tokens / 2; ++i) {
+        totals.set(i, tile::multiply_add(sums.get(i), now.of[i / 4][i % 2], totals.get(i)));
+      }
+    };
+    now = take();
+    input.consume_overlapped(
+        depth,
+        [&](auto current) {
+          Skinny::issue(sums, base, group, current->index(), true);
+          return stdx::move(current).keep();
+        },
+        [&](auto previous, auto current) {
+          const TokenScales next = take();
+          machine::wgmma_wait<0>();
+          return stdx::move(previous).release_keep_then(stdx::move(current), [&](const auto& stage) {
+            promote();
+            now = next;
+            Skinny::issue(sums, base, group, stage.index(), true);
+          });
+        },
+        [&](auto previous) {
+          machine::wgmma_wait<0>();
+          return stdx::move(previous).release();
+        });
+    promote();
   }
 
   // The four warps of a warpgroup.

@@ -2,6 +2,7 @@
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/machine/cuda/here.h"
+#include "warpwright/machine/cuda/record.h"
 
 namespace warpwright::inline WW_WORLD::machine {
 
@@ -17,7 +18,10 @@ WW_FN void registers_decrease(here = {}) {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 
-WW_FN void grid_dependency_wait(here = {}) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+WW_FN void grid_dependency_wait(here at = {}) {
+  [[maybe_unused]] const record::Wait wait(record::Kind::wait_grid, 0, 0, at);
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 WW_FN void grid_dependency_launch(here = {}) { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 // clusterlaunchcontrol (sm_100): 16-byte response in shared memory, completes 16 bytes on the barrier.

@@ -2,6 +2,7 @@
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/machine/cuda/here.h"
+#include "warpwright/machine/cuda/record.h"
 
 namespace warpwright::inline WW_WORLD::machine {
 
@@ -31,17 +32,20 @@ WW_FN void mbarrier_invalidate(Shared<Mbarrier> b, here = {}) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(b.address) : "memory");
 }
 // A constant count of 1, the usual case, folds to the form without a count operand.
-WW_FN void mbarrier_arrive(Shared<Mbarrier> b, uint32_t count = 1, here = {}) {
+WW_FN void mbarrier_arrive(Shared<Mbarrier> b, uint32_t count = 1, here at = {}) {
+  record::arrival(record::Kind::arrive, b.address, count, at);
   if (count == 1) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b.address) : "memory");
   } else {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(b.address), "r"(count) : "memory");
   }
 }
-WW_FN void mbarrier_arrive_relaxed(Shared<Mbarrier> b, here = {}) {
+WW_FN void mbarrier_arrive_relaxed(Shared<Mbarrier> b, here at = {}) {
+  record::arrival(record::Kind::arrive, b.address, 1, at);
   asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(b.address) : "memory");
 }
-WW_FN void mbarrier_arrive_expect_tx(Shared<Mbarrier> b, uint32_t bytes, here = {}) {
+WW_FN void mbarrier_arrive_expect_tx(Shared<Mbarrier> b, uint32_t bytes, here at = {}) {
+  record::arrival(record::Kind::arrive_expect, b.address, 1, at);
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b.address), "r"(bytes) : "memory");
 }
 WW_FN void mbarrier_expect_tx(Shared<Mbarrier> b, uint32_t bytes, here = {}) {
@@ -87,8 +91,9 @@ struct WaitText<Scope::cluster> {
 
 // Blocks until `phase` is complete; acquire at scope S. The loop is inside the asm: its label is local to the braces.
 template <Scope S = Scope::cta, Suspend H = Suspend::hint>
-WW_FN void mbarrier_wait(Shared<Mbarrier> b, Phase phase, here = {}) {
+WW_FN void mbarrier_wait(Shared<Mbarrier> b, Phase phase, here at = {}) {
   static_assert(S == Scope::cta || S == Scope::cluster, "mbarrier.try_wait acquires at cta or cluster scope");
+  [[maybe_unused]] const record::Wait wait(record::Kind::wait_mbarrier, b.address, phase.parity(), at);
   if constexpr (H == Suspend::hint) {
     asm volatile(
         "{\n"
@@ -119,8 +124,9 @@ WW_FN void mbarrier_wait(Shared<Mbarrier> b, Phase phase, here = {}) {
 // Remote arrival. At Scope::cta (the plain PTX form) it hands back what asynchronous operations read or wrote, which
 // completed before; ordinary loads and stores of this thread need Scope::cluster, which costs a barrier through L2.
 template <Scope S = Scope::cta>
-WW_FN void mbarrier_arrive(ClusterShared<Mbarrier> b, uint32_t count = 1, here = {}) {
+WW_FN void mbarrier_arrive(ClusterShared<Mbarrier> b, uint32_t count = 1, here at = {}) {
   static_assert(S == Scope::cta || S == Scope::cluster, "mbarrier.arrive releases at cta or cluster scope");
+  record::remote_arrival(b.address, at);
   if constexpr (S == Scope::cluster) {
     if (count == 1) {
       asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(b.address) : "memory");
@@ -136,7 +142,8 @@ WW_FN void mbarrier_arrive(ClusterShared<Mbarrier> b, uint32_t count = 1, here =
     }
   }
 }
-WW_FN void mbarrier_arrive_expect_tx(ClusterShared<Mbarrier> b, uint32_t bytes, here = {}) {
+WW_FN void mbarrier_arrive_expect_tx(ClusterShared<Mbarrier> b, uint32_t bytes, here at = {}) {
+  record::remote_arrival(b.address, at);
   asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], %1;" ::"r"(b.address), "r"(bytes) : "memory");
 }
 

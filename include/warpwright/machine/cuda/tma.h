@@ -4,6 +4,7 @@
 
 #include "warpwright/core/address.h"
 #include "warpwright/machine/cuda/here.h"
+#include "warpwright/machine/cuda/record.h"
 
 namespace warpwright::inline WW_WORLD::machine {
 
@@ -110,27 +111,32 @@ WW_FN void tma_prefetch(const TensorMap* map, const int32_t (&c)[R]) {
 // Global -> shared, one box; completes `bytes of the box` on the barrier. Issued by one thread.
 // CtaGroup 2: the barrier may be the leader's (map_to_leader), as pair mode wants.
 template <CacheHint H = CacheHint::normal, int R, class T>
-WW_FN void tma_load(Shared<T> dst, const TensorMap* map, Coords<R> at_element, Shared<Mbarrier> bar, here = {}) {
+WW_FN void tma_load(Shared<T> dst, const TensorMap* map, Coords<R> at_element, Shared<Mbarrier> bar, here at = {}) {
+  record::load(record::Kind::load, dst.address, bar.address, at);
   detail::tma_load<H, 1, false>(dst.address, map, at_element.c, bar.address, 0);
 }
 template <CacheHint H = CacheHint::normal, int R, class T>
 WW_FN void tma_load_pair(Shared<T> dst, const TensorMap* map, Coords<R> at_element, ClusterShared<Mbarrier> bar,
-                         here = {}) {
+                         here at = {}) {
+  record::load(record::Kind::load, dst.address, bar.address, at);
   detail::tma_load<H, 2, false>(dst.address, map, at_element.c, bar.address, 0);
 }
 // The same offset, and the same barrier offset, in every CTA of the mask.
 template <CacheHint H = CacheHint::normal, int CtaGroup = 1, int R, class T>
 WW_FN void tma_load_multicast(Shared<T> dst, const TensorMap* map, Coords<R> at_element, Shared<Mbarrier> bar,
-                              uint16_t mask, here = {}) {
+                              uint16_t mask, here at = {}) {
+  record::load(record::Kind::load_multicast, dst.address, bar.address, at);
   detail::tma_load<H, CtaGroup, true>(dst.address, map, at_element.c, bar.address, mask);
 }
 // Shared -> global; completion by bulk groups of the issuing thread.
 template <int R, class T>
-WW_FN void tma_store(const TensorMap* map, Coords<R> at_element, Shared<T> src, here = {}) {
+WW_FN void tma_store(const TensorMap* map, Coords<R> at_element, Shared<T> src, here at = {}) {
+  record::event(record::Kind::store, src.address, 0, at);
   detail::tma_store(map, at_element.c, src.address);
 }
 template <int R, class T>
-WW_FN void tma_reduce_add(const TensorMap* map, Coords<R> at_element, Shared<T> src, here = {}) {
+WW_FN void tma_reduce_add(const TensorMap* map, Coords<R> at_element, Shared<T> src, here at = {}) {
+  record::event(record::Kind::store, src.address, 0, at);
   detail::tma_reduce_add(map, at_element.c, src.address);
 }
 WW_FN void tma_prefetch_map(const TensorMap* map, here = {}) {
@@ -142,7 +148,8 @@ WW_FN void tma_prefetch(const TensorMap* map, Coords<R> at_element, here = {}) {
 }
 
 template <class T>
-WW_FN void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, here = {}) {
+WW_FN void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, here at = {}) {
+  record::load(record::Kind::load, dst.address, bar.address, at);
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst.address),
       "l"(__cvta_generic_to_global(src.pointer)), "r"(bytes), "r"(bar.address)
@@ -150,7 +157,8 @@ WW_FN void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<
 }
 template <class T>
 WW_FN void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, uint16_t mask,
-                               here = {}) {
+                               here at = {}) {
+  record::load(record::Kind::load_multicast, dst.address, bar.address, at);
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
       "%4;" ::"r"(dst.address),
@@ -158,7 +166,8 @@ WW_FN void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t byte
       : "memory");
 }
 template <class T>
-WW_FN void bulk_store(Global<T> dst, Shared<T> src, uint32_t bytes, here = {}) {
+WW_FN void bulk_store(Global<T> dst, Shared<T> src, uint32_t bytes, here at = {}) {
+  record::event(record::Kind::store, src.address, 0, at);
   asm volatile(
       "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(dst.pointer)),
       "r"(src.address), "r"(bytes)
@@ -171,13 +180,18 @@ WW_FN void bulk_copy(ClusterShared<T> dst, Shared<T> src, uint32_t bytes, Cluste
       "r"(src.address), "r"(bytes), "r"(bar.address)
       : "memory");
 }
-WW_FN void bulk_commit(here = {}) { ::cuda::ptx::cp_async_bulk_commit_group(); }
+WW_FN void bulk_commit(here at = {}) {
+  record::event(record::Kind::commit_bulk, 0, 0, at);
+  ::cuda::ptx::cp_async_bulk_commit_group();
+}
 template <int Pending = 0>
-WW_FN void bulk_wait(here = {}) {  // sources read and destinations written
+WW_FN void bulk_wait(here at = {}) {  // sources read and destinations written
+  [[maybe_unused]] const record::Wait wait(record::Kind::wait_bulk, 0, Pending, at);
   ::cuda::ptx::cp_async_bulk_wait_group(::cuda::ptx::n32_t<Pending>{});
 }
 template <int Pending = 0>
-WW_FN void bulk_wait_read(here = {}) {  // sources may be overwritten
+WW_FN void bulk_wait_read(here at = {}) {  // sources may be overwritten
+  [[maybe_unused]] const record::Wait wait(record::Kind::wait_bulk, 0, Pending, at);
   ::cuda::ptx::cp_async_bulk_wait_group_read(::cuda::ptx::n32_t<Pending>{});
 }
 

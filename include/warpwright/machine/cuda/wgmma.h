@@ -5,6 +5,7 @@
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
 #include "warpwright/machine/cuda/here.h"
+#include "warpwright/machine/cuda/record.h"
 #include "warpwright/machine/cuda/wgmma_instructions.h"
 
 namespace warpwright::inline WW_WORLD::machine {
@@ -65,10 +66,14 @@ struct WgmmaAccess {
 WW_HD constexpr int wgmma_k(DType t) { return 256 / bits(t); }
 
 WW_FN void wgmma_fence(here = {}) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-WW_FN void wgmma_commit(here = {}) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+WW_FN void wgmma_commit(here at = {}) {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  record::event(record::Kind::commit_wgmma, 0, 0, at);
+}
 template <int Pending>
-WW_FN void wgmma_wait(here = {}) {
+WW_FN void wgmma_wait(here at = {}) {
   static_assert(Pending >= 0 && Pending <= 7, "wgmma.wait_group takes 0..7");
+  [[maybe_unused]] const record::Wait wait(record::Kind::wait_wgmma, 0, Pending, at);
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 

@@ -1,0 +1,354 @@
+"""The torch side without a GPU: a stand-in multiplies what the library would be given, as its structures describe it.
+
+What is checked is all that comes before a launch: layouts, fake kernels, torch.compile, gradients, error texts.
+"""
+
+import ctypes
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import warpwright
+from warpwright import _abi, _torch, _torch_grouped
+
+NARROW = torch.float8_e4m3fn
+CODES = {code: _torch.NAMES[word] for word, code in _abi.DTYPES.items()}
+
+
+def matrices(x, layout, rows, columns, batch):
+    """The operand as the C structure describes it, [batch, rows, columns]."""
+    assert CODES[layout.type] == x.dtype
+    stored = (columns, rows) if layout.major == _abi.MAJOR_MN else (rows, columns)
+    step = stored[0] * layout.stride if layout.batch_stride == _abi.PACKED else layout.batch_stride
+    if batch == 1:
+        step = 0
+    view = torch.as_strided(x, (batch, *stored), (step, layout.stride, 1), x.storage_offset())
+    return view.transpose(1, 2) if layout.major == _abi.MAJOR_MN else view
+
+
+def multiply(x, settings):
+    x, product = _torch.describe(x, settings)
+    p = _torch.problem_of(product)
+    _abi.raise_on(_abi.library().ww_gemm_validate(ctypes.byref(p)))
+    a, b = matrices(x.a, p.a, p.m, p.k, p.batch).double(), matrices(x.b, p.b, p.n, p.k, p.batch).double()
+    d = p.alpha * a @ b.transpose(1, 2)
+    if p.scaling == _abi.SCALINGS["tensor"]:
+        d = d * x.a_scale * x.b_scale
+    elif p.scaling:
+        d = d * x.a_scale.view(p.batch, p.m, 1) * x.b_scale.view(p.batch, 1, p.n)
+    if p.beta:
+        d = d + p.beta * matrices(x.c, p.c, p.m, p.n, p.batch).double()
+    if p.bias:
+        d = d + (x.bias.view(1, 1, p.n) if p.bias == _abi.BIASES["per_column"] else x.bias.view(1, p.m, 1)).double()
+    d = {"none": lambda t: t, "relu": torch.relu, "silu": torch.nn.functional.silu}[settings.activation](d)
+    if p.residual:
+        d = d + matrices(x.residual, p.residual_layout, p.m, p.n, p.batch).double()
+    matrices(x.out, p.d, p.m, p.n, p.batch).copy_(d)
+
+
+def multiply_groups(x, settings):
+    product = _torch_grouped.describe(x, settings)
+    p = _torch_grouped.problem_of(product)
+    _abi.raise_on(_abi.library().ww_grouped_validate(ctypes.byref(p)))
+    a, b = x.a.double(), x.b.double()
+    if x.a_scale is not None:
+        a = a * x.a_scale.double().repeat_interleave(128, -1)[..., :p.k]
+        b = b * x.b_scale.double().repeat_interleave(p.b_scale_rows, -2).repeat_interleave(128, -1)[..., :p.n, :p.k]
+
+    def finish(d, g):
+        if p.bias:
+            d = d + (x.bias if p.shared_bias or x.bias.dim() == 1 else x.bias[g]).double()
+        if settings.activation == "swiglu":
+            gate, up = d.chunk(2, -1)
+            d = torch.nn.functional.silu(gate) * up
+        return d
+
+    for g in range(p.group_count):
+        if x.counts is not None:
+            x.out[g, :x.counts[g]] = finish(a[g, :x.counts[g]] @ b[g].T, g).to(x.out.dtype)
+        elif x.depths is not None:
+            begin, end = x.depths[g:g + 2]
+            x.out[g] = (x.out[g] if p.accumulate else 0) + a[:, begin:end] @ b[:, begin:end].T
+        elif x.offsets is not None:
+            begin, end = x.offsets[g:g + 2]
+            x.out[begin:end] = finish(a[begin:end] @ b[g].T, g).to(x.out.dtype)
+        else:
+            x.out.copy_(finish(a @ b.T, 0))
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch, request):
+    try:
+        _abi.library()
+    except warpwright.MissingError as error:
+        pytest.skip(str(error))
+    torch.manual_seed(1)
+    if "real_launch" not in request.keywords:
+        monkeypatch.setattr(_torch, "launch", multiply)
+        monkeypatch.setattr(_torch_grouped, "launch", multiply_groups)
+
+
+def make(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape).to(dtype)
+
+
+def close(got, want, tolerance=1e-2):
+    assert torch.isfinite(got.double()).all() and got.shape == want.shape
+    assert float((got.double() - want.double()).norm() / want.double().norm()) < tolerance
+
+
+VIEWS = [
+    (make(64, 96), make(40, 96)),
+    (make(64, 200)[:, 8:104], make(96, 40).T),
+    (make(96, 64).T, make(40, 96)),
+    (make(64, 192)[:, ::2], make(80, 96)[::2]),
+    (make(1, 96).expand(64, 96), make(96, 1).T),
+    (make(1, 96), make(40, 96)[:1]),
+    (make(64, 1), make(40, 5)[:, :1]),
+    (make(33, 17), make(5, 17)),
+    (make(3, 64, 96), make(3, 40, 96)),
+    (make(3, 64, 96), make(40, 96)),
+    (make(1, 64, 96), make(3, 40, 96)),
+    (make(64, 3, 96).transpose(0, 1), make(3, 96, 40).transpose(1, 2)),
+    (make(1, 64, 96).expand(3, 64, 96), make(3, 40, 96)),
+    (make(2, 64, 192)[:, :, ::2], make(2, 40, 96)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(VIEWS)))
+def test_every_view_is_described_as_it_lies(number):
+    a, b = VIEWS[number]
+    want = a.double() @ b.double().transpose(-1, -2)
+    close(warpwright.gemm(a, b), want)
+    wide = torch.full((*want.shape[:-1], want.shape[-1] + 8), 7.0, dtype=torch.bfloat16)
+    out = wide[..., :want.shape[-1]]
+    assert warpwright.gemm(a, b, out=out) is out
+    close(out, want)
+    assert (wide[..., want.shape[-1]:] == 7).all()
+
+
+def test_only_a_view_without_a_stride_of_one_is_copied():
+    for a, b, copied in ((*VIEWS[1], False), (*VIEWS[2], False), (*VIEWS[3], True)):
+        out = torch.empty(a.shape[0], b.shape[0], dtype=a.dtype)
+        x, _ = _torch.describe(_torch.Operands(a, b, out, *[None] * 6),
+                               _torch.Settings(1.0, 0.0, "none", "fast", False, 0, ""))
+        assert (x.a.data_ptr() != a.data_ptr()) == copied
+
+
+def test_epilogue_and_types():
+    a, b, c, residual = make(64, 96), make(40, 96), make(64, 40, dtype=torch.float32), make(64, 40)
+    product = a.double() @ b.double().T
+    close(warpwright.gemm(a, b, c=c, alpha=0.5, beta=2.0, residual=residual), 0.5 * product + 2 * c + residual)
+    for bias in (make(40), make(64, 1, dtype=torch.float32)):
+        close(warpwright.gemm(a, b, bias=bias, activation="silu"), torch.nn.functional.silu(product + bias.double()))
+    assert warpwright.gemm(a, b, out_dtype="fp32").dtype == torch.float32
+    assert warpwright.gemm(a.to(NARROW), b.to(NARROW)).dtype == torch.bfloat16
+    assert warpwright.gemm(a.half(), b.half()).dtype == torch.float16
+
+
+def test_factors():
+    a, b = make(2, 64, 96).to(NARROW), make(2, 40, 96).to(NARROW)
+    product = a.double() @ b.double().transpose(1, 2)
+    one, rows, columns = torch.tensor(0.5), torch.rand(2, 64), torch.rand(2, 40)
+    close(warpwright.gemm(a, b, a_scale=one, b_scale=one), 0.25 * product)
+    close(warpwright.gemm(a, b, a_scale=rows, b_scale=columns), product * rows[:, :, None] * columns[:, None, :])
+    with pytest.raises(ValueError, match="64 and 40 factors; 1 and 1, or 128 and 80"):
+        warpwright.gemm(a, b, a_scale=rows[0], b_scale=columns[0])
+
+
+def test_empty():
+    assert warpwright.gemm(make(0, 64), make(32, 64)).shape == (0, 32)
+    assert (warpwright.gemm(make(16, 0), make(32, 0)) == 0).all()
+    assert warpwright.gemm(make(0, 16, 64), make(0, 32, 64)).shape == (0, 16, 32)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compile(dynamic):
+    def layer(x, w, bias):
+        return warpwright.gemm(x * 2, w, bias=bias, activation="silu") + 1
+
+    x, w, bias = make(64, 96), make(40, 96), make(40)
+    compiled = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    close(compiled(x, w, bias), layer(x, w, bias))
+    close(compiled(x[:32], w, bias), layer(x[:32], w, bias))
+
+    def into(x, w, out):
+        warpwright.gemm(x, w, out=out)
+        return out * 2
+
+    out = torch.empty(64, 40, dtype=torch.bfloat16)
+    compiled = torch.compile(into, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    close(compiled(x, w, out), 2 * (x.double() @ w.double().T))
+    close(out, x.double() @ w.double().T)
+
+
+def test_compile_of_groups():
+    a, b, offsets = make(70, 128), make(2, 64, 128), torch.tensor([0, 30, 70], dtype=torch.int32)
+
+    def layer(a, b, offsets):
+        return warpwright.grouped_gemm(a * 2, b, offsets=offsets) + 1
+
+    want = torch.cat([2 * a[:30].double() @ b[0].double().T, 2 * a[30:].double() @ b[1].double().T]) + 1
+    close(torch.compile(layer, fullgraph=True, backend="aot_eager")(a, b, offsets), want)
+
+
+def test_groups():
+    a, b = make(70, 256), make(2, 128, 256)
+    offsets, counts = torch.tensor([0, 30, 70], dtype=torch.int32), torch.tensor([30, 0], dtype=torch.int32)
+    product = torch.cat([a[:30].double() @ b[0].double().T, a[30:].double() @ b[1].double().T])
+    close(warpwright.grouped_gemm(a, b, offsets=offsets), product)
+    slots = make(2, 35, 256)
+    close(warpwright.grouped_gemm(slots, b, counts=counts)[0, :30], slots[0, :30].double() @ b[0].double().T)
+    for bias in (make(2, 128), make(128, dtype=torch.float32)):
+        whole = bias.double().expand(2, 128)
+        added = product + torch.cat([whole[:1].expand(30, 128), whole[1:].expand(40, 128)])
+        close(warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias), added)
+        gate, up = added.chunk(2, 1)
+        close(warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias, activation="swiglu"),
+              torch.nn.functional.silu(gate) * up)
+
+
+def test_groups_along_k():
+    a, b = make(64, 256), make(96, 256)
+    depths = torch.tensor([0, 100, 100, 256], dtype=torch.int32)
+    want = torch.stack([a[:, i:j].double() @ b[:, i:j].double().T for i, j in ((0, 100), (100, 100), (100, 256))])
+    got = warpwright.grouped_gemm(a, b, depths=depths)
+    assert got.dtype == torch.float32
+    close(got, want)
+    assert warpwright.grouped_gemm(a, b, depths=depths, out=got, accumulate=True) is got
+    close(got, 2 * want)
+    assert warpwright.grouped_gemm(a, b, depths=depths, out_dtype="bf16").dtype == torch.bfloat16
+
+
+def test_blockwise_factors():
+    x, w = torch.randn(40, 256), torch.randn(256, 256)
+    a, b, rows = warpwright.quantize(x, "token"), warpwright.quantize(w, "block"), warpwright.quantize(w, "token")
+    for right in (b, rows):
+        want = warpwright.dequantize(a).double() @ warpwright.dequantize(right).double().T
+        close(warpwright.grouped_gemm(a.values, right.values, a_scale=a.scales, b_scale=right.scales), want)
+    scales = torch.zeros(40, 2)
+    narrow = warpwright.grouped_gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales, out_dtype="e4m3",
+                                     scales_out=scales)
+    assert narrow.dtype == NARROW
+
+
+def test_opcheck():
+    a, b, c = make(32, 64).requires_grad_(), make(48, 64).requires_grad_(), make(32, 48)
+    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), rtol=2e-2, atol=2e-2)
+    torch.library.opcheck(torch.ops.warpwright.gemm_out.default, (a.detach(), b.detach(), c, None, *rest))
+
+
+def test_fake_tensors():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        a, b = torch.empty(32, 64, dtype=torch.bfloat16), torch.empty(48, 64, dtype=torch.bfloat16)
+        assert warpwright.gemm(a, b, out_dtype=torch.float32).shape == (32, 48)
+        with pytest.raises(ValueError, match="both are k"):
+            warpwright.gemm(a, torch.empty(48, 65, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize("shapes", [((64, 128), (96, 128)), ((3, 64, 128), (96, 128)), ((1, 64, 128), (3, 96, 128))])
+def test_gradient(shapes):
+    a, b = (make(*shape).requires_grad_() for shape in shapes)
+    warpwright.gemm(a, b, alpha=0.5).float().square().sum().backward()
+    x, y = (t.detach().double().requires_grad_() for t in (a, b))
+    (0.5 * x @ y.transpose(-1, -2)).square().sum().backward()
+    close(a.grad, x.grad, 2e-2)
+    close(b.grad, y.grad, 2e-2)
+
+
+def test_gradient_that_there_is_not():
+    a, b, bias = make(64, 128), make(96, 128), make(96).requires_grad_()
+    product = warpwright.gemm(a, b, bias=bias)
+    with pytest.raises(NotImplementedError, match="plain product"):
+        product.sum().backward()
+    a.requires_grad_()
+    with pytest.raises(ValueError, match="out: .*gradient"):
+        warpwright.gemm(a, b, out=make(64, 96))
+    with pytest.raises(ValueError, match="a, b, bias: .*gradient"):
+        warpwright.grouped_gemm(a, b[None], offsets=torch.tensor([0, 64], dtype=torch.int32))
+    with torch.no_grad():
+        warpwright.gemm(a, b, out=make(64, 96))
+
+
+INT = torch.zeros(3, dtype=torch.int32)
+WRONG = [
+    (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
+    (lambda: warpwright.gemm(make(4), make(4, 4)), ValueError, ["a, b:", "1 and 2"]),
+    (lambda: warpwright.gemm(make(2, 4, 8), make(3, 4, 8)), ValueError, ["b:", "3", "2"]),
+    (lambda: warpwright.gemm(make(4, 8, dtype=torch.int32), make(4, 8)), TypeError, ["a:", "int32"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8, dtype=torch.float16)), ValueError, ["b.type = fp16", "bf16"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 5)), ValueError, ["out", "(4, 5)", "(4, 4)"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4).T[:, ::2].T), ValueError, ["out", "(2, 4)"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4).T), ValueError, ["out", "last stride is 4"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4), out_dtype="fp32"), ValueError, ["out_dtype"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=[1]), TypeError, ["out", "list"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out_dtype="fp7"), ValueError, ["out_dtype", "fp7", "bf16"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out_dtype=torch.int8), TypeError, ["out", "int8"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), dtype="fp16"), ValueError, ["dtype", "convert"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), activation="tanh"), ValueError, ["activation", "tanh", "silu"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="slow"), ValueError, ["accumulation", "slow"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="promoted"), ValueError, ["promoted", "bf16"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=make(5)), ValueError, ["bias", "(5,)"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=[1]), TypeError, ["bias", "list"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), beta=2.0), ValueError, ["c:", "beta is 2.0"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), alpha=float("nan")), ValueError, ["alpha = nan"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), sm_limit=-1), ValueError, ["sm_limit = -1"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), a_scale=torch.ones(1)), ValueError, ["a_scale, b_scale"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), a_scale=torch.ones(1), b_scale=torch.ones(1)), ValueError,
+     ["scaling = tensor", "bf16"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), target="sim:sm90"), ValueError, ["target", "sim:sm90"]),
+    (lambda: warpwright.gemm(make(4, 8), 3), TypeError, ["b:", "int"]),
+    (lambda: warpwright.gemm(3, make(4, 8)), TypeError, ["a:", "int"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(4, 128)), ValueError, ["bf16", "gemm()"]),
+    (lambda: warpwright.grouped_gemm([1], make(4, 128)), TypeError, ["a:", "list"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=torch.zeros(3)), TypeError,
+     ["offsets", "float32"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, counts=INT), ValueError, ["counts"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT.long()), TypeError, ["depths", "int64"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT, accumulate=True), ValueError,
+     ["accumulate"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT, bias=make(8)), ValueError,
+     ["by_depth", "bias"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, accumulate=True, out=make(4, 8)),
+     ValueError, ["accumulate"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, bias=make(3, 8)), ValueError,
+     ["bias", "(3, 8)", "(2, 8)"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, activation="relu"), ValueError,
+     ["activation", "relu", "swiglu"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 256, 128), offsets=INT, out_dtype=NARROW), ValueError,
+     ["scales_out", "factors"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 256, 128), offsets=INT, out_dtype=NARROW,
+                                     scales_out=torch.zeros(4, 3)), ValueError, ["scales_out", "(4, 3)", "(4, 2)"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 64), offsets=INT), ValueError, ["b:", "64", "128"]),
+    (lambda: warpwright.grouped_gemm(make(2, 4, 128), make(2, 8, 128), counts=INT), ValueError, ["counts", "3", "2"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out=make(4, 9)), ValueError,
+     ["out", "(4, 9)", "(4, 8)"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out=3), TypeError, ["out", "int"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out_dtype="fp16"), TypeError,
+     ["out", "float16", "bfloat16"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128).to(NARROW), make(8, 128).to(NARROW)), ValueError, ["a_scale"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128).to(NARROW), make(8, 128).to(NARROW), a_scale=torch.ones(4, 2),
+                                     b_scale=torch.ones(1, 1)), ValueError, ["a_scales.columns = 2", "1 columns"]),
+    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 9, 128), offsets=INT), ValueError, ["n = 9"]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_bad_input_gets_a_sentence(number):
+    call, kind, words = WRONG[number]
+    with pytest.raises(kind) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.real_launch
+def test_tensors_on_the_cpu_are_refused():
+    with pytest.raises(ValueError, match="a: it is on cpu; .*simulator"):
+        warpwright.gemm(make(4, 8), make(4, 8))
+    with pytest.raises(ValueError, match="a: it is on cpu; a Hopper GPU"):
+        warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT)

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "api/c_error.h"
+#include "warpwright/c_api.h"
+#include "warpwright/quantize.h"
+
+using namespace warpwright;
+
+static_assert(int(WW_QUANTIZE_TOKEN) == int(Quantization::token) &&
+              int(WW_QUANTIZE_BLOCK) == int(Quantization::block) && int(WW_QUANTIZE_MX) == int(Quantization::mx) &&
+              int(WW_QUANTIZE_NVFP4) == int(Quantization::nvfp4));
+static_assert(int(WW_SCALES_ROWS) == int(ScaleLayout::rows) && int(WW_SCALES_COLUMNS) == int(ScaleLayout::columns) &&
+              int(WW_SCALES_TILES) == int(ScaleLayout::tiles) && int(WW_E2M1) == int(DType::e2m1));
+
+namespace {
+
+template <class E>
+Status word(const char* argument, int32_t value, int32_t last, E& to) {
+  if (value < 0 || value > last) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} = {}: it is not one of the values of its type.", argument, value));
+  }
+  to = E(value);
+  return {};
+}
+
+// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+Status convert(const ww_quantize_problem* given, QuantizeProblem& p, bool& on_host) {
+  if (given == nullptr) return Status(Code::invalid_argument, "problem = null: it must be given.");
+  if (given->size < sizeof given->size || given->size > sizeof *given) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("problem->size = {}: it must be set by ww_quantize_problem_init, and the library not older "
+                    "than its header.",
+                    given->size));
+  }
+  ww_quantize_problem from;
+  ww_quantize_problem_init(&from);
+  std::memcpy(&from, given, given->size);
+  p.rows = from.rows;
+  p.columns = from.columns;
+  p.stride = from.stride;
+  if (Status s = word("source", from.source, kDTypeCount - 1, p.source); !s) return s;
+  if (Status s = word("kind", from.kind, int(Quantization::nvfp4), p.kind); !s) return s;
+  if (Status s = word("type", from.type, kDTypeCount - 1, p.type); !s) return s;
+  if (Status s = word("layout", from.layout, int(ScaleLayout::tiles), p.layout); !s) return s;
+  p.given_tensor_scale = from.given_tensor_scale != 0;
+  on_host = from.on_host != 0;
+  return {};
+}
+
+template <class Bytes>
+size_t bytes_of(const ww_quantize_problem* problem, Bytes bytes) {
+  size_t result = 0;
+  (void)api::guarded([&] {
+    QuantizeProblem p;
+    bool on_host = false;
+    if (Status s = convert(problem, p, on_host); !s) return s;
+    if (Status s = validate(p); !s) return s;
+    result = size_t(bytes(p));
+    return Status();
+  });
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+void ww_quantize_problem_init(ww_quantize_problem* problem) {
+  if (problem == nullptr) return;
+  *problem = {};
+  problem->size = sizeof *problem;
+  problem->source = WW_BF16;
+  problem->type = WW_E4M3;
+}
+
+int32_t ww_quantize_validate(const ww_quantize_problem* problem) {
+  return api::guarded([&] {
+    QuantizeProblem p;
+    bool on_host = false;
+    if (Status s = convert(problem, p, on_host); !s) return s;
+    return validate(p);
+  });
+}
+
+size_t ww_quantize_value_bytes(const ww_quantize_problem* problem) { return bytes_of(problem, value_bytes); }
+size_t ww_quantize_scale_bytes(const ww_quantize_problem* problem) { return bytes_of(problem, scale_bytes); }
+
+int32_t ww_quantize(const ww_quantize_problem* problem, const void* source, void* values, void* scales,
+                    float* tensor_scale, void* stream) {
+  return api::guarded([&] {
+    QuantizeProblem p;
+    bool on_host = false;
+    if (Status s = convert(problem, p, on_host); !s) return s;
+    const QuantizePointers pointers{source, values, scales, tensor_scale};
+    return on_host ? quantize_on_host(p, pointers) : quantize(p, pointers, stream);
+  });
+}
+
+}  // extern "C"

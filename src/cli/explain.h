@@ -1,0 +1,35 @@
+// What `explain` prints, whichever kernel it is about.
+#pragma once
+#include <string>
+
+#include "cli/output.h"
+#include "cli/problem_options.h"
+#include "runtime/plan_choice.h"
+
+namespace warpwright::cli {
+
+struct Explanation {
+  Plan plan;
+  Arch arch;
+  std::string name;      // what --plan takes
+  std::string instance;  // for people
+  int tile[3];           // 0: not known
+  std::int64_t waves;
+  double fill;  // of the waves
+  std::string reason;
+  std::string chip;     // the plan was chosen for
+  std::string problem;  // for people
+  runtime::Floor floor;
+};
+
+// The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
+runtime::Chip chip_here();
+// "H200", "B200", ...: what a target stands for.
+const char* chip_of(Arch arch);
+
+// Products with blockwise scales and by groups, on Hopper.
+Explanation explain_grouped(const ProblemOptions& options);
+// Block-scaled and grouped products on Blackwell.
+Explanation explain_blackwell(const ProblemOptions& options);
+
+}  // namespace warpwright::cli

@@ -1,0 +1,40 @@
+// Measuring the kernels of products with blockwise scales and of products by groups: what their tuned table is made of.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/tune_gpu.h"
+#include "runtime/tuned_grouped.h"
+
+namespace warpwright::runtime {
+
+struct GroupedTuneRow {
+  GroupedShape shape;
+  BenchMode mode = BenchMode::sustained;  // the one that counts for a product of this length
+  std::string plan, current;              // the fastest; what would be chosen without the table
+  double us = 0, current_us = 0;
+  double ratio = 1, ratio_lo = 1, ratio_hi = 1;  // current_us / us; all 1 where the current choice stays
+  int candidates = 0;
+};
+
+struct GroupedTuneReport {
+  GroupedTunedTable table;
+  std::vector<GroupedTuneRow> rows;
+  size_t left_out = 0;  // shapes the budget did not reach
+};
+
+// The rows of the groups that are measured: between 0.7 and 1.3 of the shape's, the same on every machine. Masked
+// groups have room for twice the usual number.
+struct GroupedTable {
+  GroupedProblem problem;
+  std::vector<uint32_t> rows;  // what GroupedPointers::rows takes; empty: no groups
+};
+GroupedTable table_for(const GroupedShape& shape);
+
+// Every instance that was compiled ahead; what replaces the current choice, and failures, are as in tune_gpu.h.
+std::optional<std::string> tune(const std::vector<GroupedShape>& shapes, const TuneOptions& options,
+                                GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,76 @@
+// Tiles, waves and floors of grouped products, and the tables they are measured on.
+#include "runtime/grouped_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/tune_grouped.h"
+
+namespace warpwright::runtime {
+namespace {
+
+TEST(GroupedFacts, TilesDoNotSpanGroups) {
+  // Three groups of 130 rows: two tiles of 128 rows each, however few rows the second has.
+  const GroupedWaves w = waves_of(3, 130, 256, 128, 128, 4);
+  EXPECT_EQ(w.tiles, 3 * 2 * 2);
+  EXPECT_EQ(w.waves, 3);
+  EXPECT_DOUBLE_EQ(w.fill, 1);
+  EXPECT_EQ(waves_of(0, 130, 256, 128, 128, 4).waves, 0);
+}
+
+TEST(GroupedFacts, EveryKernelHasItsPlanAndItsTile) {
+  for (const GroupedShape& shape :
+       {GroupedShape{Operation::blockwise, DType::e4m3, DType::bf16, 1, 8, 4096, 7168},
+        GroupedShape{Operation::blockwise, DType::e4m3, DType::bf16, 1, 4096, 4096, 7168},
+        GroupedShape{Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168},
+        GroupedShape{Operation::grouped_masked, DType::e4m3, DType::bf16, 4, 300, 4096, 7168}}) {
+    const GroupedProblem problem = problem_of(shape);
+    const auto kernels = kernels_for(problem);
+    ASSERT_FALSE(kernels.empty()) << shape.text();
+    for (const GroupedKernel& kernel : kernels) {
+      const GroupedFacts facts = facts_of(kernel, problem, 132);
+      EXPECT_TRUE(facts.plan.shared_memory_fits()) << plan_name(kernel);
+      EXPECT_TRUE(facts.plan.arrivals_match_counts()) << plan_name(kernel);
+      EXPECT_EQ(facts.tile_k * bits(shape.type), 1024) << plan_name(kernel);
+      EXPECT_GE(facts.waves.tiles * facts.tile_m * facts.tile_n * facts.plan.cluster,
+                shape.groups * shape.rows * shape.n)
+          << plan_name(kernel);
+      EXPECT_GT(facts.waves.fill, 0);
+      EXPECT_LE(facts.waves.fill, 1);
+    }
+  }
+}
+
+TEST(GroupedFacts, TheFloorMovesEveryOperandOnce) {
+  GroupedWork w{1024, 4096, 2048, 8, 1, 4096, DType::e4m3, DType::e2m1, DType::bf16, 100};
+  const Floor floor = floor_of(w, Arch::sm100);
+  EXPECT_DOUBLE_EQ(floor.flops, 2.0 * 1024 * 4096 * 2048);
+  EXPECT_DOUBLE_EQ(floor.bytes, 1024.0 * 2048 + 8 * 4096.0 * 2048 / 2 + 1024.0 * 4096 * 2 + 100);
+  EXPECT_DOUBLE_EQ(floor.memory_us, floor.bytes / 8e6);
+  w.a = DType::e2m1;
+  EXPECT_DOUBLE_EQ(floor_of(w, Arch::sm100).tensor_us, floor.tensor_us / 2);
+}
+
+TEST(GroupedTune, TablesAreLegalAndTheSameEveryTime) {
+  const GroupedShape contiguous{Operation::grouped_contiguous, DType::e4m3, DType::bf16, 8, 1000, 256, 512};
+  const GroupedTable table = table_for(contiguous);
+  ASSERT_EQ(table.rows.size(), 9u);
+  EXPECT_EQ(table.rows.front(), 0u);
+  EXPECT_EQ(int64_t(table.rows.back()), table.problem.m);
+  EXPECT_EQ(table_for(contiguous).rows, table.rows);
+  for (size_t g = 0; g < 8; ++g) {
+    const uint32_t count = table.rows[g + 1] - table.rows[g];
+    EXPECT_GE(count, 700u);
+    EXPECT_LE(count, 1300u);
+  }
+  const GroupedTable masked = table_for({Operation::grouped_masked, DType::bf16, DType::bf16, 6, 20, 256, 512});
+  ASSERT_EQ(masked.rows.size(), 6u);
+  for (const uint32_t count : masked.rows) EXPECT_LE(int64_t(count), masked.problem.m / 6);
+  const GroupedTable deep = table_for({Operation::grouped_k, DType::e4m3, DType::fp32, 4, 256, 256, 1000});
+  for (const uint32_t end : deep.rows) EXPECT_EQ(end % 128, 0u);
+  EXPECT_EQ(int64_t(deep.rows.back()), deep.problem.k);
+  for (const GroupedTable* t : {&table, &masked, &deep}) EXPECT_TRUE(validate(t->problem)) << t->problem.m;
+  EXPECT_TRUE(table_for({Operation::blockwise, DType::e4m3, DType::bf16, 1, 5, 256, 512}).rows.empty());
+}
+
+}  // namespace
+}  // namespace warpwright::runtime
