@@ -180,7 +180,7 @@ inline std::string to_ascii(const Timeline& t, int columns = 96) {
       int free = 0;
       for (const Timeline::Mark& m : left) {
         const bool barrier = m.kind == Timeline::MarkKind::barrier;
-        const std::string text = barrier ? "#" : "|" + std::string(m.text.c_str()) + "|";
+        const std::string text = barrier ? std::string("#") : std::string("|").append(m.text.c_str()).append("|");
         int at = column(m.at);
         if (at + int(text.size()) > columns) at = columns - int(text.size());
         if (at < free) {
