@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "runtime/gpu.h"
 
 #if WW_HAVE_CUDA
@@ -36,12 +34,7 @@ TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const Gp
   for (const Ours& other : others) launches.push_back(other.launch());
   const Fastest fastest = fastest_of(incumbent.launch(), launches, operands.sets(), options, stream);
   if (fastest.winner >= 0) row.plan = others[size_t(fastest.winner)].name();
-  row.mode = fastest.mode;
-  row.us = fastest.us;
-  row.current_us = fastest.current_us;
-  row.ratio = fastest.ratio;
-  row.ratio_lo = fastest.ratio_lo;
-  row.ratio_hi = fastest.ratio_hi;
+  static_cast<TuneFigures&>(row) = fastest;
   return row;
 }
 
@@ -55,33 +48,16 @@ std::string toolkit_version() {
 
 std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
                                 const std::function<void(const TuneRow&)>& row) {
-  if (auto missing = bench_missing(false)) return missing;
-  const GpuInfo gpu = list_gpus().front();
-  const auto begin = std::chrono::steady_clock::now();
-  report = {};
-  report.table.device = gpu.name;
-  report.table.multiprocessors = gpu.sm_count;
-  report.table.toolkit = toolkit_version();
-  try {
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (options.budget_s > 0 && spent.count() > options.budget_s) {
-        report.left_out = shapes.size() - i;
-        break;
-      }
-      const TuneRow measured = tune_shape(shapes[i], options, gpu);
-      TunedRow entry = row_of(shapes[i]);
-      entry.plan = measured.plan;
-      entry.us = measured.us;
-      entry.model_us = measured.current_us;
-      report.table.rows.push_back(entry);
-      report.rows.push_back(measured);
-      row(measured);
-    }
-  } catch (const CudaFailure& failure) {
-    return failure.what();
-  }
-  return {};
+  return tune_all(
+      shapes, options, report, row,
+      [&](const BenchShape& shape, const GpuInfo& gpu) { return tune_shape(shape, options, gpu); },
+      [](const TuneRow& measured) {
+        TunedRow entry = row_of(measured.shape);
+        entry.plan = measured.plan;
+        entry.us = measured.us;
+        entry.model_us = measured.current_us;
+        return entry;
+      });
 }
 
 #else

@@ -17,20 +17,28 @@ struct TuneOptions {
   BenchOptions protocol;
 };
 
-struct TuneRow {
-  BenchShape shape;
+// The fastest launch of a product, beside that of the current choice.
+struct TuneFigures {
   BenchMode mode = BenchMode::sustained;  // the one that counts for a product of this length
-  std::string plan, current;              // the fastest; what would be chosen without the table
   double us = 0, current_us = 0;
   double ratio = 1, ratio_lo = 1, ratio_hi = 1;  // current_us / us; all 1 where the current choice stays
-  int candidates = 0;
 };
 
-struct TuneReport {
-  TunedTable table;
-  std::vector<TuneRow> rows;
+template <class Shape>
+struct TuneRowOf : TuneFigures {
+  Shape shape;
+  std::string plan, current;  // the fastest; what would be chosen without the table
+  int candidates = 0;
+};
+using TuneRow = TuneRowOf<BenchShape>;
+
+template <class Table, class Row>
+struct TuneReportOf {
+  Table table;
+  std::vector<Row> rows;
   size_t left_out = 0;  // shapes the budget did not reach
 };
+using TuneReport = TuneReportOf<TunedTable, TuneRow>;
 
 // "CUDA 13.0"; empty without one.
 std::string toolkit_version();

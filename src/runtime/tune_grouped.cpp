@@ -1,7 +1,6 @@
 #include "runtime/tune_grouped.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "runtime/gpu.h"
@@ -124,12 +123,7 @@ GroupedTuneRow tune_shape(const GroupedShape& shape, const TuneOptions& options,
   for (const GroupedKernel& kernel : others) launches.push_back(launch_of(operands, kernel));
   const Fastest fastest = fastest_of(launch_of(operands, current->kernel), launches, operands.count(), options, stream);
   if (fastest.winner >= 0) row.plan = plan_name(others[size_t(fastest.winner)]);
-  row.mode = fastest.mode;
-  row.us = fastest.us;
-  row.current_us = fastest.current_us;
-  row.ratio = fastest.ratio;
-  row.ratio_lo = fastest.ratio_lo;
-  row.ratio_hi = fastest.ratio_hi;
+  static_cast<TuneFigures&>(row) = fastest;
   return row;
 }
 
@@ -137,29 +131,12 @@ GroupedTuneRow tune_shape(const GroupedShape& shape, const TuneOptions& options,
 
 std::optional<std::string> tune(const std::vector<GroupedShape>& shapes, const TuneOptions& options,
                                 GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row) {
-  if (auto missing = bench_missing(false)) return missing;
-  const GpuInfo gpu = list_gpus().front();
-  const auto begin = std::chrono::steady_clock::now();
-  report = {};
-  report.table.device = gpu.name;
-  report.table.multiprocessors = gpu.sm_count;
-  report.table.toolkit = toolkit_version();
-  try {
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (options.budget_s > 0 && spent.count() > options.budget_s) {
-        report.left_out = shapes.size() - i;
-        break;
-      }
-      const GroupedTuneRow measured = tune_shape(shapes[i], options, gpu);
-      report.table.rows.push_back({shapes[i], measured.plan, measured.us, measured.current_us});
-      report.rows.push_back(measured);
-      row(measured);
-    }
-  } catch (const CudaFailure& failure) {
-    return failure.what();
-  }
-  return {};
+  return tune_all(
+      shapes, options, report, row,
+      [&](const GroupedShape& shape, const GpuInfo& gpu) { return tune_shape(shape, options, gpu); },
+      [](const GroupedTuneRow& measured) {
+        return GroupedTunedRow{measured.shape, measured.plan, measured.us, measured.current_us};
+      });
 }
 
 #else

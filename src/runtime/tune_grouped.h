@@ -10,20 +10,8 @@
 
 namespace warpwright::runtime {
 
-struct GroupedTuneRow {
-  GroupedShape shape;
-  BenchMode mode = BenchMode::sustained;  // the one that counts for a product of this length
-  std::string plan, current;              // the fastest; what would be chosen without the table
-  double us = 0, current_us = 0;
-  double ratio = 1, ratio_lo = 1, ratio_hi = 1;  // current_us / us; all 1 where the current choice stays
-  int candidates = 0;
-};
-
-struct GroupedTuneReport {
-  GroupedTunedTable table;
-  std::vector<GroupedTuneRow> rows;
-  size_t left_out = 0;  // shapes the budget did not reach
-};
+using GroupedTuneRow = TuneRowOf<GroupedShape>;
+using GroupedTuneReport = TuneReportOf<GroupedTunedTable, GroupedTuneRow>;
 
 // The rows of the groups that are measured: between 0.7 and 1.3 of the shape's, the same on every machine. Masked
 // groups have room for twice the usual number.

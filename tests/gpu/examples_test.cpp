@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "device/launch.h"
+#include "gpu/needs_gpu.h"
 #include "gpu/watchdog.h"
 #include "runtime/example.h"
 #include "runtime/gpu.h"
@@ -22,11 +23,6 @@ namespace warpwright::runtime {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.m << "x" << c.n << "x" << c.k; }
 
 namespace {
-
-#define WW_NEEDS_A_GPU()                                                                   \
-  do {                                                                                     \
-    if (list_gpus().empty()) GTEST_SKIP() << gpu_driver_problem().value_or("no GPU here"); \
-  } while (false)
 
 std::vector<const Example*> launchable() {
   std::vector<const Example*> list;

@@ -3,15 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "device/launch_grouped_sm90.h"
-#include "runtime/gpu.h"
+#include "gpu/needs_gpu.h"
 #include "runtime/gpu_memory.h"
 #include "runtime/grouped_sm90_workload.h"
-
-#define WW_NEEDS_A_GPU()                                                                 \
-  do {                                                                                   \
-    if (warpwright::runtime::list_gpus().empty())                                        \
-      GTEST_SKIP() << warpwright::runtime::gpu_driver_problem().value_or("no GPU here"); \
-  } while (false)
 
 namespace warpwright::runtime {
 

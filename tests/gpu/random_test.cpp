@@ -19,6 +19,7 @@
 
 #include "api/launcher.h"
 #include "api/lower.h"
+#include "gpu/busy_stream.h"
 #include "gpu/random_gemm.h"
 #include "gpu/watchdog.h"
 
@@ -267,53 +268,13 @@ TEST_F(GpuRandom, LaunchesBesideABusyStreamEndAndAreRight) {
   ASSERT_GE(work.size(), 2 * list.size());
   stream.synchronize();
 
-  const auto launch = [&](const std::vector<std::unique_ptr<Work>>& from, const Stream& on) {
-    Work& w = *from[random() % from.size()];
-    ++w.launches;
-    return w.plan.run(w.placed.pointers(), on.get());
-  };
-  int64_t held = 0, multiplied = 0, checked = 0;
-  {
-    const Watchdog watchdog("the launches beside a busy stream", std::chrono::seconds(60 + launches / 100));
-    for (int64_t i = 0; i < launches; ++i) {
-      const Status s = launch(work, stream);
-      ASSERT_TRUE(s) << s.message();
-      if (i % 4 == 0) {
-        device_check::hold_multiprocessors(1 + int(random() % 132), 20'000 + random() % 200'000, busy.get());
-        ++held;
-      }
-      if (i % 3 == 0) {
-        const Status b = launch(beside, busy);
-        ASSERT_TRUE(b) << b.message();
-        ++multiplied;
-      }
-      if (i % 500 == 499) {
-        // While the other stream goes on.
-        const Work& w = *work[random() % work.size()];
-        if (w.launches == 0) continue;
-        const auto complaint = w.placed.complaint(w.placed.check(stream.get()));
-        EXPECT_FALSE(complaint) << *complaint;
-        w.placed.prepare(stream.get());
-        const Status again = w.plan.run(w.placed.pointers(), stream.get());
-        ASSERT_TRUE(again) << again.message();
-        ++checked;
-      }
-    }
-    stream.synchronize();
-    busy.synchronize();
-  }
-  for (const auto* const all : {&work, &beside}) {
-    for (const auto& w : *all) {
-      if (w->launches == 0) continue;
-      const auto complaint = w->placed.complaint(w->placed.check(stream.get()));
-      EXPECT_FALSE(complaint) << *complaint;
-      ++checked;
-    }
-  }
+  gpu_random::BusyStream busy_stream;
+  busy_stream.launch(work, beside, launches, stream, busy, random);
+  if (testing::Test::HasFatalFailure()) return;
   fmt::print(
       "{} launches of {} plans on one stream; on the other {} kernels that held 1 to 132 SMs and {} products by {} "
       "plans; all ended, {} results compared\n",
-      launches, work.size(), held, multiplied, beside.size(), checked);
+      launches, work.size(), busy_stream.held, busy_stream.multiplied, beside.size(), busy_stream.checked);
 }
 
 }  // namespace

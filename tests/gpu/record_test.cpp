@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "gpu/needs_gpu.h"
 #include "gpu/watchdog.h"
 #include "runtime/gpu.h"
 #include "runtime/record_gpu.h"
@@ -19,11 +20,6 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.m << "x" << c.n << "x
 namespace {
 
 using record::Kind;
-
-#define WW_NEEDS_A_GPU()                                                                   \
-  do {                                                                                     \
-    if (list_gpus().empty()) GTEST_SKIP() << gpu_driver_problem().value_or("no GPU here"); \
-  } while (false)
 
 // Two clocks agree to this.
 constexpr double kSkewNs = 200;

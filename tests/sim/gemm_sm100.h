@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/simulate.h"
+#include "sim/modes.h"
 #include "warpwright/kernel/sm100/dense_gemm.h"
 
 namespace warpwright::gemm_sm100 {
@@ -147,28 +148,6 @@ class Product {
   std::vector<Line> memory_[3], workspace_;
   std::vector<runtime::Workload> expected_;
 };
-
-// Every landing with every schedule; a schedule that freezes a role, with each role.
-inline void in_every_mode(const Plan& plan, int seeds, const std::function<void(const Options&)>& run) {
-  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
-    Options o;
-    o.landing = landing;
-    run(o);
-    for (o.seed = 1; o.seed <= uint64_t(seeds); ++o.seed) {
-      for (Scheduling scheduling : {Scheduling::random, Scheduling::pct}) {
-        o.scheduling = scheduling;
-        run(o);
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
-    o.scheduling = Scheduling::freeze;
-    for (int r = 0; r < plan.role_count; ++r) {
-      o.frozen_role = plan.roles[r].name;
-      run(o);
-      if (testing::Test::HasFatalFailure()) return;
-    }
-  }
-}
 
 template <Config C>
 void expect_right(Case shape, const typename Product<C>::Extra& extra, const Options& o) {

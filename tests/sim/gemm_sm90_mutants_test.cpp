@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "runtime/dense_variant.h"
 #include "sim/generated.h"
+#include "sim/modes.h"
 
 namespace warpwright {
 
@@ -33,23 +33,6 @@ struct Subject {
   }
 };
 
-void in_every_mode(const Plan& plan, const std::function<void(const Options&)>& run) {
-  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
-    Options o;
-    o.landing = landing;
-    run(o);
-    for (Scheduling scheduling : {Scheduling::random, Scheduling::pct}) {
-      o.scheduling = scheduling;
-      run(o);
-    }
-    o.scheduling = Scheduling::freeze;
-    for (int r = 0; r < plan.role_count; ++r) {
-      o.frozen_role = plan.roles[r].name;
-      run(o);
-    }
-  }
-}
-
 template <class S>
 void expect_all_reported(const Subject<S>& subject, size_t at_least) {
   constexpr const Plan& plan = S::Kernel::plan;
@@ -72,7 +55,7 @@ void expect_all_reported(const Subject<S>& subject, size_t at_least) {
   for (const Fault& f : mutants) {
     const std::string name = generated::describe(f);
     bool reported = false;
-    in_every_mode(plan, [&](Options o) {
+    in_every_mode(plan, 1, [&](Options o) {
       if (reported) return;
       o.faults = {f};
       const Outcome out = subject.run(w, o);

@@ -1,33 +1,16 @@
 // Every synchronization that the modes of the grouped Hopper kernel perform, dropped or altered: each mutant is
 // reported, but for those that change nothing, which are listed with the reason.
 #include <algorithm>
-#include <functional>
 
 #include "sim/generated.h"
 #include "sim/grouped_sm90.h"
+#include "sim/modes.h"
 
 namespace warpwright {
 namespace {
 
 using namespace grouped_sm90;
 using simulator::Fault;
-
-void in_every_mode(const Plan& plan, const std::function<void(const Options&)>& run) {
-  for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
-    Options o;
-    o.landing = landing;
-    run(o);
-    for (Scheduling scheduling : {Scheduling::random, Scheduling::pct}) {
-      o.scheduling = scheduling;
-      run(o);
-    }
-    o.scheduling = Scheduling::freeze;
-    for (int r = 0; r < plan.role_count; ++r) {
-      o.frozen_role = plan.roles[r].name;
-      run(o);
-    }
-  }
-}
 
 template <GroupedGemmConfig C>
 void expect_all_reported(const GroupedProduct& product, const std::vector<std::string>& equivalent, size_t at_least) {
@@ -44,7 +27,7 @@ void expect_all_reported(const GroupedProduct& product, const std::vector<std::s
   for (const Fault& f : mutants) {
     const std::string name = generated::describe(f);
     bool reported = false;
-    in_every_mode(plan, [&](Options o) {
+    in_every_mode(plan, 1, [&](Options o) {
       if (reported) return;
       o.faults = {f};
       const Outcome out = run<C>(product, w, o, 1);
