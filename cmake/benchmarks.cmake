@@ -15,6 +15,28 @@ if(bench_sources AND benchmark_FOUND)
   endforeach()
 endif()
 
+# Predicts the times that tools/compare_prediction.py compares with measurements.
+file(GLOB prediction_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/prediction/*.cpp")
+add_executable(predict_rows EXCLUDE_FROM_ALL ${prediction_sources})
+target_include_directories(predict_rows PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/bench")
+target_link_libraries(predict_rows PRIVATE warpwright_headers warpwright_flags fmt::fmt-header-only)
+warpwright_link_present(predict_rows warpwright_runtime warpwright_sim)
+set_target_properties(predict_rows PROPERTIES LINKER_LANGUAGE CXX)
+if(TARGET benchmarks)
+  add_dependencies(benchmarks predict_rows)
+endif()
+
+# What single words cost on a GPU.
+if(WARPWRIGHT_HAVE_CUDA)
+  add_executable(word_costs EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/prediction/word_costs.cu")
+  set_target_properties(word_costs PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  target_compile_options(word_costs PRIVATE --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra)
+  target_link_libraries(word_costs PRIVATE warpwright_headers)
+  if(TARGET benchmarks)
+    add_dependencies(benchmarks word_costs)
+  endif()
+endif()
+
 # The library's GEMM beside its hand-written twin.
 if(WARPWRIGHT_HAVE_CUDA)
   add_executable(handwritten_gemm EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/handwritten/twin.cu")

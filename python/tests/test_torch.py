@@ -217,6 +217,47 @@ def test_gradient(shapes):
     close(b.grad, y.grad, 2e-2)
 
 
+def test_gradient_of_a_layer_with_a_bias():
+    def layer(x, w, bias):
+        return warpwright.gemm(torch.relu(x), w, bias=bias).float().square().sum()
+
+    tensors = [make(64, 128), make(96, 128), make(96)]
+    x, w, bias = wide = [t.double().requires_grad_() for t in tensors]
+    (torch.relu(x) @ w.T + bias).square().sum().backward()
+    for run in (layer, torch.compile(layer, fullgraph=True)):
+        leaves = [t.clone().requires_grad_() for t in tensors]
+        run(*leaves).backward()
+        for leaf, want in zip(leaves, wide):
+            close(leaf.grad, want.grad, 2e-2)
+
+
+def test_gradient_of_groups():
+    def reference(a, b, tables):
+        if "depths" in tables:
+            return torch.stack([a[:, i:j] @ b[:, i:j].T for i, j in zip(tables["depths"], tables["depths"][1:])])
+        parts = list(zip(tables["offsets"], tables["offsets"][1:]))
+        return torch.cat([a[i:j] @ b[g].T for g, (i, j) in enumerate(parts)])
+
+    for shapes, tables in ((((70, 128), (2, 64, 128)), {"offsets": [0, 30, 70]}),
+                           (((64, 256), (96, 256)), {"depths": [0, 100, 256]})):
+        leaves = [make(*shape).requires_grad_() for shape in shapes]
+        wide = [x.detach().double().requires_grad_() for x in leaves]
+        table = {name: torch.tensor(cuts, device="cuda", dtype=torch.int32) for name, cuts in tables.items()}
+        warpwright.grouped_gemm(*leaves, **table).float().square().sum().backward()
+        reference(*wide, tables).square().sum().backward()
+        for leaf, want in zip(leaves, wide):
+            close(leaf.grad, want.grad, 2e-2)
+
+
+def test_an_extent_that_is_marked_dynamic():
+    layer = torch.compile(lambda x, w: warpwright.gemm(torch.relu(x), w) * 2, fullgraph=True)
+    w = make(64, 256)
+    for rows in (128, 33, 200):
+        x = make(rows, 256)
+        torch._dynamo.mark_dynamic(x, 0)
+        close(layer(x, w), 2 * (torch.relu(x).double() @ w.double().T))
+
+
 @pytest.mark.parametrize("call, kind, words", [
     (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8).cpu()), ValueError, ["b:", "cpu", "cuda"]),

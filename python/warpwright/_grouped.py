@@ -1,15 +1,21 @@
-"""grouped_gemm(): products with blockwise factors, and products by groups of rows with a matrix each (torch)."""
+"""grouped_gemm(): products with blockwise factors, and products by groups of rows or columns with a matrix each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Sequence, overload
 
+from . import _abi
 from ._gemm import is_torch
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+SCALE_BLOCK = 128
+ACTIVATIONS = {"none": 0, "swiglu": 5}
 
 
+@overload
 def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | None = None,
                  counts: torch.Tensor | None = None, depths: torch.Tensor | None = None,
                  experts: torch.Tensor | None = None, a_scale: torch.Tensor | None = None,
@@ -17,8 +23,23 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
                  out: torch.Tensor | None = None, out_dtype: torch.dtype | str | None = None,
                  scales_out: torch.Tensor | None = None, accumulate: bool = False,
                  status: torch.Tensor | None = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: str | None = None) -> torch.Tensor:
-    """``a @ b[group].T`` for the rows of every group, on a Hopper GPU and on the current stream.
+                 plan: str | None = None, target: str | None = None) -> torch.Tensor: ...
+
+
+@overload
+def grouped_gemm(a: NDArray[Any], b: NDArray[Any], *, offsets: ArrayLike | None = None,
+                 counts: ArrayLike | None = None, depths: ArrayLike | None = None, experts: ArrayLike | None = None,
+                 a_scale: NDArray[Any] | None = None, b_scale: NDArray[Any] | None = None,
+                 out: NDArray[Any] | None = None, out_dtype: DTypeLike | None = None, accumulate: bool = False,
+                 usual_rows: int = 0, plan: str | None = None, target: str | None = None) -> NDArray[Any]: ...
+
+
+def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
+                 a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
+                 out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
+                 usual_rows: int = 0, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
+    """``a @ b[group].T`` for the rows of every group: torch tensors on a Hopper GPU, on the current stream; NumPy
+    arrays in the simulator.
 
     contiguous   ``a`` [m, k], ``b`` [matrices, n, k], ``offsets`` [groups + 1]: rows offsets[g] to offsets[g + 1]
                  are group g; any number, no alignment
@@ -29,9 +50,11 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
     one product  ``a`` [m, k], ``b`` [n, k] with blockwise factors and no table
 
     Operands are bf16, or float8_e4m3fn with fp32 factors as ``quantize`` makes them: ``a_scale`` [m, k / 128] (of
-    'token'), ``b_scale`` [matrices, n / 128, k / 128] (of 'block') or [matrices, n, k / 128]. Tables are int32 and stay
-    on the device. ``experts`` [groups] names the matrix of each group, negative for none; otherwise group g has matrix
-    g. Rows of no group are not written: give ``out`` if they matter.
+    'token'), ``b_scale`` [matrices, n / 128, k / 128] (of 'block') or [matrices, n, k / 128]. ``experts`` [groups]
+    names the matrix of each group, negative for none; otherwise group g has matrix g. Rows of no group are not written:
+    give ``out`` if they matter.
+
+    torch tensors have tables of int32, which stay on the device, a gradient (bf16, without ``out``), and an epilogue:
 
     bias         [matrices, n], or [n] for all, fp32 or bf16
     activation   'none', or 'swiglu': ``b`` is [gate; up], and the result silu(gate) * up with n / 2 columns
@@ -39,16 +62,74 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
 
     A table that is not legal is clamped, never read or written beyond a matrix, and said in ``status``, one int32.
 
-    Rows 0 to 2 by the first matrix and rows 3 to 6 by the second:
-
         offsets = torch.tensor([0, 3, 7], device="cuda", dtype=torch.int32)
         d = warpwright.grouped_gemm(a, b, offsets=offsets)
-    """
-    if not is_torch(a):
-        raise TypeError(f"a: a torch tensor on a Hopper GPU is needed, not {type(a).__name__}")
-    from . import _torch_grouped
 
-    return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
-                                       a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
-                                       out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
-                                       status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
+    NumPy arrays run in the simulator ``target``, 'sim:sm90'. Tables are integers of any kind, and one that is not legal
+    raises ValueError. Operands that are not float8_e4m3fn are rounded to bf16; the result is float32 unless ``out`` or
+    ``out_dtype`` says otherwise. A mistake in the kernel raises ``WarpwrightError`` with the checker's report.
+
+    Rows 0 to 2 by the first matrix and rows 3 to 6 by the second:
+
+    >>> import numpy as np, warpwright
+    >>> a, b = np.ones((7, 64)), np.stack([np.ones((8, 64)), np.full((8, 64), 2)])
+    >>> warpwright.grouped_gemm(a, b, offsets=[0, 3, 7])[:, 0].tolist()
+    [64.0, 64.0, 64.0, 128.0, 128.0, 128.0, 128.0]
+    >>> warpwright.grouped_gemm(a, b, offsets=[0, 3, 8])
+    Traceback (most recent call last):
+    ValueError: offsets: element 2 is 8; it must be from 3 to 7
+
+    Blockwise factors:
+
+    >>> x, w = warpwright.quantize(np.ones((9, 256))), warpwright.quantize(np.ones((128, 256)), "block")
+    >>> float(warpwright.grouped_gemm(x.values, w.values, a_scale=x.scales, b_scale=w.scales).max())
+    256.0
+    """
+    if is_torch(a) or is_torch(b):
+        from . import _torch_grouped
+
+        if target not in (None, "sm90"):
+            raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
+        return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
+                                           a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
+                                           out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
+                                           status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+    unused = {"bias": bias, "activation": None if activation == "none" else activation, "scales_out": scales_out,
+              "sm_limit": sm_limit or None, "status": status}
+    for name, value in unused.items():
+        if value is not None:
+            raise ValueError(f"{name}: the simulator multiplies NumPy arrays without it; leave it out")
+    from . import _numpy_grouped
+
+    return _numpy_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
+                                       a_scale=a_scale, b_scale=b_scale, out=out, out_dtype=out_dtype,
+                                       accumulate=bool(accumulate), plan=plan, target=target or "sim:sm90")
+
+
+def kind_of(offsets: Any, counts: Any, depths: Any) -> int:
+    """What the groups are, by the table that is given."""
+    if sum(table is not None for table in (offsets, counts, depths)) > 1:
+        raise ValueError("offsets, counts, depths: one of them says what the groups are")
+    if counts is not None:
+        return _abi.GROUPS_MASKED
+    if depths is not None:
+        return _abi.GROUPS_BY_DEPTH
+    return _abi.GROUPS_NONE if offsets is None else _abi.GROUPS_CONTIGUOUS
+
+
+def result_shape(a: Sequence[int], b: Sequence[int], kind: int, numbers: int, activation: str) -> tuple[int, ...]:
+    """The shape of the result of operands of these shapes; ``numbers`` are in the table."""
+    wanted_a = 3 if kind == _abi.GROUPS_MASKED else 2
+    wanted_b = 3 if kind in (_abi.GROUPS_MASKED, _abi.GROUPS_CONTIGUOUS) else 2
+    if len(a) != wanted_a or len(b) != wanted_b:
+        raise ValueError(f"a, b: {wanted_a} and {wanted_b} dimensions are taken here, not {len(a)} and {len(b)}")
+    if a[-1] != b[-1]:
+        raise ValueError(f"b: it has {b[-1]} columns, a has {a[-1]}; both are k")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+    columns = b[-2] // 2 if activation == "swiglu" else b[-2]
+    if kind == _abi.GROUPS_BY_DEPTH:
+        return max(0, numbers - 1), a[0], columns
+    return (*a[:-1], columns)

@@ -87,12 +87,23 @@ def quantize(x: Any, scheme: str = TOKEN, *, dtype: str | None = None, layout: s
 
     ``dtype`` is e4m3 or e5m2, of mx e2m1 too, of nvfp4 e2m1 alone. Two e2m1 share a byte of uint8 values
     [rows, columns / 2], the even column in the low half; 8-bit factors are uint8 codes. ``layout`` "columns" gives the
-    factors of tokens and blocks as [columns / 128, rows], padded with zeros to a multiple of 4 rows; "tiles" gives those
-    of mx and nvfp4 in the tiles of the Blackwell kernels.
+    factors of tokens and blocks as [columns / 128, rows], padded with zeros to a multiple of 4 rows; "tiles" gives
+    those of mx and nvfp4 in the tiles of the Blackwell kernels.
 
-    torch tensors on a Hopper GPU are quantized there, on the current stream, read once and without copies where the last
-    stride is 1; the bits are those of the host. NumPy arrays give ml_dtypes. A block of zeros has factor 1, or the
+    torch tensors on a Hopper GPU are quantized there, on the current stream, read once and without copies where the
+    last stride is 1; the bits are those of the host. NumPy arrays give ml_dtypes. A block of zeros has factor 1, or the
     smallest there is.
+
+    >>> import numpy as np, warpwright
+    >>> x = np.arange(-300, 300, dtype=np.float32).reshape(2, 300)
+    >>> q = warpwright.quantize(x, "token")
+    >>> q.values.dtype, q.scales.shape, float(q.scales[0, 0] * 448)
+    (dtype(float8_e4m3fn), (2, 3), 300.0)
+    >>> warpwright.quantize(x, "mx", dtype="e2m1").values.shape
+    (2, 150)
+    >>> warpwright.quantize(x, "nvfp4", layout="columns")
+    Traceback (most recent call last):
+    ValueError: layout: 'columns' is not one of rows, tiles, which the factors of nvfp4 have
     """
     torch_tensor = is_torch(x)
     if not torch_tensor:
@@ -198,7 +209,12 @@ def _look_up(table: np.ndarray, codes: Any) -> Any:
 
 
 def dequantize(q: Quantized) -> Any:
-    """The elements with their factors, in fp32."""
+    """The elements with their factors, in fp32.
+
+    >>> import numpy as np, warpwright
+    >>> warpwright.dequantize(warpwright.quantize(np.array([[448, 32, 1, 0]], np.float32), "row")).tolist()
+    [[448.0, 32.0, 1.0, 0.0]]
+    """
     torch_tensor = is_torch(q.values)
     if torch_tensor:
         import torch

@@ -276,7 +276,8 @@ def _workspace(plan: _abi.Plan, stream: int) -> Tensor:
     def make() -> Tensor:
         return torch.zeros(plan.workspace_bytes, dtype=torch.uint8, device="cuda")
 
-    if torch.cuda.is_current_stream_capturing():
+    is_capturing: Any = torch.cuda.is_current_stream_capturing  # torch gives it no types
+    if is_capturing():
         _captured.append(make())
         return _captured[-1]
     if stream not in plan.workspaces:
@@ -339,31 +340,39 @@ def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
 
 
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, _, c, alpha, _, bias, activation, residual, a_scale, *_ = inputs
-    ctx.plain = c is None and bias is None and activation == "none" and residual is None and a_scale is None
-    if ctx.plain:
+    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_ = inputs
+    ctx.linear = activation == "none" and a_scale is None and out_scale is None
+    if ctx.linear:
         ctx.save_for_backward(a, b)
-        ctx.alpha = alpha
+        ctx.alpha, ctx.beta = alpha, beta
+        ctx.shapes = [None if x is None else (x.shape, x.dtype) for x in (c, bias, residual)]
 
 
-def _sum_like(x: Tensor, operand: Tensor) -> Tensor:
-    """The gradient of an operand that was used for a whole batch."""
-    if x.dim() > operand.dim():
-        return x.sum(0)
-    return x.sum(0, keepdim=True) if x.dim() == 3 and operand.shape[0] != x.shape[0] else x
+def _sum_to(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """The gradient of something that was used for a whole batch, or for every row or column."""
+    while x.dim() > len(shape):
+        x = x.sum(0)
+    for axis, extent in enumerate(shape):
+        if extent != x.shape[axis]:
+            x = x.sum(axis, keepdim=True)
+    return x
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
-    if not ctx.plain:
-        raise NotImplementedError("warpwright.gemm: a gradient is there for the plain product alpha * a @ b.T only")
+    if not ctx.linear:
+        raise NotImplementedError("warpwright.gemm: with an activation or factors there is no gradient")
     a, b = ctx.saved_tensors
-    gradient = gradient.to(a.dtype)
+    narrow = gradient.to(a.dtype)
     left = right = None
     if ctx.needs_input_grad[0]:
-        left = _sum_like(gemm(gradient, b.transpose(-1, -2), alpha=ctx.alpha), a)
+        left = _sum_to(gemm(narrow, b.transpose(-1, -2), alpha=ctx.alpha), a.shape)
     if ctx.needs_input_grad[1]:
-        right = _sum_like(gemm(gradient.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha), b)
-    return (left, right) + (None,) * 14
+        right = _sum_to(gemm(narrow.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha), b.shape)
+    added: list[Optional[Tensor]] = []
+    for place, factor, like in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes):
+        wanted = like is not None and ctx.needs_input_grad[place]
+        added.append((_sum_to(gradient.float(), like[0]) * factor).to(like[1]) if wanted else None)
+    return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 7
 
 
 _gemm.register_autograd(_backward, setup_context=_keep_for_backward)

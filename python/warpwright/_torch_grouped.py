@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from . import _abi
+from ._grouped import ACTIVATIONS, SCALE_BLOCK, kind_of, result_shape
 from ._torch import MOST_PLANS, as_tensor, check_out, is_traced, result_type, type_of, wants_gradient
-
-SCALE_BLOCK = 128
-ACTIVATIONS = {"none": 0, "swiglu": 5}
 
 
 class Operands(NamedTuple):
@@ -78,33 +76,13 @@ def _contiguous(name: str, x: Tensor) -> None:
         raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
 
 
-def _kind(offsets: Any, counts: Any, depths: Any) -> int:
-    if sum(table is not None for table in (offsets, counts, depths)) > 1:
-        raise ValueError("offsets, counts, depths: one of them says what the groups are")
-    if counts is not None:
-        return _abi.GROUPS_MASKED
-    if depths is not None:
-        return _abi.GROUPS_BY_DEPTH
-    return _abi.GROUPS_NONE if offsets is None else _abi.GROUPS_CONTIGUOUS
-
-
-def _shape(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
+def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
     """The shape of the result."""
     a = as_tensor("a", a)
     b = as_tensor("b", b, a.device)
-    kind = _kind(offsets, counts, depths)
-    wanted_a = 3 if kind == _abi.GROUPS_MASKED else 2
-    wanted_b = 3 if kind in (_abi.GROUPS_MASKED, _abi.GROUPS_CONTIGUOUS) else 2
-    if a.dim() != wanted_a or b.dim() != wanted_b:
-        raise ValueError(f"a, b: {wanted_a} and {wanted_b} dimensions are taken here, not {a.dim()} and {b.dim()}")
-    if a.shape[-1] != b.shape[-1]:
-        raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
-    columns = b.shape[-2] // 2 if activation == "swiglu" else b.shape[-2]
-    if kind == _abi.GROUPS_BY_DEPTH:
-        return max(0, as_tensor("depths", depths).numel() - 1), a.shape[0], columns
-    return (*a.shape[:-1], columns)
+    kind = kind_of(offsets, counts, depths)
+    numbers = as_tensor("depths", depths).numel() if depths is not None else 0
+    return result_shape(a.shape, b.shape, kind, numbers, activation)
 
 
 def _scales(x: Operands, word: str) -> tuple[int, int, int, int]:
@@ -154,8 +132,8 @@ def _check_scales_out(x: Operands, out_word: str) -> None:
 
 def describe(x: Operands, settings: Settings) -> Product:
     """Checks a call; it can be launched as soon as the tensors are on a GPU."""
-    shape = _shape(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
-    kind = _kind(x.offsets, x.counts, x.depths)
+    shape = shape_of(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
+    kind = kind_of(x.offsets, x.counts, x.depths)
     for name, tensor in zip(Operands._fields, x):
         if tensor is not None:
             as_tensor(name, tensor, x.a.device)
@@ -235,16 +213,26 @@ def _op(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor
 def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
       experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
       out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], activation: str, *rest: Any) -> None:
-    check_out(out, a, None, _shape(a, b, offsets, counts, depths, activation))
+    check_out(out, a, None, shape_of(a, b, offsets, counts, depths, activation))
 
 
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
                  a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
                  out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
                  usual_rows: int = 0, sm_limit: int = 0, plan: Optional[str] = None) -> Tensor:
-    shape = _shape(a, b, offsets, counts, depths, activation)
+    shape = shape_of(a, b, offsets, counts, depths, activation)
     if wants_gradient(a, b, bias):
-        raise ValueError("a, b, bias: grouped_gemm has no gradient; use torch.no_grad()")
+        unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale,
+                  "activation": None if activation == "none" else activation}
+        for name, value in unused.items():
+            if value is not None:
+                raise ValueError(f"{name}: grouped_gemm has no gradient with it; use torch.no_grad(), or leave it out")
+        from . import _torch_grouped_gradient
+
+        usual = torch.float32 if depths is not None else None
+        return _torch_grouped_gradient.grouped_gemm(
+            a, b, offsets, counts, depths, experts, bias, result_type(a, out_dtype or usual), int(usual_rows),
+            int(sm_limit), plan or "")
     if out is None:
         if accumulate:
             raise ValueError("accumulate: it adds to out, which is not given")

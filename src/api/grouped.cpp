@@ -107,6 +107,19 @@ Status check_depth_groups(const GroupedProblem& p) {
   return {};
 }
 
+// A launch that is left out finds nothing wrong, and says so where the kernel would.
+Status report_nothing([[maybe_unused]] uint32_t* status, [[maybe_unused]] void* stream) {
+#if WW_HAVE_CUDA
+  if (status == nullptr) return {};
+  if (const cudaError_t e = cudaMemsetAsync(status, 0, sizeof *status, static_cast<cudaStream_t>(stream));
+      e != cudaSuccess) {
+    (void)cudaGetLastError();
+    return Status(Code::failed, fmt::format("cudaMemsetAsync failed: {}.", cudaGetErrorString(e)));
+  }
+#endif
+  return {};
+}
+
 }  // namespace
 
 Status validate(const GroupedProblem& p) {
@@ -192,7 +205,7 @@ Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
 
 Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   const GroupedProblem& p = state_->problem;
-  if (state_->nothing_to_do()) return {};
+  if (state_->nothing_to_do()) return p.groups == Groups::none ? Status() : report_nothing(pointers.status, stream);
   if (p.k > 0) {
     if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
     if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
@@ -250,7 +263,9 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   if (kernel.skinny) {
     SkinnyBlockwiseArgs args;
     why = runtime::fill(args, device::kSkinnyBlockwiseSm90[kernel.index], o, runtime::EncodeForGpu{});
-    if (!why) why = device::launch_skinny_blockwise_sm90(kernel.index, args, stream, p.sm_limit);
+    // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
+    constexpr bool early = true;
+    if (!why) why = device::launch_skinny_blockwise_sm90(kernel.index, args, stream, p.sm_limit, early);
   } else {
     GroupedGemmArgs args;
     why = runtime::fill(args, device::kGroupedGemmSm90[kernel.index], o, runtime::EncodeForGpu{});

@@ -327,20 +327,23 @@ void configure_bench(CLI::App& app, Context& context) {
                  "the peer (default cublaslt for dense products, deepgemm for blockwise and grouped ones)")
       ->transform(one_of({"cublaslt", "torch", "deepgemm"}));
   app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
+      ->check(not_empty())
       ->type_name("FILE");
-  app.add_option("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)");
+  app.add_option("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
+      ->check(not_empty());
   app.add_option("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
       ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
   app.add_option("--mode", options->mode,
                  "sustained: bursts back to back; cool: idle gaps between launches (default both)")
       ->transform(one_of({"sustained", "cool", "both"}));
-  app.add_option("--plan", options->plan, "name or number of a plan (default: chosen for each shape)");
+  app.add_option("--plan", options->plan, "name or number of a plan (default: chosen for each shape)")
+      ->check(not_empty());
   app.add_option("--rounds", options->rounds,
                  fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
                              BenchOptions{}.rounds))
       ->transform(whole_number(1, 1000));
   app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
-      ->check(CLI::Range(0.01, 10.0));
+      ->check(number_between(0.01, 10));
   app.add_option("--finalists", options->finalists,
                  fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists))
       ->transform(whole_number(1, runtime::kPeerChoices));

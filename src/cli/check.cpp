@@ -66,12 +66,17 @@ std::vector<runtime::Case> cases_of(const runtime::Example& example, const Check
   std::vector<runtime::Case> cases;
   for (const auto& word : options.sizes) {
     const runtime::Case c = parse_size(word);
-    if (auto why = example.refuse(c)) throw UsageError(fmt::format("--sizes: {}: {}", word, *why));
+    const bool has_k = std::count(word.begin(), word.end(), 'x') == 2;
+    if (!has_k && example.cases.front().k != 0)
+      throw UsageError(fmt::format("--sizes: '{}': a size of {} is MxNxK, such as {}", word, example.name,
+                                   shape_text(example.cases.front())));
+    // Ahead of the kernel's own opinion, for which one of the user's is given its arrays.
     runtime::Problem p;
     p.m = c.m;
     p.n = c.n;
     p.k = c.k;
     check_simulated_size(p, out);
+    if (auto why = example.refuse(c)) throw UsageError(fmt::format("--sizes: {}: {}", word, *why));
     cases.push_back(c);
   }
   return cases;
@@ -144,7 +149,11 @@ int run_list(Output& out) {
 }
 
 int run_check(const CheckOptions& options, Output& out) {
-  if (options.list) return run_list(out);
+  if (options.list) {
+    if (options.all || !options.kernel.empty() || !options.sizes.empty())
+      throw UsageError("--list: it shows every kernel and checks none; leave KERNEL, --all and --sizes out");
+    return run_list(out);
+  }
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/simulation.h"
 #include "runtime/gpu_run.h"
@@ -178,6 +179,7 @@ void configure_demo(CLI::App& app, Context& context) {
   auto options = std::make_shared<DemoOptions>();
   app.add_option("--timeline", options->timeline,
                  "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)")
+      ->check(not_empty())
       ->type_name("FILE");
   context.runs(app, "./warpwright demo --timeline demo.html",
                [options](Output& out) { return run_demo(*options, out); });

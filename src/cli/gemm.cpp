@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,25 +11,18 @@
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
 #include "cli/gemm_problem.h"
+#include "cli/own_operands.h"
 #include "cli/simulation.h"
 #include "runtime/gemm_check.h"
 #include "runtime/gpu_run.h"
-#include "runtime/whole_file.h"
 
 namespace warpwright::cli {
 namespace {
 
 struct GemmOptions {
   ProblemOptions problem;
-  std::string a, b, d;  // files
-  bool own_operands() const { return !a.empty() || !b.empty() || !d.empty(); }
+  OwnOperands own;
 };
-
-std::vector<std::uint8_t> read_operand(const char* option, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError(fmt::format("{}: {} cannot be read", option, path));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& out) {
   const ProblemOptions& options = all.problem;
@@ -41,17 +32,16 @@ int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& o
   const auto begin = std::chrono::steady_clock::now();
   auto workload = runtime::workload_of(example, chosen.problem, options.seed);
   std::optional<runtime::WholeFile> result;
-  if (all.own_operands()) {
-    if (all.a.empty() || all.b.empty() || all.d.empty()) throw UsageError("--a, --b and --d: all three or none");
-    result.emplace(all.d);
-    if (auto why = result->refuse()) throw UsageError("--d: " + *why);
-    if (auto why = runtime::take_operands(workload, read_operand("--a", all.a), read_operand("--b", all.b)))
-      throw UsageError("--a, --b: " + *why);
+  if (all.own.any()) {
+    if (all.own.any_grouped()) {
+      throw UsageError(
+          "--a-scales, --b-scales, --table, --experts and --c: a plain product takes --a, --b and --d only");
+    }
+    result.emplace(result_file(all.own));
+    take_plain_operands(all.own, workload);
   }
   const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
-  if (result && swept.ok()) {
-    if (auto why = result->write({swept.output.begin(), swept.output.end()})) throw UsageError("--d: " + *why);
-  }
+  if (result && swept.ok()) write_result(*result, swept.output);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   Json document = {{"ok", swept.ok()},
@@ -193,16 +183,17 @@ bool wants_gpu(const ProblemOptions& options) {
 
 int run_gemm(const GemmOptions& all, Output& out) {
   const ProblemOptions& options = all.problem;
-  if (all.own_operands() && !options.target.starts_with("sim:")) {
+  if (all.own.any() && !options.target.starts_with("sim:")) {
     throw UsageError("--a, --b and --d: operands of your own are for a simulator; use --target sim:sm90");
   }
   if (wants_block_scaling(options)) {
-    if (all.own_operands()) throw UsageError("--a, --b and --d: only a plain product takes operands of your own");
+    if (all.own.any()) {
+      throw UsageError("--a, --b and --d: block-scaled products and sim:sm100 by groups take random operands only");
+    }
     return run_block_scaled_gemm(options, out);
   }
   if (options.op != "dense") {
-    if (all.own_operands()) throw UsageError("--a, --b and --d: only --op dense takes operands of your own");
-    return run_grouped_gemm(options, out);
+    return run_grouped_gemm(options, all.own, out);
   }
   if (wants_gpu(options)) {
     if (cuda_switched_off()) {
@@ -226,10 +217,7 @@ int run_gemm(const GemmOptions& all, Output& out) {
 void configure_gemm(CLI::App& app, Context& context) {
   auto options = std::make_shared<GemmOptions>();
   add_problem_options(app, options->problem);
-  app.add_option("--a", options->a, "file of A, row-major elements of --dtype, instead of random ones (simulators)")
-      ->type_name("FILE");
-  app.add_option("--b", options->b, "file of B")->type_name("FILE");
-  app.add_option("--d", options->d, "file for the result")->type_name("FILE");
+  add_own_operands(app, options->own);
   context.runs(app, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/blackwell_problem.h"
 #include "cli/commands.h"
@@ -52,23 +53,26 @@ const runtime::Example& example_for(const GroupedProblem& p) {
   return *example;
 }
 
-struct Simulated {
-  const runtime::Example& example;
-  const runtime::Workload& workload;
-  const char* target;
-  std::string problem;  // for people
-  int ctas = 0;         // of the timed run; 0: a few
-};
-
-int simulate(const ProblemOptions& options, const Simulated& s, Output& out) {
-  const runtime::Example& example = s.example;
+int simulate(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+  std::optional<runtime::WholeFile> result;
+  if (own.any()) result.emplace(result_file(own));
+  const SimulatedProduct s = simulated_product(options, own, out);
+  const runtime::Example& example = *s.example;
   const auto begin = std::chrono::steady_clock::now();
   const Swept swept = sweep(example, s.workload, modes_of(options, *example.plan), s.ctas, example.name);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  Json document = {{"ok", swept.ok()},      {"target", s.target},           {"kernel", example.plan->kernel},
-                   {"plan", example.name},  {"instance", example.instance}, {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", wall},        {"predicted_us", nullptr},      {"runs", swept.runs},
-                   {"checks", swept.checks}};
+  if (result && swept.ok()) write_result(*result, swept.output);
+  Json document = {{"ok", swept.ok()},
+                   {"target", s.target},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", swept.max_rel_error},
+                   {"wall_s", wall},
+                   {"predicted_us", nullptr},
+                   {"runs", swept.runs},
+                   {"checks", swept.checks},
+                   {"out_dtype", name(s.workload.output().type)}};
   Table table;
   table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
   table.row({"target", s.target});
@@ -95,18 +99,37 @@ int simulate(const ProblemOptions& options, const Simulated& s, Output& out) {
 
 runtime::Problem extents_of(const ProblemOptions& o) {
   runtime::Problem size;
+  size.op = *runtime::parse_operation(o.op);
+  size.groups = o.groups;
   size.m = o.m;
   size.n = o.n;
   size.k = o.k;
   return size;
 }
 
-int simulate_hopper(const ProblemOptions& options, const GroupedProblem& p, Output& out) {
+SimulatedProduct hopper_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+  const GroupedProblem p = grouped_problem_of(options);
   const runtime::Example& example = example_for(p);
+  // The host API takes an empty product; a simulator would have nothing to show.
+  for (const auto& [what, extent] : {std::pair{"m", p.m}, std::pair{"n", p.n}, std::pair{"groups", p.group_count}}) {
+    if (extent < 1) throw UsageError(fmt::format("{} = {}: it must be at least 1.", what, extent));
+  }
   check_simulated_size(extents_of(options), out);
-  const auto workload =
-      grouped_product_workload(runtime::sample_product(p, options.seed), runtime::Data::normal, options.seed);
-  return simulate(options, {example, workload, "sim:sm90", problem_text(options, p)}, out);
+  const runtime::GroupedProduct product = runtime::sample_product(p, options.seed);
+  return {&example,
+          own.any() ? own_grouped_workload(own, product)
+                    : grouped_product_workload(product, runtime::Data::normal, options.seed),
+          "sim:sm90", problem_text(options, p)};
+}
+
+SimulatedProduct blackwell_product(const ProblemOptions& options, Output& out) {
+  const BlackwellProblem problem = blackwell_problem_of(options);
+  check_simulated_size(extents_of(options), out);
+  const int cluster = problem.example->plan->cluster;
+  const int clusters =
+      int(std::min<std::int64_t>(problem.waves.tiles, simulator::ChipTiming::of(Arch::sm100).sms / cluster));
+  return {problem.example, problem.workload(options.seed), "sim:sm100", problem.text(options),
+          std::max(clusters, 1) * cluster};
 }
 
 [[noreturn]] void fail(const Status& status) {
@@ -159,27 +182,23 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
 
 }  // namespace
 
-int run_grouped_gemm(const ProblemOptions& options, Output& out) {
-  const GroupedProblem problem = grouped_problem_of(options);
-  if (options.target == "sm90" || (options.target == "auto" && can_use_gpu())) {
-    return run_on_gpu(options, problem, out);
-  }
+SimulatedProduct simulated_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+  if (wants_block_scaling(options)) return blackwell_product(options, out);
   if (options.target != "auto" && options.target != "sim:sm90") {
+    (void)grouped_problem_of(options);  // a bad problem is a bad problem before it is a wrong target
     throw UsageError(
         fmt::format("target = {}: op = {} has kernels for sm90, sim:sm90 and sim:sm100.", options.target, options.op));
   }
-  return simulate_hopper(options, problem, out);
+  return hopper_product(options, own, out);
 }
 
-int run_block_scaled_gemm(const ProblemOptions& options, Output& out) {
-  const BlackwellProblem problem = blackwell_problem_of(options);
-  check_simulated_size(extents_of(options), out);
-  const int cluster = problem.example->plan->cluster;
-  const int clusters =
-      int(std::min<std::int64_t>(problem.waves.tiles, simulator::ChipTiming::of(Arch::sm100).sms / cluster));
-  const auto workload = problem.workload(options.seed);
-  return simulate(
-      options, {*problem.example, workload, "sim:sm100", problem.text(options), std::max(clusters, 1) * cluster}, out);
+int run_grouped_gemm(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+  if (options.target == "sm90" || (options.target == "auto" && can_use_gpu())) {
+    return run_on_gpu(options, grouped_problem_of(options), out);
+  }
+  return simulate(options, own, out);
 }
+
+int run_block_scaled_gemm(const ProblemOptions& options, Output& out) { return simulate(options, {}, out); }
 
 }  // namespace warpwright::cli

@@ -17,22 +17,10 @@ DType dtype_of(const std::string& word) {
   return type;
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    if (c == '+') {
-      words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  return words;
-}
-
 void read_epilogue(const std::string& text, Epilogue& e) {
   const std::vector<std::string> known = {"bias",     "row_bias", "relu",     "gelu",
                                           "gelu_erf", "silu",     "residual", "quantize"};
-  for (const std::string& word : words_of(text)) {
+  for (const std::string& word : joined_words("--epilogue", text)) {
     const auto activation = [&](Activation a) {
       if (e.activation != Activation::none)
         throw UsageError(fmt::format("--epilogue {}: it has two activations", text));
@@ -61,7 +49,7 @@ void read_epilogue(const std::string& text, Epilogue& e) {
 }
 
 void read_scaling(const std::string& text, GemmProblem& p) {
-  for (const std::string& word : words_of(text)) {
+  for (const std::string& word : joined_words("--scaling", text)) {
     if (word == "tensor") {
       p.scaling = Scaling::tensor;
     } else if (word == "row_column") {

@@ -16,9 +16,7 @@ DType dtype_of(const std::string& word) {
 }
 
 void read_epilogue(const std::string& text, GroupedProblem& p) {
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
+  for (const std::string& word : joined_words("--epilogue", text)) {
     if (word == "swiglu") {
       p.activation = Activation::swiglu;
     } else if (word == "bias") {
@@ -26,7 +24,6 @@ void read_epilogue(const std::string& text, GroupedProblem& p) {
     } else {
       throw UsageError(fmt::format("--epilogue {}: '{}' is not one of swiglu, bias, joined by '+'", text, word));
     }
-    begin = end + 1;
   }
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 
 namespace warpwright::cli {
@@ -144,7 +146,9 @@ int run_action(const CLI::App& app, const Context& context) {
   try {
     Output output(context.json());
     const int code = (*context.action_of(app))(output);
-    if (std::fflush(stdout) != 0) return fail(exit_wrong, who, "the result could not be written to stdout.");
+    // A line that was lost on the way leaves its mark, and so does what the last flush cannot write.
+    if (std::ferror(stdout) != 0 || std::fflush(stdout) != 0)
+      return fail(exit_wrong, who, "the result could not be written to stdout.");
     return code;
   } catch (const UsageError& error) {
     return fail(exit_usage, who, full_stop(error.what()));
@@ -156,6 +160,7 @@ int run_action(const CLI::App& app, const Context& context) {
 }
 
 int run(int argc, char** argv) {
+  clean_up_on_signals();
   CLI::App root{"Warp-specialized GPU matrix kernels: run, check, trace and measure them.", "warpwright"};
   Context context;
   root.require_subcommand(1);
@@ -169,7 +174,10 @@ int run(int argc, char** argv) {
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return root.exit(error);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      const int code = root.exit(error);
+      return std::cout.flush() ? code : fail(exit_wrong, root.get_name(), "the text could not be written to stdout.");
+    }
     return usage_failure(root, error);
   }
   return run_action(*deepest(root), context);

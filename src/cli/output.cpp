@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/interrupt.h"
+
 namespace warpwright::cli {
 namespace {
 
@@ -92,11 +94,15 @@ std::string Table::text(bool colour) const {
 
 Progress::Progress(std::string label, std::uint64_t total)
     : label_(std::move(label)), total_(total), shown_(is_screen(stderr) && total > 0) {
-  if (shown_) draw();
+  if (!shown_) return;
+  bar_is_shown(true);
+  draw();
 }
 
 Progress::~Progress() {
-  if (shown_) write(stderr, "\r\033[K");
+  if (!shown_) return;
+  write(stderr, "\r\033[K");
+  bar_is_shown(false);
 }
 
 void Progress::advance(std::uint64_t steps) {

@@ -332,6 +332,7 @@ void configure_one(CLI::App& app, Context& context, const std::string& verb, int
   app.add_option("--target", options->target, "for which chip")->transform(one_of(kTargets))->required();
   if (verb == "verify") {
     app.add_option("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution")
+        ->check(not_empty())
         ->type_name("FILE");
   }
   context.runs(app, fmt::format("./warpwright schedule {} ping-pong --target gfx950", verb),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -65,7 +66,10 @@ struct Row {
 std::vector<Row> read_rows(const std::string& path) {
   std::ifstream file(path);
   std::string line;
-  if (!file || !std::getline(file, line)) throw UsageError(fmt::format("--shapes {}: the file cannot be read", path));
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored))
+    throw UsageError(fmt::format("--shapes {}: the file cannot be read", path));
+  if (!std::getline(file, line)) throw UsageError(fmt::format("--shapes {}: the file is empty", path));
   const auto header = split(line, '\t');
   const auto column = [&](const char* wanted) {
     for (std::size_t i = 0; i < header.size(); ++i)
@@ -93,6 +97,13 @@ std::vector<Row> read_rows(const std::string& path) {
 void note_skipped(int skipped, Output& out) {
   if (skipped > 0)
     out.note(fmt::format("skipped {} rows: not asked for, or no kernel of this version serves them", skipped));
+}
+
+std::string nothing_served(const std::string& path, int skipped) {
+  return fmt::format("--shapes {}: {}", path,
+                     skipped == 0 ? "it has no row below the first line"
+                                  : fmt::format("no kernel of this version serves what was asked for of its {} row{}",
+                                                skipped, skipped == 1 ? "" : "s"));
 }
 
 GroupedShape shape_of(runtime::Operation op, DType dtype, std::int64_t groups, const Size& size) {
@@ -136,8 +147,8 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
     }
     add_shape(shapes, shape, plan, row.size.where);
   }
+  if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
   note_skipped(skipped, out);
-  if (shapes.empty()) throw UsageError(fmt::format("--shapes {}: no row can be served", path));
   return shapes;
 }
 
@@ -166,8 +177,8 @@ std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const 
     }
     add_shape(shapes, shape, row.size.where);
   }
+  if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
   note_skipped(skipped, out);
-  if (shapes.empty()) throw UsageError(fmt::format("--shapes {}: no row can be served", path));
   return shapes;
 }
 

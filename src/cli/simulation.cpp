@@ -18,6 +18,7 @@ using simulator::Scheduling;
 constexpr int kPctDepth = 3;
 constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
 constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 30;
+constexpr std::uint64_t kMostElements = std::uint64_t(1) << 27;  // of an array; the reference has a gigabyte of them
 
 Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
   Mode m;
@@ -273,6 +274,18 @@ void check_simulated_size(const runtime::Problem& p, Output& out) {
                     "2048 x 2048 x 2048",
                     p.m, p.n, p.k));
   }
+  const bool has_groups = p.op != runtime::Operation::dense && p.op != runtime::Operation::blockwise;
+  const bool along_k = p.op == runtime::Operation::grouped_k;
+  const auto groups = has_groups ? std::uint64_t(p.groups) : 1;
+  const auto refuse = [&](const char* what, std::uint64_t count, std::uint64_t rows, std::uint64_t columns) {
+    if (count == 0 || rows * columns <= kMostElements / count) return;
+    throw UsageError(fmt::format(
+        "{}m = {}, n = {}, k = {}: {} has {} x {} elements, the simulator takes arrays of up to 2^27",
+        groups == 1 ? "" : fmt::format("groups = {}, ", groups), p.m, p.n, p.k, what, count * rows, columns));
+  };
+  refuse("A", 1, std::uint64_t(p.m), k);
+  refuse("B", along_k ? 1 : groups, std::uint64_t(p.n), k);
+  refuse("the result", along_k ? groups : 1, std::uint64_t(p.m), std::uint64_t(p.n));
   if (area * k > kManyProducts)
     out.note("A problem of this size can take the simulator a minute; smaller ones take seconds.");
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 
 namespace warpwright::cli {
 
@@ -15,10 +16,12 @@ class TemporaryFolder {
     std::string pattern = (std::filesystem::temp_directory_path() / "warpwright.XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw MissingError("no folder for a temporary file can be made");
     path_ = pattern;
+    remove_on_signal(path_.c_str());
   }
   ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
+    forget(path_.c_str());
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

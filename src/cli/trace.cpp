@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "api/launcher.h"
 #include "cli/arguments.h"
+#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
+#include "cli/gemm_grouped.h"
 #include "cli/simulation.h"
 #include "runtime/record_gpu.h"
 #include "runtime/recording_file.h"
@@ -40,6 +44,13 @@ struct Files {
     };
     open("--html", options.html, "warpwright-trace.html", html);
     open("--perfetto", options.perfetto, "warpwright-trace.json", perfetto);
+    const auto place = [](const runtime::WholeFile& file) {
+      std::error_code ignored;
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(file.path(), ignored), ignored);
+    };
+    if (html && perfetto && place(*html) == place(*perfetto)) {
+      throw UsageError(fmt::format("--html and --perfetto: both name {}; each needs a file of its own", html->path()));
+    }
   }
   void write(const std::vector<runtime::TimelineRun>& runs) const {
     if (html) {
@@ -101,14 +112,18 @@ Recorded choose_recorded(const ProblemOptions& options, const ChosenProblem& cho
   return {*simulated, chosen.selection.example};
 }
 
-// `stacked`: below a measured run.
-Traced simulate(const TraceOptions& options, const ChosenProblem& chosen, const runtime::Example& example, int ctas,
-                bool stacked) {
+Mode timeline_mode() {
   Mode mode;
   mode.landing = simulator::Landing::timed;
   mode.timeline = true;
+  return mode;
+}
+
+// `stacked`: below a measured run.
+Traced simulate(const TraceOptions& options, const ChosenProblem& chosen, const runtime::Example& example, int ctas,
+                bool stacked) {
   const auto workload = runtime::workload_of(example, chosen.problem, options.problem.seed);
-  const Swept swept = sweep(example, workload, {mode}, ctas, example.name);
+  const Swept swept = sweep(example, workload, {timeline_mode()}, ctas, example.name);
   Traced t{{runtime::model_of(swept.timed), {example.name, chosen.target.word, chosen.shape()}},
            swept.ok(),
            swept.report,
@@ -140,6 +155,9 @@ Traced measure(const TraceOptions& options, const ChosenProblem& chosen, const R
 
 // A launch that was recorded elsewhere.
 int run_recording(const TraceOptions& options, Output& out) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.recording, ignored))
+    throw UsageError(fmt::format("--recording: {} is a folder, not a file", options.recording));
   runtime::RecordingFile file;
   if (auto why = runtime::read_recording(options.recording, file)) throw UsageError("--recording: " + *why);
   const Files files(options);
@@ -161,10 +179,84 @@ int run_recording(const TraceOptions& options, Output& out) {
   return exit_ok;
 }
 
-int run_trace(const TraceOptions& options, Output& out) {
-  if (!options.problem.landing.empty() || !options.problem.schedule.empty()) {
-    throw UsageError("--landing and --schedule: a timeline follows the clock, which decides both; leave them out");
+// Writes the files and tells what is in them; `note` is said last.
+int finish(std::vector<Traced> traced, const Files& files, const std::string& target, std::string_view note,
+           Output& out) {
+  std::vector<runtime::TimelineRun> runs;
+  bool ok = true;
+  size_t spans = 0, edges = 0;
+  Json list = Json::array();
+  for (Traced& t : traced) {
+    ok = ok && t.ok;
+    spans += t.run.model.recorded();
+    edges += t.run.model.arrows.size();
+    list.push_back({{"target", t.run.info.target},
+                    {"plan", t.run.info.kernel},
+                    {"spans", t.run.model.recorded()},
+                    {"edges", t.run.model.arrows.size()},
+                    {"times", t.run.info.times}});
+    list.back().update(t.facts);
+    runs.push_back(std::move(t.run));
   }
+  files.write(runs);
+  Json document = files.document();
+  document.update({{"spans", spans},
+                   {"edges", edges},
+                   {"ok", ok},
+                   {"target", target},
+                   {"plan", runs.front().info.kernel},
+                   {"runs", list}});
+  for (const Traced& t : traced) {
+    document.update(t.facts);
+    if (!t.ok) document["report"] = t.report;
+  }
+  out.document(document);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Json& facts = traced[i].facts;
+    const std::string time =
+        facts.contains("predicted_us")
+            ? fmt::format("{:.1f} us predicted", facts["predicted_us"].get<double>())
+            : fmt::format(
+                  "{:.1f} us from the first instruction to the last on {}; with timestamps the launch takes {:.1f} us "
+                  "instead of {:.1f} us",
+                  facts["kernel_us"].get<double>(), facts["device"].get<std::string>(),
+                  facts["recorded_us"].get<double>(), facts["measured_us"].get<double>());
+    out.line(fmt::format("{} on {}: {} bars, {} arrows, {}", runs[i].info.kernel, runs[i].info.target,
+                         runs[i].model.recorded(), runs[i].model.arrows.size(), time));
+  }
+  files.tell(out);
+  for (const Traced& t : traced) {
+    if (!t.ok) out.line(t.report);
+  }
+  if (!ok) return exit_wrong;
+  if (!note.empty()) out.line(note);
+  return exit_ok;
+}
+
+// A product with factors or by groups, or one on Blackwell: by the clock of the simulator only.
+int trace_product(const TraceOptions& options, Output& out) {
+  const std::string& target = options.problem.target;
+  if (target == "sm90" || target == "both") {
+    throw UsageError(fmt::format(
+        "--target {}: only kernels of plain dense products have timestamps; use sim:sm90 or sim:sm100", target));
+  }
+  const SimulatedProduct product = simulated_product(options.problem, {}, out);
+  const Files files(options);
+  const runtime::Example& example = *product.example;
+  const Swept swept = sweep(example, product.workload, {timeline_mode()}, product.ctas, example.name);
+  Traced t{{runtime::model_of(swept.timed), {example.name, product.target, product.problem}},
+           swept.ok(),
+           swept.report,
+           {{"predicted_us", swept.predicted_us}}};
+  return finish({std::move(t)}, files, product.target, prediction_note({product.target, example.arch}), out);
+}
+
+int run_trace(const TraceOptions& options, Output& out) {
+  if (!options.problem.landing.empty() || !options.problem.schedule.empty() || options.problem.seeds != 0) {
+    throw UsageError(
+        "--landing, --schedule and --seeds: a timeline is one run by the clock, which decides all; leave them out");
+  }
+  if (options.problem.op != "dense" || wants_block_scaling(options.problem)) return trace_product(options, out);
   const std::string& target = options.problem.target;
   const bool measured = target == "sm90" || target == "both", simulated = target != "sm90";
   ProblemOptions problem = options.problem;
@@ -196,55 +288,8 @@ int run_trace(const TraceOptions& options, Output& out) {
   }
   if (simulated) traced.push_back(simulate(options, chosen, *example, ctas, measured));
 
-  std::vector<runtime::TimelineRun> runs;
-  bool ok = true;
-  size_t spans = 0, edges = 0;
-  Json list = Json::array();
-  for (Traced& t : traced) {
-    ok = ok && t.ok;
-    spans += t.run.model.recorded();
-    edges += t.run.model.arrows.size();
-    list.push_back({{"target", t.run.info.target},
-                    {"plan", t.run.info.kernel},
-                    {"spans", t.run.model.recorded()},
-                    {"edges", t.run.model.arrows.size()},
-                    {"times", t.run.info.times}});
-    list.back().update(t.facts);
-    runs.push_back(std::move(t.run));
-  }
-  files.write(runs);
-  Json document = files.document();
-  document.update({{"spans", spans},
-                   {"edges", edges},
-                   {"ok", ok},
-                   {"target", measured ? target : chosen.target.word},
-                   {"plan", runs.front().info.kernel},
-                   {"runs", list}});
-  for (const Traced& t : traced) {
-    document.update(t.facts);
-    if (!t.ok) document["report"] = t.report;
-  }
-  out.document(document);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const Json& facts = traced[i].facts;
-    const std::string time =
-        facts.contains("predicted_us")
-            ? fmt::format("{:.1f} us predicted", facts["predicted_us"].get<double>())
-            : fmt::format(
-                  "{:.1f} us from the first instruction to the last on {}; with timestamps the launch takes {:.1f} us "
-                  "instead of {:.1f} us",
-                  facts["kernel_us"].get<double>(), facts["device"].get<std::string>(),
-                  facts["recorded_us"].get<double>(), facts["measured_us"].get<double>());
-    out.line(fmt::format("{} on {}: {} bars, {} arrows, {}", runs[i].info.kernel, runs[i].info.target,
-                         runs[i].model.recorded(), runs[i].model.arrows.size(), time));
-  }
-  files.tell(out);
-  for (const Traced& t : traced) {
-    if (!t.ok) out.line(t.report);
-  }
-  if (!ok) return exit_wrong;
-  if (simulated) out.line(prediction_note(chosen.target));
-  return exit_ok;
+  return finish(std::move(traced), files, measured ? target : chosen.target.word,
+                simulated ? prediction_note(chosen.target) : "", out);
 }
 
 }  // namespace
@@ -257,12 +302,16 @@ void configure_trace(CLI::App& app, Context& context) {
                  "where it runs: the simulator (default), a GPU (sm90), or both, one above the other")
       ->transform(one_of({"auto", "sm90", "both", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"}))
       ->group("Problem");
-  app.add_option("--perfetto", options->perfetto, "file of the timeline for Perfetto")->type_name("FILE");
+  app.add_option("--perfetto", options->perfetto, "file of the timeline for Perfetto")
+      ->check(not_empty())
+      ->type_name("FILE");
   app.add_option("--html", options->html,
                  "file of the timeline as a page (default: both, as warpwright-trace.html and .json)")
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--recording", options->recording,
                  "draw a launch that a kernel of your own has recorded (check_gpu.h), instead of a problem")
+      ->check(not_empty())
       ->type_name("FILE");
   context.runs(app, "./warpwright trace --m 512 --n 512 --k 256 --html gemm.html", [options, &app](Output& out) {
     const auto given = [&](const char* option) { return app.count(option) > 0; };

@@ -2,15 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/shapes.h"
 #include "runtime/tune_gpu.h"
 #include "runtime/tune_grouped.h"
+#include "runtime/whole_file.h"
 
 namespace warpwright::cli {
 namespace {
@@ -30,8 +31,7 @@ struct Options {
 };
 
 void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  if (!(file << text) || !file.flush()) throw UsageError(fmt::format("--out {}: the file cannot be written", path));
+  if (auto why = runtime::WholeFile(path).write(text)) throw UsageError("--out: " + *why);
 }
 
 // What all rows of a report show.
@@ -84,9 +84,14 @@ runtime::TuneOptions protocol_of(const Options& options) {
 
 // Before minutes of measuring.
 void check_machine(const Options& options) {
+  if (!options.out.empty()) {
+    if (auto why = runtime::WholeFile(options.out).refuse()) throw UsageError("--out: " + *why);
+  }
   if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (const auto missing = runtime::bench_missing(false)) throw MissingError(*missing);
-  if (!options.out.empty()) write(options.out, "");
+  if (const auto missing = runtime::bench_missing(false)) {
+    constexpr std::string_view bench = "bench";
+    throw MissingError(missing->starts_with(bench) ? "tune" + missing->substr(bench.size()) : *missing);
+  }
 }
 
 int tune_grouped(const Options& options, Output& out) {
@@ -170,22 +175,25 @@ void configure_tune(CLI::App& app, Context& context) {
   app.add_option("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)")
       ->transform(whole_number(1, 65535));
   app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
+      ->check(not_empty())
       ->type_name("FILE");
-  app.add_option("--sizes", options->sizes, "MxNxK,...");
+  app.add_option("--sizes", options->sizes, "MxNxK,...")->check(not_empty());
   app.add_option("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
       ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
-  app.add_option("--out", options->out, "where the table goes (default: printed)")->type_name("FILE");
+  app.add_option("--out", options->out, "where the table goes (default: printed)")
+      ->check(not_empty())
+      ->type_name("FILE");
   app.add_option("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_between(0, 1'000'000));
   app.add_option("--finalists", options->finalists,
                  fmt::format("plans measured pairwise, after a brief test of all (default {})", options->finalists))
       ->transform(whole_number(1, 64));
   app.add_option("--rounds", options->rounds, fmt::format("rounds of a pair (default {})", options->rounds))
       ->transform(whole_number(1, 1000));
   app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
-      ->check(CLI::Range(0.01, 10.0));
+      ->check(number_between(0.01, 10));
   app.add_flag("--ahead-only", options->ahead_only, "only kernels that were compiled ahead: nothing is compiled here");
-  context.runs(app, "./warpwright tune --shapes bench/shapes.tsv --out data/tuned/h200.tsv",
+  context.runs(app, "./warpwright tune --shapes bench/shapes.tsv --out tuned.tsv",
                [options](Output& out) { return run_tune(*options, out); });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "device/launch_grouped_sm90.h"
@@ -13,27 +14,43 @@ namespace {
 // What the estimate rests on, fitted to brief times of every instance on an H200 (docs/evidence/blockwise-log.md).
 constexpr double kMemoryBytesPerUs = 4.2e6;  // by all SMs together
 constexpr double kCacheBytesPerUs = 7.5e6;   // from the L2
-constexpr double kLaunchUs = 3.0;            // launch, first bytes, last store
-constexpr double kBlockUs = 0.152;           // a block along k in a CTA of the skinny kernel: wait, multiply, promote
-constexpr double kTokenUs = 0.0014;          // the same, for each token and 64 weights more
-constexpr double kExchangeUs = 0.9;          // of partial sums in a cluster
-constexpr double kScaledPerUs = 5.9e6;       // multiplications of e4m3 with blockwise scales, in an SM
+constexpr double kLaunchUs = 2.2;            // launch (an early one), first bytes, last store
+// Of the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
+// takes at least this long; the shorter one of loading and reading memory hides but for this part.
+constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3;
+constexpr double kLeastBlockUs = 0.106;
+constexpr double kNotHidden = 0.3;
+constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // of partial sums in a cluster, 64 weights
+constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
 constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
 constexpr double kOddStore = 2.9;         // how much longer where a tile is no multiple of 64 columns
 constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
+constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
+constexpr double kShortRing = 1.015;      // how much longer with three stages of bf16
+// Of groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
+constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const GroupedGemmConfig& grouped(const GroupedKernel& k) { return device::kGroupedGemmSm90[k.index]; }
 const SkinnyBlockwiseConfig& skinny(const GroupedKernel& k) { return device::kSkinnyBlockwiseSm90[k.index]; }
 
+int64_t usual_rows(const GroupedProblem& p) {
+  return std::max<int64_t>(p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0, 1);
+}
 // Rows of tiles over all groups, if each has the usual number of rows.
 int64_t row_tiles(const GroupedProblem& p, int64_t tall) {
   if (p.groups == Groups::none) return ceil_div(p.m, tall);
   if (p.groups == Groups::by_depth) return p.group_count * ceil_div(p.m, tall);
-  const int64_t usual = p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0;
-  return p.group_count * ceil_div(std::max<int64_t>(usual, 1), tall);
+  return p.group_count * ceil_div(usual_rows(p), tall);
+}
+// How much of a tile is multiplied: blocks of 64 rows without rows are left out, if nobody waits for a peer that has
+// more of them, and on the average half of the last block is there.
+double filled(const GroupedGemmConfig& c, const GroupedProblem& p) {
+  if (c.scaled() || c.group_rows == 64 || p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
+  const int64_t usual = usual_rows(p);
+  return std::min(1.0, double(usual + 32) / double(ceil_div(usual, c.tile_m) * c.tile_m));
 }
 
 // Clusters that run at once: one never spans the processing clusters of the chip, which have 16 or 18 SMs on an H200.
@@ -44,16 +61,13 @@ int64_t resident(int sms, int cluster) {
 }
 
 double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sms) {
-  const int64_t clusters = c.skinny().tiles(int(p.m), int(p.n)), at_once = resident(sms, c.split);
-  const int64_t rounds = ceil_div(clusters, at_once);
+  const int64_t rounds = ceil_div(c.skinny().tiles(int(p.m), int(p.n)), resident(sms, c.split));
   const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
-  const double active = double(std::min(clusters, at_once)) * c.split;
-  // Two warpgroups with two sets of sums of so many tokens have too few registers.
-  const double spilled = c.rows * c.tokens > 128 * 64 ? 2.2 : 1;
-  const double alone = (kBlockUs + kTokenUs * c.tokens * c.rows / 64) * spilled;
-  const double memory = active * c.rows * kScaleBlock / kMemoryBytesPerUs;
-  const double cache = active * (c.rows + c.tokens) * kScaleBlock / kCacheBytesPerUs;
-  return kLaunchUs + double(rounds) * (blocks * std::max({alone, memory, cache}) + (c.split > 1 ? kExchangeUs : 0));
+  const double rate = c.stages < 5 ? kShortRingBytesPerUs : kSmBytesPerUs;
+  const double loads = double(rounds) * blocks * std::max(kLeastBlockUs, c.skinny().stage_bytes() / rate);
+  const double memory = (double(p.n) * double(p.k) + double(p.m * p.n) * bits(c.out) / 8) / kMemoryBytesPerUs;
+  const double exchange = c.split > 1 ? kExchangeUs + kExchangeUsPerToken * c.tokens * c.rows / 64 : 0;
+  return kLaunchUs + std::max(loads, memory) + kNotHidden * std::min(loads, memory) + double(rounds) * exchange;
 }
 
 double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) {
@@ -67,16 +81,23 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
   const double groups = p.groups == Groups::none ? 1 : double(p.group_count);
   const double depth = double(p.k) / (c.by_depth() && p.group_count > 0 ? groups : 1);
   const double alone = c.scaled() && c.warpgroups() == 1 ? 1.26 : 1;
+  const double ring = !c.scaled() && c.stages < 4 ? kShortRing : 1;
   const double multiply =
-      double(c.tile_m) * c.tile_n * depth * narrow * alone / (c.scaled() ? kScaledPerUs : kBf16PerUs);
+      double(c.tile_m) * c.tile_n * depth * narrow * alone * ring / (c.scaled() ? kScaledPerUs : kBf16PerUs);
   // What the cluster shares is read once for all of it.
   const double active = double(std::min(clusters, resident(sms, c.cluster))) * c.cluster;
   const double bytes = double(c.a_share() + c.b_share()) * depth * bits(c.type) / 8;
-  const double tile = std::max(multiply, active * bytes / kCacheBytesPerUs);
-  const double memory = groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs;
+  const double tile = std::max(multiply * filled(c, p), active * bytes / kCacheBytesPerUs);
+  const bool single = p.groups == Groups::none || clusters == 0;
+  const double idle = single ? 0 : double(rounds * resident(sms, c.cluster)) / double(clusters) - 1;
+  const double memory =
+      groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs * (1 + kUnevenMemory * idle);
   const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
-  const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore);
-  return kGroupedLaunchUs + std::max(double(rounds) * (tile + end), memory);
+  const bool waits = c.output_stages * c.d_box().inner >= c.out_columns() * c.group_rows / 64;
+  const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
+  const double most = std::max(double(rounds) * (tile + end), memory);
+  const double least = std::min(double(rounds) * (tile + end), memory);
+  return kGroupedLaunchUs + most * (single ? 1 : 1 + kBothBusy * std::pow(least / std::max(most, 1e-9), 4));
 }
 
 // Whether more happens to a sum than its conversion.
@@ -90,7 +111,9 @@ bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
          c.swiglu == (p.activation == Activation::swiglu);
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
-  return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m <= c.tokens &&
+  // Two tiles of 64 tokens fill the chip where one of 128 does not.
+  const int most = c.tokens == 64 ? 128 : c.tokens;
+  return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m <= most &&
          p.b_scale_rows == kScaleBlock && !fused(p);
 }
 std::string described(const GroupedProblem& p) {
@@ -114,8 +137,9 @@ std::string plan_name(const GroupedKernel& kernel) {
     return fmt::format("skinny-{}x{}-k{}-s{}", c.rows, c.tokens, c.split, c.stages);
   }
   const GroupedGemmConfig& c = grouped(kernel);
-  return fmt::format("grouped-{}x{}-c{}{}-s{}", c.tile_m, c.tile_n, c.cluster,
-                     c.cluster > 1 && c.axis == ClusterAxis::n ? "n" : "", c.stages);
+  return fmt::format("grouped-{}x{}-c{}{}{}-s{}", c.tile_m, c.tile_n, c.cluster,
+                     c.cluster > 1 && c.axis == ClusterAxis::n ? "n" : "",
+                     c.output_stages == 2 ? "" : fmt::format("-o{}", c.output_stages), c.stages);
 }
 
 std::vector<GroupedKernel> kernels_for(const GroupedProblem& p) {

@@ -9,6 +9,7 @@
 
 #include "cdna_engine.h"
 #include "fiber.h"
+#include "predict.h"
 #include "report.h"
 
 namespace warpwright::simulator {
@@ -60,6 +61,12 @@ Engine::Engine(const Launch& launch, const Options& options, const std::function
 Engine::~Engine() { dying = true; }
 
 uint64_t Engine::random() { return splitmix(rng_); }
+
+uint64_t Engine::start_of_cta() const {
+  const ChipTiming& c = timing.chip;
+  const bool first = now_ == 0;  // a CTA that takes the place of another one is there already
+  return (first ? c.launch : 0) + c.start + (launch_.plan->cluster > 1 ? c.cluster_start : 0);
+}
 
 void Engine::start_cluster() {
   const Plan& plan = *launch_.plan;
@@ -113,7 +120,7 @@ void Engine::start_cluster() {
       t->warp = cta->warps[i / 32].get();
       t->index = i;
       t->channel = (cta->id << kChannelBits) | i;
-      t->time = now_ + (timed() ? timing.chip.launch : 0);
+      t->time = now_ + (timed() ? start_of_cta() : 0);
       t->view[kHb].own = 0xffff'ffffu;
       t->warp->lanes[i % 32] = p;
       const boost::context::stack_context stack = stacks().allocate();
@@ -238,12 +245,20 @@ void Engine::maybe_yield(Thread& t) {
   }
   if (timed()) {
     others_first = !events_.empty() && events_.front().due < t.time;
-    for (const Warp* w : queue_) others_first |= w->priority < t.time;
+    for (size_t i = 0; i < queue_.size() && !others_first; ++i) others_first = queue_[i]->priority < t.time;
   }
   if (!others_first) return;
   enqueue(*t.warp);
   leave(t);
   if (dying) throw Abort{};
+}
+
+size_t Engine::place(here at) {
+  constexpr size_t lines = 1024;  // of a file; more would share numbers
+  size_t file = 0;
+  while (file < files_.size() && files_[file] != at.file) ++file;
+  if (file == files_.size()) files_.push_back(at.file);
+  return file * lines + at.line % lines;
 }
 
 void Engine::word(Thread& t, uint64_t cycles, here at) {
@@ -253,6 +268,12 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
   ++stats.words;
   t.time += cycles;
   t.where = at;
+  if (timed() && timing.chip.fetch) {
+    const size_t p = place(at);
+    if (t.cta->fetched.size() <= p) t.cta->fetched.resize(p + 1);
+    if (!t.cta->fetched[p]) t.time += timing.chip.fetch;
+    t.cta->fetched[p] = true;
+  }
   // A loop that never blocks would never come back to the scheduler, which counts the steps.
   if (++words_in_a_row_ > options_.step_limit + 1'000'000 && !dying)
     fail("livelock",
@@ -355,6 +376,7 @@ Result Engine::run() {
   const Plan& plan = *launch_.plan;
   int resident = options_.resident_clusters;
   if (resident <= 0) resident = std::max(1, timing.chip.sms * plan.blocks_per_sm / plan.cluster);
+  ctas_at_once_ = std::min(resident, int(total_clusters)) * plan.cluster;
   try {
     while (int(next_block_cluster) < resident && next_block_cluster < total_clusters) start_cluster();
     uint64_t idle_progress = ~0ull;
@@ -394,7 +416,7 @@ Result Engine::run() {
       for (const auto& t : c->threads) last = std::max(last, t->time);
     stats.predicted_cycles = last;
     const double busy = double(stats.tensor_busy_cycles) / (double(last) * timing.chip.sms);
-    const double us_per_cycle = 1e-3 / timing.chip.clock_at(busy);
+    const double us_per_cycle = 1e-3 / timing.chip.clock_at(busy, timing.memory.busy / double(last));
     stats.predicted_us = double(last) * us_per_cycle;
     for (Span& s : spans) {
       s.begin_us *= us_per_cycle;
@@ -440,6 +462,27 @@ void Engine::thread_finished(Thread& t) {
     }
   } catch (const Abort&) {
   }
+}
+
+Prediction predict(const Launch& launch, const std::function<void()>& body) {
+  Options options;
+  options.check = false;
+  options.step_limit = ~0ull >> 1;
+  Engine engine(launch, options, body);
+  engine.data = false;
+  Prediction p;
+  p.result = engine.run();
+  const ChipTiming& chip = engine.timing.chip;
+  p.us = p.result.stats.predicted_us;
+  p.cycles = p.result.stats.predicted_cycles - chip.launch;
+  p.tensor_busy = double(p.result.stats.tensor_busy_cycles) / (double(p.cycles) * chip.sms);
+  p.memory_busy = engine.timing.memory.busy / double(p.cycles);
+  // Device memory takes as long at any clock of the SMs; the rest follows the clock.
+  const double sustained = chip.clock_at(p.tensor_busy, p.memory_busy);
+  const double clocks = sustained / chip.single_clock_at(p.tensor_busy, p.memory_busy);
+  const double by_memory = std::min(1.0, p.memory_busy);
+  p.single_us = double(p.cycles) * 1e-3 / sustained * (by_memory + (1 - by_memory) * clocks);
+  return p;
 }
 
 Result run(const Launch& launch, const Options& options, const std::function<void()>& body) {

@@ -285,7 +285,9 @@ struct Cta {
     int64_t generation = 0;
   };
   std::vector<Remote> remote;
-  Server tma, tensor;
+  Server tensor;
+  Path ingest, store, peers;
+  std::vector<bool> fetched;  // by Engine::place: what was executed
   bool clc_failed = false;
   std::map<const TensorMap*, uint64_t> seen_maps;  // version seen through the tensor-map proxy
   Channel new_channel() { return (id << kChannelBits) | channels++; }
@@ -326,6 +328,7 @@ class Engine {
   Timing timing;
   AccessLog log;
   bool dying = false;
+  bool data = true;  // false: a prediction; the TMA copies no tiles, MMAs compute nothing
 
   void block(Thread& t, Wait why, const void* object, here at);  // returns when woken
   void wake(Thread& t, uint64_t time);
@@ -374,6 +377,7 @@ class Engine {
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void progress() { ++last_progress_; }
+  int ctas_at_once() const { return ctas_at_once_; }
   // -1 without Options::timeline.
   int span(const std::string& track, std::string name, uint64_t begin, uint64_t end, std::string detail = {},
            bool waiting = false);
@@ -398,6 +402,8 @@ class Engine {
 
  private:
   void start_cluster();
+  uint64_t start_of_cta() const;  // cycles until its first instruction
+  size_t place(here at);          // a number for each line of the source
   void run_warp(Warp& w);
   void enter(Thread& t);  // switches to the thread, and back when it blocks or ends
   void leave(Thread& t);
@@ -409,6 +415,8 @@ class Engine {
   Launch launch_;
   Options options_;
   const std::function<void()>& body_;
+  int ctas_at_once_ = 1;
+  std::vector<const char*> files_;
   std::vector<Warp*> queue_;
   std::vector<Event> events_;
   uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;

@@ -7,20 +7,27 @@ ChipTiming ChipTiming::of(Arch arch) {
   c.word_issue = 4;
   c.named_barrier = 15;
   c.cluster_barrier = 190;
+  c.cluster_latency = 180;
+  c.set_registers = 20;
+  c.memory_start_share = 1;
   switch (arch) {
-    case Arch::sm100:  // B200: published microbenchmarks, not measured by this project
+    case Arch::sm100:  // B200: published microbenchmarks, not measured by this
+                       // project
       c.clock_ghz = 1.85;
       c.shared_load = 24;
-      c.shared_store = 8;
+      c.shared_store = c.matrix_store = 8;
       c.global_load = 700;
       c.global_store = 12;
-      c.barrier_arrive = 20;
+      c.barrier_init = c.barrier_arrive = 20;
       c.barrier_wake = 30;
-      c.tma_issue = 30;
+      c.tma_issue = c.tma_store_issue = 30;
       c.tma_latency = 460;
       c.tma_bytes_per_cycle = 128;
       c.tma_store_latency = 130;
-      c.chip_bytes_per_cycle = 10200;
+      c.tma_write_latency = 460;
+      c.tma_store_bytes_per_cycle = 128;
+      c.l2_gbps = 18900;
+      c.memory_gbps = 8000;
       c.mma_issue = 30;
       c.mma_tail = 160;
       c.mma_flop_per_cycle = 8192 * 2;
@@ -29,35 +36,57 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.launch = 5500;
       c.sms = 148;
       break;
-    case Arch::gfx942:  // MI300X and MI355X: data sheets and the cycles of the instruction set guide, never measured by
+    case Arch::gfx942:  // MI300X and MI355X: data sheets and the cycles of the
+                        // instruction set guide, never measured by
     case Arch::gfx950:  // this project
       c.clock_ghz = arch == Arch::gfx950 ? 2.4 : 2.1;
       c.shared_load = 64;
       c.global_load = 800;
-      c.chip_bytes_per_cycle = arch == Arch::gfx950 ? 3300 : 2500;
+      c.l2_gbps = arch == Arch::gfx950 ? 7900 : 5300;
       c.mma_flop_per_cycle = arch == Arch::gfx950 ? 4096 : 2048;
       c.launch = 5000;
       c.sms = arch == Arch::gfx950 ? 256 : 304;
       break;
-    default:  // H200 / H100
+    // H200 / H100. [w]: docs/evidence/word-costs.txt, [s]: docs/evidence/dense-stamps.txt; the others are published.
+    default:
       c.clock_ghz = 1.98;
-      c.clock_drop_ghz = 0.69;  // 1.31 GHz at 97 % busy: our GEMM at 4096^3, sustained
+      c.clock_drop_ghz = 0.69;   // 1.31 GHz at 97 % busy: our GEMM at 4096^3, sustained
+      c.single_drop_ghz = 0.30;  // [s] 1.69 GHz at 2048^3, 77 % busy
+      c.memory_drop_ghz = 0.18;  // [s] 1.80 GHz where only the memory is busy
       c.shared_load = 29;
       c.shared_store = 6;
+      c.matrix_store = 13;  // [s] with conversions: 128 tokens are handed out in 195 cycles more than 8
       c.global_load = 600;
       c.global_store = 10;
-      c.barrier_arrive = 12;
-      c.barrier_wake = 32;
-      c.tma_issue = 33;
-      c.tma_latency = 600;
-      c.tma_bytes_per_cycle = 96;
-      c.tma_store_latency = 200;
-      c.chip_bytes_per_cycle = 5600;
+      c.barrier_init = 5;     // [s] a loader with 44 barriers starts 138 cycles after one with 20
+      c.barrier_arrive = 40;  // [w] 60 between two clocks; 110 until a waiter goes on, however many arrive
+      c.barrier_wake = 60;
+      c.named_barrier = 30;              // [w] 40 with the instruction, 384 threads
+      c.proxy_fence = 40;                // [w] 22 to 32 without stores before it
+      c.set_registers = 165;             // [w] 163 to give back, 194 to 204 to get
+      c.cluster_barrier = 100;           // [w] 97 to 121, relaxed
+      c.cluster_release = 450;           // [w] an arrival with its wait takes 500 to 720
+      c.cluster_bytes_per_cycle = 20;    // [w] 16 KB more take 800 cycles more
+      c.tma_issue = 45;                  // [w] 73 with its expect_tx
+      c.tma_store_issue = 88;            // [w]
+      c.tma_latency = 390;               // [w] 465 with the issue
+      c.tma_bytes_per_cycle = 73;        // [w] a further box of 8 KB: 112 cycles
+      c.tma_store_latency = 65;          // [w] 409 with issue and bytes
+      c.tma_write_latency = 6;           // [w]
+      c.tma_store_bytes_per_cycle = 32;  // [w] a further box of 8 KB: 256 cycles, whoever stores it
+      c.l2_gbps = 13500;                 // [w] 4.3 MB in 0.3 us; 57 B a cycle and SM, as in runtime/plan_model.cpp
+      c.memory_latency = 835;            // [w] 1300 against 465
+      c.memory_gbps = 4300;              // [w] 973 MB in 225 to 232 us
+      c.memory_start_bytes = 16e6;       // [w] 17 MB take 10650 cycles beyond the latency, not 7970
+      c.memory_start_share = 0.75;
       c.mma_issue = 17;
       c.mma_tail = 64;
       c.mma_flop_per_cycle = 4096;
-      c.tmem_load = c.tmem_store = 0;
-      c.launch = 2500;  // between kernels of one graph
+      c.mma_bytes_per_cycle = 128;  // [w] 18.6 cycles at a width of 8, 32.4 at 64, 128.5 at 256
+      c.launch = 1400;              // [w] 0.59 to 0.73 us of a graph's node are not in its kernel
+      c.start = 190;          // [s] the first load is issued after 930 to 1070 cycles in the skinny kernels, 1230 in
+      c.cluster_start = 250;  // the dense one, 1180 and 1415 to 1440 in clusters
+      c.fetch = 60;           // [s] the same
       c.sms = 132;
   }
   return c;

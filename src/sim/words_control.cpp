@@ -10,7 +10,7 @@ void set_max_registers(uint32_t count, bool increase, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warpgroup& g = *t.cta->warpgroups[t.index / 128];
-  e.word(t, 20, at);
+  e.word(t, e.timing.chip.set_registers, at);
   int want = int(count);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, increase ? "registers_increase" : "registers_decrease", "")) {

@@ -161,7 +161,7 @@ void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   const uint32_t offset = a.address & kSharedOffsetMask;
-  e.word(t, e.timing.chip.barrier_arrive, at);
+  e.word(t, e.timing.chip.barrier_init, at);
   if (a.address >> kSharedRankShift != t.cta->rank)
     e.fail("mbarrier.remote", "mbarrier.init of another CTA's barrier", &t, at);
   if (offset % 8) e.fail("mbarrier.alignment", "mbarrier.init: an mbarrier is 8-byte aligned", &t, at);
@@ -386,6 +386,16 @@ void mbarrier_wait(Shared<Mbarrier> a, Phase phase, Scope scope, here at) {
   observe(e, t, b, scope, at);
 }
 
+namespace {
+// An arrival that releases ordinary stores follows those to the other CTAs.
+uint64_t remote_arrival_time(const Engine& e, const Thread& t, bool own, Scope scope) {
+  const ChipTiming& c = e.timing.chip;
+  if (scope == Scope::cta) return t.time + (own ? 0 : c.cluster_latency);
+  const auto sent = uint64_t(t.cta->peers.free_at);
+  return (sent > t.time ? sent + c.cluster_latency : t.time) + c.cluster_release;
+}
+}  // namespace
+
 void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope scope, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
@@ -395,7 +405,7 @@ void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope sco
   if (!own) check_remote_ready(e, t, b, at, "mbarrier.arrive.shared::cluster");
   e.word(t, e.timing.chip.barrier_arrive, at);
   for (int n = times(e, t, "mbarrier_arrive", b); n > 0; --n) {
-    b.completed_at = std::max(b.completed_at, t.time + (own || !e.timed() ? 0 : 180));
+    if (e.timed()) b.completed_at = std::max(b.completed_at, remote_arrival_time(e, t, own, scope));
     if (!own)
       cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at, &b, b.generation + 1});
     if (own || scope == Scope::cta) {

@@ -25,7 +25,10 @@ void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes,
   check_alignment(e, t, address, bytes, at, word);
   const bool other = &cta != t.cta;
   e.word(t, from ? e.timing.chip.shared_store : e.timing.chip.shared_load, at);
-  if (other) t.time += e.timed() ? 180 : 0;
+  if (cluster && e.timed()) {  // the path is the same to the CTA's own memory
+    t.cta->peers.carry(t.time, bytes, e.timing.chip.cluster_bytes_per_cycle);
+    if (!from) t.time += e.timing.chip.cluster_latency;
+  }
   const Toucher now = own_access(e, t, word, at);
   if (other) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at});
   touch_shared(e, cta, now, address, bytes, from != nullptr);

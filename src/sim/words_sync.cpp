@@ -283,7 +283,7 @@ void arrive_cluster(bool relaxed, here at) {
   c.arrived_threads.push_back(&t);
   if (!relaxed) e.release(t, c.collecting);
   if (relaxed) e.release_control(t, c.collecting);
-  c.completed_at = std::max(c.completed_at, t.time);
+  c.completed_at = std::max(c.completed_at, t.time + (relaxed || !e.timed() ? 0 : e.timing.chip.cluster_release));
   t.cluster_phase = c.generation + 1;
   if (relaxed)
     for (auto& [offset, b] : t.cta->bars)
@@ -339,7 +339,7 @@ namespace detail {
 void fence_proxy_async(ProxySpace space, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  e.word(t, e.timing.chip.word_issue, at);
+  e.word(t, std::max(e.timing.chip.word_issue, e.timing.chip.proxy_fence), at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "fence_proxy_async", "")) {
       if (f->action == Fault::Action::drop) return;

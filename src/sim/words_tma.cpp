@@ -1,4 +1,5 @@
 // Asynchronous copies. An operation has two milestones: its source has been read, its destination has been written.
+#include "copy_time.h"
 #include "model.h"
 #include "words.h"
 
@@ -80,15 +81,6 @@ void check_coordinate(Engine& e, Thread& t, const model::TensorMapFields& m, con
            &t, at);
 }
 
-// When a copy of `bytes` that starts now is done.
-uint64_t arrival_time(Engine& e, Thread& t, uint32_t bytes, uint32_t from_memory) {
-  if (!e.timed()) return 0;
-  const ChipTiming& c = e.timing.chip;
-  const uint64_t engine = t.cta->tma.serve(t.time, bytes / c.tma_bytes_per_cycle);
-  const uint64_t memory = from_memory ? e.timing.memory.serve(t.time, from_memory / c.chip_bytes_per_cycle) : 0;
-  return std::max({engine, memory, t.time}) + c.tma_latency;
-}
-
 struct Destination {
   Cta* cta;
   Bar* bar;
@@ -114,7 +106,7 @@ std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32
     const Toucher now = async_access(e, t, word, at);
     touch_shared(e, cta, now, dst, footprint, true);
     if (&cta != t.cta) cta.remote.push_back({now.id, {}, &t, word, at});
-    std::memset(cta.shared + (dst & kSharedOffsetMask), 0xff, footprint);  // poison until it lands
+    if (e.data) std::memset(cta.shared + (dst & kSharedOffsetMask), 0xff, footprint);  // poison until it lands
     b.in_flight_bytes += bytes;
     out.push_back({&cta, &b, now.id, b.generation, e.issue(t)});
   }
@@ -162,13 +154,18 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
   touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
   if (!to.empty()) use_map(e, map, to[0].access);
-  const uint64_t begin = t.time, due = arrival_time(e, t, bytes, bytes);
+  const uint64_t begin = t.time;
+  uint64_t due = 0;
+  if (e.timed()) {
+    ask_for_box(e.timing.cached, m, coords);
+    due = load_done(e, t, bytes, to);
+  }
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
   e.async(due, [&e, &t, m, c, dst, bytes, to, at, word, begin] {
     const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
-      model::load_box(m, c.data(), dst, d.cta->shared);
+      if (e.data) model::load_box(m, c.data(), dst, d.cta->shared);
       d.bar->completing_span = s;
       land(e, d, bytes, at, t, word);
     }
@@ -192,7 +189,12 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
   if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
   const uint64_t begin = t.time;
-  e.async(arrival_time(e, t, bytes, bytes), [&e, &t, src, dst, bytes, to, at, word, begin] {
+  uint64_t due = 0;
+  if (e.timed()) {
+    e.timing.cached.ask(reinterpret_cast<uint64_t>(src), bytes);
+    due = load_done(e, t, bytes, to);
+  }
+  e.async(due, [&e, &t, src, dst, bytes, to, at, word, begin] {
     const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
       d.bar->completing_span = s;
@@ -216,7 +218,8 @@ void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t b
     e.fail("cluster.rank", fmt::format("{}: the barrier must be in the destination's CTA", word), &t, at);
   auto to = destinations(e, t, dst, bar, 0, false, bytes, bytes, at, word);
   touch_shared(e, *t.cta, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
-  e.async(arrival_time(e, t, bytes, 0), [&e, &t, src, dst, bytes, to, at, word] {
+  const uint64_t due = e.timed() ? cluster_copy_done(e, t, bytes) : 0;
+  e.async(due, [&e, &t, src, dst, bytes, to, at, word] {
     for (const Destination& d : to) {
       std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), t.cta->shared + (src & kSharedOffsetMask), bytes);
       land(e, d, bytes, at, t, word);
@@ -245,22 +248,19 @@ void start_bulk_store(Engine& e, Thread& t, uint32_t src, uint32_t bytes, Touche
   op->write_access = writes.id;
   t.bulk_ops.push_back(op);
   const uint64_t begin = t.time;
-  uint64_t read_due = 0, write_due = 0;
-  if (e.timed()) {
-    read_due = t.cta->tma.serve(t.time, bytes / e.timing.chip.tma_bytes_per_cycle) + e.timing.chip.tma_store_latency;
-    write_due = std::max(read_due, e.timing.memory.serve(t.time, bytes / e.timing.chip.chip_bytes_per_cycle)) +
-                e.timing.chip.tma_latency;
-  }
+  const auto [read_due, write_due] = e.timed() ? store_done(e, t, bytes) : StoreDone{};
   Cta* cta = t.cta;
-  e.async(read_due, [&e, &t, cta, op, src, bytes, write_due, begin, at, write = std::move(write)] {
-    std::vector<uint8_t> staged(cta->shared + (src & kSharedOffsetMask),
-                                cta->shared + (src & kSharedOffsetMask) + bytes);
+  e.async(read_due, [&e, &t, cta, op, src, bytes, write_due = write_due, begin, at, write = std::move(write)] {
+    std::vector<uint8_t> staged;
+    if (e.data) {
+      staged.assign(cta->shared + (src & kSharedOffsetMask), cta->shared + (src & kSharedOffsetMask) + bytes);
+    }
     op->read_done = true;
     settle_bulk(e, t, *op);
     t.bulk_last_span = e.engine_span(t, "TMA store", e.name_of(*cta, src & kSharedOffsetMask), begin, e.now(), at);
     e.wake(t, e.now());
     e.async(write_due, [&e, &t, op, write, staged = std::move(staged)] {
-      write(staged.data());
+      if (e.data) write(staged.data());
       op->write_done = true;
       settle_bulk(e, t, *op);
       e.wake(t, e.now());
@@ -280,7 +280,7 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
   if (const uint64_t unit = 128 / uint64_t(model::element_bits(m.type)); !reduce_add) {
     m.dims[0] = (m.dims[0] + unit - 1) / unit * unit;
   }
-  e.word(t, e.timing.chip.tma_issue, at);
+  e.word(t, e.timing.chip.tma_store_issue, at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask));
         f && f->action == Fault::Action::drop)
@@ -311,7 +311,7 @@ void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk store";
-  e.word(t, e.timing.chip.tma_issue, at);
+  e.word(t, e.timing.chip.tma_store_issue, at);
   if (bytes % 16 || reinterpret_cast<uintptr_t>(dst) % 16)
     e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, src, 16, at, word);

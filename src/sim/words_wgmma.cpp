@@ -15,6 +15,11 @@ void settle(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
 }
 
 void execute(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
+  if (!e.data) {
+    op.landed = true;
+    settle(e, g, op);
+    return;
+  }
   thread_local std::vector<float> a, b;
   const int n = op.op.n, k = op.op.k;
   a.resize(size_t(64 * k));
@@ -30,6 +35,16 @@ void execute(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
   settle(e, g, op);
 }
 
+// By all lanes of a warp. In a prediction the lanes do not meet: they come in their order and meet in the wait.
+template <class Finish>
+void issue_together(Engine& e, Thread& t, const char* word, here at, Finish&& finish) {
+  if (e.data) {
+    rendezvous(e, t, word, 0xffff'ffffu, true, at, finish);
+  } else if (t.lane() == 31) {
+    finish();
+  }
+}
+
 // All four warps have issued it.
 void start(Engine& e, Thread& t, Warpgroup& g, uint64_t number) {
   simulator::WgmmaOp& op = g.ops[size_t(number - g.first_op)];
@@ -42,12 +57,15 @@ void start(Engine& e, Thread& t, Warpgroup& g, uint64_t number) {
     model::operand_pieces(decode_sm90(desc), Arch::sm90, type, major, mn, op.op.k, pieces);
     for (const model::Piece& p : pieces) touch_shared(e, *t.cta, now, p.address, p.bytes, false);
   };
-  if (!op.from_registers) touch(op.a_desc, op.op.a, op.op.a_major, 64);
-  touch(op.b_desc, op.op.b, op.op.b_major, op.op.n);
+  if (!op.from_registers && e.data) touch(op.a_desc, op.op.a, op.op.a_major, 64);
+  if (e.data) touch(op.b_desc, op.op.b, op.op.b_major, op.op.n);
   uint64_t due = 0;
   if (e.timed()) {
     const uint64_t rate = e.timing.chip.mma_flop_per_cycle * uint64_t(16 / bits(op.op.a) < 1 ? 1 : 16 / bits(op.op.a));
-    const uint64_t cycles = (2ull * 64 * uint64_t(op.op.n) * uint64_t(op.op.k) + rate - 1) / rate;
+    const uint64_t multiplying = (2ull * 64 * uint64_t(op.op.n) * uint64_t(op.op.k) + rate - 1) / rate;
+    const uint64_t lines = uint64_t(op.op.n) + (op.from_registers ? 0 : 64);
+    const uint64_t reading = lines * uint64_t(op.op.k * bits(op.op.a)) / 8 / e.timing.chip.mma_bytes_per_cycle;
+    const uint64_t cycles = std::max(multiplying, reading);
     op.begin = std::max(t.time, t.cta->tensor.free_at);
     op.end = t.cta->tensor.serve(t.time, cycles);
     e.stats.tensor_busy_cycles += cycles;
@@ -102,6 +120,7 @@ void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uin
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
   e.word(t, e.timing.chip.mma_issue, at);
+  if (!e.data && t.lane() != 31) return;
   Warpgroup& g = group_of(t);
   const uint64_t number = w.wgmma_issued;
   if (acc_state.touched_at >= t.wgmma_fences || (a_state && a_state->touched_at >= t.wgmma_fences))
@@ -111,9 +130,9 @@ void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uin
   const uint32_t slot = t.index % 128;
   op.acc[slot] = acc;
   op.a_regs[slot] = a_regs;
-  acc_state.used_by = number + 1;
-  if (a_state) a_state->used_by = number + 1;
-  rendezvous(e, t, "wgmma.mma_async", 0xffff'ffffu, true, at, [&] {
+  if (e.data) acc_state.used_by = number + 1;
+  if (e.data && a_state) a_state->used_by = number + 1;
+  issue_together(e, t, "wgmma.mma_async", at, [&] {
     ++w.wgmma_issued;
     if (op.warps == 0) {
       op.op = shape;
@@ -166,7 +185,7 @@ void stmatrix(uint32_t address, const uint32_t* r, int count, bool transpose, he
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
-  e.word(t, e.timing.chip.shared_store, at);
+  e.word(t, e.timing.chip.matrix_store, at);
   if (address % 16) e.fail("bounds.alignment", "stmatrix: the address of a row is a multiple of 16", &t, at);
   w.collective.in[t.lane()] = address;
   for (int i = 0; i < count; ++i) w.matrix[t.lane() * count + i] = r[i];
@@ -221,7 +240,7 @@ void wgmma_commit(here at) {
   e.word(t, e.timing.chip.word_issue, at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "wgmma_commit", ""); f && f->action == Fault::Action::drop) return;
-  rendezvous(e, t, "wgmma.commit_group", 0xffff'ffffu, true, at, [&] {
+  issue_together(e, t, "wgmma.commit_group", at, [&] {
     const uint64_t number = w.wgmma_groups++;
     if (g.group_end.size() <= number) g.group_end.resize(size_t(number + 1), w.wgmma_issued);
     for (size_t i = 0; i < g.ops.size() && g.first_op + i < w.wgmma_issued; ++i) {

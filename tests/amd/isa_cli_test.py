@@ -58,7 +58,7 @@ for schedule, target, file, sentence in (
     ("default", "gfx942", objects / "matmul_default_bf16.co", "is for gfx950, not for gfx942"),
     ("default", "sm80", objects / "matmul_default_bf16.co", "has no AMD code objects"),
     ("legacy/ping-pong", "gfx950", objects / "matmul_ping_pong_bf16.co", "no kernel is made from the schedule"),
-    ("default", "gfx950", "/does/not/exist.co", "cannot read"),
+    ("default", "gfx950", "/does/not/exist.co", "is no file"),
 ):
     done = run(schedule, target, file)
     assert done.returncode == 2 and sentence in done.stderr, (schedule, target, done.returncode, done.stdout, done.stderr)

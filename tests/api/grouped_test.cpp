@@ -210,17 +210,40 @@ TEST(GroupedApi, TakesTheKernelThatHasTheModeOfTheProblem) {
   fused.out = DType::bf16;
   fused.bias = Bias::per_column;
   EXPECT_EQ(plan_for(fused), "grouped-128x128-c2n-s5");
+
+  fused.type = DType::bf16;
+  for (Groups groups : {Groups::contiguous, Groups::masked}) {
+    fused.groups = groups;
+    for (DType out : {DType::bf16, DType::e4m3}) {
+      fused.out = out;
+      fused.activation = Activation::none;
+      EXPECT_EQ(plan_for(fused).rfind("grouped-128x128-c2n", 0), 0u) << plan_for(fused);
+      fused.activation = Activation::swiglu;
+      EXPECT_EQ(plan_for(fused).rfind("grouped-128x256-c2n", 0), 0u) << plan_for(fused);
+    }
+  }
 }
 
 // The fastest of all instances on an H200, docs/evidence/blockwise-m1.json.
 TEST(GroupedApi, TakesTheInstanceThatWasMeasuredToBeTheFastestForOneRow) {
   const std::tuple<int64_t, int64_t, const char*> measured[] = {
       {2112, 7168, "skinny-64x8-k3-s20"}, {576, 7168, "skinny-64x8-k8-s20"},   {24576, 1536, "skinny-64x8-k1-s20"},
-      {32768, 512, "skinny-64x8-k1-s20"}, {7168, 16384, "skinny-64x8-k1-s20"}, {4096, 7168, "skinny-64x8-k2-s20"},
+      {32768, 512, "skinny-64x8-k1-s20"}, {7168, 16384, "skinny-64x8-k1-s20"}, {4096, 7168, "skinny-64x8-k1-s20"},
       {7168, 2048, "skinny-64x8-k1-s20"},
   };
   for (const auto& [n, k, plan] : measured) {
     EXPECT_EQ(runtime::plan_name(runtime::choose(blockwise(1, n, k), 132)->kernel), plan) << n << " x " << k;
+  }
+}
+
+// The same, docs/evidence/blockwise-log.md.
+TEST(GroupedApi, TakesTheInstanceThatWasMeasuredToBeTheFastestFor128Rows) {
+  const std::tuple<int64_t, int64_t, const char*> measured[] = {
+      {2112, 7168, "skinny-64x64-k2-s12"},   {576, 7168, "skinny-64x64-k4-s12"},  {32768, 512, "skinny-128x128-k1-s4"},
+      {7168, 16384, "skinny-128x128-k2-s3"}, {4096, 7168, "skinny-64x128-k2-s7"}, {7168, 2048, "skinny-64x128-k1-s7"},
+  };
+  for (const auto& [n, k, plan] : measured) {
+    EXPECT_EQ(runtime::plan_name(runtime::choose(blockwise(128, n, k), 132)->kernel), plan) << n << " x " << k;
   }
 }
 

@@ -5,6 +5,7 @@ Usage: grouped_test.py TOOL [unittest arguments]
 """
 import json
 import os
+import pathlib
 import stat
 import subprocess
 import sys
@@ -79,7 +80,9 @@ class Explain(Tool):
                 plan = self.document("explain", *more, *shape, *target)
                 self.check(plan)
                 self.assertEqual((plan["target"], plan["tmem_columns"]), ("sm90", 0))
-                self.assertEqual("scales" in {ring["name"] for ring in plan["rings"]}, scaled, more)
+                # Factors have a role of their own; their stages are those of the operands, or a ring of their own.
+                arrive = {a["role"] for ring in plan["rings"] for b in ring["barriers"] for a in b["arrivals"]}
+                self.assertEqual("scales" in arrive, scaled, more)
 
     def test_it_takes_the_name_it_prints(self):
         base = ("explain", "--op", "grouped_masked", "--groups", "4", "--m", "256", "--n", "256", "--k", "256")
@@ -158,6 +161,46 @@ class Gemm(Tool):
             gemm = self.document("gemm", *more, *groups, "--n", "256", "--k", "256", "--target", "sim:sm90",
                                  "--landing", "late", "--schedule", "fifo")
             self.assertEqual((gemm["ok"], gemm["plan"], gemm["target"]), (True, plan, "sim:sm90"))
+
+    def test_a_timeline_of_every_operation(self):
+        size = ["--m", "128", "--n", "256", "--k", "256", "--json"]
+        for arguments, plan in ((["--op", "blockwise"], "blockwise_gemm"),
+                                (["--op", "grouped_contiguous", "--groups", "3"], "grouped_contiguous_bf16"),
+                                (["--op", "grouped_masked", "--groups", "2", "--dtype", "e4m3"], "grouped_masked"),
+                                (["--op", "grouped_k", "--groups", "2"], "grouped_k_bf16"),
+                                (["--scaling", "mxfp8", "--target", "sim:sm100"], "gemm_sm100_mxfp8")):
+            with self.subTest(plan), tempfile.TemporaryDirectory() as folder:
+                page = pathlib.Path(folder) / "page.html"
+                done = subprocess.run([TOOL, "trace", *arguments, *size, "--html", page], timeout=60, text=True,
+                                      capture_output=True, env={**os.environ, "WARPWRIGHT_CUDA": "off"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                document = json.loads(done.stdout)
+                self.assertEqual((document["plan"], document["ok"], document["perfetto"]), (plan, True, None))
+                self.assertGreater(document["spans"], 50)
+                self.assertGreater(document["edges"], 10)
+                self.assertGreater(document["predicted_us"], 1)
+                self.assertIn(plan, page.read_text())
+
+    def test_operands_of_one_s_own(self):
+        one, two = b"\x80\x3f", b"\x00\x40"  # bf16
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "a").write_bytes(one * 8 * 64)
+            (folder / "b").write_bytes(one * 8 * 64 + two * 8 * 64)
+            for file, numbers in {"table": (0, 3, 7), "experts": (1, 0)}.items():
+                (folder / file).write_bytes(b"".join(n.to_bytes(4, "little") for n in numbers))
+            arguments = ["gemm", "--op", "grouped_contiguous", "--groups", "2", "--m", "8", "--n", "8", "--k", "64",
+                         "--target", "sim:sm90", "--json"]
+            for option in ("a", "b", "d", "table"):
+                arguments += [f"--{option}", str(folder / option)]
+            for more, values in (([], (64, 128)), (["--experts", str(folder / "experts")], (128, 64))):
+                done = subprocess.run([TOOL, *arguments, *more], capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["out_dtype"], "bf16")
+                words = {64: b"\x80\x42", 128: b"\x00\x43"}
+                # The last row belongs to no group and is not written.
+                self.assertEqual((folder / "d").read_bytes(),
+                                 words[values[0]] * 3 * 8 + words[values[1]] * 4 * 8 + b"\xff\xff" * 8)
 
     def test_groups_are_drawn_from_the_seed(self):
         base = ("gemm", "--op", "grouped_contiguous", "--groups", "9", "--scaling", "nvfp4", "--m", "90", "--n", "64",

@@ -84,7 +84,9 @@ class Page(unittest.TestCase):
             "})()", x, y)
 
     def test_no_error_and_no_request(self):
-        self.assertEqual([e["message"] for e in self.browser.get_log("browser")], [])
+        # The browser's advice about reading pixels is meant for these tests.
+        messages = [e["message"] for e in self.browser.get_log("browser")]
+        self.assertEqual([m for m in messages if "willReadFrequently" not in m], [])
         self.assertEqual(self.run_script("performance.getEntriesByType('resource').length"), 0)
 
     def test_a_lane_for_every_warp_grouped_by_role(self):
@@ -103,6 +105,38 @@ class Page(unittest.TestCase):
         number, _ = self.bar(lane="TMA", name="input.b[1]")
         at = self.run_script("timeline.position(arguments[0])", number)
         self.assertEqual(self.painted(at["x"], at["y"])[:3], [0xf5, 0x9e, 0x0b])
+
+    def tones(self, x, y, count):
+        """The different colours of so many neighbours in a line of the chart."""
+        strip = self.run_script(
+            "(() => { const c = document.getElementById('chart'), a = c.getBoundingClientRect(), s = c.width / a.width;"
+            "return [...c.getContext('2d').getImageData((arguments[0] - a.left) * s, (arguments[1] - a.top) * s,"
+            "arguments[2], 1).data] })()", x, y, count)
+        return {tuple(strip[i:i + 3]) for i in range(0, len(strip), 4)}
+
+    def test_waits_look_like_waits(self):
+        self.browser.find_element(By.ID, "critical").click()
+        Select(self.browser.find_element(By.ID, "arrows")).select_by_value("hover")
+        work, wait = (self.run_script("timeline.position(arguments[0])", self.bar(**what)[0]) for what in
+                      ({"lane": "TMA", "name": "input.b[1]"}, {"kind": "wait", "name": "wait input.full[0]"}))
+        self.assertLessEqual(len(self.tones(work["x"] - 2, work["y"], 4)), 1, "a bar of work is filled")
+        self.assertGreaterEqual(len(self.tones(wait["x"] - 2, wait["y"], 8)), 3, "a wait is hatched")
+
+    def test_counters_are_drawn_and_can_be_left_out(self):
+        def lanes():
+            return {lane["text"]: lane for lane in self.run_script("timeline.lanes()")}
+
+        shown, chart = lanes(), self.browser.find_element(By.ID, "chart").rect
+        counters = {name for name, lane in shown.items() if lane["kind"] == "counter"}
+        self.assertIn("tensor core busy", counters)
+        self.assertTrue(any(re.fullmatch(r"input stages (seen )?full", name) for name in counters), counters)
+        busy = shown["tensor core busy"]
+        middle = busy["top"] + busy["height"] / 2 + 2
+        if middle < chart["height"]:
+            seen = self.tones(chart["x"] + 0.2 * chart["width"], chart["y"] + middle, int(0.75 * chart["width"]))
+            self.assertGreaterEqual(len(seen), 2, "busy and idle times differ")
+        self.browser.find_element(By.ID, "counters").click()
+        self.assertEqual(set(shown) - set(lanes()), counters)
 
     def test_the_pointer_shows_name_time_and_line(self):
         number, bar = self.bar(kind="wait", name="wait input.full[0]")

@@ -50,11 +50,30 @@ class FreshUser(unittest.TestCase):
         for line in re.findall(r"^(?:demo|test): (.*)$", done.stdout, flags=re.M):
             self.assertLessEqual(set(line.split()), {"HOME", "PATH", "LANG", "TERM", "USER", "PWD", "OLDPWD", "SHLVL",
                                                      "_", "CMAKE_BUILD_PARALLEL_LEVEL", "CTEST_PARALLEL_LEVEL",
-                                                     "WARPWRIGHT_CUDA"})
+                                                     "WARPWRIGHT_CUDA", "PIP_CERT"})
         self.assertFalse((self.folder / "built").exists(), "it works on a copy")
 
     def test_a_demo_alone(self):
         self.assertNotIn("./warpwright test", self.run_script("--demo-only").stdout)
+
+    def test_a_test_by_name(self):
+        self.assertIn("$ ./warpwright test linear\ntest: ", self.run_script("--test", "linear").stdout)
+
+    def test_python_is_installed_and_its_example_run(self):
+        (self.folder / "docs").mkdir()
+        page = self.folder / "docs" / "getting-started.md"
+        page.write_text((ROOT / "docs" / "getting-started.md").read_text())
+        # Stands for pip, which would build the project.
+        venv = "mkdir -p .venv/bin && printf 'python() { cat $1; }; pip() { echo noise; echo Successfully installed; }' " \
+               "> .venv/bin/activate && . .venv/bin/activate"
+        page.write_text(page.read_text().replace("python3 -m venv .venv && . .venv/bin/activate", venv))
+        done = self.run_script("--demo-only", "--python")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn("$ pip install .\nSuccessfully installed\n# installation: exit code 0, ", done.stdout)
+        self.assertRegex(done.stdout, r">>> import numpy as np\n(.*\n)*import numpy as np\n(.*\n)*# example: exit code 0, ")
+        self.assertNotIn("\nnoise\n", done.stdout)
+        page.write_text("# Nothing\n")
+        self.assertEqual(self.run_script("--demo-only", "--python").returncode, 1)
 
     def test_a_failure_is_shown(self):
         self.write(PROJECT.replace("${FAIL:-0}", "3"))

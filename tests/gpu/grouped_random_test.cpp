@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -108,6 +109,36 @@ TEST_F(GroupedRandom, TheCheckSeesEveryKindOfMistake) {
       expect(complaint([&] { flip(at.b, 72 * 160 * bits(kind.type) / 16, 1); }), "an operand changed");
       expect(complaint([&] { flip(at.status, 0, 4); }), "the status word is 0x4 instead of 0");
       expect(complaint([] {}, false), "2160 elements are wrong, 2160 of them unwritten");
+    }
+  }
+}
+
+TEST_F(GroupedRandom, WithoutAnythingToDoTheStatusWordIsZeroAndDStays) {
+  const Stream stream;
+  uint32_t* words = nullptr;
+  runtime::require(cudaMalloc(&words, 2 * sizeof *words), "cudaMalloc");
+  const std::unique_ptr<uint32_t, decltype(&cudaFree)> owner(words, cudaFree);
+  const auto after = [&](const GroupedProblem& p) {
+    const auto plan = make_plan(p);
+    if (!plan) ADD_FAILURE() << plan.status().message();
+    const uint32_t before[2] = {7, 7};
+    // A copy from pageable memory may still be under way when it returns, and this stream does not wait for it.
+    runtime::require(cudaMemcpy(words, before, sizeof before, cudaMemcpyHostToDevice), "cudaMemcpy");
+    runtime::require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    if (plan && !plan->run({.d = words + 1, .status = words}, stream.get())) ADD_FAILURE() << "it does not run";
+    stream.synchronize();
+    std::array<uint32_t, 2> now{};
+    runtime::require(cudaMemcpy(now.data(), words, sizeof now, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return now;
+  };
+  const std::array<uint32_t, 2> nothing = {0, 7};
+  for (Groups groups : {Groups::contiguous, Groups::masked, Groups::by_depth}) {
+    GroupedProblem p{.groups = groups, .m = 64, .n = 64, .k = 64, .group_count = 2, .type = DType::bf16};
+    if (groups == Groups::by_depth) p.out = DType::fp32;
+    for (int64_t GroupedProblem::*extent : {&GroupedProblem::m, &GroupedProblem::n, &GroupedProblem::group_count}) {
+      GroupedProblem empty = p;
+      empty.*extent = 0;
+      EXPECT_EQ(after(empty), nothing) << int(groups);
     }
   }
 }

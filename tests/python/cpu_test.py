@@ -20,7 +20,11 @@ def ready():
 
 
 if not ready():
-    venv.create(folder, with_pip=True, clear=True)
+    try:
+        venv.create(folder, with_pip=True, clear=True)
+    except subprocess.CalledProcessError:
+        print("a virtual environment with pip could not be made; Debian's python3-venv makes it possible")
+        sys.exit(77)
     installed = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
     if installed.returncode:
         print("the packages could not be installed:", *packages)

@@ -176,6 +176,38 @@ TEST(FusedEpilogue, ToE4m3WithAScaleForEachRowAnd128Columns) {
     expect_exact<kToE4m3>(p);
   }
 }
+TEST(FusedEpilogue, OfBf16) {
+  constexpr GroupedGemmConfig plain{.type = DType::bf16,
+                                    .tile_m = 128,
+                                    .tile_n = 64,
+                                    .stages = 3,
+                                    .cluster = 2,
+                                    .axis = ClusterAxis::n,
+                                    .groups = Groups::contiguous,
+                                    .any_rows = true,
+                                    .bias = true};
+  constexpr GroupedGemmConfig quantized = [] {
+    GroupedGemmConfig c = kToE4m3;
+    c.type = DType::bf16;
+    return c;
+  }();
+  constexpr GroupedGemmConfig swiglu = [] {
+    GroupedGemmConfig c = kSwigluToE4m3;
+    c.type = DType::bf16;
+    return c;
+  }();
+  for (bool bias : {false, true}) {
+    GroupedProduct p = spec<plain>({140, 136, 136}, {0, 1, 1, 131, 140});
+    p.bias = bias;
+    expect_exact<plain>(p);
+    p = spec<quantized>({140, 256, 136}, {0, 1, 1, 131, 140});
+    p.bias = bias;
+    expect_exact<quantized>(p);
+    p = spec<swiglu>({40, 512, 136}, {0, 30, 40});
+    p.bias = p.judge_scales = bias;
+    expect_exact<swiglu>(p);
+  }
+}
 TEST(FusedEpilogue, ABiasIsThatOfTheGroupOrOfAll) {
   for (DType type : {DType::fp32, DType::bf16}) {
     for (bool shared : {false, true}) {

@@ -9,8 +9,11 @@ using namespace grouped_sm90;
 
 template <GroupedGemmConfig C>
 void sweep_dense() {
-  for (const Case& c :
-       {Case{C.tile_m, C.tile_n, 640}, {C.tile_m + 12, 2 * C.tile_n + 8, 400}, {4, 8, 16}, {40, 24, 0}}) {
+  for (const Case& c : {Case{C.tile_m, C.tile_n, 640},
+                        {C.tile_m + 12, 2 * C.tile_n + 8, 400},
+                        {C.tile_m + 12, 2 * C.tile_n + 8, 1536},
+                        {4, 8, 16},
+                        {40, 24, 0}}) {
     expect_exact<C>({.shape = c, .type = C.type, .out = C.out});
   }
 }
@@ -21,7 +24,7 @@ TEST(BlockwiseGemm, IsExactWithScalesThatArePowersOfTwo) {
 }
 TEST(BlockwiseGemm, IsExactWhereATileHasSeveralScalesOfB) {
   sweep_dense<GroupedGemmConfig{.tile_m = 128, .tile_n = 192, .stages = 3}>();
-  sweep_dense<GroupedGemmConfig{.tile_m = 64, .tile_n = 176, .stages = 3}>();
+  sweep_dense<GroupedGemmConfig{.tile_m = 64, .tile_n = 144, .stages = 3}>();
 }
 TEST(BlockwiseGemm, IsExactInClusters) {
   sweep_dense<GroupedGemmConfig{.tile_m = 128, .tile_n = 64, .stages = 3, .cluster = 2}>();
@@ -55,6 +58,24 @@ TEST(GroupedGemm, AWarpgroupWithoutRowsHandsBackWhatTheOtherNeeds) {
   expect_exact<dense>({.shape = {40, 64, 2176}, .type = dense.type, .out = dense.out});
   expect_exact<kContiguous>(spec<kContiguous>({200, 64, 2176}, {0, 30, 170, 200}));
   expect_exact<kMaskedBf16>(spec<kMaskedBf16>({2 * 128, 64, 512}, {20, 128}));
+}
+template <DType T>
+constexpr GroupedGemmConfig kTall{.type = T,
+                                  .tile_m = 256,
+                                  .tile_n = 64,
+                                  .stages = 3,
+                                  .cluster = 2,
+                                  .axis = ClusterAxis::n,
+                                  .group_rows = 128,
+                                  .groups = Groups::masked};
+// A warpgroup with two blocks of 64 rows of which one, or none, has rows.
+TEST(GroupedGemm, BlocksWithoutRowsAreLeftOut) {
+  constexpr GroupedGemmConfig bf16 = kTall<DType::bf16>, e4m3 = kTall<DType::e4m3>;
+  const std::vector<uint32_t> counts = {20, 70, 0, 140, 256, 192, 270};
+  expect_exact<bf16>(spec<bf16>({7 * 270, 136, 72}, counts));
+  expect_exact<bf16>(spec<bf16>({7 * 270, 64, 320}, counts));
+  expect_exact<bf16>(spec<bf16>({2 * 64, 64, 0}, {30, 64}));
+  expect_exact<e4m3>(spec<e4m3>({7 * 270, 136, 144}, counts));
 }
 TEST(GroupedGemm, HasNothingToDoWithoutRows) {
   expect_exact<kContiguous>(spec<kContiguous>({40, 64, 128}, {5, 5, 5}));

@@ -3,6 +3,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,6 +37,13 @@ struct alignas(128) Device {
   }
 };
 
+// docs/rules.md shows what the rules say: its test names a file here and collects it.
+inline void collect(const simulator::Finding& finding) {
+  if (const char* file = std::getenv("WARPWRIGHT_RULE_REPORTS")) {
+    std::ofstream(file, std::ios::app) << finding.rule << ": " << finding.message << "\n";
+  }
+}
+
 // The rule of the first finding, "" when every mode is silent.
 inline std::string verdict(const Plan& plan, const std::function<void()>& body, std::vector<Buffer> buffers = {},
                            const Options& base = {}) {
@@ -57,7 +66,10 @@ inline std::string verdict(const Plan& plan, const std::function<void()>& body, 
     l.grid = {uint32_t(plan.cluster), 1, 1};
     l.buffers = buffers;
     const simulator::Result r = simulator::run(l, o, body);
-    if (!r.ok()) return r.findings.front().rule;
+    if (!r.ok()) {
+      collect(r.findings.front());
+      return r.findings.front().rule;
+    }
   }
   return "";
 }

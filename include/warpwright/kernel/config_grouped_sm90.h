@@ -10,22 +10,6 @@ namespace warpwright {
 // Elements along k, and rows of B, that share a scale.
 inline constexpr int kScaleBlock = 128;
 
-// The ring through which scales reach the MMA warps. A slot has the scales of some blocks along k: `lines` of one
-// operand, and of the other a few, or `side_lines`.
-struct ScaleRing {
-  static constexpr int kFew = 12;
-  int lines = 0;
-  int slots = 8;  // each for one block along k
-  int side_lines = 0;
-  WW_HD constexpr uint32_t slot_bytes() const { return uint32_t(lines + (side_lines > 0 ? side_lines : kFew)) * 4; }
-  // Where side line i is. Of 16 that are columns of a result, an MMA gives a thread the columns 2q, 2q + 1, 2q + 8 and
-  // 2q + 9: they lie together.
-  WW_HD constexpr int side_place(int i) const {
-    return side_lines == 0 ? i : i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2;
-  }
-  WW_HD constexpr uint32_t bytes() const { return slot_bytes() * uint32_t(slots); }
-};
-
 // sm90/grouped_gemm.h: D[m, n] = sum over k of A[m, k] * B[n, k]. e4m3 operands have scales: one for each row of A and
 // 128 elements along k, one for each 128 x 128 of B or for each row of B and 128 elements.
 struct GroupedGemmConfig {
@@ -77,7 +61,6 @@ struct GroupedGemmConfig {
     return {.type = type, .tile_m = tile_m, .tile_n = out_columns(), .epilogue = factor_and_conversion(out)};
   }
   WW_HD constexpr TensorBox d_box() const { return dense().d_box(); }
-  WW_HD constexpr ScaleRing scales() const { return {.lines = tile_m, .side_lines = row_scales() ? tile_n : 0}; }
   // Columns of a block that have one scale of B wherever the tile starts, and how often they fit it.
   WW_HD constexpr int scaled_columns() const {
     if (row_scales()) return 1;
@@ -86,10 +69,15 @@ struct GroupedGemmConfig {
     return step;
   }
   WW_HD constexpr int block_scales() const { return out_columns() / scaled_columns(); }
-  WW_HD constexpr int column_scales() const { return tile_n / scaled_columns(); }
-  WW_HD constexpr uint32_t used_bytes() const {
-    return d_box().bytes() * uint32_t(output_stages * warpgroups()) + (scaled() ? scales().bytes() + 48 : 0);
+  // Lines of scales of B: for each column, or for the one or two blocks of 128 that a block of columns touches.
+  WW_HD constexpr int block_lines() const { return row_scales() ? out_columns() : block_scales() == 1 ? 1 : 2; }
+  WW_HD constexpr int scale_lines() const { return column_blocks() * block_lines(); }
+  // Of one block along k. There is a slot for each stage.
+  WW_HD constexpr uint32_t slot_bytes() const {
+    return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
+  WW_HD constexpr uint32_t stage_room() const { return stage_bytes() + slot_bytes(); }
+  WW_HD constexpr uint32_t used_bytes() const { return d_box().bytes() * uint32_t(output_stages * warpgroups()); }
   bool operator==(const GroupedGemmConfig&) const = default;
 };
 
@@ -118,8 +106,9 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   if (c.out_columns() < 16 || c.out_columns() % 16 != 0 || c.tile_n > 256) {
     return "grouped_gemm: tile_n is at most 256, and the columns of D in a tile a multiple of 16";
   }
-  if (c.scaled() && !c.row_scales() && c.column_scales() > ScaleRing::kFew)
-    return "grouped_gemm: a tile has too many scales of B";
+  if (c.scaled() && !c.row_scales() && c.out_columns() + kScaleBlock - c.scaled_columns() > 2 * kScaleBlock) {
+    return "grouped_gemm: the columns of a tile touch more than two blocks of B with a scale";
+  }
   if (c.accumulators() > 208) return "grouped_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "grouped_gemm: a cluster has 1 to 8 CTAs";
   if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.column_blocks()) != 0 || c.tile_m % c.cluster_n() != 0 ||
@@ -127,7 +116,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
     return "grouped_gemm: a CTA's share of an operand is not made of whole swizzle atoms";
   }
   if (c.stages < 2 || c.output_stages < 2) return "grouped_gemm: two stages of a ring are held at once";
-  if (c.stages > stages_that_fit(c.stage_bytes(), c.used_bytes())) return "grouped_gemm: shared memory is too small";
+  if (c.stages > stages_that_fit(c.stage_room(), c.used_bytes())) return "grouped_gemm: shared memory is too small";
   return nullptr;
 }
 
@@ -171,15 +160,20 @@ struct SkinnyBlockwiseConfig {
             .output_stages = output_stages,
             .epilogue = factor_and_conversion(out)};
   }
-  WW_HD constexpr ScaleRing scales() const { return {tokens}; }
+  // The ring of scales: products of those of tokens and weights, for one block along k in a slot.
+  static constexpr int kScaleSlots = 8;
+  WW_HD constexpr uint32_t scale_slot_bytes() const { return uint32_t(tokens) * 4; }
+  // After setmaxnreg: two warpgroups with three sets of sums for so many tokens need more than their part.
+  WW_HD constexpr int mma_registers() const { return rows == 128 && tokens > 64 ? 224 : 0; }
+  WW_HD constexpr int other_registers() const { return mma_registers() != 0 ? 56 : 0; }
   WW_HD constexpr uint32_t used_bytes() const {
-    return skinny().partial_bytes() + skinny().output_bytes() + scales().bytes() + 48;
+    return skinny().partial_bytes() + skinny().output_bytes() + scale_slot_bytes() * kScaleSlots + 16;
   }
   bool operator==(const SkinnyBlockwiseConfig&) const = default;
 };
 WW_HD constexpr const char* refuse(const SkinnyBlockwiseConfig& c) {
   if (const char* why = refuse(c.skinny())) return why;
-  if (c.tokens > 128) return "skinny_blockwise: two sets of sums of at most 128 tokens fit in registers";
+  if (c.tokens > 128) return "skinny_blockwise: three sets of sums of at most 128 tokens fit in registers";
   if (c.stages > stages_that_fit(c.skinny().stage_bytes(), c.used_bytes())) {
     return "skinny_blockwise: shared memory is too small";
   }
@@ -193,7 +187,7 @@ struct SkinnyBlockwiseArgs {
 };
 
 WW_HD constexpr GroupedGemmConfig deepest(GroupedGemmConfig c, int most = 8) {
-  return with_at_most(c, stages_that_fit(c.stage_bytes(), c.used_bytes()), most);
+  return with_at_most(c, stages_that_fit(c.stage_room(), c.used_bytes()), most);
 }
 WW_HD constexpr SkinnyBlockwiseConfig deepest(SkinnyBlockwiseConfig c, int most = 20) {
   return with_at_most(c, stages_that_fit(c.skinny().stage_bytes(), c.used_bytes()), most);

@@ -1,9 +1,11 @@
 // The static persistent scheduler over the tiles of several groups of rows, each with a raster of its own: in a group
 // that is larger than the L2, tiles that run at the same time share rows and columns. No tile, and no cluster's block
-// of tiles, has rows of two groups. A single thread can walk it. Whatever the table says, no row beyond `rows` and no
-// matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is read.
+// of tiles, has rows of two groups. Whole warps walk the table together, 32 groups at a time. Whatever the table says,
+// no row beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is
+// read.
 #pragma once
 #include "warpwright/machine/machine.h"
+#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/raster.h"
@@ -25,57 +27,56 @@ struct GroupedTile : TileCoord {
   GroupRows rows{};
 };
 
-// Who walks together. What a converged warp reads it makes uniform: the compiler then knows that its lanes stay
-// together and keeps what depends on the walk, such as the stages of the rings, in uniform registers.
-enum class Walkers : uint8_t { thread, warp };
-
-// AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k begin at multiples of
-// DepthUnit.
-template <Groups G, bool AnyRows = false, int DepthUnit = 1, Walkers W = Walkers::thread>
+// By a converged warp. AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k
+// begin at multiples of DepthUnit. A tile has Tall rows.
+template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1>
 class GroupedTiles {
  public:
-  // A tile has `tall` rows and `wide` of the `columns` of every group.
-  WW_FN GroupedTiles(const GroupTable& table, int tall, int columns, int wide, int raster_group)
+  // It also has `wide` of the `columns` of every group.
+  WW_FN GroupedTiles(const GroupTable& table, int columns, int wide, int raster_group)
       : table_(table),
-        tall_(tall),
         columns_(columns),
         wide_(wide),
         raster_group_(raster_group),
-        index_(int(uniform(machine::cluster_index()))) {}
+        index_(int(machine::warp_uniform(machine::cluster_index()))) {}
   GroupedTiles(const GroupedTiles&) = delete;
   GroupedTiles& operator=(const GroupedTiles&) = delete;
 
   WW_FN bool next(GroupedTile& tile) {
-    const int across = ceil_div(columns_, wide_);
-    while (index_ >= row_tiles() * across) {
-      if (group_ + 1 >= (is(Groups::none) ? 1 : table_.groups)) return false;
-      index_ -= row_tiles() * across;
-      ++group_;
-      read_group();
+    // What never changes is kept by nobody.
+    if constexpr (G == Groups::none) {
+      tile.rows = {.count = table_.rows};
+      return index_ < raster(table_.rows).count() && take(tile, index_);
+    } else {
+      while (index_ >= end_) {
+        if (!enter_group()) return false;
+      }
+      tile.rows = rows_;
+      return take(tile, index_ - (end_ - raster(rows_.count).count()));
     }
-    static_cast<TileCoord&>(tile) = GroupedSerpentine{row_tiles(), across, raster_group_}.at(index_);
-    tile.rows = rows_;
-    index_ += int(machine::cluster_count());
-    return true;
   }
-  // After next() has returned false, by one thread of any number of CTAs: one of the grid writes the status word.
+  // After next() has returned false, by any number of warps: one thread of the grid writes the status word.
   WW_FN void report() const {
     if (G != Groups::none && table_.status != nullptr && machine::cluster_index() == 0 &&
-        machine::cluster_rank() == 0) {
+        machine::cluster_rank() == 0 && machine::lane_index() == 0) {
       machine::store(Global<uint32_t>{table_.status}, faults_);
     }
   }
 
  private:
-  WW_FN static uint32_t uniform(uint32_t value) {
-    if constexpr (W == Walkers::warp) return machine::warp_uniform(value);
-    return value;
-  }
-  WW_FN static uint32_t read(const uint32_t* words, int index) {
-    return uniform(machine::load(Global<const uint32_t>{words} + index));
-  }
+  static constexpr int kWindow = 32;
+
   // Computed again for every tile: whoever walks has no registers to spare while it works on one.
-  WW_FN int row_tiles() const { return rows_.matrix < 0 ? 0 : ceil_div(rows_.count, tall_); }
+  WW_FN int across() const { return ceil_div(columns_, wide_); }
+  WW_FN GroupedSerpentine raster(int rows) const { return {row_tiles(rows), across(), raster_group_}; }
+  // The tile of this number in its group.
+  WW_FN bool take(GroupedTile& tile, int number) {
+    static_cast<TileCoord&>(tile) = raster(tile.rows.count).at(number);
+    index_ += int(machine::cluster_count());
+    return true;
+  }
+  WW_FN static int row_tiles(int rows) { return ceil_div(rows, Tall); }
+  WW_FN static int uniform(int value, int lane) { return machine::shuffle(value, uint32_t(lane)); }
   WW_FN bool is(Groups g) const {
     if constexpr (!AnyRows) return g == G;
     const Groups given = table_.offsets != nullptr  ? Groups::contiguous
@@ -83,69 +84,140 @@ class GroupedTiles {
                                                     : Groups::none;
     return g == given;
   }
-  WW_FN int at_most(uint32_t value, int limit) {
-    if (value <= uint32_t(limit)) return int(value);
-    faults_ |= kRowsOutOfRange;
-    return limit;
+  // Combines the values of all lanes up to this one.
+  template <class Combine>
+  WW_FN static int scan(int value, Combine combine) {
+    const uint32_t lane = machine::lane_index();
+    WW_UNROLL
+    for (uint32_t distance = 1; distance < kWindow; distance *= 2) {
+      const int before = machine::shuffle(value, (lane - distance) % kWindow);
+      if (lane >= distance) value = combine(value, before);
+    }
+    return value;
   }
-  WW_FN int offset_along_k(int index) {
-    const int value = at_most(read(table_.offsets, index), table_.depth);
-    if constexpr (DepthUnit == 1) return value;
-    if (value % DepthUnit != 0) faults_ |= kDepthUnaligned;
+  WW_FN void note(bool wrong, uint32_t fault) {
+    if (machine::ballot(wrong) != 0) faults_ |= fault;
+  }
+  WW_FN int at_most(uint32_t value, int limit) {
+    note(value > uint32_t(limit), kRowsOutOfRange);
+    return value > uint32_t(limit) ? limit : int(value);
+  }
+
+  // To the group of index_, or to the next window of groups, in which it may be.
+  WW_FN bool enter_group() {
+    if (is(Groups::none)) {
+      if (window_ >= 0) return false;
+      window_ = 0;
+      rows_ = {.count = table_.rows};
+      end_ = row_tiles(table_.rows) * across();
+      return true;
+    }
+    const int ahead = stdx::popcount(machine::ballot(through_ <= index_));
+    if (ahead == kWindow) {
+      index_ -= uniform(through_, kWindow - 1);
+      window_ += kWindow;
+      if (window_ >= table_.groups) return false;
+      end_ = 0;
+      read_window();
+      return true;
+    }
+    end_ = uniform(through_, ahead);
+    if constexpr (G == Groups::by_depth) {
+      rows_ = {.count = table_.rows,
+               .first_k = uniform(first_, ahead),
+               .depth = uniform(extent_, ahead),
+               .out = (window_ + ahead) * table_.rows};
+    } else {
+      rows_ = {.first = uniform(first_, ahead), .count = uniform(extent_, ahead), .matrix = uniform(matrix_, ahead)};
+    }
+    return true;
+  }
+
+  // Lane i takes group window_ + i.
+  WW_FN void read_window() {
+    const int group = window_ + int(machine::lane_index());
+    const bool real = group < table_.groups;
+    if (is(Groups::masked)) {
+      const uint32_t stored = real ? machine::load(Global<const uint32_t>{table_.counts} + group) : 0;
+      const int64_t begin = int64_t(group) * table_.slot_rows;
+      first_ = begin > table_.rows ? table_.rows : int(begin);
+      const int left = table_.rows - first_;
+      extent_ = at_most(stored, left < table_.slot_rows ? left : table_.slot_rows);
+    } else {
+      read_offsets(group, real);
+    }
+    if constexpr (G == Groups::by_depth) {
+      through_ = scan(real ? row_tiles(table_.rows) * across() : 0, [](int a, int b) { return a + b; });
+    } else {
+      matrix_ = group;
+      if (table_.matrices != nullptr && real) matrix_ = machine::load(Global<const int32_t>{table_.matrices} + group);
+      note(real && matrix_ >= table_.matrix_count, kMatrixOutOfRange);
+      if (!real || matrix_ < 0 || matrix_ >= table_.matrix_count) extent_ = 0;
+      if constexpr (Tall > 64) arrange();
+      through_ = scan(row_tiles(extent_) * across(), [](int a, int b) { return a + b; });
+    }
+  }
+  WW_FN int offset(uint32_t stored) {
+    const int value = at_most(stored, G == Groups::by_depth ? table_.depth : table_.rows);
+    if constexpr (G != Groups::by_depth || DepthUnit == 1) return value;
+    note(value % DepthUnit != 0, kDepthUnaligned);
     return value / DepthUnit * DepthUnit;
   }
-  WW_FN void read_group() {
-    if constexpr (G == Groups::by_depth) {
-      rows_.first_k = group_ == 0 ? offset_along_k(0) : rows_.first_k + rows_.depth;
-      int end = offset_along_k(group_ + 1);
-      if (end < rows_.first_k) {
-        faults_ |= kOffsetsDecrease;
-        end = rows_.first_k;
-      }
-      rows_.depth = end - rows_.first_k;
-      rows_.count = table_.rows;
-      rows_.out = group_ * table_.rows;
-      rows_.matrix = 0;
-    } else {
-      read_rows();
-    }
+  WW_FN void read_offsets(int group, bool real) {
+    const Global<const uint32_t> offsets{table_.offsets};
+    if (window_ == 0) reached_ = offset(machine::load(offsets));
+    const int end = offset(real ? machine::load(offsets + (group + 1)) : 0);
+    const int highest = scan(end, [](int a, int b) { return a > b ? a : b; });
+    const int through = highest > reached_ ? highest : reached_;
+    const uint32_t lane = machine::lane_index();
+    const int before = machine::shuffle(through, (lane - 1) % kWindow);
+    first_ = lane == 0 ? reached_ : before;
+    extent_ = through - first_;
+    note(real && end < first_, kOffsetsDecrease);
+    reached_ = uniform(through, kWindow - 1);
   }
-  WW_FN void read_rows() {
-    if (is(Groups::none)) {
-      rows_.count = table_.rows;
-      rows_.matrix = 0;
-      return;
+
+  // What a tile costs is what it has of blocks of 64 rows. Groups of a single tile are taken in the order of falling
+  // cost: clusters, of which each takes every n-th tile, then have equal shares of every kind.
+  WW_FN void arrange() {
+    constexpr int kinds = Tall / 64;
+    const int lane = int(machine::lane_index()), missing = extent_ > Tall ? 0 : kinds - ceil_div(extent_, 64);
+    int from = 0, taken = 0;
+    WW_UNROLL
+    for (int kind = 0; kind <= kinds; ++kind) {
+      const uint32_t those = machine::ballot(missing == kind);
+      const int count = stdx::popcount(those);
+      if (lane >= taken && lane < taken + count) from = set_bit(those, lane - taken);
+      taken += count;
     }
-    if (is(Groups::contiguous)) {
-      rows_.first = group_ == 0 ? at_most(read(table_.offsets, 0), table_.rows) : rows_.first + rows_.count;
-      int end = at_most(read(table_.offsets, group_ + 1), table_.rows);
-      if (end < rows_.first) {
-        faults_ |= kOffsetsDecrease;
-        end = rows_.first;
+    first_ = machine::shuffle(first_, uint32_t(from));
+    extent_ = machine::shuffle(extent_, uint32_t(from));
+    matrix_ = machine::shuffle(matrix_, uint32_t(from));
+  }
+  // Where the n-th of the bits that are set is.
+  WW_FN static int set_bit(uint32_t bits, int n) {
+    int at = 0;
+    WW_UNROLL
+    for (int width = 16; width > 0; width /= 2) {
+      const int below = stdx::popcount(bits >> at & ((1u << width) - 1));
+      if (n >= below) {
+        n -= below;
+        at += width;
       }
-      rows_.count = end - rows_.first;
-    } else {
-      const int64_t begin = int64_t(group_) * table_.slot_rows;
-      rows_.first = begin > table_.rows ? table_.rows : int(begin);
-      const int left = table_.rows - rows_.first;
-      rows_.count = at_most(read(table_.counts, group_), left < table_.slot_rows ? left : table_.slot_rows);
     }
-    rows_.matrix = group_;
-    if (table_.matrices != nullptr) {
-      rows_.matrix = int(uniform(uint32_t(machine::load(Global<const int32_t>{table_.matrices} + group_))));
-    }
-    if (rows_.matrix >= table_.matrix_count) {
-      faults_ |= kMatrixOutOfRange;
-      rows_.matrix = -1;
-    }
+    return at;
   }
 
   GroupTable table_;
-  int tall_, columns_, wide_, raster_group_;
-  int index_;  // among the tiles of the present group and those behind it
-  int group_ = -1;
-  GroupRows rows_{.matrix = -1};  // negative: the group has no matrix
+  int columns_, wide_, raster_group_;
+  int index_;              // among the tiles of the window and those behind it
+  int end_ = 0;            // of the tiles of the present group
+  int window_ = -kWindow;  // the first group of the window
+  int reached_ = 0;        // the end of the last group that was read
+  GroupRows rows_{};
   uint32_t faults_ = 0;
+  // Of this lane's group: its first row or column, how many it has, and the tiles of the window up to its end.
+  int first_ = 0, extent_ = 0, matrix_ = 0, through_ = 0;
 };
 
 }  // namespace warpwright::inline WW_WORLD::tile

@@ -4,6 +4,4 @@ namespace warpwright::device {
 template Status launch_skinny_blockwise_sm90<10>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<11>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<12>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<13>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<14>(const SkinnyBlockwiseArgs&, void*, int, bool);
 }  // namespace warpwright::device

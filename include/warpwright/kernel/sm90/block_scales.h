@@ -1,46 +1,51 @@
-// The scales of one block of sums, and how the sums are added to the totals by them.
+// The scales of one stage, and how sums are added to totals by them.
 #pragma once
 #include "warpwright/kernel/sm90/accumulate.h"
-#include "warpwright/kernel/sm90/scale_ring.h"
+#include "warpwright/kernel/sm90/stage_scales.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
+// Of all blocks of a warpgroup. Blocks side by side have the same rows.
 template <GroupedGemmConfig C>
-struct BlockScales {
-  using Brought = Scales<C.scales()>;
-  static constexpr int kColumns = C.out_columns();
-  static constexpr int kHeld = C.row_scales() ? 1 : C.block_scales();
+struct StageScales {
+  using Slots = ScaleSlots<C>;
+  static constexpr int kColumns = C.out_columns(), kRowBlocks = C.group_rows / 64;
+  static constexpr int kHeld = C.row_scales() ? 1 : C.scale_lines();
 
-  float a[2];             // of a thread's two rows
-  float b[kHeld];         // of its columns, if many share one
-  Shared<float> columns;  // otherwise those of four of its columns, the next ones 16 behind (ScaleRing::side_place)
+  float a[kRowBlocks][2];  // of a thread's two rows
+  float b[kHeld];          // of its columns, if many share one: of one block of 128 columns, or of two
+  Shared<float> columns;   // otherwise those of four of its columns, the next ones 16 behind (side_place)
 
-  // `row` is the thread's first, `columns` the block of columns.
-  WW_FN static BlockScales of(Shared<float> slot, int row, int columns) {
-    BlockScales s{};
-    s.a[0] = machine::load(slot + row);
-    s.a[1] = machine::load(slot + (row + 8));
-    s.read_columns(slot, columns);
-    return s;
-  }
-  WW_FN void read_columns(Shared<float> slot, int block) {
-    const Shared<float> side = Brought::few_of(slot);
+  // `row` is the thread's first in the tile.
+  WW_FN static StageScales read(Shared<float> slot, int row) {
+    StageScales s{};
+    WW_UNROLL
+    for (int i = 0; i < kRowBlocks; ++i) {
+      s.a[i][0] = machine::load(slot + (row + 64 * i));
+      s.a[i][1] = machine::load(slot + (row + 64 * i + 8));
+    }
+    const Shared<float> side = Slots::side(slot);
     if constexpr (C.row_scales()) {
-      columns = side + (block * kColumns + int(machine::lane_index()) % 4 * 4);
+      s.columns = side + int(machine::lane_index()) % 4 * 4;
     } else {
       WW_UNROLL
-      for (int i = 0; i < kHeld; ++i) b[i] = machine::load(side + (block * kHeld + i));
+      for (int i = 0; i < kHeld; ++i) s.b[i] = machine::load(side + i);
     }
+    return s;
   }
 
-  // `rows` are the scales of the rows. Scales of single columns are read here: there are too many to be held.
+  // `offset`: of the tile's first column in its block of 128. Scales of single columns are read here: there are too
+  // many to be held.
   template <class Totals, class Sums>
-  WW_FN void promote(const float (&rows)[2], Totals& totals, const Sums& sums) const {
+  WW_FN void promote(int block, int offset, Totals& totals, const Sums& sums) const {
+    const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
+    const float(&rows)[2] = a[row_block];
     if constexpr (C.row_scales()) {
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; i += 8) {
-        const Vec<float, 4> four = machine::load((columns + 2 * i).template as<Vec<float, 4>>());
+        const Shared<float> from = columns + (column_block * kColumns + 2 * i);
+        const Vec<float, 4> four = machine::load(from.template as<Vec<float, 4>>());
         WW_UNROLL
         for (int j = i; j < i + 8; ++j) {
           const float scale = tile::multiply(rows[j / 2 % 2], four[j / 4 % 2 * 2 + j % 2]);
@@ -48,13 +53,22 @@ struct BlockScales {
         }
       }
     } else {
-      constexpr int in_group = C.scaled_columns() / 2;  // registers of columns with one scale
+      constexpr int lines = C.block_lines(), step = C.scaled_columns(), in_group = step / 2;
+      float scale[lines][2];
       WW_UNROLL
-      for (int g = 0; g < kHeld; ++g) {
-        const float scale[2] = {tile::multiply(rows[0], b[g]), tile::multiply(rows[1], b[g])};
+      for (int i = 0; i < lines; ++i) {
+        scale[i][0] = tile::multiply(rows[0], b[column_block * lines + i]);
+        scale[i][1] = tile::multiply(rows[1], b[column_block * lines + i]);
+      }
+      WW_UNROLL
+      for (int g = 0; g < C.block_scales(); ++g) {
+        // Columns of the second block of 128: always, never, or where the tile lies so.
+        const bool second =
+            lines == 2 && (g * step >= kScaleBlock || (g > 0 && offset + g * step >= kScaleBlock));
+        const float of[2] = {second ? scale[lines - 1][0] : scale[0][0], second ? scale[lines - 1][1] : scale[0][1]};
         WW_UNROLL
         for (int i = g * in_group; i < (g + 1) * in_group; ++i) {
-          totals.set(i, tile::multiply_add(sums.get(i), scale[i / 2 % 2], totals.get(i)));
+          totals.set(i, tile::multiply_add(sums.get(i), of[i / 2 % 2], totals.get(i)));
         }
       }
     }

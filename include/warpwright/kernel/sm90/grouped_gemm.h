@@ -2,7 +2,7 @@
 // operands have blockwise scales. The arrangement is that of dense_gemm.h: a load role, MMA warpgroups with their rows
 // in registers, an output ring and a store warp for each. The tensor core knows nothing of scales: the sums of every
 // block along k are multiplied by theirs and added to a second set in fp32, while the tensor core works for the other
-// warpgroup. Scales come through a ring of their own. Rows beyond a group are loaded, since they hurt nobody, but never
+// warpgroup. Scales come with the stages. Rows beyond a group are loaded, since they hurt nobody, but never
 // stored; what a stage has of k beyond a group is cleared before it is multiplied.
 #pragma once
 #include "warpwright/core/descriptor.h"
@@ -11,7 +11,7 @@
 #include "warpwright/kernel/sm90/dense_epilogue.h"
 #include "warpwright/kernel/sm90/grouped_epilogue.h"
 #include "warpwright/kernel/sm90/grouped_store.h"
-#include "warpwright/kernel/sm90/scale_ring.h"
+#include "warpwright/kernel/sm90/stage_scales.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/tile/grouped_raster.h"
@@ -21,9 +21,11 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
   Plan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
-  // 2*224 + 56, or 2*200 + 104, make the 3*168 of the launch; the walk over groups needs more than the 40 of
-  // dense_gemm_plan(), that over groups along k still more.
-  const int mma = groups == 1 ? 0 : c.by_depth() ? 200 : 224, others = groups == 1 ? 0 : c.by_depth() ? 104 : 56;
+  // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
+  // dense_gemm_plan(), the scales of 256 rows more than that, the walk over groups along k still more.
+  const bool many_scales = c.scaled() && c.tile_m == 256;
+  const int mma = groups == 1 ? 0 : c.by_depth() ? 200 : c.accumulators() > 160 && !many_scales ? 224 : 216;
+  const int others = groups == 1 ? 0 : 3 * 168 - 2 * mma;
   plan.role("mma", mma_warps, mma).role("load", 1, others).role("store", groups, others);
   plan.role("scales", 1, others);
   if (groups == 1) plan.role("idle", 1, others);
@@ -33,11 +35,15 @@ constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
   plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
   const int releases = mma_warps * c.cluster;
-  plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+  if (c.scaled()) {
+    plan.region("scales", c.slot_bytes(), c.stages, 16);
+    plan.barrier("input.full", c.stages, 2, "mma", {"load", 1}, {"scales", 1});
+  } else {
+    plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+  }
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
   plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
-  if (c.scaled()) declare_scales(plan, c.scales(), mma_warps);
   if (c.cluster == 1) plan.named_barrier("start", plan.threads());
   if (c.clears_edges()) plan.named_barrier("edges", mma_warps * 32);
   if (c.takes_turns()) plan.named_barrier("turn.first", mma_warps * 32).named_barrier("turn.second", mma_warps * 32);
@@ -51,8 +57,10 @@ struct GroupedGemm {
   using Args = GroupedGemmArgs;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
-  using Release = stdx::conditional_t<C.clears_edges(), ReleaseCleared<C.cluster>,
-                                      pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>;
+  using Release = stdx::conditional_t<
+      C.scaled(), ReleaseScaled<C.cluster>,
+      stdx::conditional_t<C.clears_edges(), ReleaseCleared<C.cluster>,
+                          pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>>;
   using Input = pipeline::Consumer<C.stages, Release>;
   static constexpr Scope kReleaseScope = C.clears_edges() && C.cluster > 1 ? Scope::cluster : Scope::cta;
   using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
@@ -61,9 +69,11 @@ struct GroupedGemm {
   using Epilogue = GroupedEpilogue<C>;
   using Subtiles = DenseEpilogue<C.dense()>;
   using Element = storage_t<C.out>;
-  using Brought = Scales<C.scales()>;
+  using Slots = ScaleSlots<C>;
   static constexpr Plan plan = grouped_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks(), kRowBlocks = C.group_rows / 64;
+  using AllBlocks = stdx::integral_constant<int, kBlocks>;
+  using FirstRowBlock = stdx::integral_constant<int, C.column_blocks()>;
   static constexpr int kSubtiles = C.out_columns() / C.d_box().inner;  // of a block of 64 rows
   static constexpr uint32_t kA = plan.region("input.a").offset, kB = plan.region("input.b").offset;
   static constexpr uint32_t kOutput = plan.region("output").offset, kOutputBytes = plan.region("output").stage_bytes;
@@ -76,10 +86,6 @@ struct GroupedGemm {
   WW_FN static OutputRing output_ring(uint32_t base, int group) {
     constexpr uint32_t full = plan.barrier("output.full").offset, empty = plan.barrier("output.empty").offset;
     return pipeline::ring_at<C.output_stages>(base, full, empty, group * C.output_stages);
-  }
-  WW_FN static typename Brought::Ring scale_ring(uint32_t base) {
-    constexpr uint32_t full = plan.barrier("scales.full").offset, empty = plan.barrier("scales.empty").offset;
-    return pipeline::ring_at<C.scales().slots>(base, full, empty);
   }
   WW_FN static Shared<float> scale_slots(uint32_t base) {
     constexpr uint32_t offset = plan.region("scales").offset;
@@ -98,12 +104,9 @@ struct GroupedGemm {
   }
   // Of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
-  template <tile::Walkers W>
-  using Tiles = tile::GroupedTiles<C.groups, C.any_rows, C.depth_unit(), W>;
-  template <tile::Walkers W = tile::Walkers::warp>
-  WW_FN static Tiles<W> tiles(const Args& args) {
-    return Tiles<W>(args.groups, C.tile_m * C.cluster_m(), columns(args), C.out_columns() * C.cluster_n(),
-                    C.raster_group);
+  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit()>;
+  WW_FN static Tiles tiles(const Args& args) {
+    return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
   // Of this CTA's tile, in its group.
   WW_FN static int first_row(const tile::TileCoord& tile) {
@@ -127,18 +130,18 @@ struct GroupedGemm {
     }
   }
 
-  // One thread. await_peers() returns when the peers' barriers may be used.
+  // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
   template <class AwaitPeers>
-  WW_FN static void load(const Args& args, uint32_t base, InputRing ring, AwaitPeers&& await_peers) {
+  WW_FN static void load(const Args& args, uint32_t base, InputRing ring, bool elected, AwaitPeers&& await_peers) {
     pipeline::Producer<C.stages, pipeline::PublishByTma, kReleaseScope> input(ring);
     const int rank = int(machine::cluster_rank());
-    auto walk = tiles<tile::Walkers::thread>(args);
+    auto walk = tiles(args);
     tile::GroupedTile tile;
     const bool any = walk.next(tile);
     await_peers();
     for (bool more = any; more; more = walk.next(tile)) {
       const int a_line = tile.rows.first + first_row(tile), b_line = tile.rows.matrix * args.n + first_column(tile);
-      const int stages = depth(args, tile), begin = first_k(tile);
+      const int stages = elected ? depth(args, tile) : 0, begin = first_k(tile);
       for (int k = 0; k < stages; ++k) {
         input.produce([&](auto stage) {
           // The bytes of all shares arrive here, the peers' too.
@@ -158,50 +161,53 @@ struct GroupedGemm {
     }
     walk.report();
     // The peers hand stages back to this CTA until the last one: it must not leave before.
-    if constexpr (C.cluster > 1) input.drain();
-  }
-
-  // The whole warp.
-  WW_FN static void bring_scales(const Args& args, uint32_t base) {
-    typename Brought::Producer ring(scale_ring(base));
-    constexpr int rows = C.b_scale_rows, in_half = C.block_scales();
-    const int b_lines = tile::ceil_div(args.n, rows), b_stride = tile::ceil_div(args.k, kScaleBlock);
-    const ScaleMatrix a{{args.a_scales}, args.a_scales_stride, args.groups.rows};
-    auto walk = tiles(args);
-    for (tile::GroupedTile tile; walk.next(tile);) {
-      const int column = first_column(tile), ups = columns(args);
-      const ScaleMatrix b{Global<const float>{args.b_scales} + int64_t(tile.rows.matrix) * b_lines * b_stride, b_stride,
-                          b_lines};
-      Brought::bring(
-          ring, scale_slots(base), a, tile.rows.first + first_row(tile), b, C.column_scales(),
-          [column, ups](int i) {
-            if constexpr (!C.swiglu) return (column + i * C.scaled_columns()) / rows;
-            return (column + i % in_half * C.scaled_columns() + i / in_half * ups) / rows;
-          },
-          first_k(tile) / kScaleBlock, depth(args, tile));
+    if constexpr (C.cluster > 1) {
+      if (elected) input.drain();
     }
   }
 
+  // The whole warp.
+  WW_FN static void bring_scales(const Args& args, uint32_t base, InputRing input) {
+    typename Slots::Producer ring(input);
+    constexpr int rows = C.b_scale_rows, lines = C.block_lines();
+    const int b_lines = tile::ceil_div(args.n, rows), blocks = tile::ceil_div(args.k, kScaleBlock);
+    const ScaleLines a{{args.a_scales}, args.a_scales_stride, args.groups.rows, blocks};
+    auto walk = tiles(args);
+    for (tile::GroupedTile tile; walk.next(tile);) {
+      const int row = tile.rows.first + first_row(tile), column = first_column(tile), ups = columns(args);
+      const ScaleLines b{Global<const float>{args.b_scales} + int64_t(tile.rows.matrix) * b_lines * blocks, blocks,
+                         b_lines, blocks};
+      Slots::bring(
+          ring, scale_slots(base), a, row, b,
+          [column, ups](int i) { return (column + i / lines * ups) / rows + i % lines; }, first_k(tile) / kScaleBlock,
+          depth(args, tile));
+    }
+  }
+
+  // The descriptor of an address further on. Shared memory has too few bytes for a carry out of the field: a plain
+  // addition will do, and the tensor core waits for it.
+  WW_FN static uint64_t ahead(uint64_t desc, uint32_t bytes) {
+    return (desc & ~uint64_t(UINT32_MAX)) | (uint32_t(desc) + (bytes >> 4));
+  }
   // Starts the MMAs of one stage for one of this warpgroup's blocks; `fresh` forgets what the accumulators held.
   WW_FN static void issue(Sums& sums, uint32_t base, int group, int block, int stage, bool fresh) {
     constexpr SmemTile rows{C.type, 64, C.tile_k()};
     constexpr int step = mma_k(C.type);
     const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
-    const uint32_t a_address = a_stage(base, stage).address + rows.bytes() * uint32_t(group * kRowBlocks + row_block);
-    const uint32_t b_address =
-        b_stage(base, stage).address + C.b_bytes() / uint32_t(C.column_blocks()) * uint32_t(column_block);
-    const uint64_t a = encode_sm90(k_major_desc(C.type, Swizzle::b128, 64, a_address));
-    const uint64_t b = encode_sm90(k_major_desc(C.type, Swizzle::b128, C.out_columns(), b_address));
+    const uint32_t a_address = a_stage(base, 0).address + rows.bytes() * uint32_t(group * kRowBlocks);
+    const uint64_t first_a = encode_sm90(k_major_desc(C.type, Swizzle::b128, 64, a_address));
+    const uint64_t first_b =
+        encode_sm90(k_major_desc(C.type, Swizzle::b128, C.out_columns(), b_stage(base, 0).address));
+    const uint64_t a = ahead(first_a, C.a_bytes() * uint32_t(stage) + rows.bytes() * uint32_t(row_block));
+    const uint64_t b = ahead(
+        first_b, C.b_bytes() * uint32_t(stage) + C.b_bytes() / uint32_t(C.column_blocks()) * uint32_t(column_block));
     WW_UNROLL
     for (int i = 0; i < C.tile_k() / step; ++i) {
       const uint32_t along_k = rows.linear(0, step) * uint32_t(i);
-      machine::wgmma_ss<C.type>(sums, advance_desc(a, along_k), advance_desc(b, along_k), i != 0 || !fresh);
+      machine::wgmma_ss<C.type>(sums, ahead(a, along_k), ahead(b, along_k), i != 0 || !fresh);
     }
   }
 
-  WW_FN static Shared<float> scale_slot(uint32_t base, int slot) {
-    return scale_slots(base).plus_bytes(C.scales().slot_bytes() * uint32_t(slot));
-  }
   // What a stage has of other groups, in front of `begin` and from `end` on, is made zero: each warpgroup clears its
   // rows of A and its share of those of B, and all wait for each other before they multiply. The peers' copies are
   // their own.
@@ -237,6 +243,7 @@ struct GroupedGemm {
     auto plain = [](float sum, int, int) { return sum; };
     WW_UNROLL
     for (int block = 0; block < kRowBlocks; ++block) {
+      if (block > 0 && rows_left(tile, group) <= 64 * block) break;
       WW_UNROLL
       for (int s = 0; s < kSubtiles; ++s) {
         output.produce([&](auto stage) {
@@ -250,73 +257,87 @@ struct GroupedGemm {
 
   // Two warpgroups start their MMAs in turns. If both were free to, they would end together, add up together, and the
   // tensor core would wait for both; so one adds up while the other multiplies.
-  WW_FN static uint32_t turn_of(int group) {
-    if constexpr (C.takes_turns()) {
-      constexpr uint32_t first = plan.named_barrier("turn.first").id, second = plan.named_barrier("turn.second").id;
-      return group == 0 ? first : second;
+  class Turns {
+   public:
+    WW_FN Turns() {
+      if constexpr (C.takes_turns()) {
+        constexpr uint32_t first = plan.named_barrier("turn.first").id, second = plan.named_barrier("turn.second").id;
+        static_assert(second == first + 1, "which is whose is computed");
+        // From a shuffle, so that they are kept: to compute them again costs time when the tensor core waits.
+        own_ = machine::shuffle(first + machine::warp_index() / 4, machine::lane_index());
+        other_ = machine::shuffle(second - machine::warp_index() / 4, machine::lane_index());
+      }
     }
-    return 0;
-  }
-  WW_FN static void await_turn(int group) {
-    if constexpr (C.takes_turns()) {
-      machine::named_barrier_sync(turn_of(group), uint32_t(plan.role("mma").threads()));
-      machine::sync_warp();  // an MMA wants the lanes together, which that barrier does not promise
+    WW_FN void await() const {
+      if constexpr (C.takes_turns()) {
+        machine::named_barrier_sync(own_, uint32_t(plan.role("mma").threads()));
+        machine::sync_warp();  // an MMA wants the lanes together, which that barrier does not promise
+      }
     }
-  }
-  WW_FN static void pass_turn(int group) {
-    if constexpr (C.takes_turns()) {
-      machine::named_barrier_arrive(turn_of(1 - group), uint32_t(plan.role("mma").threads()));
+    WW_FN void pass() const {
+      if constexpr (C.takes_turns()) machine::named_barrier_arrive(other_, uint32_t(plan.role("mma").threads()));
     }
-  }
+    WW_FN void leave_out() const {
+      await();
+      pass();
+    }
+
+   private:
+    uint32_t own_ = 0, other_ = 0;
+  };
 
   // The four warps of a warpgroup. Stages that it does not read are handed back too; without an MMA nothing keeps the
   // lanes together, and one lane hands a stage back for all.
   WW_FN static void multiply_scaled(const Args& args, uint32_t base, Input& input, Output& output, int group) {
-    typename Brought::Consumer scales(scale_ring(base));
+    const Turns turns;
     Sums sums;
-    const int row = group * C.group_rows + int(machine::warp_index()) % 4 * 16 + int(machine::lane_index()) / 4;
-    const auto slot_at = [&](int slot) { return scale_slot(base, slot); };
+    // From a shuffle, like the turns.
+    const int row = machine::shuffle(
+        group * C.group_rows + int(machine::warp_index()) % 4 * 16 + int(machine::lane_index()) / 4,
+        machine::lane_index());
     const auto start = [&](int block, int stage) {
-      await_turn(group);
+      turns.await();
       machine::wgmma_fence();
       issue(sums, base, group, block, stage, true);
       machine::wgmma_commit();
-      pass_turn(group);
+      turns.pass();
     };
-    if (group == 1) pass_turn(group);
+    if (group == 1) turns.pass();
     auto walk = tiles(args);
     for (tile::GroupedTile tile; walk.next(tile);) {
       const int stages = depth(args, tile);
       if (rows_left(tile, group) <= 0) {
-        // In the order in which the other warpgroup takes them: it waits for what is not handed back here.
         for (int k = 0; k < stages; ++k) {
-          scales.consume([&](auto slot) { return stdx::move(slot).release(); });
-          input.consume([&](auto stage) {
-            machine::sync_warp();
-            return stdx::move(stage).release();
-          });
-          for (int block = 0; block < kBlocks; ++block) {
-            await_turn(group);
-            pass_turn(group);
-          }
+          input.consume([&](auto stage) { return stdx::move(stage).release(); });
+          for (int block = 0; block < kBlocks; ++block) turns.leave_out();
         }
         continue;
       }
       Sum totals[kBlocks];
-      accumulate_scaled<C>(totals, sums, input, scales, row, stages, slot_at, start);
+      const auto accumulate = [&](auto blocks, auto leave_out) {
+        accumulate_scaled<C, blocks()>(totals, sums, input, scale_slots(base), row, first_column(tile) % kScaleBlock,
+                                       stages, start, leave_out);
+      };
+      // A second block of rows that is not there only takes its turns.
+      if (C.groups == Groups::masked && kRowBlocks > 1 && rows_left(tile, group) <= 64) {
+        accumulate(FirstRowBlock{}, [&] { turns.leave_out(); });
+      } else {
+        accumulate(AllBlocks{}, [] {});
+      }
       hand_out(totals, output, args, base, tile, group);
     }
-    if (group == 0) await_turn(group);  // the other one passed it on behind its last MMA
+    if (group == 0) turns.await();  // the other one passed it on behind its last MMA
   }
   WW_FN static void multiply_plain(const Args& args, uint32_t base, Input& input, bool& cleared, Output& output,
                                    int group) {
     Sums sums[kBlocks];
-    const auto issue_all = [&](int stage, bool fresh) {
+    const auto issue_blocks = [&](auto blocks, int stage, bool fresh) {
       machine::wgmma_fence();
       WW_UNROLL
-      for (int block = 0; block < kBlocks; ++block) issue(sums[block], base, group, block, stage, fresh);
+      for (int block = 0; block < blocks(); ++block) issue(sums[block], base, group, block, stage, fresh);
       machine::wgmma_commit();
     };
+    const auto issue_all = [&](int stage, bool fresh) { issue_blocks(AllBlocks{}, stage, fresh); };
     // A stage with elements of other groups.
     [[maybe_unused]] const auto multiply_edge = [&](bool fresh, int begin, int end) {
       input.consume([&](auto stage) {
@@ -358,6 +379,10 @@ struct GroupedGemm {
                                   [&](int stage, bool fresh) { issue_all(stage, fresh && !first); });
         }
         if (last) multiply_edge(!first && whole == 0, 0, end);
+      } else if (kRowBlocks > 1 && rows_left(tile, group) <= 64) {
+        // The second block of rows is not there.
+        accumulate_stages<true>(sums, input, stages,
+                                [&](int stage, bool fresh) { issue_blocks(FirstRowBlock{}, stage, fresh); });
       } else {
         accumulate_stages<true>(sums, input, stages, issue_all);
       }
@@ -393,6 +418,7 @@ struct GroupedGemm {
       const int left = rows_left(tile, group);
       if (left <= 0) continue;
       const int row = first_out(tile, group), column = first_column(tile);
+      const int blocks = kRowBlocks > 1 && left <= 64 ? 1 : kRowBlocks;
       int subtile = 0;
       const auto send = [&](int stage) {
         const int block = subtile / kSubtiles, s = subtile % kSubtiles;
@@ -402,7 +428,7 @@ struct GroupedGemm {
         ++subtile;
       };
       output.consume_overlapped(
-          kRowBlocks * kSubtiles,
+          blocks * kSubtiles,
           [&](auto current) {
             send(current->index());
             return stdx::move(current).keep();
@@ -434,11 +460,7 @@ struct GroupedGemm {
     machine::sync_warp();
     pipeline::announce_barriers<GroupedGemm>();
     if constexpr (registers != 0) machine::registers_decrease<registers>();
-    if (elected) {
-      load(args, base, input, [] { pipeline::await_peers<GroupedGemm>(); });
-    } else {
-      pipeline::await_peers<GroupedGemm>();
-    }
+    load(args, base, input, elected, [] { pipeline::await_peers<GroupedGemm>(); });
   }
 
   WW_FN static void body(const Args& args) {
@@ -449,7 +471,8 @@ struct GroupedGemm {
     constexpr int store_warp = plan.role("store").first_warp, store_warps = plan.role("store").warps;
     constexpr int scale_warp = plan.role("scales").first_warp;
     static_assert(plan.role("mma").first_warp == 0, "a warpgroup starts at a multiple of four warps");
-    const uint32_t base = machine::shared_base();
+    // Uniform, and not computed again wherever it is used.
+    const uint32_t base = machine::warp_uniform(machine::shared_base());
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
     if (warp == load_warp) {
@@ -467,7 +490,7 @@ struct GroupedGemm {
       if (warp < store_warp + store_warps) {
         store(args, base, warp - store_warp);
       } else if (C.scaled() && warp == scale_warp) {
-        if constexpr (C.scaled()) bring_scales(args, base);
+        if constexpr (C.scaled()) bring_scales(args, base, input);
       }
     }
   }

@@ -28,6 +28,7 @@ struct GroupedStore {
     constexpr int in_unit = 16 / int(sizeof(Element)), units = subtile.cols / in_unit;  // of 16 bytes, in a row
     using Unit = Vec<uint32_t, 4>;
     const Global<Element> to = Global<Element>{static_cast<Element*>(args.d_data)} + (row * args.d_stride + column);
+    WW_ROLLED
     for (int i = int(machine::lane_index()); i < rows * units; i += 32) {
       const int r = i / units, c = i % units * in_unit;
       if (column + c < args.n / C.column_blocks()) {

@@ -1,77 +1,82 @@
-// Scales on their way to the MMA warps: one warp copies them, block by block along k, into a ring of its own. They may
-// lie anywhere: a copy takes four bytes.
+// Scales on their way to the MMA warps of the skinny kernel: one warp reads those of tokens and weights, some blocks
+// along k at a time, and puts their products into a ring, a slot for each block.
 #pragma once
-#include "warpwright/kernel/config_grouped_sm90.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/pipeline/unroll.h"
+#include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// The copies of a thread arrive when they have landed.
-struct PublishCopies {
+// A warp wrote or read a slot by ordinary accesses; one lane speaks for it.
+struct TellByWarp {
   static constexpr bool expects_bytes = false;
   WW_FN static void acquired(machine::here) {}
-  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) {
-    machine::cp_async_mbarrier_arrive_noinc(full, at);
-  }
-};
-// Read by ordinary loads and written again by copies, which are ordinary accesses too: no fence between proxies.
-struct ReleaseLoads {
-  WW_FN static void acquired(machine::here) {}
-  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { tell(full, at); }
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) { tell(empty, at); }
+
+ private:
+  WW_FN static void tell(Shared<Mbarrier> barrier, machine::here at) {
     machine::sync_warp(machine::kFullMask, at);
-    if (machine::lane_index() == 0) machine::mbarrier_arrive(empty, 1, at);
+    if (machine::lane_index() == 0) machine::mbarrier_arrive(barrier, 1, at);
   }
 };
 
-constexpr void declare_scales(Plan& plan, const ScaleRing& ring, int mma_warps) {
-  plan.region("scales", ring.slot_bytes(), ring.slots, 16);
-  plan.barrier("scales.full", ring.slots, 32, "mma", {"scales", 32});
-  plan.barrier("scales.empty", ring.slots, mma_warps, "scales", {"mma", mma_warps});
-}
+// The scales of four neighbouring blocks along k, as a lane has them: of the tokens lane, lane + 32, ..., and of the
+// weights.
+template <int Tokens>
+struct ScaleGroup {
+  static constexpr int kBlocks = 4, kTokens = (Tokens + 31) / 32;
+  Vec<float, kBlocks> tokens[kTokens];
+  float weights[kBlocks];
 
-// A matrix of scales: `lines` by blocks along k.
-struct ScaleMatrix {
-  Global<const float> at;
-  int64_t stride = 0;
-  int lines = 0;
+  // By the whole warp: the products for one block.
+  WW_FN void write(Shared<float> slot, int block) const {
+    const int lane = int(machine::lane_index());
+    WW_UNROLL
+    for (int i = 0; i < kTokens; ++i) {
+      if (Tokens % 32 != 0 && 32 * i + lane >= Tokens) continue;
+      machine::store(slot + (32 * i + lane), tile::multiply(weights[block], tokens[i][block]));
+    }
+  }
 };
 
-template <ScaleRing R>
-struct Scales {
-  using Ring = pipeline::Ring<R.slots>;
-  using Producer = pipeline::Producer<R.slots, PublishCopies>;
-  using Consumer = pipeline::Consumer<R.slots, ReleaseLoads>;
+// Where they lie.
+struct ScaleSource {
+  Global<const float> tokens;   // of the lane's first token
+  Global<const float> weights;  // of the tile's
+  int64_t stride = 0;           // from token to token
+  int lane_tokens = 0;          // from the lane's first one to the end of the matrix
+  int blocks = 0;               // along k
+  bool wide = false;            // the scales of a group of a token are an aligned vector
 
-  // Behind the lines of `many`.
-  WW_FN static Shared<float> few_of(Shared<float> slot) { return slot + R.lines; }
+  WW_FN static bool is_wide(const float* tokens, int64_t stride, int blocks) {
+    return blocks % 4 == 0 && stride % 4 == 0 && reinterpret_cast<uint64_t>(tokens) % 16 == 0;
+  }
 
-  // By the whole warp: the scales of one product of depth `blocks` from block `first` on, both along k. Line i of the
-  // slot is line many_first + i of `many`; what the matrix does not have is zero. few_line(i) gives the line of `few`
-  // for the i-th of `few_count` in a slot, and is called for those only.
-  template <class FewLine>
-  WW_FN static void bring(Producer& ring, Shared<float> slots, const ScaleMatrix& many, int many_first,
-                          const ScaleMatrix& few, int few_count, FewLine few_line, int first, int blocks) {
-    const int lane = int(machine::lane_index());
-    for (int k = first; k < first + blocks; ++k) {
-      ring.produce([&](auto stage) {
-        const Shared<float> slot = slots.plus_bytes(R.slot_bytes() * uint32_t(stage->index()));
-        const Global<const float> from = many.at + ((many_first + lane) * many.stride + k);
+  // From block k on, a multiple of four. What a matrix does not have is zero.
+  template <int Tokens>
+  WW_FN ScaleGroup<Tokens> read(int k) const {
+    using Group = ScaleGroup<Tokens>;
+    Group g{};
+    WW_UNROLL
+    for (int i = 0; i < Group::kTokens; ++i) {
+      if (32 * i >= lane_tokens) continue;
+      const Global<const float> from = tokens + (32 * i * stride + k);
+      if (wide) {
+        g.tokens[i] = machine::load(from.template as<const Vec<float, Group::kBlocks>>());
+      } else {
         WW_UNROLL
-        for (int i = 0; i < R.lines; i += 32) {
-          if (R.lines % 32 != 0 && i + lane >= R.lines) break;
-          const bool inside = many_first + i + lane < many.lines;
-          machine::cp_async_4(slot + (i + lane), inside ? from + i * many.stride : many.at, inside);
+        for (int j = 0; j < Group::kBlocks; ++j) {
+          if (k + j < blocks) g.tokens[i][j] = machine::load(from + j);
         }
-        for (int i = lane; i < few_count; i += 32) {
-          const int of = few_line(i);
-          const bool inside = of < few.lines;
-          machine::cp_async_4(few_of(slot) + R.side_place(i), inside ? few.at + (of * few.stride + k) : few.at, inside);
-        }
-        return stdx::move(stage).release();
-      });
+      }
     }
+    WW_UNROLL
+    for (int j = 0; j < Group::kBlocks; ++j) {
+      if (k + j < blocks) g.weights[j] = machine::load(weights + (k + j));
+    }
+    return g;
   }
 };
 

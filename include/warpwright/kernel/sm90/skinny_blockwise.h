@@ -1,7 +1,8 @@
 // The product of skinny_gemm.h for e4m3 operands with blockwise scales. The sums of every block along k are multiplied
-// by the scale of the tile's weights and that of each token, and added to a second set in fp32. A cluster splits the
-// depth, loads, exchanges and stores as there.
+// by the scale of the tile's weights and that of each token, and added to totals in fp32 while the tensor core makes
+// those of the next block. A cluster splits the depth, loads, exchanges and stores as there.
 #pragma once
+#include "warpwright/kernel/config_grouped_sm90.h"
 #include "warpwright/kernel/sm90/scale_ring.h"
 #include "warpwright/kernel/sm90/skinny_gemm.h"
 
@@ -12,7 +13,13 @@ constexpr Plan skinny_blockwise_plan(const SkinnyBlockwiseConfig& c) {
   Plan plan = skinny_gemm_plan(c.skinny());
   plan.kernel = "skinny_blockwise";
   plan.role("scales", 1);
-  declare_scales(plan, c.scales(), c.skinny().warpgroups() * 4);
+  const int mma_warps = c.skinny().warpgroups() * 4;
+  plan.region("scales", c.scale_slot_bytes(), c.kScaleSlots, 16);
+  plan.barrier("scales.full", c.kScaleSlots, 1, "mma", {"scales", 1});
+  plan.barrier("scales.empty", c.kScaleSlots, mma_warps, "scales", {"mma", mma_warps});
+  for (int i = 0; i < plan.role_count; ++i) {
+    plan.roles[i].registers = plan.roles[i].holds_warp(0) ? c.mma_registers() : c.other_registers();
+  }
   for (int i = 0; i < plan.named_count; ++i) plan.named[i].threads = plan.threads();
   return plan;
 }
@@ -25,105 +32,110 @@ struct SkinnyBlockwise {
   static constexpr SkinnyGemmConfig kSkinny = C.skinny();
   using Skinny = SkinnyGemm<kSkinny>;
   using Tiles = typename Skinny::Tiles;
+  using Sums = typename Skinny::Sums;
   using Quad = typename Skinny::Quad;
-  using Brought = Scales<C.scales()>;
+  using Input = typename Skinny::Input;
+  using ScaleProducer = pipeline::Producer<C.kScaleSlots, TellByWarp>;
+  using ScaleConsumer = pipeline::Consumer<C.kScaleSlots, TellByWarp>;
   static constexpr Plan plan = skinny_blockwise_plan(C);
-  static constexpr int kPairs = C.tokens / 8;  // of neighbouring tokens, of a thread
 
-  WW_FN static typename Brought::Ring scale_ring(uint32_t base) {
+  WW_FN static pipeline::Ring<C.kScaleSlots> scale_ring(uint32_t base) {
     constexpr uint32_t full = plan.barrier("scales.full").offset, empty = plan.barrier("scales.empty").offset;
-    return pipeline::ring_at<C.scales().slots>(base, full, empty);
+    return pipeline::ring_at<C.kScaleSlots>(base, full, empty);
   }
-  WW_FN static Shared<float> scale_slots(uint32_t base) {
+  WW_FN static Shared<float> scale_slot(uint32_t base, int slot) {
     constexpr uint32_t offset = plan.region("scales").offset;
-    return {base + offset};
+    return Shared<float>{base + offset}.plus_bytes(C.scale_slot_bytes() * uint32_t(slot));
   }
 
-  // The whole warp.
+  // The whole warp. The scales of the next blocks are on their way while those of the last ones wait for their slots.
   WW_FN static void bring_scales(const Args& args, uint32_t base) {
-    typename Brought::Producer ring(scale_ring(base));
+    using Group = ScaleGroup<C.tokens>;
+    ScaleProducer ring(scale_ring(base));
     const SkinnyGemmArgs& p = args.product;
     const int blocks = tile::ceil_div(p.k, kScaleBlock);
     const auto part = Skinny::depth(p);
-    const ScaleMatrix x{{args.x_scales}, args.x_scales_stride, p.m};
-    const ScaleMatrix w{{args.w_scales}, blocks, tile::ceil_div(p.n, kScaleBlock)};
+    const int end = part.first + part.count;
+    const bool wide = ScaleSource::is_wide(args.x_scales, args.x_scales_stride, blocks);
     machine::grid_dependency_wait();
+    if (part.count == 0) return;
     Tiles walk = Skinny::tiles(p);
     for (tile::TileCoord tile; walk.next(tile);) {
-      const int line = tile.n * C.rows / kScaleBlock;
-      Brought::bring(
-          ring, scale_slots(base), x, tile.m * C.tokens, w, 1, [line](int) { return line; }, part.first, part.count);
+      const int token = tile.m * C.tokens + int(machine::lane_index()), line = tile.n * C.rows / kScaleBlock;
+      const ScaleSource source{Global<const float>{args.x_scales} + token * args.x_scales_stride,
+                               Global<const float>{args.w_scales} + int64_t(line) * blocks,
+                               args.x_scales_stride,
+                               p.m - token,
+                               blocks,
+                               wide};
+      int k = part.first / Group::kBlocks * Group::kBlocks;
+      Group next = source.template read<C.tokens>(k);
+      for (; k < end; k += Group::kBlocks) {
+        const Group now = next;
+        if (k + Group::kBlocks < end) next = source.template read<C.tokens>(k + Group::kBlocks);
+        WW_UNROLL
+        for (int j = 0; j < Group::kBlocks; ++j) {
+          if (k + j < part.first || k + j >= end) continue;
+          ring.produce([&](auto slot) {
+            now.write(scale_slot(base, slot->index()), j);
+            return stdx::move(slot).release();
+          });
+        }
+      }
     }
   }
 
-  // Those of the tokens of a thread, with that of the weights.
-  struct TokenScales {
-    Vec<float, 2> of[kPairs];
-    WW_FN static TokenScales read(Shared<float> slot) {
-      TokenScales s;
-      const float weights = machine::load(Brought::few_of(slot));
-      const auto tokens = (slot + 2 * (int(machine::lane_index()) % 4)).template as<Vec<float, 2>>();
+  // Adds the sums of a block to the totals, by the scales of the next slot.
+  WW_FN static void promote(Totals<C.tokens>& totals, const Sums& sums, ScaleConsumer& scales, uint32_t base) {
+    scales.consume([&](auto slot) {
+      const Shared<float> first = scale_slot(base, slot->index()) + 2 * (int(machine::lane_index()) % 4);
+      const auto tokens = first.template as<Vec<float, 2>>();
       WW_UNROLL
-      for (int i = 0; i < kPairs; ++i) {
-        s.of[i] = machine::load(tokens + 4 * i);
-        s.of[i][0] = tile::multiply(weights, s.of[i][0]);
-        s.of[i][1] = tile::multiply(weights, s.of[i][1]);
+      for (int i = 0; i < C.tokens / 8; ++i) {
+        const Vec<float, 2> by = machine::load(tokens + 4 * i);
+        WW_UNROLL
+        for (int j = 4 * i; j < 4 * i + 4; ++j) {
+          totals.set(j, tile::multiply_add(sums.get(j), by[j % 2], totals.get(j)));
+        }
       }
-      return s;
-    }
-  };
+      return stdx::move(slot).release();
+    });
+  }
 
-  // The sums of one tile, as far as this CTA has its depth. The wait for the next stage is done, and its scales are
-  // read, while the tensor core works.
-  WW_FN static void accumulate(Totals<C.tokens>& totals, typename Skinny::Sums& sums, typename Skinny::Input& input,
-                               typename Brought::Consumer& scales, uint32_t base, int group, int depth) {
+  // The sums of one tile, as far as this CTA has its depth. While one set of sums is added up, the tensor core fills
+  // the other. ptxas takes this only where no MMA is under way at the end of a round of a loop: so several blocks
+  // follow each other without one.
+  WW_FN static void accumulate(Totals<C.tokens>& totals, Sums (&sums)[2], Input& input, ScaleConsumer& scales,
+                               uint32_t base, int group, int depth) {
     clear(totals);
-    if (depth == 0) return;
-    TokenScales now{};
-    const auto take = [&] {
-      TokenScales taken{};
-      scales.consume([&](auto slot) {
-        taken = TokenScales::read(scale_slots(base).plus_bytes(C.scales().slot_bytes() * uint32_t(slot->index())));
-        return stdx::move(slot).release();
-      });
-      return taken;
-    };
-    const auto promote = [&] {
+    const auto run = [&](auto blocks) {
+      auto held = input.acquire_linear();
+      Skinny::issue(sums[0], base, group, held->index(), true);
       WW_UNROLL
-      for (int i = 0; i < C.tokens / 2; ++i) {
-        totals.set(i, tile::multiply_add(sums.get(i), now.of[i / 4][i % 2], totals.get(i)));
+      for (int i = 1; i < blocks(); ++i) {
+        auto next = input.acquire_linear();
+        Skinny::issue(sums[i % 2], base, group, next->index(), true);
+        machine::wgmma_wait<1>();
+        stdx::move(held).release();
+        held = stdx::move(next);
+        promote(totals, sums[(i - 1) % 2], scales, base);
       }
+      machine::wgmma_wait<0>();
+      stdx::move(held).release();
+      promote(totals, sums[(blocks() - 1) % 2], scales, base);
     };
-    now = take();
-    input.consume_overlapped(
-        depth,
-        [&](auto current) {
-          Skinny::issue(sums, base, group, current->index(), true);
-          return stdx::move(current).keep();
-        },
-        [&](auto previous, auto current) {
-          const TokenScales next = take();
-          machine::wgmma_wait<0>();
-          return stdx::move(previous).release_keep_then(stdx::move(current), [&](const auto& stage) {
-            promote();
-            now = next;
-            Skinny::issue(sums, base, group, stage.index(), true);
-          });
-        },
-        [&](auto previous) {
-          machine::wgmma_wait<0>();
-          return stdx::move(previous).release();
-        });
-    promote();
+    for (; depth >= 4; depth -= 4) run(stdx::integral_constant<int, 4>{});
+    if (depth & 2) run(stdx::integral_constant<int, 2>{});
+    if (depth & 1) run(stdx::integral_constant<int, 1>{});
   }
 
   // The four warps of a warpgroup.
   WW_FN static void multiply(const Args& args, uint32_t base, typename Skinny::InputRing input_ring, int group) {
     const SkinnyGemmArgs& p = args.product;
-    typename Skinny::Input input(input_ring);
+    Input input(input_ring);
     typename Skinny::Output output(Skinny::output_ring(base, group));
-    typename Brought::Consumer scales(scale_ring(base));
-    typename Skinny::Sums sums;
+    ScaleConsumer scales(scale_ring(base));
+    Sums sums[2];
     Totals<C.tokens> totals;
     const int depth = Skinny::depth(p).count;
     const auto quad = [&](int block) {
@@ -178,6 +190,24 @@ struct SkinnyBlockwise {
     }
   }
 
+  // The loading warp: the first bytes are what everybody waits for, so it starts as early as it can.
+  WW_FN static void start_and_load(const SkinnyGemmArgs& p, uint32_t base, typename Skinny::InputRing input) {
+    constexpr int registers = plan.role("load").registers;
+    const bool elected = machine::elect_one();
+    if (elected) {
+      if (p.k > 0) {
+        machine::tma_prefetch_map(&p.w);
+        machine::tma_prefetch_map(&p.x);
+      }
+      pipeline::init_barriers<SkinnyBlockwise>(base);
+    }
+    machine::sync_warp();
+    pipeline::announce_barriers<SkinnyBlockwise>();
+    if constexpr (registers != 0) machine::registers_decrease<registers>();
+    if (elected) Skinny::load(p, base, input);
+    pipeline::await_peers<SkinnyBlockwise>();
+  }
+
   WW_FN static void body(const Args& args) {
     check_plan<SkinnyBlockwise>();
     static_assert(plan.barrier("input.full").offset == Skinny::plan.barrier("input.full").offset &&
@@ -186,30 +216,26 @@ struct SkinnyBlockwise {
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr int mma_warps = plan.role("mma").warps, load_warp = plan.role("load").first_warp;
     constexpr int store_warp = plan.role("store").first_warp, scale_warp = plan.role("scales").first_warp;
+    constexpr int mma_registers = plan.role("mma").registers, other_registers = plan.role("scales").registers;
     const uint32_t base = machine::shared_base();
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const typename Skinny::InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
     machine::grid_dependency_launch();
     if (warp == load_warp) {
-      const bool elected = machine::elect_one();
-      if (elected) {
-        if (args.product.k > 0) {
-          machine::tma_prefetch_map(&args.product.w);
-          machine::tma_prefetch_map(&args.product.x);
-        }
-        pipeline::init_barriers<SkinnyBlockwise>(base);
-      }
-      machine::sync_warp();
-      pipeline::announce_barriers<SkinnyBlockwise>();
-      if (elected) Skinny::load(args.product, base, input);
-      pipeline::await_peers<SkinnyBlockwise>();
+      start_and_load(args.product, base, input);
+      return;
+    }
+    if (warp == store_warp && machine::elect_one()) machine::tma_prefetch_map(&args.product.d);
+    machine::sync_warp();
+    pipeline::await_barriers<SkinnyBlockwise>();
+    if (warp < mma_warps) {
+      if constexpr (mma_registers != 0) machine::registers_increase<mma_registers>();
+      // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+      machine::grid_dependency_wait();
+      multiply(args, base, input, warp / 4);
     } else {
-      if (warp == store_warp && machine::elect_one()) machine::tma_prefetch_map(&args.product.d);
-      machine::sync_warp();
-      pipeline::await_barriers<SkinnyBlockwise>();
-      if (warp < mma_warps) {
-        multiply(args, base, input, warp / 4);
-      } else if (warp == scale_warp) {
+      if constexpr (other_registers != 0) machine::registers_decrease<other_registers>();
+      if (warp == scale_warp) {
         bring_scales(args, base);
       } else if (C.split == 1 || int(machine::cluster_rank()) < kSkinny.owners()) {
         const int group = warp - store_warp;

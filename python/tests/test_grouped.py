@@ -1,0 +1,179 @@
+"""Grouped products of NumPy arrays in the simulator: results, views, experts, out, error texts."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import warpwright
+
+E4M3 = ml_dtypes.float8_e4m3fn
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def whole(rng, *shape):
+    return rng.integers(-3, 4, shape).astype(np.float32)
+
+
+def rounded(x):
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def quantized(x, scheme):
+    """The parts of a batch of matrices, stacked."""
+    if x.ndim == 2:
+        q = warpwright.quantize(x, scheme)
+        return q.values, q.scales, warpwright.dequantize(q)
+    parts = [quantized(matrix, scheme) for matrix in x]
+    return tuple(np.stack(list(part)) for part in zip(*parts))
+
+
+def close(got, want, tolerance=8e-3):
+    assert np.linalg.norm(got - want) <= tolerance * np.linalg.norm(want)
+
+
+def test_contiguous_groups_of_bf16_are_exact(rng):
+    a, b = whole(rng, 50, 64), whole(rng, 4, 24, 64)
+    offsets = np.array([3, 20, 20, 21, 44])
+    out = np.full((50, 24), 7, np.float32)
+    assert warpwright.grouped_gemm(a, b, offsets=offsets, out=out) is out
+    for g, (begin, end) in enumerate(zip(offsets, offsets[1:])):
+        np.testing.assert_array_equal(out[begin:end], rounded(a[begin:end] @ b[g].T))
+    assert (out[:3] == 7).all() and (out[44:] == 7).all()
+
+
+def test_masked_groups_of_bf16_are_exact(rng):
+    a, b, counts = whole(rng, 3, 20, 64), whole(rng, 3, 16, 64), [20, 0, 7]
+    out = warpwright.grouped_gemm(a, b, counts=counts, out_dtype="bf16")
+    assert out.dtype == ml_dtypes.bfloat16 and out.shape == (3, 20, 16)
+    for g, count in enumerate(counts):
+        np.testing.assert_array_equal(out[g, :count].astype(np.float32), rounded(a[g, :count] @ b[g].T))
+        assert not out[g, count:].any()
+
+
+def test_groups_along_k_add_to_what_is_there(rng):
+    a, b, depths = whole(rng, 16, 80), whole(rng, 24, 80), [5, 40, 40, 77]
+    want = np.stack([a[:, begin:end] @ b[:, begin:end].T for begin, end in zip(depths, depths[1:])])
+    first = warpwright.grouped_gemm(a, b, depths=depths)
+    assert first.dtype == np.float32
+    np.testing.assert_array_equal(first, want)
+    warpwright.grouped_gemm(a, b, depths=depths, out=first, accumulate=True)
+    np.testing.assert_array_equal(first, 2 * want)
+    warpwright.grouped_gemm(a, b, depths=depths, out=first)
+    np.testing.assert_array_equal(first, want)
+
+
+@pytest.mark.parametrize("scheme", ["block", "token"])
+def test_contiguous_groups_with_factors(rng, scheme):
+    x, w = rng.standard_normal((30, 256)), rng.standard_normal((2, 136, 256))
+    (a, a_scale, left), (b, b_scale, right) = quantized(x, "token"), quantized(w, scheme)
+    got = warpwright.grouped_gemm(a, b, offsets=[0, 11, 30], a_scale=a_scale, b_scale=b_scale)
+    close(got, np.concatenate([left[:11] @ right[0].T, left[11:] @ right[1].T]))
+
+
+def test_masked_groups_with_factors(rng):
+    (a, a_scale, left), (b, b_scale, right) = (quantized(rng.standard_normal(shape), scheme) for shape, scheme in
+                                               (((2, 12, 144), "token"), ((2, 24, 144), "block")))
+    got = warpwright.grouped_gemm(a, b, counts=[12, 5], a_scale=a_scale, b_scale=b_scale)
+    close(got[0], left[0] @ right[0].T)
+    close(got[1, :5], left[1, :5] @ right[1].T)
+
+
+def test_groups_along_k_with_factors(rng):
+    (a, a_scale, left), (b, b_scale, right) = (quantized(rng.standard_normal((rows, 384)), "token")
+                                               for rows in (12, 24))
+    got = warpwright.grouped_gemm(a, b, depths=[0, 128, 384], a_scale=a_scale, b_scale=b_scale)
+    close(got[0], left[:, :128] @ right[:, :128].T)
+    close(got[1], left[:, 128:] @ right[:, 128:].T)
+
+
+@pytest.mark.parametrize("rows", [3, 20])
+def test_one_product_with_factors(rng, rows):
+    (a, a_scale, left), (b, b_scale, right) = (quantized(rng.standard_normal((extent, 300 // 16 * 16)), scheme)
+                                               for extent, scheme in ((rows, "token"), (136, "block")))
+    close(warpwright.grouped_gemm(a, b, a_scale=a_scale, b_scale=b_scale), left @ right.T)
+
+
+def test_experts_name_the_matrices(rng):
+    a, b = whole(rng, 24, 64), whole(rng, 5, 8, 64)
+    out = np.full((24, 8), 9, np.float32)
+    warpwright.grouped_gemm(a, b, offsets=[0, 8, 12, 24], experts=[4, -1, 2], out=out)
+    np.testing.assert_array_equal(out[:8], rounded(a[:8] @ b[4].T))
+    assert (out[8:12] == 9).all()
+    np.testing.assert_array_equal(out[12:], rounded(a[12:] @ b[2].T))
+    masked = warpwright.grouped_gemm(a.reshape(3, 8, 64), b[:1], counts=[2, 8, 8], experts=[0, 0, -1])
+    np.testing.assert_array_equal(masked[1], rounded(a[8:16] @ b[0].T))
+    assert not masked[2].any()
+
+
+def test_views_are_taken(rng):
+    a, b = whole(rng, 64, 30), whole(rng, 2, 64, 16)
+    out = np.zeros((16, 30), np.float32).T
+    warpwright.grouped_gemm(a.T, b.transpose(0, 2, 1), offsets=np.int64([0, 10, 30]), out=out)
+    np.testing.assert_array_equal(out[:10], rounded(a.T[:10] @ b[0]))
+
+
+def test_nothing_to_do():
+    assert warpwright.grouped_gemm(np.zeros((0, 64)), np.zeros((1, 8, 64)), offsets=[0, 0]).shape == (0, 8)
+    assert warpwright.grouped_gemm(np.zeros((4, 64)), np.zeros((0, 8, 64)), offsets=[0]).shape == (4, 8)
+    assert warpwright.grouped_gemm(np.zeros((4, 64)), np.zeros((8, 64)), depths=[]).shape == (0, 4, 8)
+    assert not warpwright.grouped_gemm(np.ones((4, 0)), np.ones((1, 8, 0)), offsets=[0, 4]).any()
+
+
+A, B = np.zeros((4, 128)), np.zeros((2, 8, 128))
+NARROW = np.zeros((4, 128), E4M3), np.zeros((8, 128), E4M3)
+ONE = np.ones((4, 1), np.float32), np.ones((1, 1), np.float32)
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: warpwright.grouped_gemm(A, A), ValueError, ["a:", "gemm()"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2]), ValueError, ["b:", "2 matrices", "1 groups", "experts"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2.5, 4]), TypeError, ["offsets", "float64", "integers"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[[0, 2, 4]]), ValueError, ["offsets", "vector", "(1, 3)"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 3, 2]), ValueError, ["offsets", "element 2 is 2", "3 to 4"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[-1, 3, 4]), ValueError, ["offsets", "element 0 is -1"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 3, 2**40]), ValueError, ["offsets", "element 2", "3 to 4"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], counts=[1]), ValueError, ["offsets, counts, depths"]),
+    (lambda: warpwright.grouped_gemm(A, B, counts=[1, 2]), ValueError, ["a, b:", "3 and 3", "2 and 3"]),
+    (lambda: warpwright.grouped_gemm(A.reshape(2, 2, 128), B, counts=[1]), ValueError, ["counts", "1", "2 are needed"]),
+    (lambda: warpwright.grouped_gemm(A.reshape(2, 2, 128), B, counts=[1, 3]), ValueError, ["counts", "is 3", "0 to 2"]),
+    (lambda: warpwright.grouped_gemm(A, B[:, :, :64], offsets=[0, 2, 4]), ValueError, ["b:", "64", "128"]),
+    (lambda: warpwright.grouped_gemm(A, B[:, :5], offsets=[0, 2, 4]), ValueError, ["n = 5"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0, 2]), ValueError, ["experts", "is 2"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0]), ValueError, ["experts", "1 el", "2 are"]),
+    (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], experts=[0]), ValueError, ["experts", "groups of rows"]),
+    (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], accumulate=True), ValueError, ["accumulate", "out"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], accumulate=True), ValueError, ["accumulate", "along k"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], bias=A), ValueError, ["bias", "simulator"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], activation="swiglu"), ValueError, ["activation"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], activation="relu"), ValueError, ["relu", "swiglu"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], out=np.zeros((4, 9), np.float32)), ValueError,
+     ["out", "4 x 8", "(4, 9)"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], out=3), TypeError, ["out", "int"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], out_dtype="fp32"), ValueError, ["fp32", "bf16"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], target="sm90"), ValueError, ["target", "sm90"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], target="sim:sm80"), ValueError, ["target", "sim:sm80"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], plan="none"), ValueError, ["plan = none"]),
+    (lambda: warpwright.grouped_gemm(A.astype(np.float16), B, offsets=[0, 2, 4]), TypeError, ["a:", "float16"]),
+    (lambda: warpwright.grouped_gemm(A, B.astype(E4M3), offsets=[0, 2, 4]), TypeError, ["b:", "e4m3", "float64"]),
+    (lambda: warpwright.grouped_gemm(np.array([["x"]]), B, offsets=[0]), TypeError, ["a:", "numbers"]),
+    (lambda: warpwright.grouped_gemm(*NARROW), ValueError, ["a_scale", "factors"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], b_scale=ONE[0]), ValueError, ["b_scale", "bf16"]),
+    (lambda: warpwright.grouped_gemm(*NARROW, a_scale=ONE[0], b_scale=ONE[0]), ValueError,
+     ["b_scale", "(4, 1)", "(1, 1) or (8, 1)"]),
+    (lambda: warpwright.grouped_gemm(*NARROW, a_scale=np.ones((4, 1)), b_scale=ONE[1]), TypeError,
+     ["a_scale", "float64", "float32"]),
+    (lambda: warpwright.grouped_gemm(*NARROW, a_scale=ONE[0], b_scale=np.ones((8, 1), np.float32)), ValueError,
+     ["blockwise_rows", "simulator"]),
+    (lambda: warpwright.grouped_gemm(*NARROW, depths=[0, 100], a_scale=ONE[0], b_scale=np.ones((8, 1), np.float32)),
+     ValueError, ["depths", "100", "128"]),
+    (lambda: warpwright.grouped_gemm(np.full((4, 128), np.inf), B + 1, offsets=[0, 2, 4]), ValueError, ["inf"]),
+])
+def test_bad_input_gets_a_sentence(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)

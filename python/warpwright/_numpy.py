@@ -1,0 +1,114 @@
+"""NumPy arrays in the simulator: what products of every kind share, and the plain one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from . import _tool
+from ._errors import WarpwrightError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# The word of a type, and what NumPy (with ml_dtypes) calls it.
+ELEMENTS = {"bf16": "bfloat16", "fp16": "float16", "tf32": "float32", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+RESULTS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+
+
+def type_word(name: str, wanted: Any, known: dict[str, str]) -> str:
+    """The word for a type that is named or is a NumPy type."""
+    if isinstance(wanted, str) and (word := {"fp8": "e4m3"}.get(wanted, wanted)) in known:
+        return word
+    try:
+        spelled = np.dtype(wanted).name
+    except TypeError:
+        spelled = None
+    for word, numpy_name in known.items():
+        if spelled == numpy_name:
+            return word
+    raise ValueError(f"{name}: {wanted!r} is not one of {', '.join(known)}")
+
+
+def numpy_type(word: str) -> np.dtype[Any]:
+    import ml_dtypes  # gives NumPy the narrow types
+
+    name = {**ELEMENTS, **RESULTS}[word]
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+def numbers(name: str, x: Any) -> NDArray[Any]:
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiu" and "float" not in array.dtype.name:
+        raise TypeError(f"{name}: an array of numbers is needed, not of {array.dtype}")
+    return array
+
+
+def result_array(out: Any, shape: tuple[int, ...], out_dtype: Any) -> tuple[NDArray[Any], str | None]:
+    """The array that receives a result, and the word of the type that the kernel is asked for; none: its usual one."""
+    word = None if out_dtype is None else type_word("out_dtype", out_dtype, RESULTS)
+    wanted = np.dtype(np.float32) if word is None else numpy_type(word)
+    if out is None:
+        return np.zeros(shape, wanted), word
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: a NumPy array is needed, not {type(out).__name__}")
+    if word is None and out.dtype.name in (RESULTS["bf16"], RESULTS["fp16"]):
+        word, wanted = type_word("out", out.dtype, RESULTS), out.dtype
+    if out.shape != shape or out.dtype != wanted:
+        extents = " x ".join(str(extent) for extent in shape)
+        raise ValueError(f"out: an array of {wanted}, {extents}, is needed, not of {out.dtype}, {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError("out: it is read-only")
+    return out, word
+
+
+def simulate(arguments: Sequence[str], files: dict[str, NDArray[Any]], target: str, out_word: str | None,
+             plan: str | None) -> NDArray[Any]:
+    """Runs ``gemm`` of the tool on arrays in files; the elements of the result, in the type that the kernel wrote."""
+    if not target.startswith("sim:"):
+        raise ValueError(f"target: NumPy arrays are multiplied by a simulator, not by {target!r}")
+    command = ["gemm", *arguments, "--target", target]
+    if out_word:
+        command += ["--out-dtype", out_word]
+    if plan:
+        command += ["--plan", plan]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, array in files.items():
+            path = os.path.join(folder, name)
+            array.tofile(path)
+            command += [f"--{name}", path]
+        result = os.path.join(folder, "d")
+        document = _tool.run(*command, "--d", result)
+        if not document["ok"]:
+            raise WarpwrightError(document["report"])
+        return np.fromfile(result, numpy_type(document["out_dtype"]))
+
+
+def _operand_word(a: NDArray[Any], b: NDArray[Any]) -> str:
+    own = {name: word for word, name in ELEMENTS.items() if word != "tf32"}
+    words = [own.get(x.dtype.name, "bf16") for x in (a, b)]
+    if words[0] != words[1]:
+        raise TypeError(f"b: its type is {b.dtype}, that of a is {a.dtype}; dtype says what both are rounded to")
+    return words[0]
+
+
+def gemm(a: Any, b: Any, out: Any, alpha: float, dtype: Any, out_dtype: Any, target: str,
+         plan: str | None) -> NDArray[Any]:
+    a, b = numbers("a", a), numbers("b", b)
+    for name, x in (("a", a), ("b", b)):
+        if x.ndim != 2:
+            raise ValueError(f"{name}: a matrix has two dimensions, not {x.ndim}")
+    word = _operand_word(a, b) if dtype is None else type_word("dtype", dtype, ELEMENTS)
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"b: it has {b.shape[1]} columns, a has {a.shape[1]}; both are k")
+    m, n, k = a.shape[0], b.shape[0], a.shape[1]
+    result, out_word = result_array(out, (m, n), out_dtype)
+    if 0 in (m, n):
+        return result
+    arguments = ["--m", str(m), "--n", str(n), "--k", str(k), "--dtype", word, "--alpha", repr(alpha)]
+    files = {"a": a.astype(numpy_type(word)), "b": b.astype(numpy_type(word))}
+    result[...] = simulate(arguments, files, target, out_word, plan).reshape(m, n).astype(result.dtype)
+    return result

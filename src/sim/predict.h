@@ -1,0 +1,27 @@
+// The time of a launch without its results: a timed run in which the TMA copies
+// no tiles and MMAs compute nothing.
+#pragma once
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::simulator {
+
+struct Prediction {
+  uint64_t cycles = 0;  // from the start of the first CTA to the end of the last
+  double tensor_busy = 0,
+         memory_busy = 0;  // shares of them: of the tensor cores of all SMs, of
+                           // the device memory
+  double us = 0;           // of each of many launches in a graph, one after the other
+  double single_us = 0;    // of the kernel alone, after a rest
+  Result result;           // findings and statistics
+};
+
+// Operands that only the TMA moves need addresses but no memory behind them.
+Prediction predict(const Launch& launch, const std::function<void()>& body);
+
+template <class K>
+Prediction predict_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers) {
+  const Launch launch{&K::plan, grid, uint32_t(K::plan.threads()), K::plan.shared_bytes, std::move(buffers)};
+  return predict(launch, [&args] { K::body(args); });
+}
+
+}  // namespace warpwright::simulator
