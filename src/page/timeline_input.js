@@ -205,7 +205,9 @@ window.timeline = {
 
 describe();
 const every = [...new Set(data.runs.flatMap((r) => r.ctas))].sort((a, b) => a - b);
-$('ctas').value = data.runs.length > 1 ? '0' : every.length <= 2 ? 'all' : '0-1';
+// Of many, the pair in which the critical path ends.
+const lastOnPath = data.runs[0].path.length ? laneOf(data.runs[0].path.at(-1).bar)[0] : 0, pair = lastOnPath - lastOnPath % 2;
+$('ctas').value = data.runs.length > 1 ? '0' : every.length <= 2 ? 'all' : `${pair}-${pair + 1}`;
 shown = parseCtas($('ctas').value);
 if (!shown.size) shown = new Set(every.slice(0, 2));
 layOut();

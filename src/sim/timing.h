@@ -1,6 +1,5 @@
-// The virtual clock: what each word costs, in SM cycles, and the units that
-// asynchronous work queues on. timing.cpp says where each number comes from; a
-// run in Landing::timed follows them.
+// The virtual clock: what each word costs, in SM cycles, and the units that asynchronous work queues on. timing.cpp
+// says where each number comes from; a run in Landing::timed follows them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,9 +14,8 @@
 namespace warpwright::simulator {
 
 struct ChipTiming {
-  // The chip is limited by power: its clock falls from `clock_ghz` by
-  // `clock_drop_ghz` as the tensor cores of all SMs go from idle to always
-  // busy, and by `memory_drop_ghz` as device memory does.
+  // The chip is limited by power: its clock falls from `clock_ghz` by `clock_drop_ghz` as the tensor cores of all SMs
+  // go from idle to always busy, and by `memory_drop_ghz` as device memory does.
   double clock_ghz;
   double clock_drop_ghz;
   double memory_drop_ghz;
@@ -69,8 +67,7 @@ struct ChipTiming {
 struct Server {
   uint64_t free_at = 0;
   uint64_t busy = 0;
-  // Returns when the request ends; it occupies the unit for `cycles` from
-  // max(now, free).
+  // Returns when the request ends; it occupies the unit for `cycles` from max(now, free).
   uint64_t serve(uint64_t now, uint64_t cycles) {
     const uint64_t start = std::max(now, free_at);
     free_at = start + cycles;
@@ -91,13 +88,13 @@ struct Path {
   }
 };
 
-// What the L2 holds of device memory: nothing at the start of a launch, then
-// whatever was touched. Nothing is evicted.
+// What the L2 holds of device memory: nothing at the start of a launch, then whatever was touched. Nothing is
+// evicted.
 class CachedLines {
  public:
   static constexpr uint64_t kLine = 256;  // a miss brings two lines: the tensor maps ask for that (L2Promotion::b256)
-  // Notes the lines of [address, address + bytes) that are missing, until
-  // came(); those on their way count from when they arrive.
+  // Notes the lines of [address, address + bytes) that are missing, until came(); those on their way count from when
+  // they arrive.
   void ask(uint64_t address, uint64_t bytes) {
     if (bytes == 0) return;
     for (uint64_t line = address / kLine; line <= (address + bytes - 1) / kLine; ++line) {
@@ -131,9 +128,8 @@ class CachedLines {
 
 struct Timing {
   ChipTiming chip{};
-  // Shared by all SMs. The L2 and device memory have clocks of their own: how
-  // much they carry in a cycle of the SMs follows from the SMs' clock, which is
-  // taken from how busy the chip has been so far.
+  // Shared by all SMs. The L2 and device memory have clocks of their own: how much they carry in a cycle of the SMs
+  // follows from the SMs' clock, which is taken from how busy the chip has been so far.
   Path memory;
   CachedLines cached;
   double clock_ghz = 0;

@@ -259,8 +259,8 @@ TEST(Target, capacities_are_checked) {
   EXPECT_EQ(d.code, Code::smem_capacity);
   EXPECT_EQ(d.a, Name("depth 3"));
   EXPECT_EQ(d.b, Name("gfx942"));
-  EXPECT_EQ(d.have, 72 * 1024);
-  EXPECT_EQ(d.need, 64 * 1024);
+  EXPECT_EQ(d.have, 64 * 1024);
+  EXPECT_EQ(d.need, 72 * 1024);
   EXPECT_TRUE(check_shared(gfx950, 3, 24 * 1024).ok());
   EXPECT_EQ(gfx950.registers_at(2), 256);
   EXPECT_TRUE(check_registers(gfx950, 224, 2, "MMA00").ok());

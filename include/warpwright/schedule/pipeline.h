@@ -111,8 +111,8 @@ constexpr Diagnostic too_large(const Pipeline& p) {
   return {.code = Code::smem_capacity,
           .a = Name("depth ").add(deepest),
           .b = p.target.name,
-          .have = int(p.shared()),
-          .need = p.target.shared_bytes};
+          .have = p.target.shared_bytes,
+          .need = int(p.shared())};
 }
 
 // Dependences, with the time by which a trailing role is late where it comes first.

@@ -171,13 +171,13 @@ constexpr Diagnostic check_shared(const Target& t, int depth, int64_t bytes_per_
   return {.code = Code::smem_capacity,
           .a = Name("depth ").add(depth),
           .b = t.name,
-          .have = int(bytes),
-          .need = t.shared_bytes};
+          .have = t.shared_bytes,
+          .need = int(bytes)};
 }
 constexpr Diagnostic check_registers(const Target& t, int peak, int waves_per_simd, const Name& at) {
   const int limit = t.registers_at(waves_per_simd);
   if (peak <= limit) return {};
-  return {.code = Code::register_capacity, .a = at, .b = t.name, .have = peak, .need = limit};
+  return {.code = Code::register_capacity, .a = at, .b = t.name, .have = limit, .need = peak};
 }
 
 // Main-loop iterations, where prologue and epilogue together account for `peeled_tiles` tiles of K.

@@ -1,26 +1,12 @@
 // Scales on their way to the MMA warps of the skinny kernel: one warp reads those of tokens and weights, some blocks
 // along k at a time, and puts their products into a ring, a slot for each block.
 #pragma once
+#include "warpwright/kernel/sm90/tell_by_warp.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/ring.h"
 #include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
-
-// A warp wrote or read a slot by ordinary accesses; one lane speaks for it.
-struct TellByWarp {
-  static constexpr bool expects_bytes = false;
-  WW_FN static void acquired(machine::here) {}
-  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { tell(full, at); }
-  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) { tell(empty, at); }
-
- private:
-  WW_FN static void tell(Shared<Mbarrier> barrier, machine::here at) {
-    machine::sync_warp(machine::kFullMask, at);
-    if (machine::lane_index() == 0) machine::mbarrier_arrive(barrier, 1, at);
-  }
-};
 
 // The scales of four neighbouring blocks along k, as a lane has them: of the tokens lane, lane + 32, ..., and of the
 // weights.

@@ -4,21 +4,12 @@
 // as for sixteen, so a thread reads four blocks of a line at once and hands them out over four stages.
 #pragma once
 #include "warpwright/kernel/config_grouped_sm90.h"
+#include "warpwright/kernel/sm90/tell_by_warp.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
-
-// A warp's stores, handed on by its first lane.
-struct PublishByWarp {
-  static constexpr bool expects_bytes = false;
-  WW_FN static void acquired(machine::here) {}
-  WW_FN static void publish(Shared<Mbarrier> full, machine::here at) {
-    machine::sync_warp(machine::kFullMask, at);
-    if (machine::lane_index() == 0) machine::mbarrier_arrive(full, 1, at);
-  }
-};
 
 // A stage was read by MMAs and its slot by all lanes. Lane r of each warp tells CTA r. The plain remote arrival orders
 // what threads have read for their own CTA alone, but the peers' slots are their own; it takes no branch.
@@ -51,7 +42,7 @@ struct ScaleLines {
 
 template <GroupedGemmConfig C>
 struct ScaleSlots {
-  using Producer = pipeline::Producer<C.stages, PublishByWarp>;
+  using Producer = pipeline::Producer<C.stages, TellByWarp>;
 
   WW_FN static Shared<float> slot(Shared<float> slots, int stage) {
     return slots.plus_bytes(C.slot_bytes() * uint32_t(stage));
