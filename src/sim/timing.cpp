@@ -11,8 +11,7 @@ ChipTiming ChipTiming::of(Arch arch) {
   c.set_registers = 20;
   c.memory_start_share = 1;
   switch (arch) {
-    case Arch::sm100:  // B200: published microbenchmarks, not measured by this
-                       // project
+    case Arch::sm100:  // B200: published microbenchmarks, not measured by this project
       c.clock_ghz = 1.85;
       c.shared_load = 24;
       c.shared_store = c.matrix_store = 8;
@@ -36,9 +35,9 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.launch = 5500;
       c.sms = 148;
       break;
-    case Arch::gfx942:  // MI300X and MI355X: data sheets and the cycles of the
-                        // instruction set guide, never measured by
-    case Arch::gfx950:  // this project
+    // MI300X and MI355X: data sheets and the cycles of the instruction set guide, never measured by this project.
+    case Arch::gfx942:
+    case Arch::gfx950:
       c.clock_ghz = arch == Arch::gfx950 ? 2.4 : 2.1;
       c.shared_load = 64;
       c.global_load = 800;

@@ -1,43 +1,11 @@
 // Every synchronization that the modes of the grouped Hopper kernel perform, dropped or altered: each mutant is
 // reported, but for those that change nothing, which are listed with the reason.
-#include <algorithm>
-
-#include "sim/generated.h"
-#include "sim/grouped_sm90.h"
-#include "sim/modes.h"
+#include "sim/grouped_sm90_mutants.h"
 
 namespace warpwright {
 namespace {
 
 using namespace grouped_sm90;
-using simulator::Fault;
-
-template <GroupedGemmConfig C>
-void expect_all_reported(const GroupedProduct& product, const std::vector<std::string>& equivalent, size_t at_least) {
-  constexpr const Plan& plan = kernel::sm90::GroupedGemm<C>::plan;
-  const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 3);
-  Options list;
-  list.list_fault_sites = true;
-  const Outcome clean = run<C>(product, w, list, 1);
-  ASSERT_TRUE(clean.sim.ok()) << clean.sim.findings[0].text();
-  std::vector<Fault> mutants = generated::mutants_of(plan, clean.sim.fault_sites);
-  // Not synchronization: what is not stored is missing in the result, where everybody sees it.
-  std::erase_if(mutants, [](const Fault& f) { return f.word == "tma_store" || f.word == "tma_reduce_add"; });
-  EXPECT_GE(mutants.size(), at_least);
-  for (const Fault& f : mutants) {
-    const std::string name = generated::describe(f);
-    bool reported = false;
-    in_every_mode(plan, 1, [&](Options o) {
-      if (reported) return;
-      o.faults = {f};
-      const Outcome out = run<C>(product, w, o, 1);
-      reported = !out.sim.ok();
-      EXPECT_TRUE(reported || out.verdict.ok) << "a silent wrong result: " << name;
-    });
-    const bool excused = std::count(equivalent.begin(), equivalent.end(), name) > 0;
-    EXPECT_NE(reported, excused) << name << (excused ? " is reported, and listed as equivalent" : " is not reported");
-  }
-}
 
 // Before the barrier at the start lanes of a warp converge, which the simulator's do by themselves; it does not count
 // registers either.
