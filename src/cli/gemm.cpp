@@ -43,40 +43,10 @@ int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& o
   const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
   if (result && swept.ok()) write_result(*result, swept.output);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-
-  Json document = {{"ok", swept.ok()},
-                   {"target", chosen.target.word},
-                   {"kernel", example.plan->kernel},
-                   {"plan", example.name},
-                   {"instance", example.instance},
-                   {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", wall},
-                   {"predicted_us", nullptr},
-                   {"runs", swept.runs},
-                   {"checks", swept.checks},
-                   {"out_dtype", name(example.gemm.out_type)}};
-  Table table;
-  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
-  table.row({"target", chosen.target.word});
-  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
-  table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
-  table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
-  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)});
-  if (swept.ok()) {
-    document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {} {}{}", swept.predicted_us, chosen.selection.ctas,
-                                        is_cdna(example.arch) ? "CU" : "SM", chosen.selection.ctas == 1 ? "" : "s")});
-  } else {
-    document["report"] = swept.report;
-  }
-  out.document(document);
-  out.table(table);
-  if (!swept.ok()) {
-    out.line(swept.report);
-    return exit_wrong;
-  }
-  out.line(prediction_note(chosen.target));
-  return exit_ok;
+  const int ctas = chosen.selection.ctas;
+  const std::string where = fmt::format("{} {}{}", ctas, is_cdna(example.arch) ? "CU" : "SM", ctas == 1 ? "" : "s");
+  const std::string problem = fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype));
+  return show_swept(swept, {example, chosen.target, problem, example.gemm.out_type, where, wall}, out);
 }
 
 // A machine that cannot run it, a problem that no kernel serves, and a run that failed are three different ends.

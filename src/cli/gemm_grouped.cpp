@@ -62,39 +62,8 @@ int simulate(const ProblemOptions& options, const OwnOperands& own, Output& out)
   const Swept swept = sweep(example, s.workload, modes_of(options, *example.plan), s.ctas, example.name);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (result && swept.ok()) write_result(*result, swept.output);
-  Json document = {{"ok", swept.ok()},
-                   {"target", s.target},
-                   {"kernel", example.plan->kernel},
-                   {"plan", example.name},
-                   {"instance", example.instance},
-                   {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", wall},
-                   {"predicted_us", nullptr},
-                   {"runs", swept.runs},
-                   {"checks", swept.checks},
-                   {"out_dtype", name(s.workload.output().type)}};
-  Table table;
-  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
-  table.row({"target", s.target});
-  table.row({"problem", s.problem});
-  table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
-  table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
-  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)});
-  if (swept.ok()) {
-    document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us{}", swept.predicted_us,
-                                        s.ctas == 0 ? " on a few SMs" : fmt::format(" on {} SMs", s.ctas))});
-  } else {
-    document["report"] = swept.report;
-  }
-  out.document(document);
-  out.table(table);
-  if (!swept.ok()) {
-    out.line(swept.report);
-    return exit_wrong;
-  }
-  out.line(prediction_note({s.target, example.arch}));
-  return exit_ok;
+  const std::string where = s.ctas == 0 ? "a few SMs" : fmt::format("{} SMs", s.ctas);
+  return show_swept(swept, {example, {s.target, example.arch}, s.problem, s.workload.output().type, where, wall}, out);
 }
 
 runtime::Problem extents_of(const ProblemOptions& o) {

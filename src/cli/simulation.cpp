@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -296,6 +297,42 @@ const char* prediction_note(const Target& target) {
   return target.arch == Arch::sm100
              ? "Times are predictions of the simulator; this project has never run Blackwell code on hardware."
              : "Times are predictions of the simulator, not measurements.";
+}
+
+int show_swept(const Swept& swept, const SweptProduct& product, Output& out) {
+  const runtime::Example& example = product.example;
+  Json document = {{"ok", swept.ok()},
+                   {"target", product.target.word},
+                   {"kernel", example.plan->kernel},
+                   {"plan", example.name},
+                   {"instance", example.instance},
+                   {"max_rel_error", swept.max_rel_error},
+                   {"wall_s", product.wall_s},
+                   {"predicted_us", nullptr},
+                   {"runs", swept.runs},
+                   {"checks", swept.checks},
+                   {"out_dtype", name(product.out)}};
+  Table table;
+  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"target", product.target.word});
+  table.row({"problem", product.problem});
+  table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
+  table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
+  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, product.wall_s)});
+  if (swept.ok()) {
+    document["predicted_us"] = swept.predicted_us;
+    table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, product.where)});
+  } else {
+    document["report"] = swept.report;
+  }
+  out.document(document);
+  out.table(table);
+  if (!swept.ok()) {
+    out.line(swept.report);
+    return exit_wrong;
+  }
+  out.line(prediction_note(product.target));
+  return exit_ok;
 }
 
 }  // namespace warpwright::cli

@@ -71,4 +71,16 @@ void check_simulated_size(const runtime::Problem& problem, Output& out);
 // Said wherever a predicted time is printed.
 const char* prediction_note(const Target& target);
 
+// What a swept product shows of itself.
+struct SweptProduct {
+  const runtime::Example& example;
+  Target target;
+  std::string problem;
+  DType out = DType::bf16;
+  std::string where;  // the timed run was: "12 SMs"
+  double wall_s = 0;  // with the making of its operands
+};
+// The document and the table of `gemm`, and its exit code.
+int show_swept(const Swept& swept, const SweptProduct& product, Output& out);
+
 }  // namespace warpwright::cli
