@@ -10,37 +10,37 @@
 namespace warpwright::runtime {
 namespace {
 
-constexpr GroupedGemmConfig kBlockwise = deepest(GroupedGemmConfig{.tile_m = 128, .tile_n = 128, .cluster = 2});
+constexpr GroupedGemmConfig kBlockwise = deepest(by_blocks({.tile_m = 128, .tile_n = 128, .cluster = 2}));
 constexpr SkinnyBlockwiseConfig kSkinny = deepest(SkinnyBlockwiseConfig{.rows = 64, .tokens = 8, .split = 4});
 constexpr GroupedGemmConfig kContiguous =
-    deepest(GroupedGemmConfig{.tile_m = 128, .tile_n = 192, .cluster = 2, .groups = Groups::contiguous});
-constexpr GroupedGemmConfig kMasked = deepest(GroupedGemmConfig{.tile_m = 64, .tile_n = 128, .groups = Groups::masked});
+    deepest(by_blocks({.tile_m = 128, .tile_n = 192, .cluster = 2, .groups = Groups::contiguous}));
+constexpr GroupedGemmConfig kMasked = deepest(by_blocks({.tile_m = 64, .tile_n = 128, .groups = Groups::masked}));
 constexpr GroupedGemmConfig kMaskedBf16 =
     deepest(GroupedGemmConfig{.type = DType::bf16, .tile_m = 64, .tile_n = 128, .groups = Groups::masked});
 
 constexpr GroupedGemmConfig kContiguousBf16 = deepest(
     GroupedGemmConfig{.type = DType::bf16, .tile_m = 128, .tile_n = 256, .cluster = 2, .groups = Groups::contiguous});
 
-constexpr GroupedGemmConfig kRowScales = deepest(GroupedGemmConfig{.tile_m = 128,
-                                                                   .tile_n = 128,
-                                                                   .cluster = 2,
-                                                                   .axis = ClusterAxis::n,
-                                                                   .groups = Groups::contiguous,
-                                                                   .any_rows = true,
-                                                                   .b_scale_rows = 1});
+constexpr GroupedGemmConfig kRowScales = deepest(by_blocks({.tile_m = 128,
+                                                            .tile_n = 128,
+                                                            .cluster = 2,
+                                                            .axis = ClusterAxis::n,
+                                                            .groups = Groups::contiguous,
+                                                            .any_rows = true,
+                                                            .b_scale_rows = 1}));
 constexpr GroupedGemmConfig kDepth = deepest(GroupedGemmConfig{
-    .out = DType::fp32, .tile_m = 128, .tile_n = 128, .cluster = 2, .groups = Groups::by_depth, .b_scale_rows = 1});
+    .out = DType::fp32, .tile_m = 128, .tile_n = 192, .cluster = 2, .groups = Groups::by_depth, .b_scale_rows = 1});
 constexpr GroupedGemmConfig kDepthBf16 = deepest(GroupedGemmConfig{
     .type = DType::bf16, .out = DType::fp32, .tile_m = 128, .tile_n = 256, .cluster = 2, .groups = Groups::by_depth});
-constexpr GroupedGemmConfig kSwiglu = deepest(GroupedGemmConfig{.out = DType::e4m3,
-                                                                .tile_m = 128,
-                                                                .tile_n = 256,
-                                                                .cluster = 2,
-                                                                .axis = ClusterAxis::n,
-                                                                .groups = Groups::contiguous,
-                                                                .any_rows = true,
-                                                                .swiglu = true,
-                                                                .bias = true});
+constexpr GroupedGemmConfig kSwiglu = deepest(by_blocks({.out = DType::e4m3,
+                                                         .tile_m = 128,
+                                                         .tile_n = 256,
+                                                         .cluster = 2,
+                                                         .axis = ClusterAxis::n,
+                                                         .groups = Groups::contiguous,
+                                                         .any_rows = true,
+                                                         .swiglu = true,
+                                                         .bias = true}));
 
 constexpr int kGroups = 4;  // of an example
 
@@ -189,7 +189,7 @@ void add_grouped_sm90_examples(std::vector<Example>& list) {
       "e4m3 128x128, 5 stages, cluster 2", {{200, 136, 400}, {9, 8, 16}, {64, 72, 0}}));
   list.push_back(GroupedExample<kDepth>::make(
       "grouped_k", "groups along k with a D each, to which is added; a scale for each 1x128 of A and of B",
-      "e4m3 128x128, 5 stages, cluster 2", {{140, 136, 768}, {4, 8, 128}, {40, 24, 0}}));
+      "e4m3 128x192, 4 stages, cluster 2", {{140, 136, 768}, {4, 8, 128}, {40, 24, 0}}));
   list.push_back(
       GroupedExample<kDepthBf16>::make("grouped_k_bf16", "groups along k of bf16, which begin and end anywhere",
                                        "bf16 128x256, 4 stages, cluster 2", {{140, 264, 320}, {4, 8, 8}, {40, 24, 0}}));

@@ -16,10 +16,12 @@ constexpr double kMemoryBytesPerUs = 4.2e6;  // by all SMs together
 constexpr double kCacheBytesPerUs = 7.5e6;   // from the L2
 constexpr double kLaunchUs = 2.2;            // launch (an early one), first bytes, last store
 // Of the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
-// takes at least this long; the shorter one of loading and reading memory hides but for this part.
-constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3;
+// takes at least this long; the shorter one of loading and reading memory hides but for this part, and the end of a
+// tile's results but for this time.
+constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3, kTokensFirstBytesPerUs = 135e3;
 constexpr double kLeastBlockUs = 0.106;
 constexpr double kNotHidden = 0.3;
+constexpr double kTileEndUs = 0.1;
 constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // of partial sums in a cluster, 64 weights
 constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
@@ -27,6 +29,7 @@ constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: it
 constexpr double kOddStore = 2.9;         // how much longer where a tile is no multiple of 64 columns
 constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
 constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
+constexpr double kDeferredStore = 0.2;    // of the end where results are stored behind the next tile's MMAs
 constexpr double kShortRing = 1.015;      // how much longer with three stages of bf16
 // Of groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
 constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
@@ -61,13 +64,14 @@ int64_t resident(int sms, int cluster) {
 }
 
 double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sms) {
-  const int64_t rounds = ceil_div(c.skinny().tiles(int(p.m), int(p.n)), resident(sms, c.split));
+  const int64_t rounds = ceil_div(c.tiles(int(p.m), int(p.n)), resident(sms, c.split));
   const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
-  const double rate = c.stages < 5 ? kShortRingBytesPerUs : kSmBytesPerUs;
+  const double rate = c.stages < 5 ? kShortRingBytesPerUs : c.tokens > 64 ? kTokensFirstBytesPerUs : kSmBytesPerUs;
   const double loads = double(rounds) * blocks * std::max(kLeastBlockUs, c.skinny().stage_bytes() / rate);
   const double memory = (double(p.n) * double(p.k) + double(p.m * p.n) * bits(c.out) / 8) / kMemoryBytesPerUs;
   const double exchange = c.split > 1 ? kExchangeUs + kExchangeUsPerToken * c.tokens * c.rows / 64 : 0;
-  return kLaunchUs + std::max(loads, memory) + kNotHidden * std::min(loads, memory) + double(rounds) * exchange;
+  return kLaunchUs + std::max(loads, memory) + kNotHidden * std::min(loads, memory) +
+         double(rounds) * (exchange + kTileEndUs);
 }
 
 double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) {
@@ -90,13 +94,19 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
   const double tile = std::max(multiply * filled(c, p), active * bytes / kCacheBytesPerUs);
   const bool single = p.groups == Groups::none || clusters == 0;
   const double idle = single ? 0 : double(rounds * resident(sms, c.cluster)) / double(clusters) - 1;
+  // A product of its own is stored when all of it was read.
+  const double stored = single ? double(p.m * p.n) * bits(c.out) / 8 / kMemoryBytesPerUs : 0;
   const double memory =
-      groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs * (1 + kUnevenMemory * idle);
+      groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs * (1 + kUnevenMemory * idle) + stored;
   const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
-  const bool waits = c.output_stages * c.d_box().inner >= c.out_columns() * c.group_rows / 64;
+  const bool waits = c.output_stages >= c.outputs();
   const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
-  const double most = std::max(double(rounds) * (tile + end), memory);
-  const double least = std::min(double(rounds) * (tile + end), memory);
+  // Behind the last tile there are no MMAs, and while memory is waited for nothing is hidden by them.
+  const double all = double(rounds) * (tile + end);
+  const double hidden = c.defers() && rounds > 0 ? (1 - kDeferredStore) * double(rounds - 1) * end : 0;
+  const double busy = all > memory ? std::max(all - hidden, memory) : all;
+  const double most = std::max(busy, memory + (single ? kStoreUs * result : 0));
+  const double least = std::min(busy, memory);
   return kGroupedLaunchUs + most * (single ? 1 : 1 + kBothBusy * std::pow(least / std::max(most, 1e-9), 4));
 }
 
@@ -113,7 +123,9 @@ bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // Two tiles of 64 tokens fill the chip where one of 128 does not.
   const int most = c.tokens == 64 ? 128 : c.tokens;
-  return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m <= most &&
+  // A TMA takes its time for rows that a matrix does not have.
+  const int least = c.tokens > 64 ? 65 : 1;
+  return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m >= least && p.m <= most &&
          p.b_scale_rows == kScaleBlock && !fused(p);
 }
 std::string described(const GroupedProblem& p) {
@@ -139,7 +151,7 @@ std::string plan_name(const GroupedKernel& kernel) {
   const GroupedGemmConfig& c = grouped(kernel);
   return fmt::format("grouped-{}x{}-c{}{}{}-s{}", c.tile_m, c.tile_n, c.cluster,
                      c.cluster > 1 && c.axis == ClusterAxis::n ? "n" : "",
-                     c.output_stages == 2 ? "" : fmt::format("-o{}", c.output_stages), c.stages);
+                     c.output_stages == 2 || by_blocks(c) == c ? "" : fmt::format("-o{}", c.output_stages), c.stages);
 }
 
 std::vector<GroupedKernel> kernels_for(const GroupedProblem& p) {

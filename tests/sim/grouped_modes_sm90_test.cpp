@@ -63,6 +63,25 @@ TEST(DepthGroups, AreSumsOverTheirColumns) {
   expect_exact<kDepth>(added<kDepth>({140, 72, 1280}, {128, 128, 512, 640, 1152}));
   expect_close<kDepth>(added<kDepth>({70, 72, 512}, {0, 256, 512}));
 }
+// Sixteen blocks with scales in lines of 16-byte multiples: by TMA, eight at a time, and from blocks on that are no
+// multiples of four.
+TEST(DepthGroups, BeginAtAnyBlockOfScalesThatTheTmaBrings) {
+  expect_exact<kDepth>(spec<kDepth>({140, 72, 2048}, {128, 128, 1408, 1664, 2048}));
+  expect_exact<kDepth>(added<kDepth>({300, 136, 2048}, {384, 1920, 2048}));
+}
+TEST(DepthGroups, TwoBlocksOfRowsShareScalesOfColumns) {
+  constexpr GroupedGemmConfig tall{.out = DType::fp32,
+                                   .tile_m = 256,
+                                   .tile_n = 48,
+                                   .stages = 3,
+                                   .cluster = 2,
+                                   .axis = ClusterAxis::n,
+                                   .group_rows = 128,
+                                   .groups = Groups::by_depth,
+                                   .b_scale_rows = 1};
+  expect_exact<tall>(added<tall>({300, 136, 1536}, {128, 1152, 1536}));
+  expect_exact<tall>(spec<tall>({60, 40, 1280}, {0, 384, 384, 1280}));
+}
 TEST(DepthGroups, OfBf16BeginAnywhere) {
   expect_exact<kDepthBf16>(spec<kDepthBf16>({140, 72, 400}, {3, 3, 70, 71, 199, 263, 390}));
   expect_exact<kDepthBf16>(added<kDepthBf16>({140, 72, 400}, {0, 1, 128, 131, 400}));

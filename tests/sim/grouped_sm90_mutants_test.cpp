@@ -29,10 +29,22 @@ TEST(GroupedSm90Mutants, OfGroupsAlongKThatEndInsideAStage) {
   expect_all_reported<c>(
       p, with({"drop cluster_sync by scales", "drop registers_increase by mma"}, {"load", "mma", "scales"}), 25);
 }
-// The second warpgroup has one block of rows and passes the turns of the other one on.
+// The second warpgroup has one block of rows and passes the turns of the other one on. Scales come by TMA, twice for a
+// tile.
 TEST(GroupedSm90Mutants, OfBlocksWithoutRows) {
   constexpr GroupedGemmConfig c{.tile_m = 256, .tile_n = 16, .stages = 2, .group_rows = 128, .groups = Groups::masked};
-  expect_all_reported<c>(spec<c>({200, 48, 640}, {170}), with({"drop registers_increase by mma"}, {"load"}), 25);
+  expect_all_reported<c>(spec<c>({200, 48, 1536}, {170}), with({"drop registers_increase by mma"}, {"load"}), 25);
+}
+// Scales of both operands come by TMA.
+TEST(GroupedSm90Mutants, OfGroupsAlongKWithScales) {
+  constexpr GroupedGemmConfig c{.out = DType::fp32,
+                                .tile_m = 128,
+                                .tile_n = 16,
+                                .stages = 2,
+                                .groups = Groups::by_depth,
+                                .b_scale_rows = 1};
+  expect_all_reported<c>(spec<c>({120, 48, 1536}, {0, 1280, 1536}),
+                         with({"drop registers_increase by mma"}, {"load"}), 25);
 }
 TEST(GroupedSm90Mutants, OfScalesOfRows) {
   constexpr GroupedGemmConfig c{.tile_m = 64, .tile_n = 16, .stages = 2, .b_scale_rows = 1};

@@ -25,11 +25,12 @@ TEST(BlockwiseGemm, IsExactWithScalesThatArePowersOfTwo) {
 TEST(BlockwiseGemm, IsExactWhereATileHasSeveralScalesOfB) {
   sweep_dense<GroupedGemmConfig{.tile_m = 128, .tile_n = 192, .stages = 3}>();
   sweep_dense<GroupedGemmConfig{.tile_m = 64, .tile_n = 144, .stages = 3}>();
+  sweep_dense<by_blocks({.tile_m = 128, .tile_n = 192, .stages = 3})>();
 }
 TEST(BlockwiseGemm, IsExactInClusters) {
   sweep_dense<GroupedGemmConfig{.tile_m = 128, .tile_n = 64, .stages = 3, .cluster = 2}>();
-  sweep_dense<GroupedGemmConfig{
-      .tile_m = 256, .tile_n = 128, .stages = 3, .cluster = 2, .axis = ClusterAxis::n, .group_rows = 128}>();
+  sweep_dense<by_blocks(
+      {.tile_m = 256, .tile_n = 128, .stages = 3, .cluster = 2, .axis = ClusterAxis::n, .group_rows = 128})>();
 }
 
 constexpr GroupedGemmConfig kContiguous{

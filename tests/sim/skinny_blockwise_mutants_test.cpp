@@ -27,6 +27,45 @@ TEST(SkinnyBlockwiseMutants, OfAClusterThatSplitsTheDepth) {
   expect_mutants_reported<c>({16, 192, 1920}, 25);
 }
 
+TEST(SkinnyBlockwiseMutants, OfTokensOnTheMSide) {
+  constexpr SkinnyBlockwiseConfig c{.rows = 64, .tokens = 64, .split = 2, .stages = 2, .tokens_first = true};
+  expect_mutants_reported<c>({40, 192, 1152}, 25);
+}
+
+// Tokens of two warpgroups; owners of 128, 32 and 16 columns, and two of them for a tile that three CTAs make.
+template <SkinnyBlockwiseConfig C>
+void expect_exact_with_tokens_first() {
+  const GroupedProduct product{.shape = {100, 136, 2448}, .out = C.out};
+  const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 3);
+  in_every_mode(kernel::sm90::SkinnyBlockwise<C>::plan, 1,
+                [&](const Options& o) { expect_right(run<C>(product, w, o, 1), product); });
+}
+TEST(SkinnyBlockwise, WithTokensOnTheMSideIsExactInEveryMode) {
+  constexpr SkinnyBlockwiseConfig small{.rows = 64, .tokens = 64, .split = 4, .tokens_first = true},
+      large{.rows = 128, .tokens = 128, .stages = 4, .tokens_first = true},
+      odd{.rows = 64, .tokens = 128, .split = 3, .stages = 6, .tokens_first = true};
+  static_assert(large.owned_columns() == 128 && odd.skinny().owners() == 2 && small.owned_columns() == 16);
+  expect_exact_with_tokens_first<odd>();
+  expect_exact_with_tokens_first<small>();
+  expect_exact_with_tokens_first<large>();
+}
+// One CTA for all tiles: several of them for the same stages and results.
+TEST(SkinnyBlockwise, WithTokensOnTheMSideWalksItsTiles) {
+  constexpr SkinnyBlockwiseConfig c{.rows = 32, .tokens = 64, .stages = 3, .tokens_first = true};
+  for (int blocks = 1; blocks <= 6; ++blocks) {
+    const GroupedProduct product{.shape = {100, 200, blocks * 128 - 16}, .out = c.out};
+    const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, uint64_t(blocks));
+    Options o;
+    o.landing = blocks % 2 ? Landing::late : Landing::seeded;
+    expect_right(run<c>(product, w, o, 1), product);
+  }
+  for (const Case shape : {Case{1, 8, 16}, {2, 72, 0}}) {
+    const GroupedProduct product{.shape = shape, .out = c.out};
+    const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 1);
+    expect_right(run<c>(product, w, Options{}, 1), product);
+  }
+}
+
 // The largest tile: two warpgroups, which get registers of the others. Deeper than both rings.
 TEST(SkinnyBlockwise, OfTwoWarpgroupsIsExactInEveryMode) {
   constexpr SkinnyBlockwiseConfig c = deepest(SkinnyBlockwiseConfig{.rows = 128, .tokens = 128, .split = 2});

@@ -276,8 +276,13 @@ struct SkinnyGemmConfig {
     return int64_t((m + tokens - 1) / tokens) * ((n + rows - 1) / rows);
   }
   WW_HD constexpr int warpgroups() const { return rows / 64; }
-  // The CTAs that add the parts of a tile, each those of its own tokens: MMA results come in blocks of 8 tokens.
-  WW_HD constexpr int owners() const { return split < tokens / 8 ? split : tokens / 8; }
+  // The CTAs that add the parts of a tile, each those of its own tokens, all of them as many: MMA results come in blocks
+  // of 8 tokens.
+  WW_HD constexpr int owners() const {
+    int count = split < tokens / 8 ? split : tokens / 8;
+    while (count > 1 && tokens / 8 % count != 0) --count;
+    return count;
+  }
   WW_HD constexpr int owned_tokens() const { return tokens / owners(); }
   WW_HD constexpr TensorBox w_box() const { return {type, tile_k(), rows, Swizzle::b128}; }
   WW_HD constexpr TensorBox x_box() const { return {type, tile_k(), tokens, Swizzle::b128}; }

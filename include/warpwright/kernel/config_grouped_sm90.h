@@ -19,6 +19,7 @@ struct GroupedGemmConfig {
   int tile_n = 128;  // a multiple of 16
   int stages = 4;
   int output_stages = 2;
+  int output_boxes = 1;  // side by side in an output stage: handed on, and fenced, at once
   int cluster = 1;
   ClusterAxis axis = ClusterAxis::m;
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
@@ -49,12 +50,21 @@ struct GroupedGemmConfig {
   WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * out_columns() / 2; }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
+  // Two CTAs above each other take the last rows of tiles of a group beside each other: tile/paired_raster.h. With
+  // scales, which are read row by row, it costs more than it brings.
+  WW_HD constexpr bool paired() const {
+    return cluster_m() == 2 && tile_m == 128 && group_rows == 64 && !scaled() && !by_depth();
+  }
+  // Results wait for the next tile's MMAs: sm90/grouped_deferred.h.
+  WW_HD constexpr bool defers() const {
+    return !scaled() && !by_depth() && !swiglu && !bias && out == DType::bf16 && warpgroups() == 2;
+  }
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
-  WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), a_share(), Swizzle::b128}; }
+  WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), paired() ? tile_m / 2 : a_share(), Swizzle::b128}; }
   WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128}; }
   // The dense kernel whose epilogue this one shares.
   WW_HD constexpr DenseGemmConfig dense() const {
@@ -76,8 +86,27 @@ struct GroupedGemmConfig {
   WW_HD constexpr uint32_t slot_bytes() const {
     return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
+  // Of many lines the TMA brings eight blocks along k at once, where their alignment allows it (scales_staged in the
+  // arguments), and a warp hands them out to the slots.
+  WW_HD constexpr bool stages_scales() const { return scaled() && (tile_m == 256 || by_depth()); }
+  static constexpr int kStagedBlocks = 8;
+  WW_HD constexpr TensorBox a_scale_box() const { return {DType::fp32, kStagedBlocks, tile_m, Swizzle::b32}; }
+  WW_HD constexpr TensorBox b_scale_box() const { return {DType::fp32, kStagedBlocks, tile_n, Swizzle::b32}; }
+  WW_HD constexpr uint32_t staged_bytes() const {
+    return stages_scales() ? a_scale_box().bytes() + (row_scales() ? b_scale_box().bytes() : 0) : 0;
+  }
+  // Those of B that a thread of an MMA warpgroup holds: of its columns, if they have one each and serve two blocks of
+  // rows.
+  WW_HD constexpr int held_scales() const {
+    return !row_scales() ? scale_lines() : group_rows > 64 ? scale_lines() / 4 : 0;
+  }
   WW_HD constexpr uint32_t stage_room() const { return stage_bytes() + slot_bytes(); }
-  WW_HD constexpr uint32_t used_bytes() const { return d_box().bytes() * uint32_t(output_stages * warpgroups()); }
+  WW_HD constexpr uint32_t output_bytes() const { return d_box().bytes() * uint32_t(output_boxes); }
+  // Output stages of a tile, for each warpgroup.
+  WW_HD constexpr int outputs() const { return group_rows / 64 * (out_columns() / (d_box().inner * output_boxes)); }
+  WW_HD constexpr uint32_t used_bytes() const {
+    return output_bytes() * uint32_t(output_stages * warpgroups()) + staged_bytes();
+  }
   bool operator==(const GroupedGemmConfig&) const = default;
 };
 
@@ -109,13 +138,19 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   if (c.scaled() && !c.row_scales() && c.out_columns() + kScaleBlock - c.scaled_columns() > 2 * kScaleBlock) {
     return "grouped_gemm: the columns of a tile touch more than two blocks of B with a scale";
   }
-  if (c.accumulators() > 208) return "grouped_gemm: the sums do not fit in registers";
+  if (c.accumulators() + (c.row_scales() ? c.held_scales() : 0) > 208)
+    return "grouped_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "grouped_gemm: a cluster has 1 to 8 CTAs";
   if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.column_blocks()) != 0 || c.tile_m % c.cluster_n() != 0 ||
       c.a_share() % 8 != 0) {
     return "grouped_gemm: a CTA's share of an operand is not made of whole swizzle atoms";
   }
-  if (c.stages < 2 || c.output_stages < 2) return "grouped_gemm: two stages of a ring are held at once";
+  if (c.stages < 2 || c.output_stages < (c.outputs() == 1 ? 1 : 2)) {
+    return "grouped_gemm: two stages of a ring are held at once";
+  }
+  if (c.output_boxes < 1 || c.out_columns() % (c.d_box().inner * c.output_boxes) != 0) {
+    return "grouped_gemm: the columns of a tile are whole output stages";
+  }
   if (c.stages > stages_that_fit(c.stage_room(), c.used_bytes())) return "grouped_gemm: shared memory is too small";
   return nullptr;
 }
@@ -139,6 +174,11 @@ struct GroupedGemmArgs {
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
   bool accumulate = false;    // by_depth with an fp32 result: added to what D holds
+  // Of a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
+  // b_scales.
+  TensorMap a_scale_map;
+  TensorMap b_scale_map;
+  bool scales_staged = false;  // the maps are there
 };
 
 // sm90/skinny_blockwise.h: the product with blockwise scales for few rows of A, by the arrangement of
@@ -150,31 +190,48 @@ struct SkinnyBlockwiseConfig {
   int split = 1;
   int stages = 8;
   int output_stages = 2;
+  // The tokens are the M side of the MMA, 64 for each warpgroup, and the rows of W the N side. A thread has two tokens
+  // then, and reads two scales of a block instead of one for every fourth token.
+  bool tokens_first = false;
 
+  // The kernel whose rings and exchange this one shares. With tokens_first its weights are the tokens.
   WW_HD constexpr SkinnyGemmConfig skinny() const {
     return {.type = DType::e4m3,
-            .rows = rows,
-            .tokens = tokens,
+            .rows = tokens_first ? tokens : rows,
+            .tokens = tokens_first ? rows : tokens,
             .split = split,
             .stages = stages,
             .output_stages = output_stages,
             .epilogue = factor_and_conversion(out)};
   }
-  // The ring of scales: products of those of tokens and weights, for one block along k in a slot.
-  static constexpr int kScaleSlots = 8;
-  WW_HD constexpr uint32_t scale_slot_bytes() const { return uint32_t(tokens) * 4; }
+  WW_HD constexpr TensorBox w_box() const { return tokens_first ? skinny().x_box() : skinny().w_box(); }
+  WW_HD constexpr TensorBox x_box() const { return tokens_first ? skinny().w_box() : skinny().x_box(); }
+  // What an owner has of a warpgroup's results: with tokens_first 64 rows in boxes of at most 64 columns.
+  WW_HD constexpr int owned_columns() const { return tokens_first ? skinny().owned_tokens() : 64; }
+  WW_HD constexpr TensorBox d_box() const {
+    if (!tokens_first) return skinny().d_box();
+    const int columns = owned_columns() < 64 ? owned_columns() : 64;
+    return {out, columns, 64, columns == 64 ? Swizzle::b128 : columns == 32 ? Swizzle::b64 : Swizzle::b32};
+  }
+  WW_HD constexpr int64_t tiles(int m, int n) const {
+    return int64_t((m + tokens - 1) / tokens) * ((n + rows - 1) / rows);
+  }
+  // Products of the scales of tokens and weights, for the block along k of a stage.
+  WW_HD constexpr uint32_t slot_bytes() const { return uint32_t(tokens) * 4; }
+  WW_HD constexpr uint32_t stage_room() const { return skinny().stage_bytes() + slot_bytes(); }
   // After setmaxnreg: two warpgroups with three sets of sums for so many tokens need more than their part.
   WW_HD constexpr int mma_registers() const { return rows == 128 && tokens > 64 ? 224 : 0; }
   WW_HD constexpr int other_registers() const { return mma_registers() != 0 ? 56 : 0; }
-  WW_HD constexpr uint32_t used_bytes() const {
-    return skinny().partial_bytes() + skinny().output_bytes() + scale_slot_bytes() * kScaleSlots + 16;
-  }
+  WW_HD constexpr uint32_t used_bytes() const { return skinny().partial_bytes() + skinny().output_bytes() + 16; }
   bool operator==(const SkinnyBlockwiseConfig&) const = default;
 };
 WW_HD constexpr const char* refuse(const SkinnyBlockwiseConfig& c) {
   if (const char* why = refuse(c.skinny())) return why;
-  if (c.tokens > 128) return "skinny_blockwise: three sets of sums of at most 128 tokens fit in registers";
-  if (c.stages > stages_that_fit(c.skinny().stage_bytes(), c.used_bytes())) {
+  if (c.tokens > 128 || c.rows > 128) return "skinny_blockwise: three sets of sums of at most 128 fit in registers";
+  if (c.tokens_first && (c.out != DType::bf16 || c.owned_columns() < 16 || 128 % c.owned_columns() != 0)) {
+    return "skinny_blockwise: with tokens first a result is bf16, and an owner has 16, 32, 64 or 128 columns of it";
+  }
+  if (c.stages > stages_that_fit(c.stage_room(), c.used_bytes())) {
     return "skinny_blockwise: shared memory is too small";
   }
   return nullptr;
@@ -186,11 +243,17 @@ struct SkinnyBlockwiseArgs {
   const float* w_scales = nullptr;  // [blocks of n, blocks of k]
 };
 
+// A block of 64 rows in each output stage, and as many of them as a warpgroup has.
+WW_HD constexpr GroupedGemmConfig by_blocks(GroupedGemmConfig c) {
+  c.output_boxes = c.out_columns() / c.d_box().inner;
+  c.output_stages = c.group_rows / 64;
+  return c;
+}
 WW_HD constexpr GroupedGemmConfig deepest(GroupedGemmConfig c, int most = 8) {
   return with_at_most(c, stages_that_fit(c.stage_room(), c.used_bytes()), most);
 }
 WW_HD constexpr SkinnyBlockwiseConfig deepest(SkinnyBlockwiseConfig c, int most = 20) {
-  return with_at_most(c, stages_that_fit(c.skinny().stage_bytes(), c.used_bytes()), most);
+  return with_at_most(c, stages_that_fit(c.stage_room(), c.used_bytes()), most);
 }
 
 }  // namespace warpwright

@@ -8,6 +8,7 @@
 #include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
+#include "warpwright/tile/paired_raster.h"
 #include "warpwright/tile/raster.h"
 
 namespace warpwright::inline WW_WORLD::tile {
@@ -25,11 +26,18 @@ struct GroupRows {
 // A tile's place in its group.
 struct GroupedTile : TileCoord {
   GroupRows rows{};
+  // Of a paired cluster, in place of the coordinates: this CTA's first row and column, with no more of the group's rows
+  // in `rows` than it takes; whether its peer has the same rows and other columns; whether both have half a tile.
+  int row = 0;
+  int column = 0;
+  bool beside = false;
+  bool halved = false;
 };
 
 // By a converged warp. AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k
-// begin at multiples of DepthUnit. A tile has Tall rows.
-template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1>
+// begin at multiples of DepthUnit. A cluster's tile has Tall rows. Paired: two CTAs take the units of a PairedRaster,
+// and those of a last round that fills no more than half of the clusters are split.
+template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1, bool Paired = false>
 class GroupedTiles {
  public:
   // It also has `wide` of the `columns` of every group.
@@ -46,13 +54,15 @@ class GroupedTiles {
     // What never changes is kept by nobody.
     if constexpr (G == Groups::none) {
       tile.rows = {.count = table_.rows};
-      return index_ < raster(table_.rows).count() && take(tile, index_);
+      const int all = tiles_of(table_.rows);
+      if constexpr (Paired) split_last_round(all);
+      return number() < all && take(tile, number());
     } else {
-      while (index_ >= end_) {
+      while (number() >= end_) {
         if (!enter_group()) return false;
       }
       tile.rows = rows_;
-      return take(tile, index_ - (end_ - raster(rows_.count).count()));
+      return take(tile, number() - (end_ - tiles_of(rows_.count)));
     }
   }
   // After next() has returned false, by any number of warps: one thread of the grid writes the status word.
@@ -68,12 +78,41 @@ class GroupedTiles {
 
   // Computed again for every tile: whoever walks has no registers to spare while it works on one.
   WW_FN int across() const { return ceil_div(columns_, wide_); }
-  WW_FN GroupedSerpentine raster(int rows) const { return {row_tiles(rows), across(), raster_group_}; }
+  WW_FN auto raster(int rows) const {
+    if constexpr (Paired) {
+      return PairedRaster<Tall / 2>{rows, across(), raster_group_};
+    } else {
+      return GroupedSerpentine{row_tiles(rows), across(), raster_group_};
+    }
+  }
+  WW_FN int tiles_of(int rows) const { return raster(rows).count(); }
   // The tile of this number in its group.
   WW_FN bool take(GroupedTile& tile, int number) {
-    static_cast<TileCoord&>(tile) = raster(tile.rows.count).at(number);
+    if constexpr (Paired) {
+      const int half = index_ < split_ ? -1 : (index_ - split_) % 2;
+      const PairedTile part =
+          raster(tile.rows.count).at(number, int(machine::warp_uniform(machine::cluster_rank())), again_ ? 1 : 0, half);
+      tile.row = part.row;
+      tile.column = part.column * wide_;
+      tile.beside = part.beside;
+      tile.halved = part.rows < Tall / 2;
+      if (tile.rows.count > part.row + part.rows) tile.rows.count = part.row + part.rows;
+      again_ = part.again;
+      if (again_) return true;
+    } else {
+      static_cast<TileCoord&>(tile) = raster(tile.rows.count).at(number);
+    }
     index_ += int(machine::cluster_count());
     return true;
+  }
+  // Of the unit, where units may be split.
+  WW_FN int number() const {
+    if constexpr (!Paired) return index_;
+    return index_ < split_ ? index_ : split_ + (index_ - split_) / 2;
+  }
+  WW_FN void split_last_round(int units) {
+    const int clusters = int(machine::cluster_count()), left = units % clusters;
+    if (2 * left <= clusters) split_ = units - left;
   }
   WW_FN static int row_tiles(int rows) { return ceil_div(rows, Tall); }
   WW_FN static int uniform(int value, int lane) { return machine::shuffle(value, uint32_t(lane)); }
@@ -109,16 +148,21 @@ class GroupedTiles {
       if (window_ >= 0) return false;
       window_ = 0;
       rows_ = {.count = table_.rows};
-      end_ = row_tiles(table_.rows) * across();
+      end_ = tiles_of(table_.rows);
+      if constexpr (Paired) split_last_round(end_);
       return true;
     }
-    const int ahead = stdx::popcount(machine::ballot(through_ <= index_));
+    const int ahead = stdx::popcount(machine::ballot(through_ <= number()));
     if (ahead == kWindow) {
-      index_ -= uniform(through_, kWindow - 1);
       window_ += kWindow;
       if (window_ >= table_.groups) return false;
+      index_ -= uniform(through_, kWindow - 1);
       end_ = 0;
       read_window();
+      // How many units there are is known where one window has all groups.
+      if constexpr (Paired) {
+        if (table_.groups <= kWindow) split_last_round(uniform(through_, kWindow - 1));
+      }
       return true;
     }
     end_ = uniform(through_, ahead);
@@ -153,8 +197,8 @@ class GroupedTiles {
       if (table_.matrices != nullptr && real) matrix_ = machine::load(Global<const int32_t>{table_.matrices} + group);
       note(real && matrix_ >= table_.matrix_count, kMatrixOutOfRange);
       if (!real || matrix_ < 0 || matrix_ >= table_.matrix_count) extent_ = 0;
-      if constexpr (Tall > 64) arrange();
-      through_ = scan(row_tiles(extent_) * across(), [](int a, int b) { return a + b; });
+      if constexpr (Tall > 64 && !Paired) arrange();
+      through_ = scan(tiles_of(extent_), [](int a, int b) { return a + b; });
     }
   }
   WW_FN int offset(uint32_t stored) {
@@ -212,6 +256,8 @@ class GroupedTiles {
   int columns_, wide_, raster_group_;
   int index_;              // among the tiles of the window and those behind it
   int end_ = 0;            // of the tiles of the present group
+  int split_ = INT32_MAX;  // units from this one on are split
+  bool again_ = false;     // the present unit has another tile
   int window_ = -kWindow;  // the first group of the window
   int reached_ = 0;        // the end of the last group that was read
   GroupRows rows_{};

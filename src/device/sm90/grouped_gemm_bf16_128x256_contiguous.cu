@@ -2,5 +2,4 @@
 
 namespace warpwright::device {
 template Status launch_grouped_gemm_sm90<9>(const GroupedGemmArgs&, void*, int);
-template Status launch_grouped_gemm_sm90<16>(const GroupedGemmArgs&, void*, int);
 }  // namespace warpwright::device

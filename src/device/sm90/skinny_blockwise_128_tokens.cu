@@ -5,5 +5,4 @@ template Status launch_skinny_blockwise_sm90<13>(const SkinnyBlockwiseArgs&, voi
 template Status launch_skinny_blockwise_sm90<14>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<15>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<16>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<17>(const SkinnyBlockwiseArgs&, void*, int, bool);
 }  // namespace warpwright::device

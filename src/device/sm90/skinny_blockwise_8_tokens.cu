@@ -5,5 +5,5 @@ template Status launch_skinny_blockwise_sm90<0>(const SkinnyBlockwiseArgs&, void
 template Status launch_skinny_blockwise_sm90<1>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<2>(const SkinnyBlockwiseArgs&, void*, int, bool);
 template Status launch_skinny_blockwise_sm90<3>(const SkinnyBlockwiseArgs&, void*, int, bool);
-template Status launch_skinny_blockwise_sm90<18>(const SkinnyBlockwiseArgs&, void*, int, bool);
+template Status launch_skinny_blockwise_sm90<17>(const SkinnyBlockwiseArgs&, void*, int, bool);
 }  // namespace warpwright::device

@@ -10,7 +10,7 @@ template <int Index>
 Status launch_skinny_blockwise_sm90(const SkinnyBlockwiseArgs& args, void* stream, int max_ctas, bool dependent) {
   constexpr SkinnyBlockwiseConfig config = kSkinnyBlockwiseSm90[Index];
   return launch_persistent<kernel::sm90::SkinnyBlockwise<config>>(
-      args, config.skinny().tiles(args.product.m, args.product.n), stream, max_ctas,
+      args, config.tiles(args.product.m, args.product.n), stream, max_ctas,
       runtime::DependentLaunch(dependent));
 }
 

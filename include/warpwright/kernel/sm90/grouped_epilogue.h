@@ -33,14 +33,15 @@ struct GroupedEpilogue {
 
   // Adds those of the columns from `column` of D on to both halves. Pairs of columns are inside D or not.
   template <DType T, class Values, int Blocks>
-  WW_FN static void add_bias(Values (&values)[Blocks], const Args& args, const Place& place) {
+  WW_FN static void add_bias(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     using Element = storage_t<T>;
     const int width = args.n / C.column_blocks(), first = place.column + int(machine::lane_index()) % 4 * 2;
     const Global<const Element> bias =
         Global<const Element>{static_cast<const Element*>(args.bias)} + (place.matrix * args.bias_stride + first);
     WW_UNROLL
-    for (int block = 0; block < Blocks; ++block) {
-      const Global<const Element> half = bias + block % C.column_blocks() * width;
+    for (int half_block = 0; half_block < C.column_blocks(); ++half_block) {
+      const Global<const Element> half = bias + half_block * width;
+      Values& sums = values[row_block * C.column_blocks() + half_block];
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; i += 4) {
         if (first + 2 * i >= width) break;
@@ -53,7 +54,7 @@ struct GroupedEpilogue {
         }
         WW_UNROLL
         for (int j = i; j < i + 4; ++j) {
-          values[block].set(j, tile::add(values[block].get(j), j % 2 == 0 ? pair.low : pair.high));
+          sums.set(j, tile::add(sums.get(j), j % 2 == 0 ? pair.low : pair.high));
         }
       }
     }
@@ -90,25 +91,21 @@ struct GroupedEpilogue {
     for (int i = 0; i < kColumns / 2; ++i) values.set(i, tile::multiply(values.get(i), inverse[i / 2 % 2]));
   }
 
-  // What is to be converted and stored is in the first block of each row of blocks then.
+  // Of one row of blocks; what is to be converted and stored is in its first block then.
   template <class Values, int Blocks>
-  WW_FN static void finish(Values (&values)[Blocks], const Args& args, const Place& place) {
+  WW_FN static void finish(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
+    const int first = row_block * C.column_blocks();
     if constexpr (C.bias) {
-      if (args.bias != nullptr && args.bias_is_bf16) add_bias<DType::bf16>(values, args, place);
-      if (args.bias != nullptr && !args.bias_is_bf16) add_bias<DType::fp32>(values, args, place);
+      if (args.bias != nullptr && args.bias_is_bf16) add_bias<DType::bf16>(values, args, place, row_block);
+      if (args.bias != nullptr && !args.bias_is_bf16) add_bias<DType::fp32>(values, args, place, row_block);
     }
     if constexpr (C.swiglu) {
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; ++i) {
-        values[0].set(i, tile::multiply(epilogue::silu(values[0].get(i)), values[1].get(i)));
+        values[first].set(i, tile::multiply(epilogue::silu(values[first].get(i)), values[first + 1].get(i)));
       }
     }
-    if constexpr (C.out == DType::e4m3) {
-      WW_UNROLL
-      for (int block = 0; block < Blocks; block += C.column_blocks()) {
-        quantize(values[block], args, place, block / C.column_blocks());
-      }
-    }
+    if constexpr (C.out == DType::e4m3) quantize(values[first], args, place, row_block);
   }
 };
 

@@ -7,11 +7,14 @@
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/kernel/sm90/accumulate_scaled.h"
+#include "warpwright/kernel/sm90/bring_scales.h"
 #include "warpwright/kernel/sm90/clear_edges.h"
 #include "warpwright/kernel/sm90/dense_epilogue.h"
+#include "warpwright/kernel/sm90/grouped_deferred.h"
 #include "warpwright/kernel/sm90/grouped_epilogue.h"
 #include "warpwright/kernel/sm90/grouped_store.h"
-#include "warpwright/kernel/sm90/stage_scales.h"
+#include "warpwright/kernel/sm90/load_operand.h"
+#include "warpwright/kernel/sm90/turns.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/tile/grouped_raster.h"
@@ -22,9 +25,10 @@ constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
   Plan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
   // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
-  // dense_gemm_plan(), the scales of 256 rows more than that, the walk over groups along k still more.
+  // dense_gemm_plan(), the scales of 256 rows and the walk over groups along k more than that.
   const bool many_scales = c.scaled() && c.tile_m == 256;
-  const int mma = groups == 1 ? 0 : c.by_depth() ? 200 : c.accumulators() > 160 && !many_scales ? 224 : 216;
+  const bool many_sums = c.defers() || (c.accumulators() > 160 && !many_scales);
+  const int mma = groups == 1 ? 0 : c.by_depth() ? 216 : many_sums ? 224 : 216;
   const int others = groups == 1 ? 0 : 3 * 168 - 2 * mma;
   plan.role("mma", mma_warps, mma).role("load", 1, others).role("store", groups, others);
   plan.role("scales", 1, others);
@@ -33,10 +37,11 @@ constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
-  plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
+  plan.region("output", c.output_bytes(), c.output_stages * groups, alignment);
   const int releases = mma_warps * c.cluster;
   if (c.scaled()) {
     plan.region("scales", c.slot_bytes(), c.stages, 16);
+    if (c.stages_scales()) plan.region("staged", c.staged_bytes(), 1, smem_alignment(Swizzle::b32));
     plan.barrier("input.full", c.stages, 2, "mma", {"load", 1}, {"scales", 1});
   } else {
     plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
@@ -44,6 +49,7 @@ constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
   plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
+  if (c.stages_scales()) plan.barrier("staged", 1, 1, "scales", {"scales", 1});
   if (c.cluster == 1) plan.named_barrier("start", plan.threads());
   if (c.clears_edges()) plan.named_barrier("edges", mma_warps * 32);
   if (c.takes_turns()) plan.named_barrier("turn.first", mma_warps * 32).named_barrier("turn.second", mma_warps * 32);
@@ -57,10 +63,10 @@ struct GroupedGemm {
   using Args = GroupedGemmArgs;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
-  using Release = stdx::conditional_t<
-      C.scaled(), ReleaseScaled<C.cluster>,
-      stdx::conditional_t<C.clears_edges(), ReleaseCleared<C.cluster>,
-                          pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>>;
+  using Release =
+      stdx::conditional_t<C.scaled(), ReleaseScaled<C.cluster>,
+                          stdx::conditional_t<C.clears_edges(), ReleaseCleared<C.cluster>,
+                                              pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>>;
   using Input = pipeline::Consumer<C.stages, Release>;
   static constexpr Scope kReleaseScope = C.clears_edges() && C.cluster > 1 ? Scope::cluster : Scope::cta;
   using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
@@ -70,6 +76,7 @@ struct GroupedGemm {
   using Subtiles = DenseEpilogue<C.dense()>;
   using Element = storage_t<C.out>;
   using Slots = ScaleSlots<C>;
+  static constexpr GroupedGemmConfig config = C;
   static constexpr Plan plan = grouped_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks(), kRowBlocks = C.group_rows / 64;
   using AllBlocks = stdx::integral_constant<int, kBlocks>;
@@ -80,8 +87,9 @@ struct GroupedGemm {
 
   WW_FN static Shared<uint8_t> a_stage(uint32_t base, int stage) { return {base + kA + C.a_bytes() * uint32_t(stage)}; }
   WW_FN static Shared<uint8_t> b_stage(uint32_t base, int stage) { return {base + kB + C.b_bytes() * uint32_t(stage)}; }
-  WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {
-    return {base + kOutput + kOutputBytes * uint32_t(group * C.output_stages + stage)};
+  WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage, int box) {
+    return {base + kOutput + kOutputBytes * uint32_t(group * C.output_stages + stage) +
+            C.d_box().bytes() * uint32_t(box)};
   }
   WW_FN static OutputRing output_ring(uint32_t base, int group) {
     constexpr uint32_t full = plan.barrier("output.full").offset, empty = plan.barrier("output.empty").offset;
@@ -104,37 +112,26 @@ struct GroupedGemm {
   }
   // Of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
-  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit()>;
+  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired()>;
   WW_FN static Tiles tiles(const Args& args) {
     return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
   // Of this CTA's tile, in its group.
-  WW_FN static int first_row(const tile::TileCoord& tile) {
+  WW_FN static int first_row(const tile::GroupedTile& tile) {
+    if constexpr (C.paired()) return tile.row;
     if constexpr (C.cluster_m() == 1) return tile.m * C.tile_m;
     return (tile.m * C.cluster + int(machine::cluster_rank())) * C.tile_m;
   }
-  WW_FN static int first_column(const tile::TileCoord& tile) {
+  WW_FN static int first_column(const tile::GroupedTile& tile) {
+    if constexpr (C.paired()) return tile.column;
     if constexpr (C.cluster_n() == 1) return tile.n * C.out_columns();
     return (tile.n * C.cluster + int(machine::cluster_rank())) * C.out_columns();
-  }
-
-  template <bool Multicast>
-  WW_FN static void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int k, int line, int rank,
-                                 Shared<Mbarrier> full) {
-    if constexpr (Multicast) {
-      constexpr uint16_t everyone = (1u << C.cluster) - 1;
-      machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map,
-                                  machine::Coords<2>{k, line + rank * box.outer}, full, everyone);
-    } else {
-      machine::tma_load(to, map, machine::Coords<2>{k, line}, full);
-    }
   }
 
   // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
   template <class AwaitPeers>
   WW_FN static void load(const Args& args, uint32_t base, InputRing ring, bool elected, AwaitPeers&& await_peers) {
     pipeline::Producer<C.stages, pipeline::PublishByTma, kReleaseScope> input(ring);
-    const int rank = int(machine::cluster_rank());
     auto walk = tiles(args);
     tile::GroupedTile tile;
     const bool any = walk.next(tile);
@@ -142,18 +139,20 @@ struct GroupedGemm {
     for (bool more = any; more; more = walk.next(tile)) {
       const int a_line = tile.rows.first + first_row(tile), b_line = tile.rows.matrix * args.n + first_column(tile);
       const int stages = elected ? depth(args, tile) : 0, begin = first_k(tile);
+      const bool beside = C.paired() && tile.beside, halved = C.paired() && tile.halved;
       for (int k = 0; k < stages; ++k) {
         input.produce([&](auto stage) {
           // The bytes of all shares arrive here, the peers' too.
-          stage->expect_bytes(C.stage_bytes());
+          stage->expect_bytes(C.stage_bytes() - (halved ? C.a_box().bytes() : 0));
           const int at = begin + k * C.tile_k();
-          load_operand<(C.cluster_n() > 1)>(a_stage(base, stage->index()), &args.a, C.a_box(), at, a_line, rank,
-                                            stage->full());
+          load_operand<C.cluster>(a_stage(base, stage->index()), &args.a, C.a_box(), C.paired() && !halved ? 2 : 1,
+                                  C.cluster_n() > 1 || beside, at, a_line, stage->full());
           WW_UNROLL
           for (int half = 0; half < C.column_blocks(); ++half) {
             constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-            load_operand<(C.cluster_m() > 1)>(b_stage(base, stage->index()).plus_bytes(bytes * uint32_t(half)), &args.b,
-                                              C.b_box(), at, b_line + half * columns(args), rank, stage->full());
+            load_operand<C.cluster>(b_stage(base, stage->index()).plus_bytes(bytes * uint32_t(half)), &args.b,
+                                    C.b_box(), C.paired() ? 2 : 1, C.cluster_m() > 1 && !beside, at,
+                                    b_line + half * columns(args), stage->full());
           }
           return stdx::move(stage).release();
         });
@@ -163,24 +162,6 @@ struct GroupedGemm {
     // The peers hand stages back to this CTA until the last one: it must not leave before.
     if constexpr (C.cluster > 1) {
       if (elected) input.drain();
-    }
-  }
-
-  // The whole warp.
-  WW_FN static void bring_scales(const Args& args, uint32_t base, InputRing input) {
-    typename Slots::Producer ring(input);
-    constexpr int rows = C.b_scale_rows, lines = C.block_lines();
-    const int b_lines = tile::ceil_div(args.n, rows), blocks = tile::ceil_div(args.k, kScaleBlock);
-    const ScaleLines a{{args.a_scales}, args.a_scales_stride, args.groups.rows, blocks};
-    auto walk = tiles(args);
-    for (tile::GroupedTile tile; walk.next(tile);) {
-      const int row = tile.rows.first + first_row(tile), column = first_column(tile), ups = columns(args);
-      const ScaleLines b{Global<const float>{args.b_scales} + int64_t(tile.rows.matrix) * b_lines * blocks, blocks,
-                         b_lines, blocks};
-      Slots::bring(
-          ring, scale_slots(base), a, row, b,
-          [column, ups](int i) { return (column + i / lines * ups) / rows + i % lines; }, first_k(tile) / kScaleBlock,
-          depth(args, tile));
     }
   }
 
@@ -231,70 +212,41 @@ struct GroupedGemm {
     return (C.by_depth() ? tile.rows.out : tile.rows.first) + first_row(tile) + group * C.group_rows;
   }
 
+  // The results of one block of 64 rows.
   template <class Values>
   WW_FN static void hand_out(Values (&values)[kBlocks], Output& output, const Args& args, uint32_t base,
-                             const tile::GroupedTile& tile, int group) {
+                             const tile::GroupedTile& tile, int group, int row_block) {
+    if (row_block > 0 && rows_left(tile, group) <= 64 * row_block) return;
     if constexpr (!Epilogue::kPlain) {
       const int column = first_column(tile);
       // The last CTAs of a cluster along n may have no columns.
       const int rows = column < columns(args) ? rows_left(tile, group) : 0;
-      Epilogue::finish(values, args, {tile.rows.matrix, first_out(tile, group), rows, column});
+      Epilogue::finish(values, args, {tile.rows.matrix, first_out(tile, group), rows, column}, row_block);
     }
     auto plain = [](float sum, int, int) { return sum; };
     WW_UNROLL
-    for (int block = 0; block < kRowBlocks; ++block) {
-      if (block > 0 && rows_left(tile, group) <= 64 * block) break;
-      WW_UNROLL
-      for (int s = 0; s < kSubtiles; ++s) {
-        output.produce([&](auto stage) {
-          Subtiles::write_subtile(output_stage(base, group, stage->index()), values[block * C.column_blocks()], block,
-                                  s * C.d_box().inner / 2, plain);
-          return stdx::move(stage).release();
-        });
-      }
+    for (int s = 0; s < kSubtiles; s += C.output_boxes) {
+      output.produce([&](auto stage) {
+        WW_UNROLL
+        for (int box = 0; box < C.output_boxes; ++box) {
+          Subtiles::write_subtile(output_stage(base, group, stage->index(), box), values[row_block * C.column_blocks()],
+                                  row_block, (s + box) * C.d_box().inner / 2, plain);
+        }
+        return stdx::move(stage).release();
+      });
     }
   }
-
-  // Two warpgroups start their MMAs in turns. If both were free to, they would end together, add up together, and the
-  // tensor core would wait for both; so one adds up while the other multiplies.
-  class Turns {
-   public:
-    WW_FN Turns() {
-      if constexpr (C.takes_turns()) {
-        constexpr uint32_t first = plan.named_barrier("turn.first").id, second = plan.named_barrier("turn.second").id;
-        static_assert(second == first + 1, "which is whose is computed");
-        // From a shuffle, so that they are kept: to compute them again costs time when the tensor core waits.
-        own_ = machine::shuffle(first + machine::warp_index() / 4, machine::lane_index());
-        other_ = machine::shuffle(second - machine::warp_index() / 4, machine::lane_index());
-      }
-    }
-    WW_FN void await() const {
-      if constexpr (C.takes_turns()) {
-        machine::named_barrier_sync(own_, uint32_t(plan.role("mma").threads()));
-        machine::sync_warp();  // an MMA wants the lanes together, which that barrier does not promise
-      }
-    }
-    WW_FN void pass() const {
-      if constexpr (C.takes_turns()) machine::named_barrier_arrive(other_, uint32_t(plan.role("mma").threads()));
-    }
-    WW_FN void leave_out() const {
-      await();
-      pass();
-    }
-
-   private:
-    uint32_t own_ = 0, other_ = 0;
-  };
 
   // The four warps of a warpgroup. Stages that it does not read are handed back too; without an MMA nothing keeps the
   // lanes together, and one lane hands a stage back for all.
   WW_FN static void multiply_scaled(const Args& args, uint32_t base, Input& input, Output& output, int group) {
-    const Turns turns;
+    const Turns<GroupedGemm> turns;
     Sums sums;
     // From a shuffle, like the turns.
-    const int row = machine::shuffle(
-        group * C.group_rows + int(machine::warp_index()) % 4 * 16 + int(machine::lane_index()) / 4,
-        machine::lane_index());
+    const SumPlace sum_place{
+        machine::shuffle(group * C.group_rows + int(machine::warp_index()) % 4 * 16 + int(machine::lane_index()) / 4,
+                         machine::lane_index()),
+        C.row_scales() ? machine::shuffle(int(machine::lane_index()) % 4 * 4, machine::lane_index()) : 0};
     const auto start = [&](int block, int stage) {
       turns.await();
       machine::wgmma_fence();
@@ -304,19 +256,29 @@ struct GroupedGemm {
     };
     if (group == 1) turns.pass();
     auto walk = tiles(args);
-    for (tile::GroupedTile tile; walk.next(tile);) {
+    tile::GroupedTile tile, next;
+    // The next tile is looked up while the tensor core works on this one.
+    bool another = false;
+    const auto look_ahead = [&] { another = walk.next(next); };
+    for (bool any = walk.next(tile); any; any = another, tile = next) {
       const int stages = depth(args, tile);
       if (rows_left(tile, group) <= 0) {
         for (int k = 0; k < stages; ++k) {
           input.consume([&](auto stage) { return stdx::move(stage).release(); });
           for (int block = 0; block < kBlocks; ++block) turns.leave_out();
         }
+        look_ahead();
         continue;
       }
       Sum totals[kBlocks];
+      const auto done = [&](int block) {
+        if ((block + 1) % C.column_blocks() == 0) {
+          hand_out(totals, output, args, base, tile, group, block / C.column_blocks());
+        }
+      };
       const auto accumulate = [&](auto blocks, auto leave_out) {
-        accumulate_scaled<C, blocks()>(totals, sums, input, scale_slots(base), row, first_column(tile) % kScaleBlock,
-                                       stages, start, leave_out);
+        accumulate_scaled<C, blocks()>(totals, sums, input, scale_slots(base), sum_place,
+                                       first_column(tile) % kScaleBlock, stages, start, leave_out, look_ahead, done);
       };
       // A second block of rows that is not there only takes its turns.
       if (C.groups == Groups::masked && kRowBlocks > 1 && rows_left(tile, group) <= 64) {
@@ -324,7 +286,6 @@ struct GroupedGemm {
       } else {
         accumulate(AllBlocks{}, [] {});
       }
-      hand_out(totals, output, args, base, tile, group);
     }
     if (group == 0) turns.await();  // the other one passed it on behind its last MMA
   }
@@ -386,7 +347,8 @@ struct GroupedGemm {
       } else {
         accumulate_stages<true>(sums, input, stages, issue_all);
       }
-      hand_out(sums, output, args, base, tile, group);
+      WW_UNROLL
+      for (int block = 0; block < kRowBlocks; ++block) hand_out(sums, output, args, base, tile, group, block);
     }
   }
   WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, int group) {
@@ -397,6 +359,8 @@ struct GroupedGemm {
     Input input(input_ring, how);
     if constexpr (C.scaled()) {
       multiply_scaled(args, base, input, output, group);
+    } else if constexpr (C.defers()) {
+      GroupedDeferred<GroupedGemm>(args, base, output, group).multiply(input);
     } else {
       multiply_plain(args, base, input, cleared, output, group);
     }
@@ -419,29 +383,42 @@ struct GroupedGemm {
       if (left <= 0) continue;
       const int row = first_out(tile, group), column = first_column(tile);
       const int blocks = kRowBlocks > 1 && left <= 64 ? 1 : kRowBlocks;
-      int subtile = 0;
+      constexpr int each = kSubtiles / C.output_boxes;  // stages of a block
+      int sent = 0;
       const auto send = [&](int stage) {
-        const int block = subtile / kSubtiles, s = subtile % kSubtiles;
-        const int rows = left - 64 * block, at = column + s * C.d_box().inner;
-        GroupedStore<C>::store(args, output_stage(base, group, stage), rows, row + 64 * block, at);
+        const int block = sent / each, first = sent % each * C.output_boxes;
+        const int rows = left - 64 * block;
+        WW_UNROLL
+        for (int box = 0; box < C.output_boxes; ++box) {
+          GroupedStore<C>::store(args, output_stage(base, group, stage, box), rows, row + 64 * block,
+                                 column + (first + box) * C.d_box().inner);
+        }
         if (first_lane) machine::bulk_commit();
-        ++subtile;
+        ++sent;
       };
-      output.consume_overlapped(
-          blocks * kSubtiles,
-          [&](auto current) {
-            send(current->index());
-            return stdx::move(current).keep();
-          },
-          [&](auto previous, auto current) {
-            send(current->index());
-            if (first_lane) machine::bulk_wait_read<1>();
-            return stdx::move(previous).release_keep(stdx::move(current));
-          },
-          [&](auto previous) {
-            if (first_lane) machine::bulk_wait_read<0>();
-            return stdx::move(previous).release();
-          });
+      if constexpr (C.outputs() == 1) {
+        output.consume([&](auto stage) {
+          send(stage->index());
+          if (first_lane) machine::bulk_wait_read<0>();
+          return stdx::move(stage).release();
+        });
+      } else {
+        output.consume_overlapped(
+            blocks * each,
+            [&](auto current) {
+              send(current->index());
+              return stdx::move(current).keep();
+            },
+            [&](auto previous, auto current) {
+              send(current->index());
+              if (first_lane) machine::bulk_wait_read<1>();
+              return stdx::move(previous).release_keep(stdx::move(current));
+            },
+            [&](auto previous) {
+              if (first_lane) machine::bulk_wait_read<0>();
+              return stdx::move(previous).release();
+            });
+      }
     }
     if (first_lane) machine::bulk_wait<0>();
   }
@@ -490,7 +467,7 @@ struct GroupedGemm {
       if (warp < store_warp + store_warps) {
         store(args, base, warp - store_warp);
       } else if (C.scaled() && warp == scale_warp) {
-        if constexpr (C.scaled()) bring_scales(args, base, input);
+        if constexpr (C.scaled()) BringScales<GroupedGemm>(args, base, input).run();
       }
     }
   }

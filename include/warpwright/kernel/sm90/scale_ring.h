@@ -1,5 +1,5 @@
 // Scales on their way to the MMA warps of the skinny kernel: one warp reads those of tokens and weights, some blocks
-// along k at a time, and puts their products into a ring, a slot for each block.
+// along k at a time, and puts their products beside the stage of each block.
 #pragma once
 #include "warpwright/kernel/sm90/tell_by_warp.h"
 #include "warpwright/machine/machine.h"

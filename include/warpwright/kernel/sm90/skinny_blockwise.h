@@ -1,6 +1,8 @@
 // The product of skinny_gemm.h for e4m3 operands with blockwise scales. The sums of every block along k are multiplied
 // by the scale of the tile's weights and that of each token, and added to totals in fp32 while the tensor core makes
-// those of the next block. A cluster splits the depth, loads, exchanges and stores as there.
+// those of the next block. A cluster splits the depth, loads, exchanges and stores as there. What limits it with many
+// tokens is the port of shared memory: a thread reads a scale for every fourth token of the N side, but two if the
+// tokens are the M side (SkinnyBlockwiseConfig::tokens_first).
 #pragma once
 #include "warpwright/kernel/config_grouped_sm90.h"
 #include "warpwright/kernel/sm90/scale_ring.h"
@@ -13,10 +15,12 @@ constexpr Plan skinny_blockwise_plan(const SkinnyBlockwiseConfig& c) {
   Plan plan = skinny_gemm_plan(c.skinny());
   plan.kernel = "skinny_blockwise";
   plan.role("scales", 1);
-  const int mma_warps = c.skinny().warpgroups() * 4;
-  plan.region("scales", c.scale_slot_bytes(), c.kScaleSlots, 16);
-  plan.barrier("scales.full", c.kScaleSlots, 1, "mma", {"scales", 1});
-  plan.barrier("scales.empty", c.kScaleSlots, mma_warps, "scales", {"mma", mma_warps});
+  plan.region("scales", c.slot_bytes(), c.stages, 16);
+  for (int i = 0; i < plan.barrier_count; ++i) {
+    if (!warpwright::detail::same_text(plan.barriers[i].name, "input.full")) continue;
+    plan.barriers[i].count = 2;
+    plan.barriers[i].arrivals[1] = {"scales", 1};
+  }
   for (int i = 0; i < plan.role_count; ++i) {
     plan.roles[i].registers = plan.roles[i].holds_warp(0) ? c.mma_registers() : c.other_registers();
   }
@@ -34,24 +38,23 @@ struct SkinnyBlockwise {
   using Tiles = typename Skinny::Tiles;
   using Sums = typename Skinny::Sums;
   using Quad = typename Skinny::Quad;
-  using Input = typename Skinny::Input;
-  using ScaleProducer = pipeline::Producer<C.kScaleSlots, TellByWarp>;
-  using ScaleConsumer = pipeline::Consumer<C.kScaleSlots, TellByWarp>;
+  // A stage is read by MMAs, and its scales by all lanes.
+  using Input = pipeline::Consumer<C.stages, TellByWarp>;
+  static constexpr int kN = kSkinny.tokens;  // of the MMA
   static constexpr Plan plan = skinny_blockwise_plan(C);
 
-  WW_FN static pipeline::Ring<C.kScaleSlots> scale_ring(uint32_t base) {
-    constexpr uint32_t full = plan.barrier("scales.full").offset, empty = plan.barrier("scales.empty").offset;
-    return pipeline::ring_at<C.kScaleSlots>(base, full, empty);
-  }
-  WW_FN static Shared<float> scale_slot(uint32_t base, int slot) {
+  WW_FN static Shared<float> scale_slot(uint32_t base, int stage) {
     constexpr uint32_t offset = plan.region("scales").offset;
-    return Shared<float>{base + offset}.plus_bytes(C.scale_slot_bytes() * uint32_t(slot));
+    return Shared<float>{base + offset}.plus_bytes(C.slot_bytes() * uint32_t(stage));
+  }
+  WW_FN static Tiles tiles(const SkinnyGemmArgs& p) {
+    return Tiles({tile::ceil_div(p.m, C.tokens), tile::ceil_div(p.n, C.rows)});
   }
 
-  // The whole warp. The scales of the next blocks are on their way while those of the last ones wait for their slots.
-  WW_FN static void bring_scales(const Args& args, uint32_t base) {
+  // The whole warp. The scales of the next blocks are on their way while those of the last ones wait for their stages.
+  WW_FN static void bring_scales(const Args& args, uint32_t base, typename Skinny::InputRing input) {
     using Group = ScaleGroup<C.tokens>;
-    ScaleProducer ring(scale_ring(base));
+    pipeline::Producer<C.stages, TellByWarp> ring(input);
     const SkinnyGemmArgs& p = args.product;
     const int blocks = tile::ceil_div(p.k, kScaleBlock);
     const auto part = Skinny::depth(p);
@@ -59,7 +62,7 @@ struct SkinnyBlockwise {
     const bool wide = ScaleSource::is_wide(args.x_scales, args.x_scales_stride, blocks);
     machine::grid_dependency_wait();
     if (part.count == 0) return;
-    Tiles walk = Skinny::tiles(p);
+    Tiles walk = tiles(p);
     for (tile::TileCoord tile; walk.next(tile);) {
       const int token = tile.m * C.tokens + int(machine::lane_index()), line = tile.n * C.rows / kScaleBlock;
       const ScaleSource source{Global<const float>{args.x_scales} + token * args.x_scales_stride,
@@ -76,38 +79,58 @@ struct SkinnyBlockwise {
         WW_UNROLL
         for (int j = 0; j < Group::kBlocks; ++j) {
           if (k + j < part.first || k + j >= end) continue;
-          ring.produce([&](auto slot) {
-            now.write(scale_slot(base, slot->index()), j);
-            return stdx::move(slot).release();
+          ring.produce([&](auto stage) {
+            now.write(scale_slot(base, stage->index()), j);
+            return stdx::move(stage).release();
           });
         }
       }
     }
   }
 
-  // Adds the sums of a block to the totals, by the scales of the next slot.
-  WW_FN static void promote(Totals<C.tokens>& totals, const Sums& sums, ScaleConsumer& scales, uint32_t base) {
-    scales.consume([&](auto slot) {
-      const Shared<float> first = scale_slot(base, slot->index()) + 2 * (int(machine::lane_index()) % 4);
-      const auto tokens = first.template as<Vec<float, 2>>();
-      WW_UNROLL
-      for (int i = 0; i < C.tokens / 8; ++i) {
-        const Vec<float, 2> by = machine::load(tokens + 4 * i);
+  // The scales of a block that belong to a thread's sums: of two tokens, or of the pair in each eight.
+  struct Scales {
+    static constexpr int kPairs = C.tokens_first ? 1 : kN / 8;
+    Vec<float, 2> pairs[kPairs];
+
+    WW_FN static Scales read(Shared<float> slot, [[maybe_unused]] int group) {
+      Scales s;
+      const int lane = int(machine::lane_index());
+      if constexpr (C.tokens_first) {
+        const Shared<float> mine = slot + (group * 64 + int(machine::warp_index()) % 4 * 16 + lane / 4);
+        s.pairs[0] = {machine::load(mine), machine::load(mine + 8)};
+      } else {
+        const auto mine = (slot + 2 * (lane % 4)).template as<Vec<float, 2>>();
         WW_UNROLL
-        for (int j = 4 * i; j < 4 * i + 4; ++j) {
-          totals.set(j, tile::multiply_add(sums.get(j), by[j % 2], totals.get(j)));
-        }
+        for (int i = 0; i < kPairs; ++i) s.pairs[i] = machine::load(mine + 4 * i);
       }
-      return stdx::move(slot).release();
-    });
+      return s;
+    }
+    WW_FN float of_sum(int i) const { return C.tokens_first ? pairs[0][i / 2 % 2] : pairs[i / 4 % kPairs][i % 2]; }
+  };
+  WW_FN static void promote(Totals<kN>& totals, const Sums& sums, const Scales& by) {
+    WW_UNROLL
+    for (int i = 0; i < kN / 2; ++i) totals.set(i, tile::multiply_add(sums.get(i), by.of_sum(i), totals.get(i)));
   }
 
   // The sums of one tile, as far as this CTA has its depth. While one set of sums is added up, the tensor core fills
   // the other. ptxas takes this only where no MMA is under way at the end of a round of a loop: so several blocks
   // follow each other without one.
-  WW_FN static void accumulate(Totals<C.tokens>& totals, Sums (&sums)[2], Input& input, ScaleConsumer& scales,
-                               uint32_t base, int group, int depth) {
+  WW_FN static void accumulate(Totals<kN>& totals, Sums (&sums)[2], Input& input, uint32_t base, int group, int depth) {
     clear(totals);
+    // Waits for the MMAs that read `held`, with `Left` later ones under way.
+    const auto add_up = [&]<int Left>(stdx::integral_constant<int, Left>, auto held, const Sums& of) {
+      if constexpr (C.tokens_first || C.mma_registers() == 0) {
+        const Scales by = Scales::read(scale_slot(base, held->index()), group);
+        machine::wgmma_wait<Left>();
+        stdx::move(held).release();
+        promote(totals, of, by);
+      } else {  // the scales have no room beside all sums
+        machine::wgmma_wait<Left>();
+        promote(totals, of, Scales::read(scale_slot(base, held->index()), group));
+        stdx::move(held).release();
+      }
+    };
     const auto run = [&](auto blocks) {
       auto held = input.acquire_linear();
       Skinny::issue(sums[0], base, group, held->index(), true);
@@ -115,18 +138,84 @@ struct SkinnyBlockwise {
       for (int i = 1; i < blocks(); ++i) {
         auto next = input.acquire_linear();
         Skinny::issue(sums[i % 2], base, group, next->index(), true);
-        machine::wgmma_wait<1>();
-        stdx::move(held).release();
+        add_up(stdx::integral_constant<int, 1>{}, stdx::move(held), sums[(i - 1) % 2]);
         held = stdx::move(next);
-        promote(totals, sums[(i - 1) % 2], scales, base);
       }
-      machine::wgmma_wait<0>();
-      stdx::move(held).release();
-      promote(totals, sums[(blocks() - 1) % 2], scales, base);
+      add_up(stdx::integral_constant<int, 0>{}, stdx::move(held), sums[(blocks() - 1) % 2]);
     };
     for (; depth >= 4; depth -= 4) run(stdx::integral_constant<int, 4>{});
     if (depth & 2) run(stdx::integral_constant<int, 2>{});
     if (depth & 1) run(stdx::integral_constant<int, 1>{});
+  }
+
+  // As Skinny::hand_out(), and with tokens first as they lie: a row in memory is a row of the MMA.
+  template <class Quads>
+  WW_FN static void hand_out(typename Skinny::Output& output, uint32_t base, const SkinnyGemmArgs& p, int group,
+                             Quads quad) {
+    if constexpr (!C.tokens_first) {
+      Skinny::hand_out(output, base, p, {}, group, 1.f, quad);
+    } else {
+      output.produce([&](auto stage) {
+        constexpr TensorBox box = C.d_box();
+        constexpr SmemTile tile{C.out, box.outer, box.inner, box.swizzle};
+        const auto to = Skinny::output_stage(base, group, stage->index()).template as<Vec<uint32_t, 4>>();
+        const int row = int(machine::warp_index()) % 4 * 16 + int(machine::lane_index()) % 16;
+        WW_UNROLL
+        for (int block = 0; block < Skinny::kBlocks; ++block) {
+          const Quad v = quad(block);
+          const uint32_t packed[2] = {tile::pack2<C.out>(v[0], v[1]), tile::pack2<C.out>(v[2], v[3])};
+          const int column = block * 8;
+          const uint32_t at = box.bytes() * uint32_t(column / box.inner) + tile.offset(row, column % box.inner);
+          machine::stmatrix<false>(to.plus_bytes(at), packed);
+        }
+        return stdx::move(stage).release();
+      });
+    }
+  }
+
+  // One thread of an owner.
+  WW_FN static void store(const SkinnyGemmArgs& p, uint32_t base, int group) {
+    const typename Skinny::OutputRing ring = Skinny::output_ring(base, group);
+    if constexpr (!C.tokens_first) {
+      Skinny::store(p, base, ring, group);
+    } else {
+      Tiles walk = tiles(p);
+      pipeline::bulk_store_all(ring, walk.remaining(), [&](int stage) {
+        tile::TileCoord tile;
+        walk.next(tile);
+        WW_UNROLL
+        for (int i = 0; i < C.owned_columns() / C.d_box().inner; ++i) {
+          const int column = tile.n * C.rows + Skinny::first_token() + i * C.d_box().inner;
+          machine::tma_store(&p.d, machine::Coords<2>{column, tile.m * C.tokens + group * 64},
+                             Skinny::output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
+        }
+      });
+    }
+  }
+
+  // One thread. With tokens first a stage holds them where the skinny kernel has its weights.
+  WW_FN static void load(const SkinnyGemmArgs& p, uint32_t base, typename Skinny::InputRing ring) {
+    if constexpr (!C.tokens_first) {
+      Skinny::load(p, base, ring);
+    } else {
+      pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
+      const auto part = Skinny::depth(p);
+      machine::grid_dependency_wait();
+      Tiles walk = tiles(p);
+      for (tile::TileCoord tile; walk.next(tile);) {
+        for (int i = 0; i < part.count; ++i) {
+          input.produce([&](auto stage) {
+            const int k = (part.first + i) * kSkinny.tile_k();
+            stage->expect_bytes(Skinny::kWBytes + Skinny::kXBytes);
+            machine::tma_load<CacheHint::evict_first>(Skinny::x_stage(base, stage->index()), &p.w,
+                                                      machine::Coords<2>{k, tile.n * C.rows}, stage->full());
+            machine::tma_load<CacheHint::evict_last>(Skinny::w_stage(base, stage->index()), &p.x,
+                                                     machine::Coords<2>{k, tile.m * C.tokens}, stage->full());
+            return stdx::move(stage).release();
+          });
+        }
+      }
+    }
   }
 
   // The four warps of a warpgroup.
@@ -134,9 +223,8 @@ struct SkinnyBlockwise {
     const SkinnyGemmArgs& p = args.product;
     Input input(input_ring);
     typename Skinny::Output output(Skinny::output_ring(base, group));
-    ScaleConsumer scales(scale_ring(base));
     Sums sums[2];
-    Totals<C.tokens> totals;
+    Totals<kN> totals;
     const int depth = Skinny::depth(p).count;
     const auto quad = [&](int block) {
       Quad q;
@@ -144,11 +232,11 @@ struct SkinnyBlockwise {
       for (int i = 0; i < 4; ++i) q[i] = totals.get(block * 4 + i);
       return q;
     };
-    int left = Skinny::tiles(p).remaining();
+    int left = tiles(p).remaining();
     if constexpr (C.split == 1) {
       for (; left > 0; --left) {
-        accumulate(totals, sums, input, scales, base, group, depth);
-        Skinny::hand_out(output, base, p, {}, group, 1.f, quad);
+        accumulate(totals, sums, input, base, group, depth);
+        hand_out(output, base, p, group, quad);
       }
     } else {
       constexpr int owners = kSkinny.owners();
@@ -158,7 +246,7 @@ struct SkinnyBlockwise {
       pipeline::Producer<1, TellCluster<owners>, Scope::cluster> send(slots);
       pipeline::Consumer<1, TellCluster<C.split>, Scope::cluster> receive(slots);
       for (; left > 0; --left) {
-        accumulate(totals, sums, input, scales, base, group, depth);
+        accumulate(totals, sums, input, base, group, depth);
         send.produce([&](auto slot) {
           WW_UNROLL
           for (int owner = 0; owner < owners; ++owner) {
@@ -172,7 +260,7 @@ struct SkinnyBlockwise {
         });
         if (rank >= owners) continue;
         receive.consume([&](auto slot) {
-          Skinny::hand_out(output, base, p, {}, group, 1.f, [&](int block) {
+          hand_out(output, base, p, group, [&](int block) {
             Quad sum = machine::load(Skinny::partial(base, 0, block, thread));
             WW_UNROLL
             for (int source = 1; source < C.split; ++source) {
@@ -204,7 +292,7 @@ struct SkinnyBlockwise {
     machine::sync_warp();
     pipeline::announce_barriers<SkinnyBlockwise>();
     if constexpr (registers != 0) machine::registers_decrease<registers>();
-    if (elected) Skinny::load(p, base, input);
+    if (elected) load(p, base, input);
     pipeline::await_peers<SkinnyBlockwise>();
   }
 
@@ -236,10 +324,10 @@ struct SkinnyBlockwise {
     } else {
       if constexpr (other_registers != 0) machine::registers_decrease<other_registers>();
       if (warp == scale_warp) {
-        bring_scales(args, base);
+        bring_scales(args, base, input);
       } else if (C.split == 1 || int(machine::cluster_rank()) < kSkinny.owners()) {
         const int group = warp - store_warp;
-        if (machine::elect_one()) Skinny::store(args.product, base, Skinny::output_ring(base, group), group);
+        if (machine::elect_one()) store(args.product, base, group);
       }
     }
   }
