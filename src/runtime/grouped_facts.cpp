@@ -7,6 +7,7 @@
 #include "device/launch_grouped_sm90.h"
 #include "warpwright/kernel/sm90/grouped_gemm.h"
 #include "warpwright/kernel/sm90/skinny_blockwise.h"
+#include "warpwright/tile/paired_raster.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -21,15 +22,27 @@ int64_t usual_rows(const GroupedProblem& p) {
 // Groups of rows, or results of groups along k.
 int64_t groups_of(const GroupedProblem& p) { return p.groups == Groups::none ? 1 : p.group_count; }
 
-}  // namespace
-
-GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters) {
+GroupedWaves waves_of(int64_t tiles, int64_t clusters) {
   GroupedWaves w;
-  w.tiles = groups * ceil_div(rows, tile_m) * ceil_div(n, tile_n);
+  w.tiles = tiles;
   const int64_t at_once = std::max<int64_t>(clusters, 1);
   w.waves = ceil_div(w.tiles, at_once);
   w.fill = w.waves > 0 ? double(w.tiles) / double(w.waves * at_once) : 0;
   return w;
+}
+
+// Of clusters.
+int64_t tiles_of(const GroupedGemmConfig& c, int64_t groups, int64_t rows, int64_t n) {
+  if (!c.paired()) {
+    return groups * ceil_div(rows, c.tile_m * c.cluster_m()) * ceil_div(n, c.out_columns() * c.cluster_n());
+  }
+  return groups * tile::PairedRaster<128>{int(rows), int(ceil_div(n, c.out_columns())), 1}.count();
+}
+
+}  // namespace
+
+GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters) {
+  return waves_of(groups * ceil_div(rows, tile_m) * ceil_div(n, tile_n), clusters);
 }
 
 GroupedFacts facts_of(const GroupedKernel& kernel, const GroupedProblem& p, int sms) {
@@ -48,8 +61,7 @@ GroupedFacts facts_of(const GroupedKernel& kernel, const GroupedProblem& p, int 
           c.tile_m,
           c.tile_n,
           c.tile_k(),
-          waves_of(groups_of(p), usual_rows(p), p.n / c.column_blocks(), c.tile_m * c.cluster_m(),
-                   c.out_columns() * c.cluster_n(), sms / c.cluster),
+          waves_of(tiles_of(c, groups_of(p), usual_rows(p), p.n / c.column_blocks()), sms / c.cluster),
           fmt::format("{} {}x{}x{}, {} stages, cluster {}{}", name(c.type), c.tile_m, c.tile_n, c.tile_k(), c.stages,
                       c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "")};
 }

@@ -40,6 +40,19 @@ TEST(GroupedFacts, EveryKernelHasItsPlanAndItsTile) {
   }
 }
 
+// 300 rows: two rows of tiles, stacked, and less than half of one, which a cluster takes four tiles at a time.
+TEST(GroupedFacts, PairsTakeTheLastRowsOfTilesBesideEachOther) {
+  const GroupedProblem problem =
+      problem_of({Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168});
+  int found = 0;
+  for (const GroupedKernel& kernel : kernels_for(problem)) {
+    if (plan_name(kernel) != "grouped-128x256-c2-s4") continue;
+    ++found;
+    EXPECT_EQ(facts_of(kernel, problem, 132).waves.tiles, 4 * (16 + 4));
+  }
+  EXPECT_EQ(found, 1);
+}
+
 TEST(GroupedFacts, TheFloorMovesEveryOperandOnce) {
   GroupedWork w{1024, 4096, 2048, 8, 1, 4096, DType::e4m3, DType::e2m1, DType::bf16, 100};
   const Floor floor = floor_of(w, Arch::sm100);
