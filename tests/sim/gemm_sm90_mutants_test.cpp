@@ -1,12 +1,7 @@
 // Every synchronization that the variants of the Hopper GEMMs perform, dropped or altered: each mutant is reported, but
 // for those that change nothing, which are listed with the reason.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "runtime/dense_variant.h"
-#include "sim/generated.h"
-#include "sim/modes.h"
+#include "sim/reported.h"
 
 namespace warpwright {
 
@@ -52,19 +47,7 @@ void expect_all_reported(const Subject<S>& subject, size_t at_least) {
   // Not synchronization: what is not stored is missing in the result, where everybody sees it.
   std::erase_if(mutants, [](const Fault& f) { return f.word == "tma_store"; });
   EXPECT_GE(mutants.size(), at_least);
-  for (const Fault& f : mutants) {
-    const std::string name = generated::describe(f);
-    bool reported = false;
-    in_every_mode(plan, 1, [&](Options o) {
-      if (reported) return;
-      o.faults = {f};
-      const Outcome out = subject.run(w, o);
-      reported = !out.sim.ok();
-      EXPECT_TRUE(reported || out.verdict.ok) << "a silent wrong result: " << name;
-    });
-    const bool excused = std::count(subject.equivalent.begin(), subject.equivalent.end(), name) > 0;
-    EXPECT_NE(reported, excused) << name << (excused ? " is reported, and listed as equivalent" : " is not reported");
-  }
+  expect_reported(plan, mutants, subject.equivalent, [&](const Options& o) { return subject.run(w, o); });
 }
 
 // Before the barrier at the start lanes of a warp converge, which the simulator's do by themselves; threads that have

@@ -95,11 +95,6 @@ struct GroupedGemmConfig {
   WW_HD constexpr uint32_t staged_bytes() const {
     return stages_scales() ? a_scale_box().bytes() + (row_scales() ? b_scale_box().bytes() : 0) : 0;
   }
-  // Those of B that a thread of an MMA warpgroup holds: of its columns, if they have one each and serve two blocks of
-  // rows.
-  WW_HD constexpr int held_scales() const {
-    return !row_scales() ? scale_lines() : group_rows > 64 ? scale_lines() / 4 : 0;
-  }
   WW_HD constexpr uint32_t stage_room() const { return stage_bytes() + slot_bytes(); }
   WW_HD constexpr uint32_t output_bytes() const { return d_box().bytes() * uint32_t(output_boxes); }
   // Output stages of a tile, for each warpgroup.
@@ -138,8 +133,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   if (c.scaled() && !c.row_scales() && c.out_columns() + kScaleBlock - c.scaled_columns() > 2 * kScaleBlock) {
     return "grouped_gemm: the columns of a tile touch more than two blocks of B with a scale";
   }
-  if (c.accumulators() + (c.row_scales() ? c.held_scales() : 0) > 208)
-    return "grouped_gemm: the sums do not fit in registers";
+  if (c.accumulators() > 208) return "grouped_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "grouped_gemm: a cluster has 1 to 8 CTAs";
   if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.column_blocks()) != 0 || c.tile_m % c.cluster_n() != 0 ||
       c.a_share() % 8 != 0) {

@@ -8,8 +8,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 // Every block of a stage goes through the same registers: its sums must be added up before the next one starts. What
 // does not depend on them, the wait for the next stage and the reading of its scales, is done while the tensor core
-// works. `offset` is that of the tile's first column in its 128. Only the
-// first `Blocks` of a stage are there.
+// works. `offset` is that of the tile's first column in its 128. Only the first `Blocks` of a stage are there.
 //   start(block, stage)  starts the MMAs of one block and commits them
 //   leave_out()          stands for each block that is not there
 //   begun()              once, while the first MMAs run if others follow
@@ -45,10 +44,10 @@ WW_FN void accumulate_scaled(Totals (&totals)[C.group_blocks()], const Sums& sum
   constexpr stdx::false_type no;
   // Scales of single columns are read while sums are added up: before the stage is handed back.
   const auto add_up_in_stage = [&] {
-    if constexpr (StageScales<C>::kLate) now.promote(last, offset, totals[last], sums);
+    if constexpr (C.row_scales()) now.promote(last, offset, totals[last], sums);
   };
   const auto add_up = [&] {
-    if constexpr (!StageScales<C>::kLate) now.promote(last, offset, totals[last], sums);
+    if constexpr (!C.row_scales()) now.promote(last, offset, totals[last], sums);
     for (int block = blocks; block < C.group_blocks(); ++block) leave_out();
   };
   // The last stage stands alone: it costs the others no branch.

@@ -17,14 +17,11 @@ template <GroupedGemmConfig C>
 struct StageScales {
   using Slots = ScaleSlots<C>;
   static constexpr int kColumns = C.out_columns(), kRowBlocks = C.group_rows / 64;
-  // Scales of single columns are many. Blocks of rows that have the same ones share what was read; a lone one reads
-  // them when sums are added up, and only then is the stage handed back.
-  static constexpr bool kLate = C.row_scales() && kRowBlocks == 1;
-  static constexpr int kHeld = kLate ? 1 : C.held_scales();
+  static constexpr int kHeld = C.row_scales() ? 1 : C.scale_lines();
 
   float a[kRowBlocks][2];  // of a thread's two rows
-  float b[kHeld];          // of its columns: of each, or of one block of 128 columns or two, which share one
-  Shared<float> columns;   // where those of four of its columns are, the next ones 16 behind (side_place)
+  float b[kHeld];          // of its columns, if many share one: of one block of 128 columns, or of two
+  Shared<float> columns;   // otherwise where those of four of its columns are, the next ones 16 behind (side_place)
 
   WW_FN static StageScales read(Shared<float> slot, const SumPlace& place) {
     StageScales s{};
@@ -34,22 +31,17 @@ struct StageScales {
       s.a[i][1] = machine::load(slot + (place.row + 64 * i + 8));
     }
     const Shared<float> side = Slots::side(slot);
-    if constexpr (C.row_scales()) s.columns = side + place.columns;
-    if constexpr (C.row_scales() && !kLate) {
-      WW_UNROLL
-      for (int i = 0; i < kHeld; i += 4) {
-        const Vec<float, 4> four = s.four_columns(i);
-        WW_UNROLL
-        for (int j = 0; j < 4; ++j) s.b[i + j] = four[j];
-      }
-    } else if constexpr (!C.row_scales()) {
+    if constexpr (C.row_scales()) {
+      s.columns = side + place.columns;
+    } else {
       WW_UNROLL
       for (int i = 0; i < kHeld; ++i) s.b[i] = machine::load(side + i);
     }
     return s;
   }
 
-  // `offset`: of the tile's first column in its block of 128.
+  // `offset`: of the tile's first column in its block of 128. Scales of single columns are read here: there are too
+  // many to be held.
   template <class Totals, class Sums>
   WW_FN void promote(int block, int offset, Totals& totals, const Sums& sums) const {
     const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
@@ -57,15 +49,12 @@ struct StageScales {
     if constexpr (C.row_scales()) {
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; i += 8) {
-        const int first = column_block * kColumns / 4 + i / 2;
-        Vec<float, 4> four{};
-        if constexpr (kLate) four = four_columns(first);
+        const Shared<float> from = columns + (column_block * kColumns + 2 * i);
+        const Vec<float, 4> four = machine::load(from.template as<Vec<float, 4>>());
         WW_UNROLL
-        for (int j = 0; j < 8; ++j) {
-          const int of = j / 4 * 2 + j % 2;
-          const float column = kLate ? four[of] : b[kLate ? 0 : first + of];
-          const float scale = tile::multiply(rows[j / 2 % 2], column);
-          totals.set(i + j, tile::multiply_add(sums.get(i + j), scale, totals.get(i + j)));
+        for (int j = i; j < i + 8; ++j) {
+          const float scale = tile::multiply(rows[j / 2 % 2], four[j / 4 % 2 * 2 + j % 2]);
+          totals.set(j, tile::multiply_add(sums.get(j), scale, totals.get(j)));
         }
       }
     } else {
@@ -87,11 +76,6 @@ struct StageScales {
         }
       }
     }
-  }
-
- private:
-  WW_FN Vec<float, 4> four_columns(int first) const {
-    return machine::load((columns + first * 4).template as<Vec<float, 4>>());
   }
 };
 
