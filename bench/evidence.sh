@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the files of docs/evidence that need a GPU.
+# Makes the tests, counters and sanitizer reports of docs/evidence; docs/evidence/README.md says what makes the others.
+# FOLDER also gets bench-dense.json (two products, from which ncu takes its peer) and a log of each tool of the sanitizer.
 # Usage: evidence.sh TOOL GPU_TEST_PROGRAM FOLDER [STEP...]; steps: tests bench ncu sanitizer (default: all)
 set -uo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -24,10 +25,7 @@ recorded() {
   grep -q '^# exit code 0$' "$file" || status=1
 }
 
-step_tests() {
-  recorded "$folder/gpu-tests.txt" "$tests" --gtest_color=no
-  grep -E '^\[  (PASSED|FAILED)|^\[==========\]|^# exit' "$folder/gpu-tests.txt"
-}
+step_tests() { "$here/../tests/gpu/all.sh" "$(dirname -- "$tests")" "$folder" || status=1; }
 
 step_bench() {
   local command=("$tool" bench --suite dense --against cublaslt --sizes "$sizes" --json)

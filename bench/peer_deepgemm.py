@@ -6,11 +6,11 @@ for both sides, which only DeepGEMM needs. The document on stdout has the rows o
 sentence} the exit code is that of the tool: 2 for bad input, 3 for what the machine lacks.
 
 Usage: peer_deepgemm.py --library libwarpwright.so --shapes file.tsv [--rounds 8] [--burst 0.25] [--plan NAME|every]
-                        [--op OP] [--limit S] [--out FILE]
+                        [--instances NAME,NAME...] [--op OP] [--limit S] [--out FILE]
 The columns of the file are op, dtype, groups, m (rows of a group), n and k (of a group where groups lie along k), as in
-bench/shapes.tsv. Groups along k are added to D in fp32, which is all that DeepGEMM has. With --plan every
-all that were compiled ahead are timed briefly; the fastest ones and the library's own choice meet DeepGEMM in full
-rounds, and the row is that of the fastest.
+bench/shapes.tsv. Groups along k are added to D in fp32, which is all that DeepGEMM has. With --plan every all of
+--instances that serve a problem are timed briefly (`warpwright bench --every-plan` gives those of the catalogue); the
+fastest ones and the library's own choice meet DeepGEMM in full rounds, and the row is that of the fastest.
 """
 import argparse
 import csv
@@ -18,7 +18,6 @@ import gc
 import json
 import math
 import random
-import re
 import statistics
 import sys
 import time
@@ -53,13 +52,13 @@ class OurPlan:
         self.plan.run(pointers, stream.cuda_stream)
 
 
-def plan_names(abi, *problem):
-    """Every plan that serves the problem: the library lists them when it refuses one that does not."""
-    try:
-        OurPlan(abi, *problem, plan="?")
-    except ValueError as refusal:
-        return re.search("not one of (.*)\\.$", str(refusal)).group(1).split(", ")
-    raise Fault(1, "the library took '?' for the name of a plan.")
+def serving(abi, instances, *problem):
+    """Plans by those of the instances that serve the problem: the library refuses the others."""
+    for name in instances:
+        try:
+            yield OurPlan(abi, *problem, name)
+        except ValueError:
+            pass
 
 
 def blocks(extent):
@@ -206,8 +205,8 @@ class Bench(Gpu):
         plan = self.options.plan
         if plan != "every":
             return [OurPlan(self.abi, *problem, plan)] if plan else [chosen]
-        return [chosen] + [OurPlan(self.abi, *problem, name) for name in plan_names(self.abi, *problem)
-                           if name != chosen.name]
+        instances = self.options.instances.split(",")
+        return [chosen] + [p for p in serving(self.abi, instances, *problem) if p.name != chosen.name]
 
     def shape(self, op, dtype, groups, m, n, k):
         size, deep = 1 if TYPES[dtype] == "e4m3" else 2, op == "grouped_k"
@@ -292,7 +291,7 @@ def run(options):
         import deep_gemm
     except ImportError as error:
         raise Fault(3, f"{sys.executable} has no {error.name}; install it, or name a Python that has it in "
-                       "WARPWRIGHT_PYTHON.")
+                       "WARPWRIGHT_PYTHON.") from error
     bench = Bench(torch, deep_gemm, load_interface(options.library), options)
     gc.collect()
     gc.freeze()  # every capture collects: a tenth of a second each, if all of torch is looked at
@@ -322,6 +321,7 @@ def main():
     parser.add_argument("--burst", type=float, default=0.25)
     parser.add_argument("--op", default="", choices=["", *OPERATIONS])
     parser.add_argument("--plan", default="", help="a name, or every: all are tried, the fastest one is reported")
+    parser.add_argument("--instances", default="", help="names with commas between them, for --plan every")
     parser.add_argument("--limit", type=float, default=0, help="begin no shape after so many seconds")
     parser.add_argument("--out", default="", help="file that has the document of all rows so far, after every row")
     return run_main(run, parser.parse_args())

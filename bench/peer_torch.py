@@ -73,8 +73,9 @@ class Bench(Gpu):
         """A graph of one launch, and the events that lie around it as nodes."""
         try:
             events = [self.torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)]
-        except TypeError:
-            raise Fault(3, f"torch {self.torch.__version__} has no events inside graphs; cool figures need torch 2.8.")
+        except TypeError as error:
+            raise Fault(3, f"torch {self.torch.__version__} has no events inside graphs; cool figures need torch 2.8."
+                        ) from error
         return self.capture(lambda _: launch(operand), 1, events), events
 
     def measure(self, launches, sets, mode):
@@ -145,8 +146,9 @@ def read_shapes(path):
 def run(options):
     try:
         import torch
-    except ImportError:
-        raise Fault(3, f"{sys.executable} has no torch; install it, or name a Python that has it in WARPWRIGHT_PYTHON.")
+    except ImportError as error:
+        raise Fault(3, f"{sys.executable} has no torch; install it, or name a Python that has it in WARPWRIGHT_PYTHON."
+                    ) from error
     bench = Bench(torch, load_interface(options.library), options)
     modes = ["sustained", "cool"] if options.mode == "both" else [options.mode]
     rows, shapes = [], read_shapes(options.shapes)

@@ -2,12 +2,12 @@
 // as many. Skips without a Hopper GPU.
 #include <benchmark/benchmark.h>
 
-#include "warpwright/quantize.h"
+#include <string>
 
-#if WW_HAVE_CUDA
-#include "runtime/bench_competitors.h"
-#include "runtime/gpu.h"
-#include "runtime/gpu_memory.h"
+#include "gpu/devices.h"
+#include "gpu/memory.h"
+#include "measure/bench_competitors.h"
+#include "warpwright/quantize.h"
 
 namespace {
 
@@ -27,9 +27,9 @@ constexpr Form kForms[] = {{"token", Quantization::token, DType::e4m3},
                            {"nvfp4, scale found", Quantization::nvfp4, DType::e2m1}};
 
 template <class Run>
-void time_bytes(benchmark::State& state, double bytes, const runtime::Stream& stream, Run run) {
+void time_bytes(benchmark::State& state, double bytes, const gpu::Stream& stream, Run run) {
   constexpr int launches = 10;
-  const runtime::Event begin, end;
+  const gpu::Event begin, end;
   for (auto _ : state) {
     begin.record(stream);
     for (int i = 0; i < launches; ++i) {
@@ -50,12 +50,12 @@ void quantization(benchmark::State& state) {
   if (bits(scale_dtype(form.kind)) == 8) p.layout = ScaleLayout::tiles;
   p.given_tensor_scale = form.given_tensor_scale;
   state.SetLabel(std::string(form.name) + " from " + name(source));
-  if (runtime::list_gpus().empty()) return state.SkipWithError("no GPU here");
+  if (gpu::list_gpus().empty()) return state.SkipWithError("no GPU here");
   const size_t in = size_t(p.rows * p.columns * bits(source) / 8);
-  const runtime::DeviceMemory from(in), values(size_t(value_bytes(p))), scales(size_t(scale_bytes(p))), tensor(256);
+  const gpu::DeviceMemory from(in), values(size_t(value_bytes(p))), scales(size_t(scale_bytes(p))), tensor(256);
   runtime::fill_normal(source, 1, from, in);
   runtime::fill_normal(DType::fp32, 2, tensor, 256);
-  const runtime::Stream stream;
+  const gpu::Stream stream;
   const QuantizePointers pointers{from.data(), values.data(), scales.data(), reinterpret_cast<float*>(tensor.data())};
   time_bytes(state, double(in) + double(value_bytes(p) + scale_bytes(p)), stream, [&] {
     const Status s = quantize(p, pointers, stream.get());
@@ -64,13 +64,13 @@ void quantization(benchmark::State& state) {
 }
 
 void copy(benchmark::State& state) {
-  if (runtime::list_gpus().empty()) return state.SkipWithError("no GPU here");
+  if (gpu::list_gpus().empty()) return state.SkipWithError("no GPU here");
   const size_t bytes = size_t(state.range(0));
-  const runtime::DeviceMemory from(bytes), to(bytes);
-  const runtime::Stream stream;
+  const gpu::DeviceMemory from(bytes), to(bytes);
+  const gpu::Stream stream;
   time_bytes(state, 2.0 * double(bytes), stream, [&] {
-    const cudaError_t e = cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream.get());
-    return e == cudaSuccess ? std::string() : std::string(cudaGetErrorString(e));
+    gpu::copy_on_device(to.data(), from.data(), bytes, stream.get());
+    return std::string();
   });
 }
 
@@ -81,4 +81,3 @@ BENCHMARK(quantization)
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-#endif

@@ -2,7 +2,8 @@
 // costs. Not a test: nothing is asserted. `ninja benchmarks && bin/bench_sim`.
 #include <benchmark/benchmark.h>
 
-#include "runtime/example.h"
+#include "simulate/example.h"
+#include "simulate/examples.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright {
@@ -30,7 +31,7 @@ void FiberSwitches(benchmark::State& state) {
 BENCHMARK(FiberSwitches)->Arg(1)->Arg(4)->Arg(12)->Unit(benchmark::kMillisecond);
 
 void Kernel(benchmark::State& state, const char* name, runtime::Case shape, bool check) {
-  const runtime::Example& example = *runtime::find_example(name);
+  const runtime::Example& example = *simulate::find_example(name);
   const runtime::Workload work = example.workload(shape, runtime::Data::integers, 1);
   simulator::Options options;
   options.landing = simulator::Landing::eager;
@@ -49,15 +50,21 @@ void Kernel(benchmark::State& state, const char* name, runtime::Case shape, bool
   state.counters["collectives/s"] = benchmark::Counter(double(warp_instructions), benchmark::Counter::kIsRate);
   state.counters["checks/s"] = benchmark::Counter(double(checks), benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(Kernel, ring_copy_unchecked, "ring_copy", {512, 512, 0}, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, ring_copy_checked, "ring_copy", {512, 512, 0}, true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, cluster_ring_unchecked, "cluster_ring", {512, 512, 0}, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, cluster_ring_checked, "cluster_ring", {512, 512, 0}, true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, gemm_sm90_unchecked, "gemm_sm90", {512, 512, 512}, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, gemm_sm90_checked, "gemm_sm90", {512, 512, 512}, true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_unchecked, "tmem_lifecycle", {512, 512, 512}, false)
+BENCHMARK_CAPTURE(Kernel, ring_copy_unchecked, "sm90/ring_copy-32x64-s4/fp32", {512, 512, 0}, false)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_checked, "tmem_lifecycle", {512, 512, 512}, true)
+BENCHMARK_CAPTURE(Kernel, ring_copy_checked, "sm90/ring_copy-32x64-s4/fp32", {512, 512, 0}, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, cluster_ring_unchecked, "sm90/cluster_ring-32x64-c2-s4/fp32", {512, 512, 0}, false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, cluster_ring_checked, "sm90/cluster_ring-32x64-c2-s4/fp32", {512, 512, 0}, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, gemm_sm90_unchecked, "sm90/dense-128x256-c2-s4/bf16-nt", {512, 512, 512}, false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, gemm_sm90_checked, "sm90/dense-128x256-c2-s4/bf16-nt", {512, 512, 512}, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_unchecked, "sm100/tmem_lifecycle-n128-s4/bf16-to_fp32", {512, 512, 512}, false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Kernel, tmem_lifecycle_checked, "sm100/tmem_lifecycle-n128-s4/bf16-to_fp32", {512, 512, 512}, true)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -2,10 +2,11 @@
 // host API. Skips without a Hopper GPU.
 #include <benchmark/benchmark.h>
 
-#include "warpwright/gemm.h"
+#include <vector>
 
-#if WW_HAVE_CUDA
-#include "runtime/gpu_memory.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
+#include "warpwright/gemm.h"
 
 namespace {
 
@@ -22,24 +23,23 @@ void unaligned_gemm(benchmark::State& state) {
     state.SkipWithError(plan.status().message().c_str());
     return;
   }
-  const runtime::DeviceMemory a(size_t(p.m * p.k) * 2), b(size_t(p.n * p.k) * 2), d(size_t(p.m * p.n) * 2);
+  const gpu::DeviceMemory a(size_t(p.m * p.k) * 2), b(size_t(p.n * p.k) * 2), d(size_t(p.m * p.n) * 2);
   // Any pattern without NaN: what the operands hold does not change the path, but zeros would keep the chip cool.
-  for (const runtime::DeviceMemory* m : {&a, &b}) {
+  for (const gpu::DeviceMemory* m : {&a, &b}) {
     std::vector<uint16_t> values(size_t((m == &a ? p.m : p.n) * p.k));
     uint32_t state_of = 12345;
     for (uint16_t& v : values) {
       state_of = state_of * 1664525u + 1013904223u;
       v = uint16_t((state_of >> 31) << 15 | (0x3f00 + (state_of >> 16) % 0x100));
     }
-    runtime::require(cudaMemcpy(m->data(), values.data(), values.size() * 2, cudaMemcpyHostToDevice), "cudaMemcpy");
+    gpu::copy_to_device(m->data(), values.data(), values.size() * 2);
   }
-  const runtime::Stream stream;
-  const runtime::Event start, stop;
+  const gpu::Stream stream;
+  const gpu::Event start, stop;
   const auto burst = [&](int launches) {
     start.record(stream);
     for (int i = 0; i < launches; ++i) {
-      const Status s = plan->run({.a = a.data(), .b = b.data(), .d = d.data()}, stream.get());
-      if (!s) throw runtime::CudaFailure(s.message());
+      gpu::require(plan->run({.a = a.data(), .b = b.data(), .d = d.data()}, stream.get()));
     }
     stop.record(stream);
     stop.synchronize();
@@ -64,4 +64,3 @@ BENCHMARK(unaligned_gemm)
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-#endif

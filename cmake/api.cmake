@@ -1,9 +1,5 @@
 # The host API with its C interface, the compiler at run time, and the text files both carry.
-if(NOT TARGET warpwright_runtime)
-  return()
-endif()
-
-# A text file, or every one that matches, below a folder becomes a function of runtime/embedded.h.
+# A text file, or every one that matches, below a folder becomes a function of system/embedded.h.
 function(warpwright_embed function folder pattern)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/${pattern}")
   set(output "${PROJECT_BINARY_DIR}/generated/${function}.cpp")
@@ -20,17 +16,18 @@ warpwright_embed(embedded_scripts bench "peer*.py")
 warpwright_embed(embedded_package python/warpwright "_*.py")
 warpwright_embed(embedded_page src/page "*")
 
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp" "${PROJECT_SOURCE_DIR}/src/jit/*.cpp")
-target_sources(warpwright_runtime PRIVATE ${sources})
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/api/c_api.cpp" PROPERTIES
   COMPILE_DEFINITIONS WARPWRIGHT_VERSION="${PROJECT_VERSION}")
+if(WARPWRIGHT_HAVE_CUDA)
+  # What the tuned tables name.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/measure/tune_gpu.cpp" PROPERTIES COMPILE_DEFINITIONS
+    WARPWRIGHT_TOOLKIT="${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
+endif()
 
 # libwarpwright.so: the API for C++ and C, and for languages that load a library at run time. What it takes from the
 # archives stays inside.
-foreach(target warpwright_runtime warpwright_device_sm90 warpwright_device_sm100)
-  if(TARGET ${target})
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  endif()
+foreach(target warpwright_runtime warpwright_text warpwright_catalog warpwright_system)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 file(GLOB api_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp")
 add_library(warpwright_shared SHARED ${api_sources})
@@ -40,7 +37,7 @@ set_target_properties(warpwright_shared PROPERTIES OUTPUT_NAME warpwright EXPORT
 target_include_directories(warpwright_shared PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(warpwright_shared
   PUBLIC warpwright_headers
-  PRIVATE warpwright_runtime warpwright_flags fmt::fmt-header-only ${CMAKE_DL_LIBS})
+  PRIVATE warpwright_runtime warpwright_text warpwright_flags warpwright_fmt ${CMAKE_DL_LIBS})
 if(WARPWRIGHT_HAVE_CUDA)
   target_include_directories(warpwright_shared PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 endif()

@@ -11,7 +11,7 @@ endif()
 set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -std=c++20 -O3
   -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
 # The driver writes no dependency file when it links, so the rooms that these kernels include are named.
-file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/device/cdna/*.h"
+file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/amd/kernels/*.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/schedule/*.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/kernel/cdna/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/machine/cdna.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/machine/amdgcn/*.h")
@@ -19,7 +19,7 @@ set(cdna_objects)
 function(warpwright_cdna architecture)
   foreach(kernel IN LISTS ARGN)
     set(object "${PROJECT_BINARY_DIR}/cdna/${architecture}/${kernel}.co")
-    set(source "${PROJECT_SOURCE_DIR}/src/device/cdna/${kernel}.hip")
+    set(source "${PROJECT_SOURCE_DIR}/src/amd/kernels/${kernel}.hip")
     add_custom_command(OUTPUT "${object}"
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/cdna/${architecture}"
       COMMAND "${WARPWRIGHT_CLANG_CDNA}" ${cdna_flags} --offload-arch=${architecture} "${source}" -o "${object}"

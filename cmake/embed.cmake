@@ -1,9 +1,9 @@
 # cmake -DOUTPUT=file.cpp -DFUNCTION=name -DROOT=folder -DPATTERN=*.h -P embed.cmake: the text files below ROOT as
-# string literals, with a function of runtime/embedded.h that returns them.
+# string literals, with a function of system/embedded.h that returns them.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE names RELATIVE "${ROOT}" "${ROOT}/${PATTERN}")
 list(SORT names)
-string(CONCAT content "#include \"runtime/embedded.h\"\n\nnamespace warpwright::runtime {\nnamespace {\n"
+string(CONCAT content "#include \"system/embedded.h\"\n\nnamespace warpwright::runtime {\nnamespace {\n"
   "constexpr EmbeddedFile kFiles[] = {\n")
 foreach(name IN LISTS names)
   # No device code includes the simulator.

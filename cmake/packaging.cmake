@@ -2,10 +2,12 @@
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/warpwright")
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+# The reference's own derivations are there to be compared with, not to be used.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h"
+  PATTERN "schedule/legacy" EXCLUDE)
 install(TARGETS warpwright_headers EXPORT warpwright-targets)
 if(TARGET warpwright_sim)
-  install(TARGETS warpwright_sim EXPORT warpwright-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS warpwright_sim warpwright_text EXPORT warpwright-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(EXPORT warpwright-targets NAMESPACE warpwright:: DESTINATION "${package_folder}")
 install(PROGRAMS $<TARGET_FILE:warpwright-tool> DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME warpwright)

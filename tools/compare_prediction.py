@@ -87,6 +87,11 @@ def launch_of(row):
     return "{plan} {m} {n} {k}".format(**row)
 
 
+def known_plans(program, plans):
+    """Those that the program can predict; every plan of a dense product that this version still has."""
+    return set(subprocess.run([program, "--known", *plans], capture_output=True, text=True, check=True).stdout.split())
+
+
 def read_kept(path):
     if not path or not path.exists():
         return {}
@@ -159,8 +164,9 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--table", help="a file whose part between the marks `<!-- rows -->` is replaced")
     options = parser.parse_args()
-    plans = set(subprocess.run([options.program, "--plans"], capture_output=True, text=True, check=True).stdout.split())
-    rows = [row for row in measurements()
+    measured = list(measurements())
+    plans = known_plans(options.program, sorted({row["plan"] for row in measured}))
+    rows = [row for row in measured
             if row["plan"] in plans and options.shortest <= row["us"] <= options.longest and
             options.only in f"{row['kind']} {row['plan']} {row['source']}"]
     if options.only_kept:

@@ -39,7 +39,7 @@ def fp8_rows():
 
 
 def blockwise_rows():
-    return sorted((r for r in rows_of("bench-deepgemm-5.json") if r["op"] == "blockwise"), key=by_shape)
+    return sorted((r for r in rows_of("bench-deepgemm.json") if r["op"] == "blockwise"), key=by_shape)
 
 
 def shape_text(row):

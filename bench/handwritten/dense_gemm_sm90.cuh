@@ -1,7 +1,7 @@
-// The GEMM of kernel/sm90/dense_gemm.h at one configuration (bf16, 128 x 256 x 64, 4 stages, cluster of 2), written by
-// hand in CUDA and PTX: no header of the library, no handles, roles, rings or plan. It does the same steps in the same
-// order; what the library's kernel takes more than this one is what its words cost. tests/device/handwritten_gemm.py
-// compares their instructions, twin.cu their results and times.
+// The GEMM of kernel/sm90/dense/dense_gemm.h at one configuration (bf16, 128 x 256 x 64, 4 stages, cluster of 2),
+// written by hand in CUDA and PTX: no header of the library, no handles, roles, rings or plan. It does the same steps
+// in the same order; what the library's kernel takes more than this one is what its words cost.
+// tests/device/handwritten_gemm.py compares their instructions, twin.cu their results and times.
 #pragma once
 #include <cuda.h>
 #include <cuda_bf16.h>

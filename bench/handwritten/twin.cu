@@ -12,15 +12,14 @@
 #include <vector>
 
 #include "dense_gemm_sm90.cuh"
-#include "device/launch.h"
+#include "warpwright/kernel/sm90/dense/dense_gemm.h"
 #include "warpwright/launch.h"
-#include "warpwright/kernel/sm90/dense_gemm.h"
 
 namespace {
 
-using Shipped = warpwright::kernel::sm90::DenseGemm<warpwright::device::kDenseGemmSm90[0]>;
-static_assert(warpwright::device::kDenseGemmSm90[0] == warpwright::DenseGemmConfig{},
-              "the twin is written for the first instance: 128 x 256, 4 stages, cluster 2");
+// sm90/dense-128x256-c2-s4/bf16-nt, for which the twin is written.
+constexpr warpwright::DenseGemmConfig kConfig{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2};
+using Shipped = warpwright::kernel::sm90::DenseGemm<kConfig>;
 constexpr double kBurst = 0.25;  // seconds, at least
 
 void require(cudaError_t error, const char* what) {

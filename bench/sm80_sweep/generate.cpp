@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 
 namespace {
 

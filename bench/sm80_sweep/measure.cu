@@ -23,14 +23,15 @@
 #include <set>
 #include <thread>
 
-#include "runtime/gpu_memory.h"
-#include "warpwright/kernel/config_sm80.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
+#include "warpwright/kernel/sm80/config.h"
 
 namespace {
 
 using namespace warpwright;
+using gpu::require;
 using nlohmann::json;
-using runtime::require;
 
 constexpr int kExtent = 4096;
 constexpr size_t kBytes = size_t(kExtent) * kExtent * 2;
@@ -68,7 +69,7 @@ __global__ void compare_bytes(const uint4* x, const uint4* y, int* wrong) {
 }
 
 struct Operands {
-  runtime::DeviceMemory a{kBytes}, b{kBytes}, d{kBytes};
+  gpu::DeviceMemory a{kBytes}, b{kBytes}, d{kBytes};
 };
 
 struct Candidate {
@@ -90,7 +91,7 @@ class Bench {
     sets_ = std::vector<Operands>(kSets);
     unsigned seed = 1;
     for (const Operands& s : sets_) {
-      for (const runtime::DeviceMemory* m : {&s.a, &s.b}) {
+      for (const gpu::DeviceMemory* m : {&s.a, &s.b}) {
         fill_normal<<<1024, 256, 0, stream_.get()>>>(reinterpret_cast<__nv_bfloat16*>(m->data()), seed += 0x9e3779b9u);
       }
     }
@@ -108,11 +109,11 @@ class Bench {
   Check check(const Candidate& c) {
     const Operands& s = sets_[0];
     int* const count = reinterpret_cast<int*>(wrong_.data());
-    const auto values = [](const runtime::DeviceMemory& m) { return reinterpret_cast<const __nv_bfloat16*>(m.data()); };
+    const auto values = [](const gpu::DeviceMemory& m) { return reinterpret_cast<const __nv_bfloat16*>(m.data()); };
     require(cudaMemsetAsync(s.d.data(), 0xff, kBytes, stream_.get()), "cudaMemset");
     c.launch(s, stream_.get());
     if (have_expected_) {
-      const auto words = [](const runtime::DeviceMemory& m) { return reinterpret_cast<const uint4*>(m.data()); };
+      const auto words = [](const gpu::DeviceMemory& m) { return reinterpret_cast<const uint4*>(m.data()); };
       clear(count);
       compare_bytes<<<1024, 256, 0, stream_.get()>>>(words(s.d), words(expected_), count);
       if (read(count) == 0) return Check::same_bytes;
@@ -147,10 +148,10 @@ class Bench {
 
   double end_;
   std::vector<Operands> sets_;
-  runtime::DeviceMemory expected_{kBytes}, wrong_{sizeof(int)};
+  gpu::DeviceMemory expected_{kBytes}, wrong_{sizeof(int)};
   bool have_expected_ = false;
-  runtime::Stream stream_;
-  runtime::Event start_, stop_;
+  gpu::Stream stream_;
+  gpu::Event start_, stop_;
   std::map<std::string, double> guess_;
 };
 

@@ -15,7 +15,12 @@ mkdir -p "$folder"
 find "$folder" -name '*.cu' -print0 |
   xargs -0 -P "$(nproc)" -I{} sh -c 'test -e "${1%.cu}.cubin" || "$0" "$@" -cubin -o "${1%.cu}.cubin"' \
     "$nvcc" {} "${flags[@]}"
-"$nvcc" "${flags[@]}" -DWW_HAVE_CUDA=1 "$here/measure.cu" -o "$folder/measure" -ldl
+# What measures takes the driver as the library does.
+for source in memory driver; do
+  "${CXX:-g++}" -std=c++20 -O2 -DFMT_HEADER_ONLY -I"$root/include" -I"$root/src" -c "$root/src/gpu/$source.cpp" \
+    -o "$folder/$source.o"
+done
+"$nvcc" "${flags[@]}" "$here/measure.cu" "$folder"/{memory,driver}.o -o "$folder/measure" -ldl
 peer=()
 if [ -n "${CUTLASS:-}" ]; then
   "$nvcc" -std=c++17 -O3 --expt-relaxed-constexpr -arch=sm_90a -shared -Xcompiler -fPIC -I"$CUTLASS/include" \

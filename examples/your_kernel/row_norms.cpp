@@ -1,6 +1,8 @@
 // What the checker needs to know of the kernel: `./warpwright check examples/your_kernel/row_norms.cpp`.
 #include "row_norms.h"
 
+#include <vector>
+
 #include "warpwright/check.h"
 
 using namespace warpwright;

@@ -4,6 +4,7 @@
 //
 //   g++ -std=c++20 -I include examples/your_schedule/main.cpp -o your_schedule && ./your_schedule
 #include <cstdio>
+#include <initializer_list>
 
 #include "warpwright/schedule/schedule.h"
 #include "warpwright/schedule/text.h"

@@ -199,7 +199,7 @@ WW_API int32_t ww_quantize(const ww_quantize_problem* problem, const void* sourc
 
 /* The sentence of the last failure in this thread; empty before the first. Valid until the thread's next call. */
 WW_API const char* ww_last_error(void);
-/* "0.1.0" */
+/* "0.2.0" */
 WW_API const char* ww_version(void);
 
 #ifdef __cplusplus

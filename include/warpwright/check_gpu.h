@@ -5,7 +5,11 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "warpwright/check.h"
 #include "warpwright/launch.h"

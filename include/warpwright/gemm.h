@@ -113,6 +113,8 @@ class GemmPlan {
   size_t workspace_bytes() const;
   // "dense-128x256-c2-s4": for GemmProblem::plan.
   std::string name() const;
+  // "sm90/dense-128x256-c2-s4/bf16-nt": the plan with all that the problem fixes, as it is compiled and checked.
+  std::string instance() const;
   // The instance, why it was chosen and whether it was compiled ahead, for people.
   std::string explanation() const;
   int device() const;

@@ -82,8 +82,10 @@ class GroupedPlan {
   // Puts the product on a stream, a cudaStream_t, of the device the plan was made for, which must be current.
   Status run(const GroupedPointers& pointers, void* stream = nullptr) const;
 
-  // "grouped-128x192-c2-s4" or "skinny-64x8-k4-s20".
+  // "grouped-128x192-c2-s4" or "blockwise-64x8-split4-s20".
   std::string name() const;
+  // "sm90/grouped-128x192-c2-s4/e4m3-contiguous": the plan with all that the problem fixes.
+  std::string instance() const;
   // The instance and why it was chosen, for people.
   std::string explanation() const;
   int device() const;

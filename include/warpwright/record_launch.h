@@ -3,31 +3,19 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <optional>
+#include <string>
 
+#include "warpwright/record_fetch.h"
 #include "warpwright/record_file.h"
 #if defined(WW_RECORD)
 #include "warpwright/launch.h"
 #endif
 
 namespace warpwright::record {
-
-namespace detail {
-// A name lies among the constants of the kernel's module, and nothing says how much of them may be read at once.
-inline std::string name_at(uint64_t address) {
-  std::string path;
-  for (char c = 0; path.size() < 1024; path += c) {
-    if (cudaMemcpy(&c, reinterpret_cast<const void*>(address + path.size()), 1, cudaMemcpyDeviceToHost) !=
-        cudaSuccess) {
-      (void)cudaGetLastError();
-      return "?";
-    }
-    if (c == 0) break;
-  }
-  return path.substr(path.rfind('/') + 1);
-}
-}  // namespace detail
 
 // Memory of the device for the lists of one launch.
 class DeviceBuffers {
@@ -51,23 +39,11 @@ class DeviceBuffers {
 
   // After the launch has ended.
   cudaError_t fetch(Launch& launch) const {
-    launch = {};
-    launch.warps.resize(count_);
-    cudaError_t e = cudaMemcpy(launch.warps.data(), buffers_.warps, count_ * sizeof(Warp), cudaMemcpyDeviceToHost);
-    for (size_t i = 0; i < count_ && e == cudaSuccess; ++i) {
-      auto& events = launch.events.emplace_back();
-      for (uint32_t list = 0; list < uint32_t(kLists) && e == cudaSuccess; ++list) {
-        const size_t before = events.size(), here = std::min(launch.warps[i].events[list], buffers_.room(list));
-        if (here == 0) continue;
-        events.resize(before + here);
-        e = cudaMemcpy(events.data() + before, buffers_.list(i, list), here * sizeof(Event), cudaMemcpyDeviceToHost);
-      }
-      for (const Event& event : events) {
-        const uint64_t address = file_of(event.at, launch.warps[i].file);
-        if (launch.files.find(address) == launch.files.end()) launch.files[address] = detail::name_at(address);
-      }
-    }
-    return e;
+    return record::fetch(buffers_, count_, launch, [](void* to, const void* from, size_t bytes) {
+      const cudaError_t e = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost);
+      if (e != cudaSuccess) (void)cudaGetLastError();  // it is reported here, not to whoever asks next
+      return e;
+    });
   }
 
  private:

@@ -40,7 +40,8 @@ def test_gemm_rounds_its_operands_and_scales(rng):
 
 
 @pytest.mark.parametrize("dtype, out_dtype, target", [
-    ("bf16", "bf16", "sim:sm90"), ("fp16", "fp16", "sim:sm100"), ("tf32", "fp32", "sim:sm100"),
+    ("bf16", "bf16", "sim:sm90"), ("fp16", "fp32", "sim:sm90"), ("e5m2", "bf16", "sim:sm90"), ("fp8", None, "sim:sm90"),
+    ("fp16", "fp16", "sim:sm100"), ("tf32", "fp32", "sim:sm100"),
     (ml_dtypes.bfloat16, "fp32", "sim:gfx950"), (np.float16, np.float16, "sim:sm100"), ("fp8", None, "sim:sm100"),
 ])
 def test_dtype_is_of_the_operands_and_out_dtype_of_the_result(rng, dtype, out_dtype, target):
@@ -66,6 +67,58 @@ def test_gemm_takes_views_and_out(rng):
     assert not wide[:, ::2].any() and not wide[:, 97:].any()
 
 
+def activated(x, activation):
+    tanh = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return {"none": x, "relu": np.maximum(x, 0), "gelu": tanh, "silu": x / (1 + np.exp(-x))}[activation]
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu", "silu"])
+def test_gemm_with_an_epilogue(rng, dtype, activation):
+    narrow = np.float16 if dtype == "fp16" else ml_dtypes.bfloat16
+    a, b = (rng.standard_normal((rows, 64)).astype(narrow) for rows in (40, 48))
+    bias, residual = rng.standard_normal(48).astype(np.float32), rng.standard_normal((40, 48)).astype(narrow)
+    got = warpwright.gemm(a, b, bias=bias, activation=activation, residual=residual, alpha=0.25)
+    wide = [x.astype(np.float64) for x in (a, b, residual)]
+    want = activated(0.25 * wide[0] @ wide[1].T + bias, activation) + wide[2]
+    assert np.linalg.norm(got - want) <= 8e-3 * np.linalg.norm(want)
+
+
+def test_gemm_adds_c_and_a_bias_of_rows(rng):
+    a, b, c = whole(rng, 40, 64), whole(rng, 48, 64), whole(rng, 40, 48)
+    rows = whole(rng, 40, 1)
+    got = warpwright.gemm(a, b, c=c, beta=2.0, alpha=0.5, bias=rows, out_dtype="fp32")
+    np.testing.assert_array_equal(got, 0.5 * a @ b.T + 2 * c + rows)
+
+
+def test_gemm_of_batches(rng):
+    a, b = whole(rng, 3, 40, 64), whole(rng, 3, 48, 64)
+    got = warpwright.gemm(a, b, dtype="fp16", out_dtype="fp32")
+    np.testing.assert_array_equal(got, a @ b.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("scheme", ["tensor", "row"])
+def test_gemm_with_factors(rng, scheme):
+    a, b = (warpwright.quantize(rng.standard_normal((rows, 128)).astype(np.float32), scheme) for rows in (40, 48))
+    got = warpwright.gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales, accumulation="promoted")
+    want = warpwright.dequantize(a).astype(np.float64) @ warpwright.dequantize(b).T.astype(np.float64)
+    assert np.linalg.norm(got - want) <= 8e-3 * np.linalg.norm(want)
+
+
+def test_gemm_quantizes_its_result(rng):
+    a, b = whole(rng, 40, 64), whole(rng, 48, 64)
+    got = warpwright.gemm(a, b, out_scale=0.5, out_dtype="e4m3")
+    want = np.clip(0.5 * (a @ b.T), -448, 448).astype(ml_dtypes.float8_e4m3fn)
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+def test_gemm_of_any_extents(rng):
+    for m, n, k in ((1, 1, 1), (7, 13, 5), (65, 71, 63)):
+        a, b = whole(rng, m, k), whole(rng, n, k)
+        np.testing.assert_array_equal(warpwright.gemm(a, b, out_dtype="fp32"), a @ b.T)
+    assert not warpwright.gemm(np.zeros((8, 0)), np.zeros((16, 0))).any()
+
+
 def test_gemm_without_rows():
     assert warpwright.gemm(np.zeros((0, 8)), np.zeros((5, 8))).shape == (0, 5)
 
@@ -73,18 +126,25 @@ def test_gemm_without_rows():
 @pytest.mark.parametrize("call, words", [
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 9))), ["b:", "9", "8"]),
     (lambda: warpwright.gemm(np.zeros(4), np.zeros((4, 4))), ["a:", "two dimensions"]),
-    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(4)), ["bias", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(5)), ["bias", "4", "(5,)"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), activation="tanh"), ["'tanh'", "relu"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), residual=np.zeros((3, 4))), ["residual", "4 x 4"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), a_scale=1.0), ["a_scale, b_scale", "both"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), accumulation="slow"), ["accumulation", "slow"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), sm_limit=4), ["sm_limit", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((2, 4, 8)), np.zeros((3, 4, 8))), ["b:", "(3, 4, 8)"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), target="sim:sm100", bias=np.zeros(8)),
+     ["sim:sm90"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out_dtype="int7"), ["out_dtype", "int7", "bf16"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), dtype="int7"), ["dtype", "int7", "bf16"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), dtype=np.int32), ["dtype", "int32", "bf16"]),
-    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), beta=1.0), ["beta", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), beta=1.0), ["c:", "beta"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 4))), ["out", "float32", "float64"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sm90"), ["target", "sm90"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), target="sim:sm99"), ["target", "sm99"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 5), np.float32)), ["out", "4 x 4"]),
-    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), plan="no_such"), ["no_such"]),
-    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), dtype="fp16"), ["dtype = fp16", "bf16"]),
-    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), out_dtype="fp32"), ["out-dtype = fp32", "bf16"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), plan="no_such"), ["no_such", "nearest"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), dtype="tf32"), ["tf32", "bf16"]),
     (lambda: warpwright.gemm(np.full((8, 8), np.nan), np.zeros((8, 8))), ["--a, --b", "nan"]),
     (lambda: warpwright.gemm(np.full((8, 8), 9e3), np.full((8, 8), 9e3), dtype="fp16", target="sim:sm100",
                              out_dtype="fp16"), ["--a, --b", "65504", "fp16"]),
@@ -92,7 +152,7 @@ def test_gemm_without_rows():
      ["out:", "read-only"]),
     (lambda: warpwright.quantize(np.zeros((4, 8)), "row7"), ["scheme", "row7", "token"]),
     (lambda: warpwright.quantize(np.zeros(8)), ["x:", "two dimensions"]),
-    (lambda: warpwright.check("no_such_kernel"), ["no_such_kernel"]),
+    (lambda: warpwright.check("no_such_kernel"), ["no_such_kernel", "nearest"]),
     (lambda: warpwright.schedule("ping-pong", "gfx942"), ["ping-pong", "gfx942"]),
     (lambda: warpwright.explain(-1, 8, 8), ["--m", "-1"]),
 ])
@@ -128,7 +188,7 @@ def test_quantize_keeps_zeros():
 
 
 def test_check_is_clean_on_a_shipped_kernel():
-    result = warpwright.check("gemm_sm90_small", sizes=[(64, 64, 64)], seeds=1)
+    result = warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", sizes=[(64, 64, 64)], seeds=1)
     assert result["verdict"] == "clean" and result["runs"] > 3
 
 
@@ -140,6 +200,7 @@ def test_schedule_is_proven():
 def test_explain_names_the_plan():
     plan = warpwright.explain(4096, 4096, 4096)
     assert plan["smem_bytes"] > 0 and plan["reason"]
+    assert plan["instance"] == f"sm90/{plan['plan']}/bf16-nt"
 
 
 def test_examples_of_the_docstrings():

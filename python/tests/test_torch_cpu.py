@@ -244,7 +244,7 @@ def test_opcheck():
     loose = {"rtol": 2e-2, "atol": 2e-2} if "rtol" in inspect.signature(torch.library.opcheck).parameters else {}
     torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), **loose)
     torch.library.opcheck(torch.ops.warpwright.gemm_out.default, (a.detach(), b.detach(), c, None, *rest))
-    import warpwright._torch_grouped_gradient  # registers its op
+    import warpwright._torch_grouped_gradient  # noqa: F401, registers its op
 
     x, w = make(40, 128), make(2, 64, 128)
     offsets, out = torch.tensor([0, 10, 40], dtype=torch.int32), make(40, 64)

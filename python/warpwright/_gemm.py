@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 def is_torch(x: Any) -> bool:
     return type(x).__module__.split(".")[0] == "torch" or hasattr(x, "__torch_function__")
@@ -24,7 +24,10 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, d
 
 @overload
 def gemm(a: NDArray[Any], b: NDArray[Any], *, out: NDArray[Any] | None = None, dtype: DTypeLike | None = None,
-         out_dtype: DTypeLike | None = None, alpha: float = 1.0, plan: str | None = None,
+         out_dtype: DTypeLike | None = None, c: ArrayLike | None = None, alpha: float = 1.0, beta: float = 0.0,
+         bias: ArrayLike | None = None, activation: str = "none", residual: ArrayLike | None = None,
+         a_scale: ArrayLike | None = None, b_scale: ArrayLike | None = None, out_scale: ArrayLike | None = None,
+         accumulation: str = "fast", deterministic: bool = False, plan: str | None = None,
          target: str | None = None) -> NDArray[Any]: ...
 
 
@@ -32,7 +35,7 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
          alpha: float = 1.0, beta: float = 0.0, bias: Any = None, activation: str = "none", residual: Any = None,
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
-    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k] (torch: or both with a leading batch).
+    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k], or both with a leading batch.
 
     torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their Hopper GPU, on the current stream. Any strides
     are taken without a copy as long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
@@ -48,8 +51,9 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     sm_limit     SMs the kernel may occupy; 0: all
     plan         a plan by name, as ``explain`` prints it
 
-    NumPy arrays run in the simulator ``target`` ('sim:sm90', the default, 'sim:sm80', 'sim:sm100', ...), and a mistake
-    in the kernel raises ``WarpwrightError`` with the checker's report.
+    NumPy arrays run in the simulator ``target``: 'sim:sm90', the default, which runs the instance that a GPU would run,
+    or 'sim:sm80', 'sim:sm100', ... for plain products. An instance that was not compiled into the tool is compiled first,
+    which takes seconds once. A mistake in the kernel raises ``WarpwrightError`` with the checker's report.
 
     dtype        what the operands are rounded to: 'bf16', 'fp16', 'tf32', 'e4m3' or a NumPy type. Without it their own
                  type where the kernels have it, else bf16
@@ -79,12 +83,10 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
                            residual=residual, a_scale=a_scale, b_scale=b_scale, out_dtype=out_dtype,
                            out_scale=out_scale, accumulation=accumulation, deterministic=deterministic,
                            sm_limit=sm_limit, plan=plan)
-    unused = {"c": c, "bias": bias, "residual": residual, "a_scale": a_scale, "b_scale": b_scale,
-              "out_scale": out_scale, "beta": beta or None, "activation": None if activation == "none" else activation,
-              "accumulation": None if accumulation == "fast" else accumulation, "sm_limit": sm_limit or None}
-    for name, value in unused.items():
-        if value is not None:
-            raise ValueError(f"{name}: the simulator multiplies NumPy arrays without an epilogue; leave it out")
+    if sm_limit:
+        raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
     from . import _numpy
 
-    return _numpy.gemm(a, b, out, float(alpha), dtype, out_dtype, target or "sim:sm90", plan)
+    return _numpy.gemm(a, b, out=out, dtype=dtype, out_dtype=out_dtype, c=c, alpha=float(alpha), beta=float(beta),
+                       bias=bias, activation=activation, residual=residual, a_scale=a_scale, b_scale=b_scale,
+                       out_scale=out_scale, accumulation=accumulation, target=target or "sim:sm90", plan=plan)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # The word of a type, and what NumPy (with ml_dtypes) calls it.
 ELEMENTS = {"bf16": "bfloat16", "fp16": "float16", "tf32": "float32", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
-RESULTS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+RESULTS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "e4m3": "float8_e4m3fn"}
 
 
 def type_word(name: str, wanted: Any, known: dict[str, str]) -> str:
@@ -95,20 +95,88 @@ def _operand_word(a: NDArray[Any], b: NDArray[Any]) -> str:
     return words[0]
 
 
-def gemm(a: Any, b: Any, out: Any, alpha: float, dtype: Any, out_dtype: Any, target: str,
+def _fitting(name: str, x: Any, shape: tuple[int, ...], word: str) -> NDArray[Any]:
+    """The array, broadcast to the shape, in the type of the word."""
+    array = numbers(name, x)
+    try:
+        return np.ascontiguousarray(np.broadcast_to(array, shape), dtype=numpy_type(word))
+    except ValueError:
+        extents = " x ".join(str(extent) for extent in shape)
+        raise ValueError(f"{name}: an array of {extents} is needed, not of shape {array.shape}") from None
+
+
+def _bias(x: Any, batch: tuple[int, ...], m: int, n: int) -> tuple[str, NDArray[Any]]:
+    """The word of the epilogue and the numbers: [n] is added to every row, [m, 1] to every column."""
+    array = numbers("bias", x)
+    if array.shape[-2:] == (m, 1):
+        return "row_bias", _fitting("bias", array[..., 0], (*batch, m), "fp32")
+    return "bias", _fitting("bias", array, (*batch, n), "fp32")
+
+
+def _scaling(a_scale: Any, b_scale: Any, batch: tuple[int, ...], m: int, n: int,
+             files: dict[str, NDArray[Any]]) -> str | None:
+    if (a_scale is None) != (b_scale is None):
+        raise ValueError("a_scale, b_scale: both or none")
+    if a_scale is None:
+        return None
+    a_array, b_array = numbers("a_scale", a_scale), numbers("b_scale", b_scale)
+    if a_array.size == 1 and b_array.size == 1:
+        files["a-scales"], files["b-scales"] = (x.reshape(1).astype(np.float32) for x in (a_array, b_array))
+        return "tensor"
+    files["a-scales"] = _fitting("a_scale", a_array, (*batch, m), "fp32")
+    files["b-scales"] = _fitting("b_scale", b_array, (*batch, n), "fp32")
+    return "row_column"
+
+
+def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha: float, beta: float, bias: Any,
+         activation: str, residual: Any, a_scale: Any, b_scale: Any, out_scale: Any, accumulation: str, target: str,
          plan: str | None) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     for name, x in (("a", a), ("b", b)):
-        if x.ndim != 2:
-            raise ValueError(f"{name}: a matrix has two dimensions, not {x.ndim}")
+        if x.ndim not in (2, 3):
+            raise ValueError(f"{name}: a matrix has two dimensions, a batch three, not {x.ndim}")
+    if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(f"b: its shape is {b.shape}, that of a {a.shape}; both are matrices, or batches of one length")
     word = _operand_word(a, b) if dtype is None else type_word("dtype", dtype, ELEMENTS)
-    if a.shape[1] != b.shape[1]:
-        raise ValueError(f"b: it has {b.shape[1]} columns, a has {a.shape[1]}; both are k")
-    m, n, k = a.shape[0], b.shape[0], a.shape[1]
-    result, out_word = result_array(out, (m, n), out_dtype)
-    if 0 in (m, n):
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
+    batch, m, n, k = a.shape[:-2], a.shape[-2], b.shape[-2], a.shape[-1]
+    result, out_word = result_array(out, (*batch, m, n), out_dtype)
+    if 0 in result.shape:
         return result
     arguments = ["--m", str(m), "--n", str(n), "--k", str(k), "--dtype", word, "--alpha", repr(alpha)]
+    if batch:
+        arguments += ["--batch", str(batch[0])]
     files = {"a": a.astype(numpy_type(word)), "b": b.astype(numpy_type(word))}
-    result[...] = simulate(arguments, files, target, out_word, plan).reshape(m, n).astype(result.dtype)
+    # C and the residual have the type of the result, bf16 beside one of 8 bits.
+    written = out_word or {"e4m3": "bf16", "e5m2": "bf16", "tf32": "fp32"}.get(word, word)
+    addend = "bf16" if written in ("e4m3", "e5m2") else written
+    words = []
+    if c is not None or beta:
+        if c is None:
+            raise ValueError("c: beta is not 0, so it is needed")
+        arguments += ["--beta", repr(beta)]
+        if beta:
+            files["c"] = _fitting("c", c, (*batch, m, n), addend)
+    if bias is not None:
+        kind, files["bias"] = _bias(bias, batch, m, n)
+        words.append(kind)
+    if activation != "none":
+        words.append(activation)
+    if residual is not None:
+        words.append("residual")
+        files["residual"] = _fitting("residual", residual, (*batch, m, n), addend)
+    if out_scale is not None:
+        words.append("quantize")
+        files["out-scale"] = _fitting("out_scale", out_scale, (1,), "fp32")
+    if words:
+        arguments += ["--epilogue", "+".join(words)]
+    scaling = [x for x in (_scaling(a_scale, b_scale, batch, m, n, files),
+                           "promoted" if accumulation == "promoted" else None) if x]
+    if accumulation not in ("fast", "promoted"):
+        raise ValueError(f"accumulation: {accumulation!r} is not 'fast' or 'promoted'")
+    if scaling:
+        arguments += ["--scaling", "+".join(scaling)]
+    values = simulate(arguments, files, target, out_word, plan)
+    result[...] = values.reshape(result.shape).astype(result.dtype)
     return result

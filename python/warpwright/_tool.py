@@ -28,7 +28,8 @@ def _path() -> str:
 def run(*arguments: str) -> dict[str, Any]:
     """Runs the tool with --json and returns its document. Bad input raises ValueError with the tool's sentence."""
     result = subprocess.run([_path(), *arguments, "--json"], capture_output=True, text=True, check=False)
-    sentence = result.stderr.strip()
+    # Not the notes on what is compiled the first time.
+    sentence = "\n".join(line for line in result.stderr.splitlines() if not line.startswith("Compiling ")).strip()
     if result.returncode == USAGE:
         raise ValueError(sentence)
     if result.returncode == MISSING:
@@ -49,11 +50,12 @@ def version() -> str:
 def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: int = 4) -> dict[str, Any]:
     """Runs a kernel in the simulator over sizes, landings and schedules.
 
-    ``kernel`` is the name of a shipped kernel or a C++ source file that registers kernels of your own. The result has
+    ``kernel`` is an instance, as ``check --list`` names them, or any other that can be compiled, or a C++ source file
+    that registers kernels of your own. The result has
     ``verdict`` (``clean``, ``failed`` or ``incomplete``), ``runs``, ``checks`` and, unless it is clean, ``report``.
 
     >>> import warpwright
-    >>> warpwright.check("gemm_sm90_small", sizes=[(64, 64, 64)], seeds=1)["verdict"]
+    >>> warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", sizes=[(64, 64, 64)], seeds=1)["verdict"]
     'clean'
     """
     arguments = ["check", str(kernel), "--seeds", str(int(seeds))]

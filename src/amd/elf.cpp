@@ -3,9 +3,11 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace warpwright::amd {
 namespace {
@@ -59,7 +61,7 @@ void read_symbols(const Bytes& file, const std::vector<Elf64_Shdr>& sections, co
   }
 }
 
-void read_notes(const Bytes& file, const Elf64_Shdr& section, nlohmann::json& metadata) {
+void read_notes(const Bytes& file, const Elf64_Shdr& section, Json& metadata) {
   uint64_t at = section.sh_offset;
   const uint64_t end = std::min<uint64_t>(file.size(), section.sh_offset + section.sh_size);
   const auto padded = [](uint64_t n) { return (n + 3) & ~uint64_t(3); };
@@ -68,8 +70,7 @@ void read_notes(const Bytes& file, const Elf64_Shdr& section, nlohmann::json& me
     const uint64_t description = at + sizeof(note) + padded(note.n_namesz);
     if (description > end || end - description < note.n_descsz) return;
     if (note.n_type == kMetadataNote) {
-      const uint8_t* first = file.data() + description;
-      metadata = nlohmann::json::from_msgpack(first, first + note.n_descsz, true, false);
+      metadata = Json::parse_msgpack({file.data() + description, note.n_descsz}).value_or(Json());
     }
     at = description + padded(note.n_descsz);
   }

@@ -1,9 +1,10 @@
 // The parts of an AMD code object's ELF that matter here: loadable segments, symbols and the metadata note.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "text/json.h"
 
 namespace warpwright::amd {
 
@@ -16,7 +17,7 @@ struct ElfSymbol {
 struct ElfFile {
   std::vector<uint8_t> image;  // segments at their virtual addresses, from 0
   std::vector<ElfSymbol> symbols;
-  nlohmann::json metadata;
+  Json metadata;
   uint32_t flags = 0;
 
   const ElfSymbol* find(const std::string& name) const;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "amd/interpreter/formats.h"
 #include "warpwright/kernel/cdna/schedules.h"

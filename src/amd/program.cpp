@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "amd/elf.h"
 #include "system/process.h"
@@ -294,7 +297,7 @@ Loaded<CodeObject> load_code_object(const std::string& path) {
   object.chip_name = triple.substr(triple.rfind('-') + 1);
   object.chip_name = object.chip_name.substr(0, object.chip_name.find(':'));
   object.chip = object.chip_name == "gfx942" ? Chip::gfx942 : object.chip_name == "gfx950" ? Chip::gfx950 : Chip::other;
-  for (const nlohmann::json& entry : elf.metadata["amdhsa.kernels"]) {
+  for (const Json& entry : elf.metadata["amdhsa.kernels"]) {
     Kernel k;
     k.name = entry.value(".name", std::string());
     const ElfSymbol* descriptor = elf.find(entry.value(".symbol", k.name + ".kd"));

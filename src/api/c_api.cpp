@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "api/c_error.h"
 #include "warpwright/gemm.h"

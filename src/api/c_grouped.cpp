@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "api/c_error.h"
 #include "warpwright/c_api.h"

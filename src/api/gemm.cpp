@@ -2,174 +2,67 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
-#include <string_view>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <variant>
 
-#include "api/arguments.h"
-#include "api/launcher.h"
-#include "api/lower.h"
-#include "api/packing.h"
-
-#if WW_HAVE_CUDA
-#include <cuda_runtime.h>
-
-#include "device/pack.h"
-#endif
+#include "gpu/executor.h"
+#include "gpu/run_memory.h"
+#include "gpu/tensor_map.h"
+#include "launch/dense.h"
+#include "launch/lower.h"
+#include "launch/packing.h"
 
 namespace warpwright {
 namespace {
 
-#if WW_HAVE_CUDA
-Status failure(cudaError_t error, const char* what) {
-  (void)cudaGetLastError();  // the failure is reported here, not to whoever asks next
-  return Status(Code::failed, fmt::format("{} failed: {}.", what, cudaGetErrorString(error)));
+// The kernel that copies rows to where the TMA can address them.
+catalog::Instance pack_instance(DType type) {
+  PackRowsConfig config;
+  config.element_bytes = bits(type) / 8;
+  return {config};
 }
-
-// Device memory for one run, from a pool of the device that keeps what is handed back, in the order of the stream. In a
-// captured run taking it and handing it back are nodes of the graph.
-class RunMemory {
- public:
-  RunMemory() = default;
-  ~RunMemory() {
-    if (memory_ != nullptr) (void)cudaFreeAsync(memory_, stream_);
-  }
-  RunMemory(const RunMemory&) = delete;
-  RunMemory& operator=(const RunMemory&) = delete;
-
-  Result<void*> take(int device, void* stream, size_t bytes) {
-    const auto pool = pool_of(device);
-    if (!pool) return pool.status();
-    stream_ = static_cast<cudaStream_t>(stream);
-    if (const cudaError_t e = cudaMallocFromPoolAsync(&memory_, bytes, *pool, stream_); e != cudaSuccess) {
-      memory_ = nullptr;
-      Status s = failure(e, "the allocation of memory for a run");
-      return Status(Code::missing, s.message());
-    }
-    return memory_;
-  }
-  Result<void*> take_zeroed(int device, void* stream, size_t bytes) {
-    auto memory = take(device, stream, bytes);
-    if (!memory) return memory;
-    if (const cudaError_t e = cudaMemsetAsync(*memory, 0, bytes, stream_); e != cudaSuccess) {
-      return failure(e, "cudaMemset");
-    }
-    return memory;
-  }
-  // The pool is made here, since a capture may forbid it.
-  static Status prepare(int device) { return pool_of(device).status(); }
-
- private:
-  // Never destroyed: at exit the driver may be gone.
-  static Result<cudaMemPool_t> pool_of(int device) {
-    static std::mutex mutex;
-    static auto* const pools = new std::map<int, cudaMemPool_t>;
-    const std::lock_guard lock(mutex);
-    if (const auto found = pools->find(device); found != pools->end()) return found->second;
-    cudaMemPoolProps properties{};
-    properties.allocType = cudaMemAllocationTypePinned;
-    properties.location = {cudaMemLocationTypeDevice, device};
-    cudaMemPool_t pool = nullptr;
-    if (const cudaError_t e = cudaMemPoolCreate(&pool, &properties); e != cudaSuccess) {
-      return failure(e, "cudaMemPoolCreate");
-    }
-    // By default a pool gives everything back to the system whenever a stream is waited for.
-    uint64_t kept = uint64_t(1) << 30;
-    (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
-    return pools->emplace(device, pool).first->second;
-  }
-
-  void* memory_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-};
-
-// Device memory for partial sums, one for each stream: runs on two streams may overlap.
-class Workspaces {
- public:
-  ~Workspaces() {
-    for (const auto& [stream, memory] : by_stream_) (void)cudaFree(memory);
-  }
-  // In a captured run, whose graph may outlive the plan, memory that the graph takes.
-  Result<void*> get(int device, void* stream, size_t bytes, RunMemory& of_graph) {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    if (const cudaError_t e = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &capture); e != cudaSuccess) {
-      return failure(e, "cudaStreamIsCapturing");
-    }
-    if (capture != cudaStreamCaptureStatusNone) return of_graph.take_zeroed(device, stream, bytes);
-    {
-      const std::shared_lock lock(mutex_);
-      if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
-    }
-    const std::unique_lock lock(mutex_);
-    void* memory = nullptr;
-    if (const cudaError_t e = cudaMalloc(&memory, bytes); e != cudaSuccess) {
-      Status s = failure(e, "the allocation of the workspace");
-      return Status(Code::missing, s.message());
-    }
-    if (const cudaError_t e = cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)); e != cudaSuccess) {
-      (void)cudaFree(memory);
-      return failure(e, "cudaMemset");
-    }
-    const auto [place, fresh] = by_stream_.emplace(stream, memory);
-    if (!fresh) (void)cudaFree(memory);  // another thread was faster
-    return place->second;
-  }
-
- private:
-  std::shared_mutex mutex_;
-  std::map<void*, void*> by_stream_;
-};
-
-Status launch_copies(const PackRowsArgs& args, DType type, void* stream, int sm_limit) {
-  const auto why = device::launch_pack_rows_sm90(bits(type) / 8, args, stream, sm_limit);
-  return why ? Status(Code::failed, *why) : Status();
-}
-#else
-class RunMemory {
- public:
-  Result<void*> take(int, void*, size_t) { return api::current_device().status(); }
-  static Status prepare(int) { return api::current_device().status(); }
-};
-class Workspaces {
- public:
-  Result<void*> get(int, void*, size_t, RunMemory&) { return api::current_device().status(); }
-};
-Status launch_copies(const PackRowsArgs&, DType, void*, int) { return api::current_device().status(); }
-#endif
 
 }  // namespace
 
 struct GemmPlan::State {
   GemmProblem problem;
-  api::Lowered low;
-  api::Device device;
+  launch::Lowered low;
+  gpu::Device device;
   runtime::Choice choice;
-  api::Packing packing;
+  launch::Packing packing;
   std::string name;
-  api::Launcher launcher;
-  api::KernelArgs args;
+  const gpu::LoadedInstance* loaded;
+  const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
+  launch::Arguments args;
   size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
   bool early = false;     // it starts before the launch ahead has ended
-  mutable Workspaces workspaces;
+  mutable gpu::Workspaces workspaces;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
   size_t copies_at() const {
-    constexpr auto alignment = size_t(api::Packing::kAlignment);
+    constexpr auto alignment = size_t(launch::Packing::kAlignment);
     return (sums_bytes + alignment - 1) / alignment * alignment;
   }
   size_t workspace_bytes() const { return packing.any() ? copies_at() + size_t(packing.bytes()) : sums_bytes; }
 
-  State(const GemmProblem& p, api::Lowered l, api::Device d, const api::Decision& decision, api::Launcher launch)
+  State(const GemmProblem& p, launch::Lowered l, gpu::Device d, const launch::Decision& decision,
+        const gpu::LoadedInstance* ready)
       : problem(p),
         low(std::move(l)),
         device(std::move(d)),
         choice(decision.choice),
         packing(decision.packing),
         name(decision.name()),
-        launcher(std::move(launch)) {}
+        loaded(ready) {}
 };
 
 GemmPlan::GemmPlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -180,8 +73,9 @@ GemmPlan::~GemmPlan() = default;
 size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes(); }
 int GemmPlan::device() const { return state_->device.number; }
 std::string GemmPlan::name() const { return state_->name; }
+std::string GemmPlan::instance() const { return catalog::name_of(state_->choice.instance); }
 std::string GemmPlan::explanation() const {
-  return fmt::format("{}: {}", runtime::plan_text(state_->choice.kernel), state_->choice.reason);
+  return fmt::format("{}: {}", runtime::plan_text(state_->choice.instance), state_->choice.reason);
 }
 
 namespace {
@@ -190,52 +84,51 @@ namespace {
 // where it may fetch the weights at once.
 bool starts_early(const runtime::Choice& choice, bool weights_are_constant) {
   constexpr double short_us = 25;
-  return choice.estimate.us < short_us || (weights_are_constant && choice.kernel.skinny() != nullptr);
+  return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
 }  // namespace
 
 Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   if (Status s = validate(problem); !s) return s;
-  api::Lowered low = api::lower(problem);
-  auto device = api::current_device();
+  launch::Lowered low = launch::lower(problem);
+  auto device = gpu::hopper_device();
   if (!device) return device.status();
-  runtime::Chip chip = device->chip;
-  if (problem.sm_limit > 0 && problem.sm_limit < chip.multiprocessors) {
-    // The tuned table was measured with all of them.
-    chip = {fmt::format("{} SMs of {}", problem.sm_limit, chip.name), problem.sm_limit};
-  }
-  auto decision = api::decide(problem, low, chip);
+  const runtime::Chip chip{device->name, device->multiprocessors};
+  auto decision = launch::decide(problem, low, chip);
   if (!decision) return decision.status();
-  auto launcher = api::Launcher::prepare(decision->choice.kernel, *device);
-  if (!launcher && launcher.status().code() == Code::missing && problem.plan.empty()) {
+  auto loaded = gpu::ready(decision->choice.instance, device->number);
+  if (!loaded && loaded.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = api::decide(problem, low, chip, runtime::OnDemand::refused);
+    auto ahead = launch::decide(problem, low, chip, runtime::OnDemand::refused);
     if (ahead) {
       decision = ahead;
-      launcher = api::Launcher::prepare(decision->choice.kernel, *device);
+      loaded = gpu::ready(decision->choice.instance, device->number);
     }
   }
-  if (!launcher) return launcher.status();
-  const runtime::Kernel& kernel = decision->choice.kernel;
-  auto state = std::make_unique<GemmPlan::State>(problem, low, *device, *decision, *launcher);
+  if (!loaded) return loaded.status();
+  const catalog::Instance& instance = decision->choice.instance;
+  auto state = std::make_unique<GemmPlan::State>(problem, low, *device, *decision, *loaded);
   // A copy of B is what the launch ahead writes.
   state->problem.b_is_constant = problem.b_is_constant && !decision->packing.b;
   state->early = problem.dependent && starts_early(decision->choice, state->problem.b_is_constant);
   if (!state->nothing_to_do()) {
-    if (Status s = api::prepare_arguments(state->args, kernel, state->problem, decision->kernel); !s) return s;
+    if (Status s =
+            launch::prepare_arguments(state->args, instance, state->problem, decision->kernel, gpu::map_encoder());
+        !s) {
+      return s;
+    }
     if (auto* dense = std::get_if<DenseGemmArgs>(&state->args)) {
-      const DenseGemmConfig& c = *kernel.dense();
-      dense->splits = kernel.splits;
-      state->sums_bytes = size_t(
-          c.workspace_bytes(dense->m, dense->n, dense->batches, dense->splits, launcher->clusters(problem.sm_limit)));
+      const auto& c = *instance.as<DenseGemmConfig>();
+      state->early = state->early && c.dependent;
+      const auto clusters = launch::allowed_clusters((*loaded)->clusters(), c.cluster, problem.sm_limit);
+      state->sums_bytes = size_t(c.workspace_bytes(dense->m, dense->n, dense->batches, dense->splits, int(clusters)));
     }
     // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
-    if (state->workspace_bytes() > 0) (void)RunMemory::prepare(device->number);
+    if (state->workspace_bytes() > 0) (void)gpu::RunMemory::prepare(device->number);
     if (decision->packing.any()) {
-      PackRowsArgs one;
-      one.list[0].rows = one.list[0].columns = one.list[0].matrices = 1;
-      const auto launch = [&](void* stream) { return launch_copies(one, low.a.type, stream, 0); };
-      if (Status s = api::warm(launch); !s) return s;
+      auto packer = gpu::ready(pack_instance(low.a.type), device->number);
+      if (!packer) return packer.status();
+      state->packer = *packer;
     }
   }
   return GemmPlan(std::move(state));
@@ -246,19 +139,17 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
 Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   const State& s = *state_;
   if (s.nothing_to_do()) return {};
-  if (Status status = api::check_pointers(s.problem, s.low, s.choice.kernel, pointers, s.packing); !status) {
+  if (Status status = launch::check_pointers(s.problem, s.low, s.choice.instance, pointers, s.packing); !status) {
     return status;
   }
-#if WW_HAVE_CUDA
-  int current = 0;
-  if (const cudaError_t e = cudaGetDevice(&current); e != cudaSuccess) return failure(e, "cudaGetDevice");
-  if (current != s.device.number) {
+  const auto current = gpu::current_device();
+  if (!current) return current.status();
+  if (*current != s.device.number) {
     return Status(Code::invalid_argument,
-                  fmt::format("device = {}: the plan was made for device {}.", current, s.device.number));
+                  fmt::format("device = {}: the plan was made for device {}.", *current, s.device.number));
   }
-#endif
   void *sums = nullptr, *copies = nullptr;
-  RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
+  gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
   if (pointers.workspace != nullptr && s.workspace_bytes() > 0) {
     if (pointers.workspace_bytes < s.workspace_bytes()) {
       return Status(Code::invalid_argument, fmt::format("workspace_bytes = {}: the plan needs {}.",
@@ -282,15 +173,19 @@ Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
       copies = *own;
     }
   }
-  api::KernelArgs args = s.args;
-  const GemmPointers seen = api::packed_pointers(s.packing, pointers, copies);
-  if (Status status = api::set_addresses(args, s.choice.kernel, s.problem, seen); !status) return status;
+  launch::Arguments args = s.args;
+  const GemmPointers seen = launch::packed_pointers(s.packing, pointers, copies);
+  if (Status status = launch::set_addresses(args, s.choice.instance, s.problem, seen, gpu::map_encoder()); !status) {
+    return status;
+  }
   if (s.sums_bytes > 0) std::get<DenseGemmArgs>(args).workspace = sums;
   if (s.packing.any()) {
-    const PackRowsArgs rows = api::pack_arguments(s.low, s.packing, pointers, copies);
-    if (Status status = launch_copies(rows, s.low.a.type, stream, s.problem.sm_limit); !status) return status;
+    const PackRowsArgs rows = launch::pack_arguments(s.low, s.packing, pointers, copies);
+    const auto config = std::get<PackRowsConfig>(pack_instance(s.low.a.type).config);
+    const int64_t work = launch::work_of(config, rows);
+    if (Status status = gpu::launch(*s.packer, &rows, work, stream, s.problem.sm_limit); !status) return status;
   }
-  return s.launcher.launch(args, stream, s.problem.sm_limit, s.early);
+  return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early);
 }
 
 namespace {
@@ -336,11 +231,8 @@ int common_alignment(const GemmPointers& p) {
 }
 
 int current_device_number() {
-  int device = 0;
-#if WW_HAVE_CUDA
-  if (cudaGetDevice(&device) != cudaSuccess) (void)cudaGetLastError();
-#endif
-  return device;
+  const auto device = gpu::current_device();
+  return device ? *device : 0;
 }
 
 }  // namespace

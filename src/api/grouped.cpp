@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "api/launcher.h"
-#include "device/launch_grouped_sm90.h"
-#include "runtime/host_grouped_sm90.h"
-#include "runtime/tuned_grouped.h"
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
 
-#if WW_HAVE_CUDA
-#include <cuda_runtime.h>
-#endif
+#include "choice/tuned_grouped.h"
+#include "gpu/executor.h"
+#include "gpu/tensor_map.h"
+#include "launch/grouped.h"
 
 namespace warpwright {
 namespace {
@@ -28,10 +30,6 @@ Status check_extent(const char* argument, int64_t value, int64_t most = kLargest
   return {};
 }
 
-int64_t matrices_of(const GroupedProblem& p) {
-  if (p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
-  return p.matrix_count > 0 ? p.matrix_count : p.group_count;
-}
 int64_t blocks_of(int64_t extent) { return (extent + kScaleBlock - 1) / kScaleBlock; }
 int64_t columns_of(const GroupedProblem& p) { return p.activation == Activation::swiglu ? p.n / 2 : p.n; }
 
@@ -50,14 +48,6 @@ Status check_scales(const char* argument, const ScaleShape& given, int64_t rows,
   if (given.columns != -1 && given.columns != columns) {
     return refused("{}.columns = {}: the scales have {} columns, one for each {} elements along k.", argument,
                    given.columns, columns, kScaleBlock);
-  }
-  return {};
-}
-
-Status check_pointer(const char* argument, const void* pointer, uintptr_t alignment) {
-  if (pointer == nullptr) return refused("{} = null: the problem needs it.", argument);
-  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0) {
-    return refused("{} = {}: it must be a multiple of {} bytes.", argument, fmt::ptr(pointer), alignment);
   }
   return {};
 }
@@ -108,16 +98,11 @@ Status check_depth_groups(const GroupedProblem& p) {
 }
 
 // A launch that is left out finds nothing wrong, and says so where the kernel would.
-Status report_nothing([[maybe_unused]] uint32_t* status, [[maybe_unused]] void* stream) {
-#if WW_HAVE_CUDA
+Status report_nothing(uint32_t* status, void* stream) {
   if (status == nullptr) return {};
-  if (const cudaError_t e = cudaMemsetAsync(status, 0, sizeof *status, static_cast<cudaStream_t>(stream));
-      e != cudaSuccess) {
-    (void)cudaGetLastError();
-    return Status(Code::failed, fmt::format("cudaMemsetAsync failed: {}.", cudaGetErrorString(e)));
-  }
-#endif
-  return {};
+  return gpu::status_of(
+      gpu::driver().set_words_async(gpu::address(status), 0, 1, static_cast<gpu::abi::Stream>(stream)),
+      "setting the status word");
 }
 
 }  // namespace
@@ -156,16 +141,16 @@ Status validate(const GroupedProblem& p) {
   }
   const bool halves = p.activation == Activation::swiglu;
   if (Status s = check_row(halves ? "n / 2" : "n", columns_of(p), p.out, "D"); !s) return s;
-  if (matrices_of(p) * p.n > INT32_MAX) {
-    return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, matrices_of(p),
+  if (launch::matrices_of(p) * p.n > INT32_MAX) {
+    return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, launch::matrices_of(p),
                    INT32_MAX);
   }
   if (p.type == DType::e4m3) {
     if (Status s = check_scales("a_scales", p.a_scales, p.m, blocks_of(p.k), "one for each row of A"); !s) return s;
     const bool by_row = p.b_scale_rows == 1;
     if (Status s =
-            check_scales("b_scales", p.b_scales, matrices_of(p) * (by_row ? p.n : blocks_of(p.n)), blocks_of(p.k),
-                         by_row ? "one for each row of every B" : "one for each 128 rows of every B");
+            check_scales("b_scales", p.b_scales, launch::matrices_of(p) * (by_row ? p.n : blocks_of(p.n)),
+                         blocks_of(p.k), by_row ? "one for each row of every B" : "one for each 128 rows of every B");
         !s) {
       return s;
     }
@@ -176,8 +161,10 @@ Status validate(const GroupedProblem& p) {
 
 struct GroupedPlan::State {
   GroupedProblem problem;
-  api::Device device;
+  gpu::Device device;
   runtime::GroupedChoice choice;
+  const gpu::LoadedInstance* loaded;
+
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.group_count == 0; }
 };
 
@@ -187,18 +174,19 @@ GroupedPlan& GroupedPlan::operator=(GroupedPlan&&) noexcept = default;
 GroupedPlan::~GroupedPlan() = default;
 
 int GroupedPlan::device() const { return state_->device.number; }
-std::string GroupedPlan::name() const { return runtime::plan_name(state_->choice.kernel); }
+std::string GroupedPlan::name() const { return catalog::plan_name(state_->choice.instance); }
+std::string GroupedPlan::instance() const { return catalog::name_of(state_->choice.instance); }
 std::string GroupedPlan::explanation() const { return fmt::format("{}: {}", name(), state_->choice.reason); }
 
 Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
   if (Status s = validate(problem); !s) return s;
-  auto device = api::current_device();
+  auto device = gpu::hopper_device();
   if (!device) return device.status();
-  runtime::Chip chip = device->chip;
-  if (problem.sm_limit > 0) chip.multiprocessors = std::min(chip.multiprocessors, problem.sm_limit);
-  auto choice = runtime::choose(problem, chip);
+  auto choice = runtime::choose(problem, runtime::Chip{device->name, device->multiprocessors});
   if (!choice) return choice.status();
-  return GroupedPlan(std::make_unique<GroupedPlan::State>(GroupedPlan::State{problem, *device, *choice}));
+  const auto loaded = gpu::ready(choice->instance, device->number);
+  if (!loaded) return loaded.status();
+  return GroupedPlan(std::make_unique<GroupedPlan::State>(GroupedPlan::State{problem, *device, *choice, *loaded}));
 } catch (const std::bad_alloc&) {
   return Status(Code::missing, "the host has no memory left for a plan.");
 }
@@ -206,76 +194,18 @@ Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
 Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   const GroupedProblem& p = state_->problem;
   if (state_->nothing_to_do()) return p.groups == Groups::none ? Status() : report_nothing(pointers.status, stream);
-  if (p.k > 0) {
-    if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
-    if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
-    if (p.type == DType::e4m3) {
-      if (Status s = check_pointer("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
-      if (Status s = check_pointer("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
-    }
+  if (Status s = launch::check_pointers(p, pointers); !s) return s;
+  const auto current = gpu::current_device();
+  if (!current) return current.status();
+  if (*current != state_->device.number) {
+    return refused("device = {}: the plan was made for device {}.", *current, state_->device.number);
   }
-  if (Status s = check_pointer("d", pointers.d, kTmaAlignment); !s) return s;
-  if (p.groups != Groups::none) {
-    if (Status s = check_pointer("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
-  }
-  if (p.bias != Bias::none) {
-    if (Status s = check_pointer("bias", pointers.bias, size_t(bits(p.bias_type)) / 4); !s) return s;
-  }
-  if (p.out == DType::e4m3) {
-    if (Status s = check_pointer("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
-  }
-#if WW_HAVE_CUDA
-  int current = 0;
-  if (const cudaError_t e = cudaGetDevice(&current); e != cudaSuccess) {
-    (void)cudaGetLastError();
-    return Status(Code::failed, fmt::format("cudaGetDevice failed: {}.", cudaGetErrorString(e)));
-  }
-  if (current != state_->device.number) {
-    return refused("device = {}: the plan was made for device {}.", current, state_->device.number);
-  }
-  runtime::GroupedProductOperands o;
-  o.a = const_cast<void*>(pointers.a);
-  o.b = const_cast<void*>(pointers.b);
-  o.a_scales = pointers.a_scales;
-  o.b_scales = pointers.b_scales;
-  o.d = pointers.d;
-  o.n = int(p.n);
-  o.k = int(p.k);
-  if (p.bias != Bias::none) o.bias = pointers.bias;
-  o.bias_type = p.bias_type;
-  o.shared_bias = p.shared_bias;
-  if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
-  o.accumulate = p.accumulate;
-  GroupTable& t = o.groups;
-  t.rows = int(p.m);
-  t.groups = int(p.group_count);
-  t.matrix_count = int(matrices_of(p));
-  if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) t.offsets = pointers.rows;
-  if (p.groups == Groups::by_depth) t.depth = int(p.k);
-  if (p.groups == Groups::masked) {
-    t.counts = pointers.rows;
-    t.slot_rows = int(p.m / p.group_count);
-  }
-  if (p.groups != Groups::by_depth) t.matrices = pointers.matrices;
-  t.status = pointers.status;
-  const runtime::GroupedKernel& kernel = state_->choice.kernel;
-  std::optional<std::string> why;
-  if (kernel.skinny) {
-    SkinnyBlockwiseArgs args;
-    why = runtime::fill(args, device::kSkinnyBlockwiseSm90[kernel.index], o, runtime::EncodeForGpu{});
-    // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
-    constexpr bool early = true;
-    if (!why) why = device::launch_skinny_blockwise_sm90(kernel.index, args, stream, p.sm_limit, early);
-  } else {
-    GroupedGemmArgs args;
-    why = runtime::fill(args, device::kGroupedGemmSm90[kernel.index], o, runtime::EncodeForGpu{});
-    if (!why) why = device::launch_grouped_gemm_sm90(kernel.index, args, stream, p.sm_limit);
-  }
-  return why ? Status(Code::failed, *why) : Status();
-#else
-  (void)stream;
-  return api::current_device().status();
-#endif
+  const catalog::Instance& instance = state_->choice.instance;
+  launch::Arguments args;
+  if (Status s = launch::fill_arguments(args, instance, p, pointers, gpu::map_encoder()); !s) return s;
+  // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
+  const bool early = instance.as<SkinnyBlockwiseConfig>() != nullptr;
+  return gpu::launch(*state_->loaded, instance, args, stream, p.sm_limit, early);
 }
 
 Status grouped_gemm(const GroupedProblem& problem, const GroupedPointers& pointers, void* stream) {

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "api/launcher.h"
-#include "device/launch_quantize.h"
-#include "runtime/quantize_rules.h"
+#include <cstdint>
+#include <utility>
+
+#include "gpu/executor.h"
+#include "gpu/quantize.h"
+#include "launch/quantize_rules.h"
 
 namespace warpwright {
 namespace {
@@ -125,15 +128,9 @@ QuantizeArgs quantize_args(const QuantizeProblem& p, const QuantizePointers& poi
 
 Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers, void* stream) {
   if (Status s = validate(problem, pointers); !s) return s;
-  if (const auto device = api::current_device(); !device) return device.status();
-#if WW_HAVE_CUDA
-  const auto failure = device::launch_quantize(problem.kind, problem.type, problem.given_tensor_scale,
-                                               quantize_args(problem, pointers), stream);
-  return failure ? Status(Code::failed, *failure) : Status();
-#else
-  (void)stream;
-  return {};
-#endif
+  if (const auto device = gpu::hopper_device(); !device) return device.status();
+  return gpu::quantize(problem.kind, problem.type, problem.given_tensor_scale, quantize_args(problem, pointers),
+                       stream);
 }
 
 }  // namespace warpwright

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
-#include "runtime/quantize_rules.h"
+#include "launch/quantize_rules.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright {

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
-#include "api/lower.h"
+#include "launch/lower.h"
 
 namespace warpwright {
 namespace {
@@ -70,7 +73,7 @@ Status check_layout(const char* argument, const MatrixLayout& layout, int64_t ro
   if (Status s = check_stride("stride", layout.stride); !s) return s;
   if (Status s = check_stride("batch_stride", layout.batch_stride); !s) return s;
   if (rows == 0 || columns == 0 || batch == 0) return {};
-  const api::StoredMatrix m = api::stored(layout, rows, columns, batch);
+  const launch::StoredMatrix m = launch::stored(layout, rows, columns, batch);
   if (m.stride < columns && rows > 1) {
     return refused("{}.stride = {}: a stored row has {} elements, the stride must be at least that.", argument,
                    m.stride, columns);

@@ -1,21 +1,21 @@
 // `bench`: our kernels against cuBLASLt, torch or DeepGEMM, pairwise, in one process.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/shapes.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/shapes.h"
 #include "cli/torch_bridge.h"
-#include "runtime/bench_gpu.h"
-#include "runtime/peer_cublas.h"
+#include "measure/bench_gpu.h"
+#include "measure/peer_cublas.h"
 
 namespace warpwright::cli {
 namespace {
@@ -148,13 +148,13 @@ void print(const Part& part, Output& out) {
   Table table({"op", "dtype", "groups", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s",
                "of copy", "plan"});
   const auto text = [](const Json& row, const char* field) {
-    const auto found = row.find(field);
-    if (found == row.end() || found->is_null()) return std::string();
+    const Json* found = row.find(field);
+    if (found == nullptr || found->is_null()) return std::string();
     return found->is_string() ? found->get<std::string>() : found->dump();
   };
   const auto number = [](const Json& row, const char* field, int places) {
-    const auto found = row.find(field);
-    return found == row.end() || !found->is_number() ? "" : fmt::format("{:.{}f}", found->get<double>(), places);
+    const Json* found = row.find(field);
+    return found == nullptr || !found->is_number() ? "" : fmt::format("{:.{}f}", found->get<double>(), places);
   };
   for (const Json& row : document["rows"]) {
     const bool wrong = row.value("wrong", false);
@@ -172,7 +172,7 @@ void print(const Part& part, Output& out) {
   if (how.contains("against")) {
     peers = how["against"].get<std::string>();
   } else {
-    for (const auto& [name, one] : how.items())
+    for (const Json& one : how)
       peers += fmt::format("{}{}", peers.empty() ? "" : " and ", one["against"].get<std::string>());
   }
   out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)",
@@ -319,47 +319,39 @@ int run_bench(const Options& options, Output& out) {
 
 }  // namespace
 
-void configure_bench(CLI::App& app, Context& context) {
+void configure_bench(CommandLine& line, Context& context) {
   auto options = std::make_shared<Options>();
-  app.add_option("--suite", options->suite, "which kernels (default dense)")
-      ->transform(one_of({"dense", "blockwise", "grouped", "all"}));
-  app.add_option("--against", options->against,
-                 "the peer (default cublaslt for dense products, deepgemm for blockwise and grouped ones)")
-      ->transform(one_of({"cublaslt", "torch", "deepgemm"}));
-  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
-      ->check(not_empty());
-  app.add_option("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
-      ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
-  app.add_option("--mode", options->mode,
-                 "sustained: bursts back to back; cool: idle gaps between launches (default both)")
-      ->transform(one_of({"sustained", "cool", "both"}));
-  app.add_option("--plan", options->plan, "name or number of a plan (default: chosen for each shape)")
-      ->check(not_empty());
-  app.add_option("--rounds", options->rounds,
-                 fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
-                             BenchOptions{}.rounds))
-      ->transform(whole_number(1, 1000));
-  app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
-      ->check(number_between(0.01, 10));
-  app.add_option("--finalists", options->finalists,
-                 fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists))
-      ->transform(whole_number(1, runtime::kPeerChoices));
-  app.add_flag("--serial", options->serial, "our kernels start only after the launch ahead of them has ended")
-      ->disable_flag_override();
-  app.add_flag("--constant-b", options->constant_b,
-               "our kernels are told that B is constant: they may fetch it before the launch ahead of them has ended")
-      ->disable_flag_override();
-  app.add_flag("--every-plan", options->every_plan, "brief times of every plan that serves each shape, nothing else")
-      ->disable_flag_override();
-  app.add_flag("--profile", options->profile,
-               "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off")
-      ->disable_flag_override();
-  app.add_option("--peer-heuristic", options->peer_choice, "with --profile: which of cuBLASLt's heuristics (default 0)")
-      ->transform(whole_number(0, runtime::kPeerChoices - 1));
-  context.runs(app, "./warpwright bench --sizes 4096x4096x4096 --json",
+  line.text("--suite", options->suite, "which kernels (default dense)")
+      .one_of({"dense", "blockwise", "grouped", "all"});
+  line.text("--against", options->against,
+            "the peer (default cublaslt for dense products, deepgemm for blockwise and grouped ones)")
+      .one_of({"cublaslt", "torch", "deepgemm"});
+  line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
+  line.text("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
+      .not_empty();
+  line.text("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
+      .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
+  line.text("--mode", options->mode, "sustained: bursts back to back; cool: idle gaps between launches (default both)")
+      .one_of({"sustained", "cool", "both"});
+  line.text("--plan", options->plan, "name or number of a plan (default: chosen for each shape)").not_empty();
+  line.number("--rounds", options->rounds,
+              fmt::format("rounds, each competitor first in half of them (rounded up to even, default {})",
+                          BenchOptions{}.rounds),
+              1, 1000);
+  line.real("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst), 0.01,
+            10);
+  line.number("--finalists", options->finalists,
+              fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists), 1,
+              runtime::kPeerChoices);
+  line.flag("--serial", options->serial, "our kernels start only after the launch ahead of them has ended");
+  line.flag("--constant-b", options->constant_b,
+            "our kernels are told that B is constant: they may fetch it before the launch ahead of them has ended");
+  line.flag("--every-plan", options->every_plan, "brief times of every plan that serves each shape, nothing else");
+  line.flag("--profile", options->profile,
+            "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off");
+  line.number("--peer-heuristic", options->peer_choice, "with --profile: which of cuBLASLt's heuristics (default 0)", 0,
+              runtime::kPeerChoices - 1);
+  context.runs(line, "./warpwright bench --sizes 4096x4096x4096 --json",
                [options](Output& out) { return run_bench(*options, out); });
 }
 

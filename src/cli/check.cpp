@@ -1,17 +1,24 @@
-// `check`: the checker over sizes, landings and schedules of a shipped kernel.
+// `check`: the checker over sizes, landings and schedules of an instance.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
-#include "cli/arguments.h"
+#include "catalog/instance.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 #include "cli/simulation.h"
 #include "cli/user_kernel.h"
+#include "simulate/product.h"
 
 namespace warpwright::cli {
 namespace {
@@ -41,8 +48,8 @@ std::string shape_text(const runtime::Case& c) {
 
 runtime::Case parse_size(const std::string& word) {
   std::int64_t extent[3] = {};
-  const auto parts = CLI::detail::split(word, 'x');
-  bool good = (parts.size() == 2 || parts.size() == 3) && !word.ends_with('x');
+  const auto parts = split(word, 'x');
+  bool good = parts.size() == 2 || parts.size() == 3;
   for (std::size_t i = 0; good && i < parts.size(); ++i) {
     const char* end = parts[i].data() + parts[i].size();
     const auto [stop, error] = std::from_chars(parts[i].data(), end, extent[i]);
@@ -52,13 +59,32 @@ runtime::Case parse_size(const std::string& word) {
   return {extent[0], extent[1], extent[2]};
 }
 
-// A shipped kernel, or those of a source file.
+// Whole names also for one that is a plan, or nearly one: a plan has several instances.
+std::vector<std::string> nearest_instances(const std::string& name) {
+  std::vector<std::string> names;
+  for (const std::string& near : catalog::nearest_names(name)) {
+    for (const std::string& known : catalog::ahead_names()) {
+      const bool same = near == known || known.find("/" + near + "/") != std::string::npos;
+      if (same && names.size() < 3) names.push_back(known);
+    }
+  }
+  return names;
+}
+
+// An instance, or the kernels of a source file.
 std::vector<const runtime::Example*> examples_named(const std::string& name) {
   if (is_source_file(name)) return compile_user_kernels(name);
   if (const runtime::Example* e = runtime::find_example(name)) return {e};
-  std::vector<std::string> names;
-  for (const auto& e : runtime::examples()) names.emplace_back(e.name);
-  throw UsageError(fmt::format("'{}' is not a shipped kernel and no source file; there are {}", name, listed(names)));
+  // Not in the catalogue: any instance that can be compiled.
+  const auto instance = catalog::parse_instance(name);
+  if (!instance) {
+    throw UsageError(fmt::format("'{}' is no instance and no source file; the nearest instances are {}", name,
+                                 listed(nearest_instances(name))));
+  }
+  auto example = simulate::example_of(*instance);
+  if (!example) fail(example.status());
+  static std::deque<runtime::Example> kept;
+  return {&kept.emplace_back(std::move(*example))};
 }
 
 std::vector<runtime::Case> cases_of(const runtime::Example& example, const CheckOptions& options, Output& out) {
@@ -104,6 +130,7 @@ std::vector<Mode> modes_to_check(const Plan& plan, const CheckOptions& options) 
 
 Checked check_one(const runtime::Example& example, const std::vector<runtime::Case>& cases, const CheckOptions& options,
                   const Clock& clock) {
+  prepare(example);
   const auto modes = modes_to_check(*example.plan, options);
   Checked checked{&example, "clean", 0, 0, ""};
   Progress progress(example.name, cases.size() * modes.size());
@@ -133,7 +160,7 @@ Checked check_one(const runtime::Example& example, const std::vector<runtime::Ca
 }
 
 int run_list(Output& out) {
-  Table table({"kernel", "target", "instance", "what it does"});
+  Table table({"instance", "what it does"});
   Json list = Json::array();
   for (const auto& e : runtime::examples()) {
     const std::string target = fmt::format("sim:{}", name(e.arch));
@@ -141,7 +168,7 @@ int run_list(Output& out) {
     for (const auto& c : e.cases) sizes.push_back(shape_text(c));
     list.push_back(
         {{"name", e.name}, {"target", target}, {"instance", e.instance}, {"summary", e.summary}, {"sizes", sizes}});
-    table.row({e.name, target, e.instance, e.summary});
+    table.row({e.name, e.summary});
   }
   out.document({{"kernels", list}});
   out.table(table);
@@ -204,22 +231,20 @@ int run_check(const CheckOptions& options, Output& out) {
 
 }  // namespace
 
-void configure_check(CLI::App& app, Context& context) {
+void configure_check(CommandLine& line, Context& context) {
   auto options = std::make_shared<CheckOptions>();
-  app.add_option("KERNEL", options->kernel,
-                 "name of a shipped kernel, or a C++ file that registers your own (warpwright/check.h)")
-      ->check(offers(kernel_names()))
-      ->type_name("NAME|FILE");
-  app.add_option("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)")->delimiter(',');
-  app.add_option("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)")
-      ->transform(whole_number(0, 1'000'000));
-  app.add_option("--seed", options->seed, "the first seed (default 1)")->transform(whole_number(0, INT64_MAX));
-  app.add_option("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete")
-      ->transform(whole_number(1, 1'000'000));
-  add_mode_options(app, options->modes);
-  app.add_flag("--all", options->all, "every shipped kernel")->disable_flag_override();
-  app.add_flag("--list", options->list, "show what can be checked")->disable_flag_override();
-  context.runs(app, "./warpwright check gemm_sm90 --sizes 512x512x256,300x520x200 --seeds 8",
+  line.text("KERNEL", options->kernel,
+            "an instance, or a C++ file that registers kernels of your own (warpwright/check.h)")
+      .offers(kernel_names())
+      .type("NAME|FILE");
+  line.list("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)").delimiter(',');
+  line.number("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)", 0, 1'000'000);
+  line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
+  line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
+  add_mode_options(line, options->modes);
+  line.flag("--all", options->all, "every instance of the catalogue");
+  line.flag("--list", options->list, "show what can be checked");
+  context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --sizes 512x512x256,300x520x200 --seeds 8",
                [options](Output& out) { return run_check(*options, out); });
 }
 

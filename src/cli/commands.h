@@ -7,11 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "cli/line/command_line.h"
 #include "cli/output.h"
-
-namespace CLI {
-class App;
-}
 
 namespace warpwright::cli {
 
@@ -39,40 +36,42 @@ class Context {
  public:
   using Action = std::function<int(Output&)>;
 
-  // Gives `app` its --json option, an example on its help page, and the action to run when it was the command given.
-  void runs(CLI::App& app, const std::string& example, Action action);
+  // Gives `line` its --json option, an example on its help page, and the action to run when it was the command given.
+  void runs(CommandLine& line, const std::string& example, Action action);
 
-  const Action* action_of(const CLI::App& app) const;
+  const Action& action_of(const CommandLine& line) const { return actions_.at(&line); }
   bool json() const { return json_; }
 
  private:
-  std::map<const CLI::App*, Action> actions_;
+  std::map<const CommandLine*, Action> actions_;
   bool json_ = false;
 };
 
 struct Command {
   const char* name;
   const char* summary;
-  void (*configure)(CLI::App&, Context&);
+  void (*configure)(CommandLine&, Context&);
 };
 
-void configure_bench(CLI::App& app, Context& context);
-void configure_check(CLI::App& app, Context& context);
-void configure_completion(CLI::App& app, Context& context);
-void configure_demo(CLI::App& app, Context& context);
-void configure_devices(CLI::App& app, Context& context);
-void configure_encode(CLI::App& app, Context& context);
-void configure_explain(CLI::App& app, Context& context);
-void configure_gemm(CLI::App& app, Context& context);
-void configure_mutants(CLI::App& app, Context& context);
-void configure_schedule(CLI::App& app, Context& context);
-void configure_test(CLI::App& app, Context& context);
-void configure_trace(CLI::App& app, Context& context);
-void configure_tune(CLI::App& app, Context& context);
+void configure_bench(CommandLine& line, Context& context);
+void configure_check(CommandLine& line, Context& context);
+void configure_completion(CommandLine& line, Context& context);
+void configure_demo(CommandLine& line, Context& context);
+void configure_devices(CommandLine& line, Context& context);
+void configure_encode(CommandLine& line, Context& context);
+void configure_explain(CommandLine& line, Context& context);
+void configure_gemm(CommandLine& line, Context& context);
+void configure_lint(CommandLine& line, Context& context);
+void configure_mutants(CommandLine& line, Context& context);
+void configure_schedule(CommandLine& line, Context& context);
+void configure_test(CommandLine& line, Context& context);
+void configure_trace(CommandLine& line, Context& context);
+void configure_tune(CommandLine& line, Context& context);
 
 inline constexpr Command kCommands[] = {
     {"demo", "run real kernels, check them, write a timeline", configure_demo},
     {"test", "run the test suite (from a checkout)", configure_test},
+    {"lint", "formatting and static checks (from a checkout)", configure_lint},
     {"gemm", "one matrix product, compared with a float64 reference", configure_gemm},
     {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},

@@ -2,15 +2,16 @@
 // commands and options, so that they cannot say anything else than the help pages.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 
 namespace warpwright::cli {
 namespace {
@@ -33,34 +34,35 @@ struct Page {
   std::optional<Argument> positional;
 };
 
-Argument argument_of(CLI::Option& option) {
+Argument argument_of(const Option& option) {
+  const Option::Facts& facts = option.facts();
   Argument a;
-  for (const std::string& name : option.get_snames()) a.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) a.names.push_back("--" + name);
-  a.help = option.get_description();
-  a.takes_value = option.get_items_expected_max() > 0;
-  a.list = option.get_delimiter() == ',';
+  if (facts.name.starts_with("-")) a.names = {facts.name};
+  a.help = facts.help;
+  a.takes_value = !std::holds_alternative<bool*>(facts.value);
+  a.list = facts.delimiter == ',';
   if (a.takes_value) {
-    a.words = offered_words(option);
-    a.files = option.get_type_name().find("FILE") != std::string::npos;
+    a.words = facts.check.offered;
+    a.files = facts.type.find("FILE") != std::string::npos;
   }
   return a;
 }
 
-void add_pages(CLI::App& app, const std::string& path, std::vector<Page>& pages) {
-  Page page{path, {}, {}, {}};
-  const auto commands = app.get_subcommands([](CLI::App*) { return true; });
-  for (const CLI::App* command : commands) page.commands.emplace_back(command->get_name(), command->get_description());
-  for (CLI::Option* option : app.get_options()) {
+void add_pages(const CommandLine& line, std::vector<Page>& pages) {
+  Page page{line.full_name(), {}, {}, {}};
+  for (const auto& command : line.commands()) page.commands.emplace_back(command->name(), command->summary());
+  page.options.push_back({split(kHelpNames, ','), kHelpHelp, {}});
+  if (!line.version().empty()) page.options.push_back({{kVersionName}, kVersionHelp, {}});
+  for (const auto& option : line.options()) {
     const Argument a = argument_of(*option);
-    if (!a.names.empty()) {
-      page.options.push_back(a);
-    } else if (option->get_positional()) {
+    if (a.names.empty()) {
       page.positional = a;
+    } else {
+      page.options.push_back(a);
     }
   }
   pages.push_back(page);
-  for (CLI::App* command : commands) add_pages(*command, path + " " + command->get_name(), pages);
+  for (const auto& command : line.commands()) add_pages(*command, pages);
 }
 
 std::vector<std::string> names_of(const Page& page) {
@@ -297,9 +299,9 @@ std::string fish_script(const std::vector<Page>& pages) {
   return script;
 }
 
-int run_completion(CLI::App& root, const std::string& shell, Output& out) {
+int run_completion(const CommandLine& tool, const std::string& shell, Output& out) {
   std::vector<Page> pages;
-  add_pages(root, root.get_name(), pages);
+  add_pages(tool, pages);
   const std::string script = shell == "bash"  ? bash_script(pages)
                              : shell == "zsh" ? zsh_script(pages)
                                               : fish_script(pages);
@@ -310,11 +312,11 @@ int run_completion(CLI::App& root, const std::string& shell, Output& out) {
 
 }  // namespace
 
-void configure_completion(CLI::App& app, Context& context) {
+void configure_completion(CommandLine& line, Context& context) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")->transform(one_of({"bash", "zsh", "fish"}))->required();
-  context.runs(app, "source <(./warpwright completion bash)",
-               [&app, shell](Output& out) { return run_completion(*app.get_parent(), *shell, out); });
+  line.text("SHELL", *shell, "bash, zsh or fish").one_of({"bash", "zsh", "fish"}).required();
+  context.runs(line, "source <(./warpwright completion bash)",
+               [&line, shell](Output& out) { return run_completion(*line.parent(), *shell, out); });
 }
 
 }  // namespace warpwright::cli

@@ -2,19 +2,21 @@
 // the measured one stands above it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/gemm_problem.h"
 #include "cli/simulation.h"
-#include "runtime/gpu_run.h"
-#include "runtime/record_gpu.h"
-#include "runtime/timeline.h"
-#include "runtime/whole_file.h"
+#include "measure/gemm_check.h"
+#include "measure/record_gpu.h"
+#include "system/whole_file.h"
+#include "timeline/timeline.h"
 
 namespace warpwright::cli {
 namespace {
@@ -25,38 +27,33 @@ struct DemoOptions {
   std::string timeline = "warpwright-demo.html";
 };
 
-struct Show {
-  const char* kernel;
-  Target target;
-  runtime::Problem problem;
-};
-
 // The first one gives the timeline.
-std::vector<Show> shows() {
-  runtime::Problem hopper, blackwell;
+std::vector<ProblemOptions> shows() {
+  ProblemOptions hopper, blackwell;
   hopper.m = hopper.n = hopper.k = 512;
+  hopper.target = "sim:sm90";
+  hopper.plan = "sm90/dense-128x256-c2-s4/bf16-nt";
   blackwell.m = blackwell.n = blackwell.k = 384;
-  return {{"gemm_sm90", {"sim:sm90", Arch::sm90, true}, hopper},
-          {"gemm_sm100_pair", {"sim:sm100", Arch::sm100, true}, blackwell}};
+  blackwell.target = "sim:sm100";
+  blackwell.plan = "sm100/dense-128x256-c2x1-s6-pair/bf16";
+  hopper.seeds = blackwell.seeds = kSeeds;
+  hopper.seed = blackwell.seed = 1;
+  return {hopper, blackwell};
 }
 
 struct Shown {
-  const Show* show = nullptr;
-  const runtime::Example* example = nullptr;
+  ProblemOptions options;
+  SimulatedProduct product;
   Swept swept;
 };
 
-Shown run_show(const Show& show) {
-  runtime::Selection selection;
-  if (auto why = runtime::select(show.problem, {}, show.target.arch, show.kernel, selection))
-    throw std::runtime_error(*why);
-  ProblemOptions options;
-  options.seeds = kSeeds;
-  options.seed = 1;
-  std::vector<Mode> modes = modes_of(options, *selection.example->plan);
+Shown run_show(const ProblemOptions& options, Output& out) {
+  Shown shown{options, simulated_dense(options, out), {}};
+  const runtime::Example& example = shown.product.example;
+  std::vector<Mode> modes = modes_of(options, *example.plan);
   modes.back().timeline = true;
-  const runtime::Workload workload = runtime::workload_of(*selection.example, show.problem, 1);
-  return {&show, selection.example, sweep(*selection.example, workload, modes, selection.ctas, show.kernel)};
+  shown.swept = sweep(example, shown.product.workload, modes, shown.product.ctas, example.name);
+  return shown;
 }
 
 std::string count_text(std::uint64_t n) {
@@ -65,40 +62,40 @@ std::string count_text(std::uint64_t n) {
                           : fmt::format("{}", n);
 }
 
-std::string shape_text(const runtime::Problem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
+std::string shape_text(const ProblemOptions& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
 
 int run_demo(const DemoOptions& options, Output& out) {
   const runtime::WholeFile file(options.timeline);
   if (auto why = file.refuse()) throw UsageError("--timeline: " + *why);
   const auto begin = std::chrono::steady_clock::now();
 
-  const std::vector<Show> list = shows();
   std::vector<Shown> shown;
-  for (const Show& show : list) shown.push_back(run_show(show));
+  for (const ProblemOptions& show : shows()) shown.push_back(run_show(show, out));
+  const Shown& first = shown.front();
+  const runtime::Example& example = first.product.example;
 
-  std::optional<runtime::GpuOutcome> gpu;
+  std::optional<runtime::GemmOutcome> gpu;
   if (can_use_gpu()) {
-    const runtime::Workload workload = runtime::workload_of(*shown.front().example, list.front().problem, 1);
-    if (auto why = runtime::run_on_gpu(*shown.front().example, workload, gpu.emplace())) {
-      out.note("The GPU was left out: " + *why);
+    const runtime::GemmTrial trial{.seed = 1, .timed = true};
+    if (const Status s = runtime::check_gemm(gemm_problem_of(first.options), trial, gpu.emplace()); !s) {
+      out.note("The GPU was left out: " + s.message());
       gpu.reset();
     }
   }
 
-  const Shown& first = shown.front();
   runtime::TimelineRun timeline{runtime::model_of(first.swept.timed),
-                                {first.example->name, first.show->target.word, shape_text(first.show->problem)}};
+                                {example.name, first.product.target.word, shape_text(first.options)}};
   std::vector<runtime::TimelineRun> drawn;
   if (gpu) {
-    const runtime::Problem& p = first.show->problem;
+    const ProblemOptions& p = first.options;
     runtime::GpuRecording recording;
-    const auto kernel = runtime::kernel_of_example(first.example->name);
-    if (const Status s = runtime::record_on_gpu(*kernel, {p.m, p.n, p.k}, 1, recording); !s) {
+    const auto instance = catalog::parse_instance(example.instance);
+    if (const Status s = runtime::record_on_gpu(*instance, {p.m, p.n, p.k}, 1, recording); !s) {
       out.note("The timeline of the GPU was left out: " + s.message());
     } else {
       if (!recording.same) gpu->verdict.ok = false;  // timestamps must not change a result
-      drawn.push_back(runtime::timeline_run(recording, first.example->name, shape_text(p)));
-      runtime::leave_out_launch(timeline.model, first.swept.timed.stats, first.example->arch);
+      drawn.push_back(runtime::timeline_run(recording, example.name, shape_text(p)));
+      runtime::leave_out_launch(timeline.model, first.swept.timed.stats, example.arch);
     }
   }
   drawn.push_back(timeline);
@@ -108,20 +105,21 @@ int run_demo(const DemoOptions& options, Output& out) {
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   bool ok = true;
-  Table table({"kernel", "target", "m x n x k", "result", "relative error", "runs", "checks", "time"});
+  Table table({"instance", "m x n x k", "result", "relative error", "runs", "checks", "time"});
   Json runs = Json::array();
   for (const Shown& s : shown) {
     const Swept& swept = s.swept;
     ok = ok && swept.ok();
-    table.row({s.example->name, s.show->target.word, shape_text(s.show->problem), swept.ok() ? "right" : "WRONG",
+    table.row({s.product.example.instance, shape_text(s.options), swept.ok() ? "right" : "WRONG",
                fmt::format("{:.2e}", swept.max_rel_error), fmt::format("{}", swept.runs), count_text(swept.checks),
                fmt::format("{:.1f} us (predicted)", swept.predicted_us)});
-    runs.push_back({{"target", s.show->target.word},
-                    {"kernel", s.example->name},
-                    {"instance", s.example->instance},
-                    {"m", s.show->problem.m},
-                    {"n", s.show->problem.n},
-                    {"k", s.show->problem.k},
+    runs.push_back({{"target", s.product.target.word},
+                    {"kernel", s.product.example.plan->kernel},
+                    {"plan", s.product.example.plan_name},
+                    {"instance", s.product.example.instance},
+                    {"m", s.options.m},
+                    {"n", s.options.n},
+                    {"k", s.options.k},
                     {"ok", swept.ok()},
                     {"max_rel_error", swept.max_rel_error},
                     {"runs", swept.runs},
@@ -131,18 +129,22 @@ int run_demo(const DemoOptions& options, Output& out) {
   }
   if (gpu) {
     ok = ok && gpu->verdict.ok;
-    table.row({first.example->name, fmt::format("sm90 ({})", gpu->device), shape_text(first.show->problem),
+    table.row({fmt::format("the same on {}", gpu->device), shape_text(first.options),
                gpu->verdict.ok ? "right" : "WRONG", fmt::format("{:.2e}", gpu->verdict.max_rel_error), "", "",
                fmt::format("{:.1f} us (measured)", gpu->measured_us)});
     runs.push_back({{"target", "sm90"},
                     {"device", gpu->device},
-                    {"kernel", first.example->name},
+                    {"kernel", example.plan->kernel},
+                    {"plan", gpu->plan},
+                    {"instance", gpu->instance},
                     {"ok", gpu->verdict.ok},
                     {"max_rel_error", gpu->verdict.max_rel_error},
                     {"measured_us", gpu->measured_us}});
   }
-  out.document({{"target", gpu ? "sm90" : first.show->target.word},
-                {"kernel", first.example->name},
+  out.document({{"target", gpu ? "sm90" : first.product.target.word},
+                {"kernel", example.plan->kernel},
+                {"plan", example.plan_name},
+                {"instance", example.instance},
                 {"ok", ok},
                 {"max_rel_error", gpu ? gpu->verdict.max_rel_error : first.swept.max_rel_error},
                 {"checks", first.swept.checks},
@@ -156,7 +158,6 @@ int run_demo(const DemoOptions& options, Output& out) {
   out.table(table);
   out.line("");
   for (const Shown& s : shown) {
-    out.line(fmt::format("{}: {}.", s.example->name, s.example->summary));
     if (!s.swept.ok()) out.line(s.swept.report);
   }
   out.line(fmt::format(
@@ -164,7 +165,7 @@ int run_demo(const DemoOptions& options, Output& out) {
       "every result was compared with a float64 reference, and accesses to the same bytes were checked for order.",
       kSeeds));
   out.line("Simulated times are predictions, and this project has never run Blackwell code on hardware.");
-  out.line(fmt::format("Timeline of {}{}: {} ({} bars, {} arrows; open it {})", first.example->name,
+  out.line(fmt::format("Timeline of {}{}: {} ({} bars, {} arrows; open it {})", example.name,
                        drawn.size() > 1 ? ", measured above and predicted below" : "", file.path(),
                        timeline.model.recorded(), timeline.model.arrows.size(),
                        perfetto ? "at https://ui.perfetto.dev" : "in a browser"));
@@ -175,13 +176,11 @@ int run_demo(const DemoOptions& options, Output& out) {
 
 }  // namespace
 
-void configure_demo(CLI::App& app, Context& context) {
+void configure_demo(CommandLine& line, Context& context) {
   auto options = std::make_shared<DemoOptions>();
-  app.add_option("--timeline", options->timeline,
-                 "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)")
-      ->check(not_empty())
-      ->type_name("FILE");
-  context.runs(app, "./warpwright demo --timeline demo.html",
+  line.file("--timeline", options->timeline,
+            "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)");
+  context.runs(line, "./warpwright demo --timeline demo.html",
                [options](Output& out) { return run_demo(*options, out); });
 }
 

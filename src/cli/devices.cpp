@@ -1,21 +1,23 @@
 // `devices`: which GPUs, simulators and compilers this machine offers.
-#include <dlfcn.h>
+#include "gpu/devices.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "gpu/driver.h"
 
 extern char** environ;
 
@@ -37,30 +39,6 @@ struct GpuList {
   std::string reason;  // why the list is empty
 };
 
-// Loaded at run time: the tool must start on a machine without a driver.
-class CudaDriver {
- public:
-  CudaDriver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
-  ~CudaDriver() {
-    if (library_ != nullptr) dlclose(library_);
-  }
-  CudaDriver(const CudaDriver&) = delete;
-  CudaDriver& operator=(const CudaDriver&) = delete;
-
-  explicit operator bool() const { return library_ != nullptr; }
-
-  // Calls a driver function by name; false when it is absent or reports an error.
-  template <class... Args>
-  bool call(const char* name, Args... args) const {
-    using Function = int (*)(Args...);
-    const auto function = reinterpret_cast<Function>(dlsym(library_, name));
-    return function != nullptr && function(args...) == 0;
-  }
-
- private:
-  void* library_;
-};
-
 std::string target_of(int major) {
   if (major == 9) return "sm90";
   if (major == 10) return "sm100";
@@ -69,35 +47,11 @@ std::string target_of(int major) {
 
 GpuList find_gpus() {
   if (cuda_switched_off()) return {{}, "CUDA is switched off by WARPWRIGHT_CUDA=off"};
-  CudaDriver driver;
-  if (!driver) return {{}, "no NVIDIA driver (libcuda.so.1) was found"};
-  if (!driver.call("cuInit", 0u)) return {{}, "the NVIDIA driver found no usable GPU"};
-  int count = 0;
-  if (!driver.call("cuDeviceGetCount", &count)) return {{}, "the NVIDIA driver did not answer"};
-
-  // CUdevice_attribute values of cuda.h.
-  constexpr int attribute_sm_count = 16;
-  constexpr int attribute_major = 75;
-  constexpr int attribute_minor = 76;
+  if (const auto& problem = gpu::driver_problem()) return {{}, *problem};
   GpuList list;
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
-    int device = 0;
-    Gpu gpu;
-    std::array<char, 256> name{};
-    std::size_t memory = 0;
-    if (!driver.call("cuDeviceGet", &device, ordinal) ||
-        !driver.call("cuDeviceGetName", name.data(), static_cast<int>(name.size()), device) ||
-        !driver.call("cuDeviceTotalMem_v2", &memory, device) ||
-        !driver.call("cuDeviceGetAttribute", &gpu.sm_count, attribute_sm_count, device) ||
-        !driver.call("cuDeviceGetAttribute", &gpu.major, attribute_major, device) ||
-        !driver.call("cuDeviceGetAttribute", &gpu.minor, attribute_minor, device)) {
-      continue;
-    }
-    gpu.name = name.data();
-    gpu.memory_bytes = memory;
-    gpu.target = target_of(gpu.major);
-    gpu.measured = gpu.name.find("H200") != std::string::npos;
-    list.gpus.push_back(gpu);
+  for (const gpu::GpuInfo& found : gpu::list_gpus()) {
+    list.gpus.push_back({found.name, found.cc_major, found.cc_minor, found.memory, found.sm_count,
+                         target_of(found.cc_major), found.name.find("H200") != std::string::npos});
   }
   if (list.gpus.empty()) list.reason = "the NVIDIA driver lists no GPU";
   return list;
@@ -105,7 +59,7 @@ GpuList find_gpus() {
 
 std::optional<std::string> find_program(const std::string& name, const std::vector<std::string>& more_folders) {
   std::vector<std::string> folders;
-  if (const char* path = std::getenv("PATH")) folders = CLI::detail::split(path, ':');
+  if (const char* path = std::getenv("PATH")) folders = split(path, ':');
   folders.insert(folders.end(), more_folders.begin(), more_folders.end());
   for (const auto& folder : folders) {
     const std::string candidate = folder + "/" + name;
@@ -216,8 +170,8 @@ int run_devices(Output& out) {
 
 }  // namespace
 
-void configure_devices(CLI::App& app, Context& context) {
-  context.runs(app, "./warpwright devices --json", [](Output& out) { return run_devices(out); });
+void configure_devices(CommandLine& line, Context& context) {
+  context.runs(line, "./warpwright devices --json", [](Output& out) { return run_devices(out); });
 }
 
 }  // namespace warpwright::cli

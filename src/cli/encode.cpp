@@ -1,13 +1,11 @@
 // `encode`: the descriptors that kernels hand to the tensor core, as hex.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"
 
@@ -31,7 +29,7 @@ struct SmemOptions {
   int k = 0;  // 0: the depth of one MMA
 };
 
-CLI::Validator operand_type() { return one_of({"bf16", "fp16", "tf32", "fp32", "e4m3", "fp8", "e5m2", "e2m1", "s8"}); }
+Check operand_type() { return one_of({"bf16", "fp16", "tf32", "fp32", "e4m3", "fp8", "e5m2", "e2m1", "s8"}); }
 
 DType type_of(const std::string& word) {
   DType type = DType::bf16;
@@ -103,47 +101,38 @@ int run_smem(const SmemOptions& options, Output& out) {
   return print_value(out, fmt::format("0x{:016x}", encode(arch, desc)));
 }
 
-void configure_idesc(CLI::App& app, Context& context) {
+void configure_idesc(CommandLine& line, Context& context) {
   auto options = std::make_shared<IdescOptions>();
-  app.add_option("--a", options->a, "type of A")->transform(operand_type())->required();
-  app.add_option("--b", options->b, "type of B")->transform(operand_type())->required();
-  app.add_option("--c", options->c, "type of the accumulator")
-      ->transform(one_of({"f32", "f16", "s32", "fp32", "fp16"}))
-      ->required();
-  app.add_option("--m", options->m, "rows of the whole MMA")->transform(whole_number(1, largest_extent))->required();
-  app.add_option("--n", options->n, "columns of the MMA")->transform(whole_number(1, largest_extent))->required();
-  app.add_option("--a-major", options->a_major, "contiguous dimension of A")->transform(one_of({"K", "M"}))->required();
-  app.add_option("--b-major", options->b_major, "contiguous dimension of B (M: along N)")
-      ->transform(one_of({"K", "M", "N"}))
-      ->required();
-  app.add_option("--scale", options->scale, "type of the block scales")->transform(one_of({"ue8m0", "ue4m3"}));
-  context.runs(app, "./warpwright encode idesc --a bf16 --b bf16 --c f32 --m 128 --n 256 --a-major K --b-major K",
+  line.text("--a", options->a, "type of A").check(operand_type()).required();
+  line.text("--b", options->b, "type of B").check(operand_type()).required();
+  line.text("--c", options->c, "type of the accumulator").one_of({"f32", "f16", "s32", "fp32", "fp16"}).required();
+  line.number("--m", options->m, "rows of the whole MMA", 1, largest_extent).required();
+  line.number("--n", options->n, "columns of the MMA", 1, largest_extent).required();
+  line.text("--a-major", options->a_major, "contiguous dimension of A").one_of({"K", "M"}).required();
+  line.text("--b-major", options->b_major, "contiguous dimension of B (M: along N)").one_of({"K", "M", "N"}).required();
+  line.text("--scale", options->scale, "type of the block scales").one_of({"ue8m0", "ue4m3"});
+  context.runs(line, "./warpwright encode idesc --a bf16 --b bf16 --c f32 --m 128 --n 256 --a-major K --b-major K",
                [options](Output& out) { return run_idesc(*options, out); });
 }
 
-void configure_smem(CLI::App& app, Context& context) {
+void configure_smem(CommandLine& line, Context& context) {
   auto options = std::make_shared<SmemOptions>();
-  app.add_option("--arch", options->arch, "architecture")->transform(one_of({"sm90", "sm100"}))->required();
-  app.add_option("--type", options->type, "type of the operand")->transform(operand_type())->required();
-  app.add_option("--swizzle", options->swizzle, "bytes of the swizzle")
-      ->transform(one_of({"0", "32", "64", "128"}))
-      ->required();
-  app.add_option("--major", options->major, "contiguous dimension")->transform(one_of({"K", "M"}))->required();
-  app.add_option("--rows", options->rows, "rows (M or N) of the tile (default 128)")
-      ->transform(whole_number(8, largest_extent));
-  app.add_option("--k", options->k, "depth of the slice (default: one MMA)")
-      ->transform(whole_number(1, largest_extent));
-  context.runs(app, "./warpwright encode smem --arch sm90 --type bf16 --swizzle 128 --major K",
+  line.text("--arch", options->arch, "architecture").one_of({"sm90", "sm100"}).required();
+  line.text("--type", options->type, "type of the operand").check(operand_type()).required();
+  line.text("--swizzle", options->swizzle, "bytes of the swizzle").one_of({"0", "32", "64", "128"}).required();
+  line.text("--major", options->major, "contiguous dimension").one_of({"K", "M"}).required();
+  line.number("--rows", options->rows, "rows (M or N) of the tile (default 128)", 8, largest_extent);
+  line.number("--k", options->k, "depth of the slice (default: one MMA)", 1, largest_extent);
+  context.runs(line, "./warpwright encode smem --arch sm90 --type bf16 --swizzle 128 --major K",
                [options](Output& out) { return run_smem(*options, out); });
 }
 
 }  // namespace
 
-void configure_encode(CLI::App& app, Context& context) {
-  app.require_subcommand(1);
-  app.footer("Example:\n  ./warpwright encode smem --arch sm90 --type bf16 --swizzle 128 --major K");
-  configure_idesc(*app.add_subcommand("idesc", "instruction descriptor of tcgen05.mma"), context);
-  configure_smem(*app.add_subcommand("smem", "shared-memory matrix descriptor of wgmma or tcgen05"), context);
+void configure_encode(CommandLine& line, Context& context) {
+  line.footer("Example:\n  ./warpwright encode smem --arch sm90 --type bf16 --swizzle 128 --major K");
+  configure_idesc(line.command("idesc", "instruction descriptor of tcgen05.mma"), context);
+  configure_smem(line.command("smem", "shared-memory matrix descriptor of wgmma or tcgen05"), context);
 }
 
 }  // namespace warpwright::cli

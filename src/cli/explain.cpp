@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "api/packing.h"
-#include "cli/arguments.h"
-#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
-#include "cli/gemm_problem.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/blackwell_problem.h"
+#include "cli/problem/gemm_problem.h"
 #include "cli/simulation.h"
-#include "runtime/gpu.h"
+#include "gpu/devices.h"
+#include "launch/packing.h"
 
 namespace warpwright::cli {
 namespace {
@@ -89,16 +89,17 @@ Json roles_of(const Plan& plan) {
 Explanation explain_hopper(GemmProblem problem, const std::string& plan) {
   const runtime::Chip chip = chip_here();
   problem.plan = plan;
-  const api::Lowered low = api::lower(problem);
+  const launch::Lowered low = launch::lower(problem);
   const runtime::GemmShape& shape = low.shape;
-  const auto decision = api::decide(problem, low, chip);
+  const auto decision = launch::decide(problem, low, chip);
   if (!decision) throw UsageError(decision.status().message());
   const runtime::Choice* const choice = &decision->choice;
   const runtime::PlanEstimate& e = choice->estimate;
-  return {runtime::plan_of(choice->kernel),
+  return {catalog::block_plan(choice->instance),
           Arch::sm90,
           decision->name(),
-          runtime::plan_text(choice->kernel),
+          catalog::name_of(choice->instance),
+          runtime::plan_text(choice->instance),
           {e.tile_m, e.tile_n, e.tile_k},
           e.waves,
           e.fill,
@@ -121,7 +122,8 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
   shape.epilogue.out = example.gemm.out_type;
   return {*example.plan,
           example.arch,
-          example.name,
+          example.plan_name.empty() ? example.name : example.plan_name,
+          example.instance,
           example.instance,
           {example.gemm.tile_m, example.gemm.tile_n, 0},
           waves,
@@ -162,8 +164,9 @@ void print(const Explanation& e, const std::string& target, Output& out) {
                   {"bytes", floor.bytes}}}});
   Table table;
   table.row({"problem", e.problem});
-  table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.instance)});
+  table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.text)});
   table.row({"plan", e.name});
+  table.row({"instance", e.instance});
   table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
                                  e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
                                  e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
@@ -212,19 +215,12 @@ int run_explain(ProblemOptions options, Output& out) {
     print(explain_grouped(options), target == "auto" ? "sm90" : target, out);
     return exit_ok;
   }
-  const auto arch_of_name = runtime::arch_of_plan(options.plan);
-  const bool blackwell =
-      target == "sm100" || target == "sim:sm100" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm100);
-  const bool ampere =
-      target == "sm80" || target == "sim:sm80" || (target == "auto" && arch_of_name && *arch_of_name == Arch::sm80);
-  const bool cdna = target.ends_with("gfx942") || target.ends_with("gfx950") ||
-                    (target == "auto" && arch_of_name && is_cdna(*arch_of_name));
-  if (!blackwell && !ampere && !cdna && !arch_of_name) {
+  const Arch arch = arch_of(options);
+  if (arch == Arch::sm90) {
     print(explain_hopper(gemm_problem_of(options), options.plan), target == "auto" ? "sm90" : target, out);
     return exit_ok;
   }
-  options.target = blackwell ? "sim:sm100" : ampere ? "sim:sm80" : "sim:sm90";
-  if (cdna) options.target = target == "auto" || target.starts_with("sim:") ? target : "sim:" + target;
+  if (!target.starts_with("sim:")) options.target = fmt::format("sim:{}", name(arch));
   const ChosenProblem chosen = choose(options, false);
   print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, out);
   return exit_ok;
@@ -239,21 +235,21 @@ const char* chip_of(Arch arch) {
 
 runtime::Chip chip_here() {
   if (cuda_switched_off()) return runtime::h200();
-  const auto gpus = runtime::list_gpus();
+  const auto gpus = gpu::list_gpus();
   if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
   return {gpus.front().name, gpus.front().sm_count};
 }
 
-void configure_explain(CLI::App& app, Context& context) {
+void configure_explain(CommandLine& line, Context& context) {
   auto options = std::make_shared<ProblemOptions>();
-  add_problem_options(app, *options);
+  add_problem_options(line, *options);
   // A plan exists for chips that nothing here can run on.
-  app.remove_option(app.get_option("--target"));
-  app.add_option("--target", options->target, "for which chip (default sm90)")
-      ->transform(one_of({"auto", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100",
-                          "sim:gfx942", "sim:gfx950"}))
-      ->group("Problem");
-  context.runs(app, "./warpwright explain --m 16 --n 4096 --k 4096",
+  line.remove("--target");
+  line.text("--target", options->target, "for which chip (default sm90)")
+      .one_of({"auto", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942",
+               "sim:gfx950"})
+      .group("Problem");
+  context.runs(line, "./warpwright explain --m 16 --n 4096 --k 4096",
                [options](Output& out) { return run_explain(*options, out); });
 }
 

@@ -1,10 +1,11 @@
 // What `explain` prints, whichever kernel it is about.
 #pragma once
+#include <cstdint>
 #include <string>
 
+#include "choice/dense.h"
 #include "cli/output.h"
-#include "cli/problem_options.h"
-#include "runtime/plan_choice.h"
+#include "cli/problem/problem_options.h"
 
 namespace warpwright::cli {
 
@@ -12,7 +13,8 @@ struct Explanation {
   Plan plan;
   Arch arch;
   std::string name;      // what --plan takes
-  std::string instance;  // for people
+  std::string instance;  // that both executors run
+  std::string text;      // the same for people
   int tile[3];           // 0: not known
   std::int64_t waves;
   double fill;  // of the waves

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "cli/blackwell_problem.h"
+#include "choice/tuned_grouped.h"
 #include "cli/commands.h"
 #include "cli/explain.h"
-#include "cli/grouped_problem.h"
-#include "runtime/tuned_grouped.h"
+#include "cli/problem/blackwell_problem.h"
+#include "cli/problem/grouped_problem.h"
 
 namespace warpwright::cli {
 
@@ -13,10 +13,11 @@ Explanation explain_grouped(const ProblemOptions& options) {
   const runtime::Chip chip = chip_here();
   const auto choice = runtime::choose(problem, chip);
   if (!choice) throw UsageError(choice.status().message());
-  const runtime::GroupedFacts facts = runtime::facts_of(choice->kernel, problem, chip.multiprocessors);
+  const runtime::GroupedFacts facts = runtime::facts_of(choice->instance, problem, chip.multiprocessors);
   return {facts.plan,
           Arch::sm90,
-          runtime::plan_name(choice->kernel),
+          catalog::plan_name(choice->instance),
+          catalog::name_of(choice->instance),
           facts.text,
           {facts.tile_m, facts.tile_n, facts.tile_k},
           facts.waves.waves,
@@ -31,7 +32,8 @@ Explanation explain_blackwell(const ProblemOptions& options) {
   const BlackwellProblem p = blackwell_problem_of(options);
   return {*p.example->plan,
           Arch::sm100,
-          p.example->name,
+          p.example->plan_name.empty() ? p.example->name : p.example->plan_name,
+          p.example->instance,
           p.example->instance,
           {p.tile_m, p.tile_n, p.tile_k},
           p.waves.waves,

@@ -1,20 +1,20 @@
 // `gemm`: one matrix product on random operands, compared with a float64 reference.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
-#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
-#include "cli/gemm_problem.h"
-#include "cli/own_operands.h"
+#include "cli/problem/blackwell_problem.h"
+#include "cli/problem/gemm_problem.h"
+#include "cli/problem/own_operands.h"
 #include "cli/simulation.h"
-#include "runtime/gemm_check.h"
-#include "runtime/gpu_run.h"
+#include "measure/gemm_check.h"
+#include "reference/problem_workload.h"
+#include "simulate/gpu_run.h"
 
 namespace warpwright::cli {
 namespace {
@@ -24,42 +24,30 @@ struct GemmOptions {
   OwnOperands own;
 };
 
-int run_simulated(const GemmOptions& all, const ChosenProblem& chosen, Output& out) {
+int run_simulated(const GemmOptions& all, Output& out) {
   const ProblemOptions& options = all.problem;
-  const runtime::Example& example = *chosen.selection.example;
-  check_simulated_size(chosen.problem, out);
-  const auto modes = modes_of(options, *example.plan);
-  const auto begin = std::chrono::steady_clock::now();
-  auto workload = runtime::workload_of(example, chosen.problem, options.seed);
   std::optional<runtime::WholeFile> result;
   if (all.own.any()) {
-    if (all.own.any_grouped()) {
-      throw UsageError(
-          "--a-scales, --b-scales, --table, --experts and --c: a plain product takes --a, --b and --d only");
+    if (all.own.any_grouped()) throw UsageError("--table and --experts: a dense product has no groups");
+    if (all.own.any_addend() && arch_of(options) != Arch::sm90) {
+      throw UsageError("--a-scales, --b-scales, --c, --bias, --residual and --out-scale: only sim:sm90 takes them");
     }
     result.emplace(result_file(all.own));
-    take_plain_operands(all.own, workload);
   }
-  const Swept swept = sweep(example, workload, modes, chosen.selection.ctas, example.name);
+  const auto begin = std::chrono::steady_clock::now();
+  SimulatedProduct product = simulated_dense(options, out);
+  if (all.own.any()) {
+    if (arch_of(options) == Arch::sm90) {
+      take_dense_operands(all.own, runtime::with_packed_addends(gemm_problem_of(options)), product.workload);
+    } else {
+      take_plain_operands(all.own, product.workload);
+    }
+  }
+  const auto modes = modes_of(options, *product.example.plan);
+  const Swept swept = sweep(product.example, product.workload, modes, product.ctas, product.example.name);
   if (result && swept.ok()) write_result(*result, swept.output);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const int ctas = chosen.selection.ctas;
-  const std::string where = fmt::format("{} {}{}", ctas, is_cdna(example.arch) ? "CU" : "SM", ctas == 1 ? "" : "s");
-  const std::string problem = fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype));
-  return show_swept(swept, {example, chosen.target, problem, example.gemm.out_type, where, wall}, out);
-}
-
-// A machine that cannot run it, a problem that no kernel serves, and a run that failed are three different ends.
-[[noreturn]] void fail(const Status& status) {
-  switch (status.code()) {
-    case Code::missing:
-      throw MissingError(status.message());
-    case Code::invalid_argument:
-    case Code::unsupported:
-      throw UsageError(status.message());
-    default:
-      throw std::runtime_error(status.message());
-  }
+  return show_swept(swept, product, wall, out);
 }
 
 int run_on_gpu(const ProblemOptions& options, Output& out) {
@@ -72,12 +60,13 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   if (const Status s = runtime::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const runtime::Verdict& verdict = outcome.verdict;
-  const char* const kernel = outcome.plan.starts_with("skinny") ? "skinny_gemm" : "dense_gemm";
+  const std::string kernel = outcome.plan.starts_with("skinny") ? "skinny_gemm" : "dense_gemm";
 
   Json document = {{"ok", verdict.ok},
                    {"target", "sm90"},
                    {"kernel", kernel},
                    {"plan", outcome.plan},
+                   {"instance", outcome.instance},
                    {"reason", outcome.explanation},
                    {"max_rel_error", verdict.max_rel_error},
                    {"wall_s", wall},
@@ -85,9 +74,10 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
                    {"measured_us", outcome.measured_us},
                    {"device", outcome.device}};
   Table table;
-  table.row({"kernel", fmt::format("{} ({})", kernel, outcome.plan)});
+  table.row({"kernel", kernel});
+  table.row({"instance", outcome.instance});
   table.row({"target", fmt::format("sm90 ({})", outcome.device)});
-  table.row({"problem", fmt::format("{}x{}x{} {}", problem.m, problem.n, problem.k, name(problem.a.type))});
+  table.row({"problem", problem_text(problem)});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
@@ -145,10 +135,9 @@ int run_mma_sync(const ChosenProblem& chosen, const ProblemOptions& options, Out
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
-// On a GPU the host API takes what the simulator's examples do not have: the target is known before the problem is.
 bool wants_gpu(const ProblemOptions& options) {
   if (options.target == "sm90") return true;
-  return options.target == "auto" && can_use_gpu() && !runtime::arch_of_plan(options.plan);
+  return options.target == "auto" && arch_of(options) == Arch::sm90 && can_use_gpu();
 }
 
 int run_gemm(const GemmOptions& all, Output& out) {
@@ -179,16 +168,16 @@ int run_gemm(const GemmOptions& all, Output& out) {
     }
     return run_mma_sync(choose(options, true), options, out);
   }
-  return run_simulated(all, choose(options, false), out);
+  return run_simulated(all, out);
 }
 
 }  // namespace
 
-void configure_gemm(CLI::App& app, Context& context) {
+void configure_gemm(CommandLine& line, Context& context) {
   auto options = std::make_shared<GemmOptions>();
-  add_problem_options(app, options->problem);
-  add_own_operands(app, options->own);
-  context.runs(app, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
+  add_problem_options(line, options->problem);
+  add_own_operands(line, options->own);
+  context.runs(line, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }
 

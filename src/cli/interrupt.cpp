@@ -7,6 +7,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 
 namespace warpwright::cli {
 namespace {

@@ -1,30 +1,28 @@
 // Parses the command line, runs one command, and turns every way it can end into an exit code and at most one sentence.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <exception>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/line/parse.h"
 #include "cli/output.h"
+#include "jit/cache.h"
+#include "simulate/executor.h"
 
 namespace warpwright::cli {
 
-void Context::runs(CLI::App& app, const std::string& example, Action action) {
-  app.add_flag("--json", json_, "print one JSON document on stdout")->disable_flag_override();
-  app.footer("Example:\n  " + example);
-  actions_[&app] = std::move(action);
-}
-
-const Context::Action* Context::action_of(const CLI::App& app) const {
-  const auto found = actions_.find(&app);
-  return found == actions_.end() ? nullptr : &found->second;
+void Context::runs(CommandLine& line, const std::string& example, Action action) {
+  line.flag("--json", json_, "print one JSON document on stdout");
+  line.footer("Example:\n  " + example);
+  actions_[&line] = std::move(action);
 }
 
 bool cuda_switched_off() {
@@ -46,114 +44,28 @@ int fail(int code, std::string_view who, std::string sentence) {
   return code;
 }
 
-// The number of edits between two words, for "did you mean".
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t furthest = 2;
-  const std::string* best = nullptr;
-  std::size_t best_distance = furthest + 1;
-  for (const auto& candidate : known) {
-    const std::size_t d = distance(word, candidate);
-    if (d < best_distance) {
-      best = &candidate;
-      best_distance = d;
-    }
-  }
-  return best == nullptr ? std::string() : fmt::format(" (did you mean '{}'?)", *best);
-}
-
-const CLI::App* deepest(const CLI::App& root) {
-  const CLI::App* app = &root;
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  return app;
-}
-
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
-}
-
-std::string unexpected(const CLI::App& app, const std::string& argument) {
-  const std::string help = fmt::format("'{} --help'", full_name(app));
-  const bool has_commands = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
-  std::vector<std::string> known;
-  if (argument.starts_with("-")) {
-    const std::string name = argument.substr(0, argument.find('='));
-    for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
-    return fmt::format("unknown option '{}'{}; {} lists the options.", argument, suggestion(name, known), help);
-  }
-  if (has_commands) {
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-      known.push_back(sub->get_name());
-    return fmt::format("unknown command '{}'{}; {} lists the commands.", argument, suggestion(argument, known), help);
-  }
-  return fmt::format("unexpected argument '{}'; {} shows what is accepted.", argument, help);
-}
-
 std::string full_stop(std::string sentence) {
   if (!sentence.empty() && sentence.back() != '.') sentence += '.';
   return sentence;
 }
 
-// The parser's own text for a wrong number of values speaks of its types; this one speaks of the command line.
-std::string wrong_count(const CLI::App& app, const std::string& text) {
-  std::string name = text.substr(0, text.find_first_of(": "));
-  if (!name.starts_with("-")) name = "--" + name;
-  const CLI::Option* option = app.get_option_no_throw(name);
-  if (option == nullptr) return full_stop(text);
-  if (option->get_expected_max() == 0) return fmt::format("{} takes no value.", name);
-  if (option->count() == 0) return fmt::format("{} needs a value, and none was given.", name);
-  return fmt::format("{} may be given once, and was given {} times ({}).", name, option->count(),
-                     fmt::join(option->results(), ", "));
-}
+// A line that was lost on the way leaves its mark, and so does what the last flush cannot write.
+bool written() { return std::ferror(stdout) == 0 && std::fflush(stdout) == 0; }
 
-int usage_failure(const CLI::App& root, const CLI::ParseError& error) {
-  const CLI::App& app = *deepest(root);
-  const std::string who = full_name(app);
-  // An argument nobody knows explains the error better than the option that is missing because of it.
-  const bool bad_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
-                         dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    return fail(exit_usage, who, wrong_count(app, error.what()));
-  }
-  const auto remaining = root.remaining(true);
-  if (!remaining.empty() && !bad_value) {
-    return fail(exit_usage, who, unexpected(app, remaining.front()));
-  }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    const bool has_commands = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
-    if (has_commands) return fail(exit_usage, who, fmt::format("a command is missing; '{} --help' lists them.", who));
-    return fail(exit_usage, who, full_stop(error.what()));
-  }
-  return fail(exit_usage, who, full_stop(error.what()));
-}
-
-int run_action(const CLI::App& app, const Context& context) {
-  const std::string who = full_name(app);
+int run_action(const CommandLine& line, const Context& context) {
+  const std::string who = line.full_name();
   try {
     Output output(context.json());
-    const int code = (*context.action_of(app))(output);
-    // A line that was lost on the way leaves its mark, and so does what the last flush cannot write.
-    if (std::ferror(stdout) != 0 || std::fflush(stdout) != 0)
-      return fail(exit_wrong, who, "the result could not be written to stdout.");
+    const int code = context.action_of(line)(output);
+    if (!written()) return fail(exit_wrong, who, "the result could not be written to stdout.");
     return code;
   } catch (const UsageError& error) {
     return fail(exit_usage, who, full_stop(error.what()));
   } catch (const MissingError& error) {
     return fail(exit_missing, who, full_stop(error.what()));
+  } catch (const simulate::NotReady& error) {
+    const bool missing = error.status.code() == Code::missing;
+    return fail(missing ? exit_missing : exit_wrong, who, full_stop(error.what()));
   } catch (const std::exception& error) {
     return fail(exit_wrong, who, fmt::format("stopped by an unexpected error: {}", full_stop(error.what())));
   }
@@ -161,26 +73,25 @@ int run_action(const CLI::App& app, const Context& context) {
 
 int run(int argc, char** argv) {
   clean_up_on_signals();
-  CLI::App root{"Warp-specialized GPU matrix kernels: run, check, trace and measure them.", "warpwright"};
+  simulate::on_compile([](const std::string& name) {
+    const bool kept = !jit::cache_folder().empty();
+    fmt::print(stderr, "Compiling {} for the simulator{}.\n", name, kept ? "; the next time it is in the cache" : "");
+  });
+  CommandLine tool("warpwright", "Warp-specialized GPU matrix kernels: run, check, trace and measure them.");
   Context context;
-  root.require_subcommand(1);
-  root.set_version_flag("--version", std::string("warpwright ") + WARPWRIGHT_VERSION);
-  root.footer(
+  tool.version(std::string("warpwright ") + WARPWRIGHT_VERSION);
+  tool.footer(
       "Exit codes: 0 the result is right, 1 something wrong was found, 2 bad usage or input, 3 the machine lacks "
       "something.\nWARPWRIGHT_CUDA=off behaves as if there were no CUDA.\n\nExample:\n  ./warpwright devices --json");
-  for (const Command& command : kCommands) {
-    command.configure(*root.add_subcommand(command.name, command.summary), context);
+  for (const Command& command : kCommands) command.configure(tool.command(command.name, command.summary), context);
+  const Parsed parsed = parse(tool, argc, argv);
+  if (parsed.page) {
+    std::fwrite(parsed.page->data(), 1, parsed.page->size(), stdout);
+    if (written()) return exit_ok;
+    return fail(exit_wrong, tool.name(), "the text could not be written to stdout.");
   }
-  try {
-    root.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      const int code = root.exit(error);
-      return std::cout.flush() ? code : fail(exit_wrong, root.get_name(), "the text could not be written to stdout.");
-    }
-    return usage_failure(root, error);
-  }
-  return run_action(*deepest(root), context);
+  if (!parsed.complaint.empty()) return fail(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint));
+  return run_action(*parsed.command, context);
 }
 
 }  // namespace

@@ -1,16 +1,18 @@
 // `mutants`: the bug corpus. Every mutant must be reported with the right diagnosis, every correct twin must be silent.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 #include "mutants/corpus.h"
 
 namespace warpwright::cli {
@@ -108,18 +110,17 @@ int run_mutants(const MutantOptions& options, Output& out) {
 
 }  // namespace
 
-void configure_mutants(CLI::App& app, Context& context) {
+void configure_mutants(CommandLine& line, Context& context) {
   auto options = std::make_shared<MutantOptions>();
   std::vector<std::string> ids;
   for (const Mutant& m : mutants::corpus()) ids.emplace_back(m.id);
   std::sort(ids.begin(), ids.end());
-  app.add_option("--only", options->only, "M23,M66.leak,...: only these; a number takes all its entries")
-      ->delimiter(',')
-      ->check(offers(ids));
-  app.add_option("--seeds", options->seeds, "seeds of the random modes (default 2)")
-      ->transform(whole_number(0, 1'000'000));
-  app.add_flag("--reports", options->reports, "print the report of every mutant")->disable_flag_override();
-  context.runs(app, "./warpwright mutants --only M23,M66",
+  line.list("--only", options->only, "M23,M66.leak,...: only these; a number takes all its entries")
+      .delimiter(',')
+      .offers(ids);
+  line.number("--seeds", options->seeds, "seeds of the random modes (default 2)", 0, 1'000'000);
+  line.flag("--reports", options->reports, "print the report of every mutant");
+  context.runs(line, "./warpwright mutants --only M23,M66",
                [options](Output& out) { return run_mutants(*options, out); });
 }
 

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <utility>
 
 #include "cli/interrupt.h"
 
@@ -125,7 +126,7 @@ void Progress::draw() const {
 Output::Output(bool json) : json_(json), colour_(!json && wants_colour()) {}
 
 void Output::document(const Json& value) {
-  if (json_) write(stdout, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (json_) write(stdout, value.dump(2) + "\n");
 }
 
 void Output::table(const Table& table) {

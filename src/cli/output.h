@@ -5,15 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace warpwright::cli {
+#include "text/json.h"
 
-// Keeps fields in the order in which a command lists them. A command that builds one includes <nlohmann/json.hpp>.
-using Json = nlohmann::ordered_json;
+namespace warpwright::cli {
 
 // Columns as wide as their longest cell; a column whose cells are all numbers is aligned to the right.
 class Table {

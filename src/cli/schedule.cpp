@@ -1,19 +1,18 @@
 // `schedule`: the software pipelines, ours and the reference's, with their proofs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 #include "cli/schedule_isa.h"
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 #include "warpwright/schedule/certificate.h"
 #include "warpwright/schedule/legacy/standing.h"
 #include "warpwright/schedule/timeline_svg.h"
@@ -324,33 +323,27 @@ int run_svg(const Options& options, Output& out) {
   return exit_ok;
 }
 
-void configure_one(CLI::App& app, Context& context, const std::string& verb, int (*action)(const Options&, Output&)) {
+void configure_one(CommandLine& line, Context& context, const std::string& verb,
+                   int (*action)(const Options&, Output&)) {
   auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, fmt::format("which one: {}", listed(kNames)))
-      ->transform(one_of(kNames))
-      ->required();
-  app.add_option("--target", options->target, "for which chip")->transform(one_of(kTargets))->required();
+  line.text("name", options->name, fmt::format("which one: {}", listed(kNames))).one_of(kNames).required();
+  line.text("--target", options->target, "for which chip").one_of(kTargets).required();
   if (verb == "verify") {
-    app.add_option("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution")
-        ->check(not_empty())
-        ->type_name("FILE");
+    line.file("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution");
   }
-  context.runs(app, fmt::format("./warpwright schedule {} ping-pong --target gfx950", verb),
+  context.runs(line, fmt::format("./warpwright schedule {} ping-pong --target gfx950", verb),
                [options, action](Output& out) { return action(*options, out); });
 }
 
 }  // namespace
 
-void configure_schedule(CLI::App& app, Context& context) {
-  app.require_subcommand(1);
-  app.footer("Example:\n  ./warpwright schedule verify ping-pong --target gfx950 --json");
-  CLI::App& list = *app.add_subcommand("list", "what there is, and what is proven");
+void configure_schedule(CommandLine& line, Context& context) {
+  line.footer("Example:\n  ./warpwright schedule verify ping-pong --target gfx950 --json");
+  CommandLine& list = line.command("list", "what there is, and what is proven");
   context.runs(list, "./warpwright schedule list", run_list);
-  configure_one(*app.add_subcommand("show", "the entries by phase, the waits and a timeline"), context, "show",
-                run_show);
-  configure_one(*app.add_subcommand("verify", "both validators; exit code 0 only if proven"), context, "verify",
-                run_verify);
-  configure_one(*app.add_subcommand("svg", "the timeline of the kernel as SVG, on stdout"), context, "svg", run_svg);
+  configure_one(line.command("show", "the entries by phase, the waits and a timeline"), context, "show", run_show);
+  configure_one(line.command("verify", "both validators; exit code 0 only if proven"), context, "verify", run_verify);
+  configure_one(line.command("svg", "the timeline of the kernel as SVG, on stdout"), context, "svg", run_svg);
 }
 
 }  // namespace warpwright::cli

@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
 
-#include "cli/arguments.h"
+#include "catalog/instance.h"
 #include "cli/commands.h"
-#include "runtime/gpu.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/gemm_problem.h"
+#include "gpu/devices.h"
+#include "gpu/embedded.h"
+#include "reference/problem_workload.h"
 #include "sim/mode.h"
+#include "simulate/executor.h"
+#include "simulate/product.h"
 
 namespace warpwright::cli {
 namespace {
@@ -77,23 +86,20 @@ std::vector<Landing> landings_of(const std::string& word) {
 
 bool has_hopper_gpu() {
   if (cuda_switched_off()) return false;
-  const auto gpus = runtime::list_gpus();
+  const auto gpus = gpu::list_gpus();
   return !gpus.empty() && gpus.front().cc_major == 9;
 }
 
 // The mma.sync kernels are compiled for 8.0, which 8.x runs, and for 9.0.
 bool has_mma_sync_gpu() {
   if (cuda_switched_off()) return false;
-  const auto gpus = runtime::list_gpus();
+  const auto gpus = gpu::list_gpus();
   return !gpus.empty() && (gpus.front().cc_major == 8 || gpus.front().cc_major == 9);
 }
 
-bool has_device_code() {
-  for (const auto& e : runtime::examples()) {
-    if (e.launch != nullptr) return true;
-  }
-  return false;
-}
+// An instance that was not compiled ahead is compiled when it is used, so a build without images needs a compiler
+// there.
+bool has_device_code() { return !gpu::embedded_images().empty(); }
 
 Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
   const Target hopper{"sim:sm90", Arch::sm90, true}, blackwell{"sim:sm100", Arch::sm100, true},
@@ -132,10 +138,10 @@ Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
     }
     return gpu;
   }
-  const auto arch = runtime::arch_of_plan(options.plan);
-  if (arch && *arch == Arch::sm100) return blackwell;
-  if (arch && is_cdna(*arch)) return *arch == Arch::gfx942 ? cdna3 : cdna4;
-  if (arch && *arch == Arch::sm80) return may_use_gpu && has_mma_sync_gpu() && has_device_code() ? ampere_gpu : ampere;
+  const Arch arch = arch_of(options);
+  if (arch == Arch::sm100) return blackwell;
+  if (is_cdna(arch)) return arch == Arch::gfx942 ? cdna3 : cdna4;
+  if (arch == Arch::sm80) return may_use_gpu && has_mma_sync_gpu() && has_device_code() ? ampere_gpu : ampere;
   return may_use_gpu && can_use_gpu() ? gpu : hopper;
 }
 
@@ -202,6 +208,12 @@ std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t 
   return list;
 }
 
+void prepare(const runtime::Example& example) {
+  const auto instance = catalog::parse_instance(example.instance);
+  if (!instance) return;  // a kernel of the user's own
+  if (const auto compiled = simulate::ready(*instance); !compiled) fail(compiled.status());
+}
+
 void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept) {
   const bool timed = mode.landing == Landing::timed;
@@ -229,6 +241,7 @@ void run_mode(const runtime::Example& example, const runtime::Workload& workload
 
 Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
             int timed_ctas, const std::string& label) {
+  prepare(example);
   Swept swept;
   Progress progress(label, modes.size());
   for (const Mode& m : modes) {
@@ -241,22 +254,35 @@ Swept sweep(const runtime::Example& example, const runtime::Workload& workload, 
 
 std::string ChosenProblem::shape() const { return fmt::format("{}x{}x{}", problem.m, problem.n, problem.k); }
 
+Arch arch_of(const ProblemOptions& options) {
+  std::string_view word = options.target;
+  if (word.starts_with("sim:")) word.remove_prefix(4);
+  if (word == "auto" || word == "both") {
+    const size_t slash = options.plan.find('/');
+    word = slash == std::string::npos ? std::string_view("sm90") : std::string_view(options.plan).substr(0, slash);
+  }
+  for (const Arch arch : {Arch::sm80, Arch::sm100, Arch::gfx942, Arch::gfx950})
+    if (word == name(arch)) return arch;
+  return Arch::sm90;
+}
+
+void fail(const Status& status) {
+  switch (status.code()) {
+    case Code::missing:
+      throw MissingError(status.message());
+    case Code::invalid_argument:
+    case Code::unsupported:
+      throw UsageError(status.message());
+    default:
+      throw std::runtime_error(status.message());
+  }
+}
+
 ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   ChosenProblem chosen;
   chosen.problem = problem_of(options);
-  const auto refuse_unserved = [&](Arch arch) {
-    if (auto why = runtime::validate(chosen.problem, arch)) throw UsageError(*why);
-  };
   // A bad problem is a bad problem before it is a missing machine.
-  const auto plan_arch = runtime::arch_of_plan(options.plan);
-  const auto meant = [&](Arch arch) {
-    return options.target == name(arch) || options.target == fmt::format("sim:{}", name(arch)) ||
-           (options.target == "auto" && plan_arch && *plan_arch == arch);
-  };
-  Arch arch = Arch::sm90;
-  for (const Arch other : {Arch::sm80, Arch::gfx942, Arch::gfx950})
-    if (meant(other)) arch = other;
-  refuse_unserved(arch);
+  if (auto why = runtime::validate(chosen.problem, arch_of(options))) throw UsageError(*why);
   chosen.target = resolve_target(options, may_use_gpu);
   std::optional<DType> out_dtype;
   if (!options.out_dtype.empty()) out_dtype = chosen.problem.out_dtype;
@@ -266,10 +292,46 @@ ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   return chosen;
 }
 
+SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
+  const Arch arch = arch_of(options);
+  if (arch != Arch::sm90) {
+    const ChosenProblem chosen = choose(options, false);
+    check_simulated_size(chosen.problem, out);
+    const runtime::Example& example = *chosen.selection.example;
+    return {example, runtime::workload_of(example, chosen.problem, options.seed), chosen.target,
+            fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype)), chosen.selection.ctas};
+  }
+  const GemmProblem problem = gemm_problem_of(options);
+  check_simulated_size(extents_of(options), out);
+  // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
+  const auto product = simulate::dense_product(problem, runtime::h200());
+  if (!product) fail(product.status());
+  auto example = simulate::example_of(*product);
+  if (!example) fail(example.status());
+  auto workload = runtime::workload_of(product->problem, 0, runtime::Data::normal, options.seed);
+  return {std::move(*example),
+          std::move(workload),
+          {"sim:sm90", Arch::sm90, true},
+          problem_text(problem),
+          simulate::ctas_on_chip(*product)};
+}
+
+runtime::Problem extents_of(const ProblemOptions& o) {
+  runtime::Problem size;
+  size.op = *runtime::parse_operation(o.op);
+  size.groups = o.groups;
+  size.batch = o.batch;
+  size.m = o.m;
+  size.n = o.n;
+  size.k = o.k;
+  return size;
+}
+
 void check_simulated_size(const runtime::Problem& p, Output& out) {
   // The extents are below 2^31, so the product of two fits and the third is compared by division.
-  const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n), k = std::uint64_t(std::max<std::int64_t>(p.k, 1));
-  if (area > kMostProducts / k) {
+  const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n);
+  const std::uint64_t k = std::uint64_t(std::max<std::int64_t>(p.k, 1)), batch = std::uint64_t(p.batch);
+  if (batch > 0 && area > kMostProducts / k / batch) {
     throw UsageError(
         fmt::format("m = {}, n = {}, k = {}: the simulator takes problems of m*n*k up to 2^33, such as "
                     "2048 x 2048 x 2048",
@@ -299,29 +361,35 @@ const char* prediction_note(const Target& target) {
              : "Times are predictions of the simulator, not measurements.";
 }
 
-int show_swept(const Swept& swept, const SweptProduct& product, Output& out) {
+int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out) {
   const runtime::Example& example = product.example;
+  const std::string plan = example.plan_name.empty() ? example.name : example.plan_name;
+  const std::string where =
+      product.ctas == 0
+          ? "a few SMs"
+          : fmt::format("{} {}{}", product.ctas, is_cdna(example.arch) ? "CU" : "SM", product.ctas == 1 ? "" : "s");
   Json document = {{"ok", swept.ok()},
                    {"target", product.target.word},
                    {"kernel", example.plan->kernel},
-                   {"plan", example.name},
+                   {"plan", plan},
                    {"instance", example.instance},
                    {"max_rel_error", swept.max_rel_error},
-                   {"wall_s", product.wall_s},
+                   {"wall_s", wall_s},
                    {"predicted_us", nullptr},
                    {"runs", swept.runs},
                    {"checks", swept.checks},
-                   {"out_dtype", name(product.out)}};
+                   {"out_dtype", name(product.workload.output().type)}};
   Table table;
-  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"kernel", example.plan->kernel});
+  table.row({"instance", example.instance});
   table.row({"target", product.target.word});
   table.row({"problem", product.problem});
   table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
-  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, product.wall_s)});
+  table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall_s)});
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, product.where)});
+    table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, where)});
   } else {
     document["report"] = swept.report;
   }

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "cli/output.h"
-#include "cli/problem_options.h"
-#include "runtime/example.h"
-#include "runtime/select.h"
+#include "cli/problem/problem_options.h"
+#include "simulate/example.h"
+#include "simulate/select.h"
+#include "warpwright/status.h"
 
 namespace warpwright::cli {
 
@@ -37,6 +38,8 @@ struct Swept {
   bool ok() const { return report.empty(); }
 };
 
+// Compiles an instance that is not ready, before a progress bar is drawn.
+void prepare(const runtime::Example& example);
 // Runs one mode and adds what it showed. The timed mode runs on `timed_ctas` CTAs (0: as few as the others).
 void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept);
@@ -54,33 +57,44 @@ struct Target {
 // Whether a kernel of this build can run on a GPU of this machine.
 bool can_use_gpu();
 
+// The architecture that the options mean, by their target or by the name of an instance; Hopper where they say nothing.
+Arch arch_of(const ProblemOptions& options);
+
+// Throws the sentence of a status that is not ok, as UsageError, MissingError or, where something failed on the way,
+// std::runtime_error.
+[[noreturn]] void fail(const Status& status);
+
+// A dense product on another architecture than Hopper: where and with which kernel it runs.
 struct ChosenProblem {
   runtime::Problem problem;
   Target target;
   runtime::Selection selection;
   std::string shape() const;
 };
-
-// Where and with which kernel the user's problem runs. Throws UsageError or MissingError. Commands that cannot use a
-// GPU take the simulator for "auto".
+// Throws UsageError or MissingError. Commands that cannot use a GPU take the simulator for "auto".
 ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu);
+
+// A product in a simulator, ready to run.
+struct SimulatedProduct {
+  runtime::Example example;
+  runtime::Workload workload;
+  Target target;
+  std::string problem;  // for people
+  int ctas = 0;         // of the timed run; 0: a few
+};
+// A dense product on any architecture. On Hopper it is the instance that a GPU would run. Throws UsageError for what is
+// not served.
+SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out);
 
 // The simulator's limit on the size of a problem, and a note when it will take long.
 void check_simulated_size(const runtime::Problem& problem, Output& out);
+// What of the options decides the size.
+runtime::Problem extents_of(const ProblemOptions& options);
 
 // Said wherever a predicted time is printed.
 const char* prediction_note(const Target& target);
 
-// What a swept product shows of itself.
-struct SweptProduct {
-  const runtime::Example& example;
-  Target target;
-  std::string problem;
-  DType out = DType::bf16;
-  std::string where;  // the timed run was: "12 SMs"
-  double wall_s = 0;  // with the making of its operands
-};
-// The document and the table of `gemm`, and its exit code.
-int show_swept(const Swept& swept, const SweptProduct& product, Output& out);
+// The document and the table of `gemm`, and its exit code. `wall_s` includes the making of operands.
+int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out);
 
 }  // namespace warpwright::cli

@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"

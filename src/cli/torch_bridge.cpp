@@ -4,11 +4,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
 
+#include "catalog/instance.h"
 #include "cli/commands.h"
 #include "cli/temporary_folder.h"
-#include "runtime/embedded.h"
+#include "system/embedded.h"
 #include "system/process.h"
 
 namespace warpwright::cli {
@@ -56,16 +61,25 @@ PythonResult run_peer(const char* peer, const std::string& shapes, const std::ve
   const int code = system::run_for_output(command, text);
   if (code == 127) throw MissingError(fmt::format("--against {} needs Python, and '{}' cannot be run", peer, python));
   // The program writes {"error": sentence} when it ends with one of the tool's own codes.
-  Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded() || !document.is_object())
-    throw std::runtime_error(fmt::format("{} ended with code {}", python, code));
-  if (document.contains("error")) {
-    const std::string sentence = document["error"].get<std::string>();
+  std::optional<Json> answer = Json::parse(text);
+  if (!answer || !answer->is_object()) throw std::runtime_error(fmt::format("{} ended with code {}", python, code));
+  if (answer->contains("error")) {
+    const std::string sentence = (*answer)["error"].get<std::string>();
     if (code == exit_missing) throw MissingError(sentence);
     if (code == exit_usage) throw UsageError(sentence);
     throw std::runtime_error(sentence);
   }
-  return {std::move(document), code};
+  return {std::move(*answer), code};
+}
+
+// All of the catalogue that may serve such a product on Hopper, with commas between them.
+std::string grouped_instances() {
+  std::string names;
+  for (const catalog::Instance& instance : catalog::ahead()) {
+    if (instance.as<GroupedGemmConfig>() == nullptr && instance.as<SkinnyBlockwiseConfig>() == nullptr) continue;
+    names += (names.empty() ? "" : ",") + catalog::name_of(instance);
+  }
+  return names;
 }
 
 }  // namespace
@@ -89,6 +103,7 @@ PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
   std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",
                                       fmt::format("{}", bench.burst_s)};
   if (!bench.plan.empty()) options.insert(options.end(), {"--plan", bench.plan});
+  if (bench.plan == "every") options.insert(options.end(), {"--instances", grouped_instances()});
   return run_peer("deepgemm", shapes, options);
 }
 

@@ -1,13 +1,12 @@
 // The benchmarks against torch and DeepGEMM: a Python program, carried in the tool, loads libwarpwright.so beside them,
 // so that both run in one process in alternating bursts.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "choice/dense.h"
+#include "choice/tuned_grouped.h"
 #include "cli/output.h"
-#include "runtime/plan_choice.h"
-#include "runtime/tuned_grouped.h"
 
 namespace warpwright::cli {
 

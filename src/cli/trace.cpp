@@ -1,24 +1,28 @@
 // `trace`: the timeline of one problem, by the simulator's clock, by timestamps in a kernel on the GPU, or both.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
-#include "api/launcher.h"
-#include "cli/arguments.h"
-#include "cli/blackwell_problem.h"
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/blackwell_problem.h"
+#include "cli/problem/gemm_problem.h"
 #include "cli/simulation.h"
-#include "runtime/record_gpu.h"
-#include "runtime/recording_file.h"
-#include "runtime/timeline.h"
-#include "runtime/whole_file.h"
-#include "sim/timing.h"
+#include "gpu/executor.h"
+#include "launch/lower.h"
+#include "measure/record_gpu.h"
+#include "system/whole_file.h"
+#include "timeline/recording_file.h"
+#include "timeline/timeline.h"
 
 namespace warpwright::cli {
 namespace {
@@ -74,42 +78,22 @@ struct Traced {
   bool ok = true;
   std::string report;
   Json facts;
+  std::string plan, instance;
 };
 
-[[noreturn]] void refuse(const Status& status) {
-  if (status.code() == Code::missing) throw MissingError(status.message());
-  if (status.code() == Code::failed) throw std::runtime_error(status.message());
-  throw UsageError(status.message());
-}
-
-// What runs on the GPU, and its example in the simulator.
-struct Recorded {
-  runtime::Kernel kernel;
-  const runtime::Example* example = nullptr;
-};
-
-Recorded choose_recorded(const ProblemOptions& options, const ChosenProblem& chosen, bool in_both) {
-  const runtime::Problem& p = chosen.problem;
-  if (p.alpha != 1) throw UsageError(fmt::format("alpha = {}: a kernel with timestamps only multiplies", p.alpha));
-  runtime::GemmShape shape;
-  shape.m = p.m;
-  shape.n = p.n;
-  shape.k = p.k;
-  shape.dtype = p.dtype;
-  shape.epilogue = factor_and_conversion(p.out_dtype);
-  const auto device = api::current_device();
-  const auto kernel = runtime::recordable(shape, device ? device->chip : runtime::h200(), options.plan);
-  if (!kernel) refuse(kernel.status());
-  Recorded r{*kernel, runtime::example_of(*kernel)};
-  if (!in_both || r.example != nullptr) return r;
-  if (!options.plan.empty()) {
-    throw UsageError(fmt::format("--plan {}: the simulator has no kernel of this configuration", options.plan));
+// What runs on the GPU: a plain product by a kernel with timestamps. The simulator then runs the same instance.
+catalog::Instance choose_recorded(const ProblemOptions& options) {
+  const GemmProblem p = gemm_problem_of(options);
+  const runtime::GemmShape shape = launch::lower(p).shape;
+  if (p.alpha != 1 || p.batch != 1 || shape.epilogue != factor_and_conversion(p.d.type) || p.scaling != Scaling::none ||
+      p.a.major != Major::K || p.b.major != Major::K || shape.store != Mover::tma) {
+    throw UsageError("--target sm90, both: a kernel with timestamps only multiplies matrices stored along k");
   }
-  const auto simulated = runtime::kernel_of_example(chosen.selection.example->name);
-  if (!simulated) {
-    throw UsageError(fmt::format("--target both: {} runs in the simulator only", chosen.selection.example->name));
-  }
-  return {*simulated, chosen.selection.example};
+  const auto device = gpu::hopper_device();
+  const runtime::Chip chip = device ? runtime::Chip{device->name, device->multiprocessors} : runtime::h200();
+  const auto instance = runtime::recordable(shape, chip, options.plan);
+  if (!instance) fail(instance.status());
+  return *instance;
 }
 
 Mode timeline_mode() {
@@ -120,14 +104,15 @@ Mode timeline_mode() {
 }
 
 // `stacked`: below a measured run.
-Traced simulate(const TraceOptions& options, const ChosenProblem& chosen, const runtime::Example& example, int ctas,
-                bool stacked) {
-  const auto workload = runtime::workload_of(example, chosen.problem, options.problem.seed);
-  const Swept swept = sweep(example, workload, {timeline_mode()}, ctas, example.name);
-  Traced t{{runtime::model_of(swept.timed), {example.name, chosen.target.word, chosen.shape()}},
+Traced simulate(const SimulatedProduct& product, bool stacked) {
+  const runtime::Example& example = product.example;
+  const Swept swept = sweep(example, product.workload, {timeline_mode()}, product.ctas, example.name);
+  Traced t{{runtime::model_of(swept.timed), {example.name, product.target.word, product.problem}},
            swept.ok(),
            swept.report,
-           {}};
+           {},
+           example.plan_name,
+           example.instance};
   t.facts = {{"predicted_us", swept.predicted_us}};
   if (stacked) {
     runtime::leave_out_launch(t.run.model, swept.timed.stats, example.arch);
@@ -137,13 +122,14 @@ Traced simulate(const TraceOptions& options, const ChosenProblem& chosen, const 
   return t;
 }
 
-Traced measure(const TraceOptions& options, const ChosenProblem& chosen, const Recorded& what) {
-  const runtime::Problem& p = chosen.problem;
+Traced measure(const ProblemOptions& options, const catalog::Instance& instance) {
   runtime::GpuRecording recording;
-  if (Status s = runtime::record_on_gpu(what.kernel, {p.m, p.n, p.k}, options.problem.seed, recording); !s) refuse(s);
-  const std::string name = what.example != nullptr ? what.example->name : runtime::plan_name(what.kernel);
+  if (Status s = runtime::record_on_gpu(instance, {options.m, options.n, options.k}, options.seed, recording); !s)
+    fail(s);
   Traced t;
-  t.run = runtime::timeline_run(recording, name, chosen.shape());
+  t.run = runtime::timeline_run(recording, catalog::name_of(instance), problem_text(gemm_problem_of(options)));
+  t.plan = catalog::plan_name(instance);
+  t.instance = catalog::name_of(instance);
   t.ok = recording.same;
   if (!t.ok) t.report = "The kernel with timestamps has written another result than the one without.";
   t.facts = {{"device", recording.device},
@@ -191,7 +177,8 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
     spans += t.run.model.recorded();
     edges += t.run.model.arrows.size();
     list.push_back({{"target", t.run.info.target},
-                    {"plan", t.run.info.kernel},
+                    {"plan", t.plan},
+                    {"instance", t.instance},
                     {"spans", t.run.model.recorded()},
                     {"edges", t.run.model.arrows.size()},
                     {"times", t.run.info.times}});
@@ -204,7 +191,8 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
                    {"edges", edges},
                    {"ok", ok},
                    {"target", target},
-                   {"plan", runs.front().info.kernel},
+                   {"plan", traced.front().plan},
+                   {"instance", traced.front().instance},
                    {"runs", list}});
   for (const Traced& t : traced) {
     document.update(t.facts);
@@ -242,13 +230,9 @@ int trace_product(const TraceOptions& options, Output& out) {
   }
   const SimulatedProduct product = simulated_product(options.problem, {}, out);
   const Files files(options);
-  const runtime::Example& example = *product.example;
-  const Swept swept = sweep(example, product.workload, {timeline_mode()}, product.ctas, example.name);
-  Traced t{{runtime::model_of(swept.timed), {example.name, product.target, product.problem}},
-           swept.ok(),
-           swept.report,
-           {{"predicted_us", swept.predicted_us}}};
-  return finish({std::move(t)}, files, product.target, prediction_note({product.target, example.arch}), out);
+  std::vector<Traced> traced;
+  traced.push_back(simulate(product, false));
+  return finish(std::move(traced), files, product.target.word, prediction_note(product.target), out);
 }
 
 int run_trace(const TraceOptions& options, Output& out) {
@@ -260,61 +244,47 @@ int run_trace(const TraceOptions& options, Output& out) {
   const std::string& target = options.problem.target;
   const bool measured = target == "sm90" || target == "both", simulated = target != "sm90";
   ProblemOptions problem = options.problem;
-  if (measured) {
-    problem.target = "sim:sm90";
-    if (!runtime::arch_of_plan(problem.plan)) problem.plan.clear();
-  }
-  const ChosenProblem chosen = choose(problem, false);
-  if (simulated) check_simulated_size(chosen.problem, out);
-  const Files files(options);
-
-  const runtime::Example* example = chosen.selection.example;
-  int ctas = chosen.selection.ctas;
   std::vector<Traced> traced;
+  std::optional<catalog::Instance> recorded;
   if (measured) {
-    const Recorded what = choose_recorded(options.problem, chosen, simulated);
+    recorded = choose_recorded(problem);
+    // Before anything is compiled for the simulator.
     if (!can_use_gpu()) {
       throw MissingError(fmt::format(
           "--target {} needs an NVIDIA Hopper GPU, its driver and device code in this build; --target sim:sm90 draws "
           "the timeline that the simulator predicts",
           target));
     }
-    if (simulated) {
-      example = what.example;
-      ctas = runtime::ctas_of(what.kernel, {chosen.problem.m, chosen.problem.n, chosen.problem.k},
-                              simulator::ChipTiming::of(Arch::sm90).sms);
-    }
-    traced.push_back(measure(options, chosen, what));
+    problem.target = "sim:sm90";
+    problem.plan = catalog::name_of(*recorded);
   }
-  if (simulated) traced.push_back(simulate(options, chosen, *example, ctas, measured));
-
-  return finish(std::move(traced), files, measured ? target : chosen.target.word,
-                simulated ? prediction_note(chosen.target) : "", out);
+  // A bad problem is refused before anything is written or run.
+  std::optional<SimulatedProduct> product;
+  if (simulated) product = simulated_dense(problem, out);
+  const Files files(options);
+  if (measured) traced.push_back(measure(options.problem, *recorded));
+  if (simulated) traced.push_back(simulate(*product, measured));
+  return finish(std::move(traced), files, measured ? target : product->target.word,
+                simulated ? prediction_note(product->target) : "", out);
 }
 
 }  // namespace
 
-void configure_trace(CLI::App& app, Context& context) {
+void configure_trace(CommandLine& line, Context& context) {
   auto options = std::make_shared<TraceOptions>();
-  add_problem_options(app, options->problem, false);
-  app.remove_option(app.get_option("--target"));
-  app.add_option("--target", options->problem.target,
-                 "where it runs: the simulator (default), a GPU (sm90), or both, one above the other")
-      ->transform(one_of({"auto", "sm90", "both", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"}))
-      ->group("Problem");
-  app.add_option("--perfetto", options->perfetto, "file of the timeline for Perfetto")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--html", options->html,
-                 "file of the timeline as a page (default: both, as warpwright-trace.html and .json)")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--recording", options->recording,
-                 "draw a launch that a kernel of your own has recorded (check_gpu.h), instead of a problem")
-      ->check(not_empty())
-      ->type_name("FILE");
-  context.runs(app, "./warpwright trace --m 512 --n 512 --k 256 --html gemm.html", [options, &app](Output& out) {
-    const auto given = [&](const char* option) { return app.count(option) > 0; };
+  add_problem_options(line, options->problem, false);
+  line.remove("--target");
+  line.text("--target", options->problem.target,
+            "where it runs: the simulator (default), a GPU (sm90), or both, one above the other")
+      .one_of({"auto", "sm90", "both", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"})
+      .group("Problem");
+  line.file("--perfetto", options->perfetto, "file of the timeline for Perfetto");
+  line.file("--html", options->html,
+            "file of the timeline as a page (default: both, as warpwright-trace.html and .json)");
+  line.file("--recording", options->recording,
+            "draw a launch that a kernel of your own has recorded (check_gpu.h), instead of a problem");
+  context.runs(line, "./warpwright trace --m 512 --n 512 --k 256 --html gemm.html", [options, &line](Output& out) {
+    const auto given = [&](const char* option) { return line.given(option); };
     if (!options->recording.empty()) {
       for (const char* option : {"--m", "--n", "--k", "--target", "--plan"}) {
         if (given(option)) throw UsageError(fmt::format("--recording and {}: give one of them, not both", option));

@@ -1,17 +1,20 @@
 // `tune`: measures plans on this GPU and writes the table that the choice of a plan looks into first.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/shapes.h"
-#include "runtime/tune_gpu.h"
-#include "runtime/tune_grouped.h"
-#include "runtime/whole_file.h"
+#include "cli/line/arguments.h"
+#include "cli/problem/shapes.h"
+#include "measure/tune_gpu.h"
+#include "measure/tune_grouped.h"
+#include "system/whole_file.h"
 
 namespace warpwright::cli {
 namespace {
@@ -168,32 +171,26 @@ int run_tune(const Options& options, Output& out) {
 
 }  // namespace
 
-void configure_tune(CLI::App& app, Context& context) {
+void configure_tune(CommandLine& line, Context& context) {
   auto options = std::make_shared<Options>();
-  app.add_option("--op", options->op, "operation (default dense)")
-      ->transform(one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"}));
-  app.add_option("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)")
-      ->transform(whole_number(1, 65535));
-  app.add_option("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--sizes", options->sizes, "MxNxK,...")->check(not_empty());
-  app.add_option("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
-      ->transform(one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"}));
-  app.add_option("--out", options->out, "where the table goes (default: printed)")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)")
-      ->check(number_between(0, 1'000'000));
-  app.add_option("--finalists", options->finalists,
-                 fmt::format("plans measured pairwise, after a brief test of all (default {})", options->finalists))
-      ->transform(whole_number(1, 64));
-  app.add_option("--rounds", options->rounds, fmt::format("rounds of a pair (default {})", options->rounds))
-      ->transform(whole_number(1, 1000));
-  app.add_option("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst))
-      ->check(number_between(0.01, 10));
-  app.add_flag("--ahead-only", options->ahead_only, "only kernels that were compiled ahead: nothing is compiled here");
-  context.runs(app, "./warpwright tune --shapes bench/shapes.tsv --out tuned.tsv",
+  line.text("--op", options->op, "operation (default dense)")
+      .one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"});
+  line.number("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)", 1, 65535);
+  line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
+  line.text("--sizes", options->sizes, "MxNxK,...").not_empty();
+  line.text("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
+      .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
+  line.file("--out", options->out, "where the table goes (default: printed)");
+  line.real("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)", 0,
+            1'000'000);
+  line.number("--finalists", options->finalists,
+              fmt::format("plans measured pairwise, after a brief test of all (default {})", options->finalists), 1,
+              64);
+  line.number("--rounds", options->rounds, fmt::format("rounds of a pair (default {})", options->rounds), 1, 1000);
+  line.real("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst), 0.01,
+            10);
+  line.flag("--ahead-only", options->ahead_only, "only kernels that were compiled ahead: nothing is compiled here");
+  context.runs(line, "./warpwright tune --shapes bench/shapes.tsv --out tuned.tsv",
                [options](Output& out) { return run_tune(*options, out); });
 }
 

@@ -5,14 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstddef>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/line/arguments.h"
 #include "cli/simulation.h"
 #include "cli/temporary_folder.h"
+#include "jit/host_compiler.h"
 #include "sim/mode.h"
 #include "system/process.h"
 #include "warpwright/check.h"
@@ -21,42 +25,6 @@ namespace warpwright::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Beside an installed tool, or those the tool was built from.
-fs::path headers() {
-  std::vector<fs::path> places;
-  if (const char* named = std::getenv("WARPWRIGHT_INCLUDE")) places.emplace_back(named);
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) places.push_back(self.parent_path().parent_path() / "include");
-  places.emplace_back(WARPWRIGHT_INCLUDE_FOLDER);
-  for (const fs::path& place : places) {
-    if (fs::exists(place / "warpwright" / "check.h")) return place;
-  }
-  throw MissingError("the headers of warpwright are not found; WARPWRIGHT_INCLUDE names their folder");
-}
-
-std::string compiler() {
-  if (const char* named = std::getenv("CXX"); named != nullptr && *named != 0) return named;
-  for (const char* name : {"c++", "g++", "clang++"}) {
-    if (system::program_exists(name)) return name;
-  }
-  throw MissingError("a C++20 compiler is needed for a kernel of your own, and none is in PATH; install g++");
-}
-
-// What the compiler complains of first, without what it says around the sentence of a static_assert.
-std::string first_error(const std::string& output) {
-  const std::string_view mark = "error: ";
-  const size_t at = output.find(mark);
-  if (at == std::string::npos) return "the compiler's words are above";
-  std::string line = output.substr(at + mark.size());
-  line.resize(std::min(line.find('\n'), line.size()));
-  if (line.starts_with("static assertion failed")) {
-    if (const size_t colon = line.find("': "); colon != std::string::npos) return line.substr(colon + 3);
-    if (const size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return line;
-}
 
 // The closures of an Example are kept here: it holds views of them.
 struct UserKernel {
@@ -135,20 +103,25 @@ bool is_source_file(const std::string& word) {
 
 std::vector<const runtime::Example*> compile_user_kernels(const std::string& file) {
   if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is no file", file));
-  const fs::path include = headers();
+  const auto headers = jit::header_folder();
+  if (!headers) throw MissingError(headers.status().message());
+  const auto compiler = jit::host_compiler();
+  if (!compiler) throw MissingError(compiler.status().message());
   const TemporaryFolder folder;
   const std::string library = folder.path() / "kernels.so";
   std::string output, error;
   const auto compile = [&] {
     const Progress progress("compiling " + file, 1);
-    // The tool holds the simulator; the library finds it there.
-    return system::run_program({compiler(), "-std=c++20", "-O1", "-g1", "-shared", "-fPIC", "-I", include.string(),
-                                "-x", "c++", file, "-o", library},
-                               output, error);
+    std::vector<std::string> line = jit::simulator_flags(*headers);
+    line.insert(line.begin(), compiler->begin(), compiler->end());
+    // Its own warnings are the user's business.
+    std::erase(line, "-w");
+    line.insert(line.end(), {"-g1", file, "-o", library});
+    return system::run_program(line, output, error);
   };
   if (!compile()) {
     fmt::print(stderr, "{}\n", output);
-    throw UsageError(fmt::format("'{}' does not compile: {}", file, output.empty() ? error : first_error(output)));
+    throw UsageError(fmt::format("'{}' does not compile: {}", file, output.empty() ? error : jit::first_error(output)));
   }
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) throw UsageError(fmt::format("'{}' cannot be opened: {}", file, dlerror()));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/example.h"
+#include "simulate/example.h"
 
 namespace warpwright::cli {
 

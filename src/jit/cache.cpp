@@ -2,18 +2,22 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
 
 namespace warpwright::jit {
 namespace {
 
 // Changes with the format, so that an older tool's entry is not an entry.
-constexpr char kMagic[8] = {'W', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
+constexpr char kMagic[8] = {'W', 'W', 'C', 'A', 'C', 'H', 'E', '1'};
 
 struct Header {
   char magic[8];
@@ -37,6 +41,32 @@ bool write_all(int file, const void* data, size_t size) {
   return true;
 }
 
+bool read_all(int file, void* data, size_t size) {
+  auto* to = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t done = ::read(file, to, size);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    to += done;
+    size -= size_t(done);
+  }
+  return true;
+}
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (number_ >= 0) ::close(number_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
 const char* environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr || *value == 0 ? nullptr : value;
@@ -51,7 +81,7 @@ std::string cache_folder() {
   return "";
 }
 
-std::string Cache::path_of(const Digest& key) const { return folder_ + "/" + hex(key) + ".cubin"; }
+std::string Cache::path_of(const Digest& key) const { return folder_ + "/" + hex(key) + ".kernel"; }
 
 bool Cache::make_folder() const {
   if (folder_.empty()) return false;
@@ -62,18 +92,19 @@ bool Cache::make_folder() const {
 
 std::optional<Bytes> Cache::load(const Digest& key) const {
   if (folder_.empty()) return {};
-  std::ifstream file(path_of(key), std::ios::binary);
+  const OpenFile file(path_of(key));
+  // What is loaded is executed: an entry that others could have written is none.
+  struct stat facts {};
+  if (file.number() < 0 || ::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  const bool own = facts.st_uid == ::geteuid() || facts.st_uid == 0;
+  if (!own || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return {};
   Header header;
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
+  if (!read_all(file.number(), &header, sizeof header)) return {};
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key) return {};
-  // A size that lies must not become an allocation: the rest of the file says how much there is.
-  const auto begin = file.tellg();
-  file.seekg(0, std::ios::end);
-  const auto rest = file.tellg() - begin;
-  if (rest < 0 || uint64_t(rest) != header.size) return {};
+  // A size that lies must not become an allocation: the file says how much there is.
+  if (facts.st_size < off_t(sizeof header) || uint64_t(facts.st_size) - sizeof header != header.size) return {};
   Bytes payload(header.size);
-  file.seekg(begin);
-  if (!file.read(reinterpret_cast<char*>(payload.data()), std::streamsize(payload.size()))) return {};
+  if (!read_all(file.number(), payload.data(), payload.size())) return {};
   if (checksum(payload) != header.checksum) return {};
   return payload;
 }

@@ -9,8 +9,11 @@
 #include <fstream>
 #include <memory>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
 
-#include "runtime/embedded.h"
+#include "system/embedded.h"
 
 namespace warpwright::jit {
 namespace {

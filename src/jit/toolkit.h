@@ -1,5 +1,6 @@
 // NVRTC and the headers it needs, found at run time: a machine without them runs everything that was compiled ahead.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 

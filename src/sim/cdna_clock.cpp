@@ -2,7 +2,10 @@
 // those of the data sheets; none was measured by this project.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "cdna_engine.h"
 

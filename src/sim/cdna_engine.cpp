@@ -7,6 +7,8 @@
 #include <boost/context/preallocated.hpp>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "engine.h"
 #include "fiber.h"

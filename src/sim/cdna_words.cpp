@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "cdna_engine.h"
 #include "warpwright/core/numeric.h"

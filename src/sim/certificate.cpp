@@ -11,6 +11,9 @@
 // memory, a cancelled launch) is said apart: then the proof is for the path of this run.
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 #include "engine.h"
 
 namespace warpwright::simulator {

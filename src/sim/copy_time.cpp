@@ -1,5 +1,7 @@
 #include "copy_time.h"
 
+#include <algorithm>
+
 namespace warpwright::simulator {
 
 void ask_for_box(CachedLines& lines, const model::TensorMapFields& m, const int32_t* coords) {

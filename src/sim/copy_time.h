@@ -1,5 +1,7 @@
 // When the copies of the TMA are done, in a timed run.
 #pragma once
+#include <algorithm>
+
 #include "engine.h"
 #include "model.h"
 

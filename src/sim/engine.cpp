@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/context/pooled_fixedsize_stack.hpp>
 #include <boost/context/preallocated.hpp>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "cdna_engine.h"
 #include "fiber.h"

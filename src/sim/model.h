@@ -29,6 +29,8 @@ struct TensorMapFields {
   Swizzle swizzle;
   bool nan_fill;
 };
+// `padded`: TensorBox::padded.
+TensorElement element_of(DType type, bool padded = false);
 int element_bits(TensorElement);
 int element_bytes(TensorElement);  // 1 for the 4-bit types
 // Checks the rules of the driver's encoder; returns a sentence on violation, nothing when `out` was written.

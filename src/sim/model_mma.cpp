@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
+#include <vector>
 
 #include "sim/model.h"
 #include "warpwright/core/numeric.h"

@@ -1,6 +1,9 @@
 // Tensor maps and the box walk of the TMA in tile mode.
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
 
 #include "sim/model.h"
 #include "warpwright/core/numeric.h"
@@ -209,6 +212,24 @@ int element_bits(TensorElement type) {
       break;
   }
   return 32;
+}
+
+TensorElement element_of(DType type, bool padded) {
+  if (padded) return TensorElement::b4x16_p64;
+  switch (type) {
+    case DType::bf16:
+      return TensorElement::bf16;
+    case DType::fp16:
+      return TensorElement::f16;
+    case DType::fp32:
+      return TensorElement::f32;
+    case DType::tf32:
+      return TensorElement::tf32;
+    case DType::e2m1:
+      return TensorElement::b4x16;
+    default:
+      return TensorElement::u8;
+  }
 }
 
 int element_bytes(TensorElement type) { return is_four_bit(type) ? 1 : element_bits(type) / 8; }

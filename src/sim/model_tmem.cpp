@@ -1,5 +1,7 @@
 // Tensor memory: where registers, accumulators, copies and scale factors lie.
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "sim/model.h"
 #include "warpwright/core/numeric.h"

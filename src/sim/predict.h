@@ -1,6 +1,10 @@
 // The time of a launch without its results: a timed run in which the TMA copies
 // no tiles and MMAs compute nothing.
 #pragma once
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulator {

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace warpwright::simulator {
 

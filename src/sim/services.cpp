@@ -1,6 +1,11 @@
 // What the engine does for the words: handing clocks on, findings, faults, buffers, timeline spans.
 #include <fmt/format.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "engine.h"
 #include "mode.h"
 

@@ -1,7 +1,9 @@
 // Shadow memory: for every 16 bytes, who wrote last and who has read since. Narrower accesses split a cell into bytes.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "clock.h"

@@ -1,29 +1,15 @@
+#include <optional>
+#include <string>
+
 #include "model.h"
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulator {
 namespace {
 
-model::TensorElement element_of(DType type) {
-  switch (type) {
-    case DType::bf16:
-      return model::TensorElement::bf16;
-    case DType::fp16:
-      return model::TensorElement::f16;
-    case DType::fp32:
-      return model::TensorElement::f32;
-    case DType::tf32:
-      return model::TensorElement::tf32;
-    case DType::e2m1:
-      return model::TensorElement::b4x16;
-    default:
-      return model::TensorElement::u8;
-  }
-}
-
 model::TensorMapFields fields_of(const TensorBox& box, void* base, int64_t rows, int64_t columns, uint64_t row_bytes) {
   model::TensorMapFields f{};
-  f.type = box.padded ? model::TensorElement::b4x16_p64 : element_of(box.type);
+  f.type = model::element_of(box.type, box.padded);
   f.rank = 2;
   f.base = base;
   f.dims[0] = uint64_t(columns);

@@ -1,4 +1,8 @@
 // Registers, dependent launches, cluster launch control, timers.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine {

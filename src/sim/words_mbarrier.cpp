@@ -1,4 +1,9 @@
 // mbarrier words and the barrier object itself.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
 #include "words.h"
 
 namespace warpwright::simulator {

@@ -1,4 +1,8 @@
 // Loads, stores and atomics.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine::detail {

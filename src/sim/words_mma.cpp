@@ -1,4 +1,7 @@
 // mma.sync: synchronous, registers only. The lanes meet, the last one multiplies for all.
+#include <algorithm>
+#include <cstring>
+
 #include "warpwright/core/numeric.h"
 #include "words.h"
 

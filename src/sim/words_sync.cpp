@@ -1,4 +1,9 @@
 // Words that threads execute together, barriers of block and cluster, fences, identity.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
 #include "report.h"
 #include "words.h"
 

@@ -1,4 +1,9 @@
 // tcgen05: allocation of tensor memory and the matrix unit.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
 #include "model.h"
 #include "words.h"
 

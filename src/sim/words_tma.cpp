@@ -1,4 +1,13 @@
 // Asynchronous copies. An operation has two milestones: its source has been read, its destination has been written.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "copy_time.h"
 #include "model.h"
 #include "words.h"

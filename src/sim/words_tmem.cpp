@@ -1,4 +1,6 @@
 // tcgen05: loads and stores of tensor memory, their waits, and the fences.
+#include <vector>
+
 #include "model.h"
 #include "words.h"
 

@@ -1,5 +1,8 @@
 // wgmma: four warps issue, the operation reads shared memory and owns registers until a wait covers it. Also ldmatrix
 // and stmatrix.
+#include <algorithm>
+#include <vector>
+
 #include "model.h"
 #include "words.h"
 
@@ -75,9 +78,9 @@ void start(Engine& e, Thread& t, Warpgroup& g, uint64_t number) {
       due,
       [&e, &g, &t, number] {
         simulator::WgmmaOp& landed = g.ops[size_t(number - g.first_op)];
-        g.last_span = e.engine_span(t, "tensor core",
-                                    fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index),
-                                    landed.begin, landed.end, landed.at);
+        g.last_span =
+            e.engine_span(t, "tensor core", fmt::format("wgmma m64n{}k{} wg{}", landed.op.n, landed.op.k, g.index),
+                          landed.begin, landed.end, landed.at);
         execute(e, g, landed);
         g.landed_ops = number + 1;
         e.wake_all(g.waiters, e.now());

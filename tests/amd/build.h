@@ -6,10 +6,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "system/process.h"
 #include "amd/program.h"
+#include "system/process.h"
 
 namespace warpwright::amd {
 
@@ -49,7 +50,7 @@ class BuildFolder {
     return object(name + "." + chip,
                   {"-x", "hip", "--offload-arch=" + chip, "-nogpuinc", "-nogpulib", "--offload-device-only",
                    "--no-gpu-bundle-output", "-O3", "-fconstexpr-steps=1000000000", "-I" + root + "/include",
-                   "-I" + root + "/src", root + "/src/device/cdna/" + name + ".hip"});
+                   "-I" + root + "/src", root + "/src/amd/kernels/" + name + ".hip"});
   }
 
  private:
@@ -77,7 +78,8 @@ class BuildFolder {
   std::map<std::string, CodeObject> objects_;
 };
 
-inline const CodeObject& test_kernels(const std::string& name, const std::string& chip) {
+// By pointer: a reference to a temporary beside a reference that is returned looks dangling to g++ 13.
+inline const CodeObject& test_kernels(const char* name, const char* chip) {
   return BuildFolder::instance().kernels(name, chip);
 }
 

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "amd/build.h"
 #include "amd/interpreter/interpreter.h"

@@ -1,5 +1,6 @@
 // The matmul kernels that are shipped, with their schedules.
 #pragma once
+#include <ostream>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // The C interface of grouped and blockwise products: defaults, sizes of older callers, and sentences.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "warpwright/c_api.h"

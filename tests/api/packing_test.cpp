@@ -1,10 +1,13 @@
 // Operands that are copied before the kernel runs: which, when, and how much workspace the copies take. Only
 // arithmetic, so no GPU is asked.
-#include "api/packing.h"
+#include "launch/packing.h"
 
 #include <gtest/gtest.h>
 
-namespace warpwright::api {
+#include <cstdint>
+#include <string>
+
+namespace warpwright::launch {
 namespace {
 
 const runtime::Chip kChip{"NVIDIA H200", 132};
@@ -71,13 +74,13 @@ TEST(Packing, IsChosenWhereTheCopyIsSoonRepaid) {
   EXPECT_TRUE(large->packing.a && large->packing.b);
   EXPECT_TRUE(large->name().ends_with("-packed")) << large->name();
   EXPECT_NE(large->choice.reason.find("A and B are first copied"), std::string::npos) << large->choice.reason;
-  ASSERT_NE(large->choice.kernel.dense(), nullptr);
-  EXPECT_EQ(large->choice.kernel.dense()->load, Mover::tma);
+  ASSERT_NE(large->choice.instance.as<DenseGemmConfig>(), nullptr);
+  EXPECT_EQ(large->choice.instance.as<DenseGemmConfig>()->load, Mover::tma);
   const auto tiny = decided({.m = 16, .n = 16, .k = 17});
   ASSERT_TRUE(tiny) << tiny.status().message();
   EXPECT_FALSE(tiny->packing.any()) << "the threads are done before a second kernel would have started";
-  ASSERT_NE(tiny->choice.kernel.dense(), nullptr);
-  EXPECT_EQ(tiny->choice.kernel.dense()->load, Mover::threads);
+  ASSERT_NE(tiny->choice.instance.as<DenseGemmConfig>(), nullptr);
+  EXPECT_EQ(tiny->choice.instance.as<DenseGemmConfig>()->load, Mover::threads);
   const auto aligned = decided({.m = 4096, .n = 4096, .k = 4096});
   ASSERT_TRUE(aligned);
   EXPECT_FALSE(aligned->packing.any());
@@ -94,8 +97,8 @@ TEST(Packing, ANamedPlanSaysWhetherThereIsOne) {
   const auto threads = decided(p);
   ASSERT_TRUE(threads) << threads.status().message();
   EXPECT_FALSE(threads->packing.any());
-  ASSERT_NE(threads->choice.kernel.dense(), nullptr);
-  EXPECT_EQ(threads->choice.kernel.dense()->load, Mover::threads);
+  ASSERT_NE(threads->choice.instance.as<DenseGemmConfig>(), nullptr);
+  EXPECT_EQ(threads->choice.instance.as<DenseGemmConfig>()->load, Mover::threads);
   p.k = 512;
   p.plan = "dense-128x128-c1-s6-packed";
   const auto nothing = decided(p);
@@ -129,4 +132,4 @@ TEST(Packing, TheKernelReadsTheCopies) {
 }
 
 }  // namespace
-}  // namespace warpwright::api
+}  // namespace warpwright::launch

@@ -1,10 +1,13 @@
 // Addresses: what a launch may be given. Only arithmetic, so no GPU is asked.
 #include <gtest/gtest.h>
 
-#include "api/arguments.h"
-#include "api/lower.h"
+#include <cstdint>
+#include <string>
 
-namespace warpwright::api {
+#include "launch/dense.h"
+#include "launch/lower.h"
+
+namespace warpwright::launch {
 namespace {
 
 void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
@@ -123,4 +126,4 @@ TEST(Lower, StoresTransposedOperandsByTheirOwnRows) {
 }
 
 }  // namespace
-}  // namespace warpwright::api
+}  // namespace warpwright::launch

@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
+#include <utility>
 
-#include "runtime/quantize_rules.h"
+#include "launch/quantize_rules.h"
 #include "warpwright/core/numeric.h"
-#include "warpwright/kernel/sm90/grouped_epilogue.h"
+#include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 
 namespace warpwright {
 namespace {

@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """What the compiled CDNA kernels use, from the notes of their ELF files: no spills, no scratch, LDS and registers fit.
 
 Usage: code_objects.py BUILD_FOLDER    The notes are MessagePack (AMDGPU usage guide, code object V3 and later)."""

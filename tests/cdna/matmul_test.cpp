@@ -1,5 +1,6 @@
 // The CDNA matmul in the simulator: its results in every mode and for every kind of shape.
 #include <set>
+#include <utility>
 
 #include "cdna/matmul_problem.h"
 

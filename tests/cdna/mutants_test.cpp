@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string>
+#include <utility>
 
 #include "cdna/matmul_problem.h"
 

@@ -28,7 +28,9 @@ ENUMERATED = {
     "warpwright schedule show 4-wave --target gfx": ["gfx942", "gfx950"],
     "warpwright schedule ": ["list", "show", "verify", "svg"],
     "warpwright encode idesc --a bf16 --scale ": ["ue8m0", "ue4m3"],
-    "warpwright check gemm_sm90_sm": ["gemm_sm90_small"],
+    "warpwright check sm90/dense-64x64-c1-s4": ["sm90/dense-64x64-c1-s4/bf16-nt",
+                                               "sm90/dense-64x64-c1-s4/fp16-tn-by_threads-batched"],
+    "warpwright gemm --plan sm100/blockwise-n128-s5": ["sm100/blockwise-n128-s5-pair-e8-o2/e4m3"],
     "warpwright completion ": ["bash", "zsh", "fish"],
     "warpwright demo --time": ["--timeline"],
 }
@@ -124,7 +126,7 @@ class Terminal:
     # What one way to go on adds to a line.
     LINES = {"warpwright sched": "ule ", "warpwright gemm --targ": "et ", "warpwright gemm --target sim:sm9": "0 ",
              "warpwright gemm --target=sim:sm1": "00 ", "warpwright schedule ver": "ify ",
-             "warpwright schedule verify ping-pong --target gfx95": "0 ", "warpwright check gemm_sm90_sm": "all ",
+             "warpwright schedule verify ping-pong --target gfx95": "0 ", "warpwright check sm90/cluster": "_ring-32x64-c2-s4/fp32 ",
              "warpwright check min": "e.cpp ", "warpwright mutants --only M23,M66.l": "eak ",
              "warpwright trace --schedule fr": "eeze:", "warpwright completion z": "sh ",
              "warpwright encode smem --swizzle 3": "2 ", "warpwright tune --shapes mi": "ne.cpp ",

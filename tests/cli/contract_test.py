@@ -13,9 +13,18 @@ import unittest
 TOOL = None
 
 
+DENSE = "sm90/dense-128x256-c2-s4/bf16-nt"  # compiled into the tool
+RING = "sm90/ring_copy-32x64-s4/fp32"
+
+
 def run(*arguments, cwd=None, **environment):
     return subprocess.run([TOOL, *arguments], capture_output=True, text=True, cwd=cwd,
-                          env={**os.environ, **environment}, timeout=30)
+                          env={**os.environ, **environment}, timeout=120)
+
+
+def without_notes(text):
+    """stderr without the lines that say what is compiled, the first time."""
+    return "".join(line for line in text.splitlines(True) if not line.startswith("Compiling "))
 
 
 class BadUsage(unittest.TestCase):
@@ -23,10 +32,11 @@ class BadUsage(unittest.TestCase):
         result = run(*arguments)
         self.assertEqual(result.returncode, 2, result)
         self.assertEqual(result.stdout, "")
-        self.assertEqual(result.stderr.count("\n"), 1, f"not one line: {result.stderr!r}")
-        self.assertTrue(result.stderr.endswith(".\n"), f"not a sentence: {result.stderr!r}")
+        said = without_notes(result.stderr)
+        self.assertEqual(said.count("\n"), 1, f"not one line: {said!r}")
+        self.assertTrue(said.endswith(".\n"), f"not a sentence: {said!r}")
         for word in names:
-            self.assertIn(word, result.stderr)
+            self.assertIn(word, said)
 
     def test_no_command(self):
         self.refused(names=["command", "--help"])
@@ -92,9 +102,9 @@ class BadUsage(unittest.TestCase):
                      names=["--swizzle", "'48'", "128"])
 
     def test_shape_the_kernel_cannot_take(self):
-        simulated = ("--target", "sim:sm90")
-        self.refused("gemm", "--m", "64", "--n", "64", "--k", "63", *simulated, names=["k = 63", "multiple of 8"])
-        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", *simulated, names=["m = 0"])
+        shape = ("gemm", "--m", "64", "--n", "64", "--k", "63")
+        self.refused(*shape, "--target", "sim:sm100", names=["k = 63", "multiple of 8"])
+        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm100", names=["m = 0"])
 
     def test_blockwise_and_grouped_problems_that_break_a_rule(self):
         simulated = ("--n", "64", "--target", "sim:sm90")
@@ -116,18 +126,30 @@ class BadUsage(unittest.TestCase):
         self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "fp16", names=["dtype = fp16", "gfx950"])
 
     def test_plan_of_another_target(self):
-        self.refused(*GEMM, "--plan", "tmem_lifecycle", "--target", "sim:sm90", names=["tmem_lifecycle", "sm100"])
-        self.refused(*GEMM, "--plan", "nothing", "--target", "sim:sm90", names=["nothing", "gemm_sm90"])
+        self.refused(*GEMM, "--plan", "sm100/dense-64x64-c1x1-s8/bf16", "--target", "sim:sm90", names=["sm100", "Hopper"])
+        self.refused(*GEMM, "--plan", DENSE, "--target", "sim:sm100", names=[DENSE, "sm100"])
+
+    def test_a_near_miss_gets_the_nearest_names(self):
+        for command in (GEMM, ("explain", *GEMM[1:])):
+            self.refused(*command, "--plan", "dense-128x256-c2-s44x", names=["dense-128x256-c2-s44x", "nearest",
+                                                                            "dense-128x256-c2-s4"])
+            self.refused(*command, "--plan", "sm90/dense-128x256-c2-s4/bf16-mt", names=["nearest", DENSE])
+            self.refused(*command, "--plan", "gemm_sm90", names=["gemm_sm90", "nearest"])
+            self.refused(*command, "--plan", "7", names=["7", "nearest"])
+        self.refused(*GEMM, "--plan", "dense-64x64-c1x1-s9x", "--target", "sim:sm100",
+                     names=["dense-64x64-c1x1-s9x", "nearest", "dense-64x64-c1x1-s8"])
+        self.refused("check", "sm90/dense-128x256-c2-s4/bf16-mt", names=["nearest", DENSE])
+        self.refused("check", "dense-128x256-c2-s4", names=["nearest", DENSE])
+        self.refused("check", "gemm_sm90", names=["'gemm_sm90'", "nearest", "/"])
 
     def test_what_the_kernel_does_not_do(self):
-        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "tmem_lifecycle", "--alpha", "2", names=["alpha = 2"])
-        self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "fp8", names=["dtype = e4m3", "sm90", "bf16"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "sm100/tmem_lifecycle-n128-s4/bf16", "--alpha", "2",
+                     names=["alpha = 2"])
         self.refused(*GEMM, "--target", "sim:sm100", "--dtype", "fp8", "--out-dtype", "fp32",
-                     names=["out-dtype = fp32", "gemm_sm100_fp8", "bf16"])
+                     names=["out-dtype = fp32", "sm100/dense-128x256-c2x1-s6-pair/e4m3", "bf16"])
         self.refused("gemm", "--m", "64", "--n", "64", "--k", "72", "--target", "sim:sm100", "--dtype", "fp8",
                      names=["k = 72", "multiple of 16"])
-        self.refused(*GEMM, "--target", "sim:sm90", "--out-dtype", "fp32", names=["out-dtype = fp32"])
-        self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["dtype = s8"])
+        self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["a.type = s8"])
 
     def test_bench_and_tune_of_what_there_is_not(self):
         for command in ("bench", "tune"):
@@ -166,10 +188,11 @@ class BadUsage(unittest.TestCase):
 
     def test_check_of_what_there_is_not(self):
         self.refused("check", names=["--all", "--list"])
-        self.refused("check", "nothing", names=["'nothing'", "gemm_sm90"])
+        self.refused("check", "nothing", names=["'nothing'", "nearest"])
+        self.refused("check", "sm90/dense-100x256-c2-s4/bf16-nt", names=["100"])
         self.refused("check", "mine.cu", names=["'mine.cu'", "is no file"])
-        self.refused("check", "gemm_sm90", "--sizes", "64x64x", names=["'64x64x'"])
-        self.refused("check", "gemm_sm90", "--sizes", "64x64x63", names=["k = 63"])
+        self.refused("check", DENSE, "--sizes", "64x64x", names=["'64x64x'"])
+        self.refused("check", DENSE, "--sizes", "0x64x64", names=["at least 1"])
 
     def test_mutant_that_does_not_exist(self):
         self.refused("mutants", "--only", "M99", names=["'M99'"])
@@ -291,37 +314,45 @@ class Kernels(unittest.TestCase):
             with open(os.path.join(folder, demo["timeline"])) as file:
                 page = file.read()
         self.assertIs(demo["ok"], True)
-        self.assertEqual((demo["target"], demo["kernel"]), ("sim:sm90", "gemm_sm90"))
+        self.assertEqual((demo["target"], demo["plan"], demo["instance"]), ("sim:sm90", DENSE.split("/")[1], DENSE))
         self.assertLess(demo["max_rel_error"], 8e-3)
         self.assertGreater(demo["checks"], 1000)
         self.assertGreater(demo["predicted_us"], 1)
-        self.assertEqual([(run["kernel"], run["ok"]) for run in demo["runs"]],
-                         [("gemm_sm90", True), ("gemm_sm100_pair", True)])
+        self.assertEqual([(run["instance"], run["ok"]) for run in demo["runs"]],
+                         [(DENSE, True), ("sm100/dense-128x256-c2x1-s6-pair/bf16", True)])
         data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
         self.assertEqual(len(data["runs"][0]["arrows"]), demo["edges"])
 
     def test_gemm_on_the_simulators(self):
-        for target, plan in (("sim:sm90", "gemm_sm90_small"), ("sim:sm100", "gemm_sm100_small"),
-                             ("sim:gfx950", "matmul_cdna_4wave"), ("sim:gfx942", "matmul_cdna_gfx942")):
+        for target, instance in (("sim:sm90", "sm90/skinny-64x64-split1-s13/bf16-nt"),
+                                 ("sim:sm100", "sm100/dense-64x64-c1x1-s8/bf16"),
+                                 ("sim:sm80", "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16"),
+                                 ("sim:gfx950", "gfx950/matmul-4wave/bf16"),
+                                 ("sim:gfx942", "gfx942/matmul-default/bf16")):
             gemm = self.document(*GEMM, "--target", target)
-            self.assertEqual((gemm["ok"], gemm["target"], gemm["plan"]), (True, target, plan))
+            self.assertEqual((gemm["ok"], gemm["target"], gemm["instance"]), (True, target, instance))
+            self.assertEqual(gemm["plan"], instance.split("/")[1])
             self.assertLess(gemm["max_rel_error"], 8e-3)
             self.assertGreater(gemm["predicted_us"], 1)
             self.assertGreater(gemm["wall_s"], 0)
             self.assertNotIn("report", gemm)
 
     def test_cdna_matmul_takes_every_shape_and_both_types(self):
-        for more, plan in ((("--m", "300", "--n", "259", "--k", "72"), "matmul_cdna_ping_pong"),
-                           (("--m", "300", "--n", "259", "--k", "80", "--dtype", "fp8"), "matmul_cdna_ping_pong_fp8"),
-                           (("--m", "300", "--n", "259", "--k", "72", "--out-dtype", "fp32"), "matmul_cdna_ping_pong_fp32"),
-                           (("--m", "5", "--n", "3", "--k", "0"), "matmul_cdna_4wave"),
-                           (("--m", "70", "--n", "90", "--k", "64", "--plan", "matmul_cdna_default", "--alpha", "2"),
-                            "matmul_cdna_default")):
+        for more, instance in (
+                (("--m", "300", "--n", "259", "--k", "72"), "gfx950/matmul-pingpong/bf16"),
+                (("--m", "300", "--n", "259", "--k", "80", "--dtype", "fp8"), "gfx950/matmul-pingpong/e4m3"),
+                (("--m", "300", "--n", "259", "--k", "72", "--out-dtype", "fp32"),
+                 "gfx950/matmul-pingpong/bf16-to_fp32"),
+                (("--m", "5", "--n", "3", "--k", "0"), "gfx950/matmul-4wave/bf16"),
+                (("--m", "70", "--n", "90", "--k", "64", "--plan", "gfx950/matmul-default/bf16", "--alpha", "2"),
+                 "gfx950/matmul-default/bf16"),
+                (("--m", "70", "--n", "90", "--k", "64", "--plan", "matmul-default", "--dtype", "fp8"),
+                 "gfx950/matmul-default/e4m3")):
             gemm = self.document("gemm", *more, "--target", "sim:gfx950")
-            self.assertEqual((gemm["ok"], gemm["plan"]), (True, plan))
+            self.assertEqual((gemm["ok"], gemm["instance"]), (True, instance))
         explained = self.document("explain", "--m", "512", "--n", "512", "--k", "512", "--target", "gfx950")
-        self.assertEqual((explained["plan"], explained["smem_bytes"]), ("matmul_cdna_ping_pong", 131072))
-        checked = self.document("check", "matmul_cdna_4wave_fp8", "--seeds", "1")
+        self.assertEqual((explained["plan"], explained["smem_bytes"]), ("matmul-pingpong", 131072))
+        checked = self.document("check", "gfx950/matmul-4wave/e4m3", "--seeds", "1")
         self.assertEqual(checked["verdict"], "clean")
 
     def test_gemm_runs_the_modes_asked_for(self):
@@ -336,14 +367,88 @@ class Kernels(unittest.TestCase):
         for target in ("sim:sm90", "sim:sm100"):
             self.assertIs(self.document(*GEMM, "--target", target, "--alpha", "-2.5")["ok"], True)
 
+    # Problems of every kind that the host API takes; the simulator takes them all.
+    SERVED = (("--m", "300", "--n", "520", "--k", "200"),
+              ("--m", "16", "--n", "512", "--k", "256"),
+              ("--m", "100", "--n", "72", "--k", "64", "--dtype", "fp16", "--layout", "tn"),
+              ("--m", "100", "--n", "71", "--k", "63"),
+              ("--m", "64", "--n", "64", "--k", "64", "--batch", "3", "--layout", "nn"),
+              ("--m", "64", "--n", "64", "--k", "64", "--dtype", "fp8", "--scaling", "row_column+promoted"),
+              ("--m", "64", "--n", "64", "--k", "64", "--dtype", "e5m2", "--out-dtype", "fp32"),
+              ("--m", "64", "--n", "64", "--k", "64", "--epilogue", "bias+gelu+residual", "--alpha", "-2.5", "--beta",
+               "0.5"),
+              ("--m", "64", "--n", "64", "--k", "64", "--dtype", "fp8", "--out-dtype", "e4m3", "--epilogue",
+               "row_bias+relu+quantize"),
+              ("--op", "blockwise", "--m", "8", "--n", "256", "--k", "256"),
+              ("--op", "grouped_masked", "--m", "72", "--n", "256", "--k", "256", "--groups", "3"),
+              ("--op", "grouped_k", "--m", "72", "--n", "256", "--k", "256", "--groups", "2", "--dtype", "e4m3"))
+
+    def test_the_simulator_runs_the_instance_that_explain_names(self):
+        instances = set()
+        for problem in self.SERVED:
+            with self.subTest(problem):
+                gemm = self.document("gemm", *problem, "--target", "sim:sm90", "--landing", "late", "--schedule", "fifo")
+                explained = self.document("explain", *problem, WARPWRIGHT_CUDA="off")
+                self.assertIs(gemm["ok"], True)
+                self.assertEqual((gemm["instance"], gemm["plan"]), (explained["instance"], explained["plan"]))
+                self.assertTrue(gemm["instance"].startswith(f"sm90/{gemm['plan']}/"), gemm)
+                instances.add(gemm["instance"])
+                # Both names can be given back.
+                for name in (gemm["plan"], gemm["instance"]):
+                    again = self.document("explain", *problem, "--plan", name, WARPWRIGHT_CUDA="off")
+                    self.assertEqual(again["instance"], gemm["instance"])
+        self.assertEqual(len(instances), len(self.SERVED))
+
+    def test_extents_of_zero(self):
+        for extents in ("0 64 64", "64 0 64", "64 64 0", "0 0 0"):
+            m, n, k = extents.split()
+            gemm = self.document("gemm", "--m", m, "--n", n, "--k", k, "--target", "sim:sm90")
+            self.assertEqual((gemm["ok"], gemm["max_rel_error"]), (True, 0), extents)
+        self.assertIs(self.document("gemm", "--m", "64", "--n", "64", "--k", "64", "--batch", "0", "--target",
+                                    "sim:sm90")["ok"], True)
+        for op in (("blockwise",), ("grouped_contiguous", "--groups", "2"), ("grouped_masked", "--groups", "2")):
+            gemm = self.document("gemm", "--op", *op, "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm90")
+            self.assertIs(gemm["ok"], True, op)
+
+    def test_what_was_not_compiled_ahead_is_compiled_once(self):
+        with tempfile.TemporaryDirectory() as cache:
+            command = (*GEMM, "--target", "sim:sm90", "--epilogue", "silu", "--landing", "late", "--json")
+            first, second = (run(*command, WARPWRIGHT_CACHE_DIR=cache) for _ in range(2))
+            self.assertEqual((first.returncode, second.returncode), (0, 0), first.stderr)
+            instance = json.loads(first.stdout)["instance"]
+            self.assertRegex(first.stderr, rf"\ACompiling {instance} for the simulator[^\n]*\.\n\Z")
+            self.assertEqual(second.stderr, "")
+            self.assertGreater(len(os.listdir(cache)), 0)
+
+    def test_a_compiler_that_is_missing_is_named(self):
+        plain = (*GEMM, "--target", "sim:sm90", "--epilogue", "silu")
+        for command, instance in ((plain, "sm90/skinny-64x64-split1-s13/bf16-nt-silu"),
+                                  (("gemm", "--m", "64", "--n", "64", "--k", "64", "--target", "sim:sm100"),
+                                   "sm100/dense-64x64-c1x1-s8/bf16"),
+                                  (("check", "sm90/skinny-64x16-split2-s20/bf16-nt", "--seeds", "1"),
+                                   "sm90/skinny-64x16-split2-s20/bf16-nt")):
+            for environment, word in (({"CXX": "/nonexistent/c++"}, "'/nonexistent/c++'"),
+                                      ({"PATH": "/nonexistent", "CXX": ""}, "C++20 compiler")):
+                result = run(*command, WARPWRIGHT_CACHE_DIR="off", **environment)
+                self.assertEqual((result.returncode, result.stdout), (3, ""), result)
+                self.assertRegex(result.stderr, r"\Awarpwright (gemm|check): [^\n]*\.\n\Z")
+                self.assertIn(word, result.stderr)
+                self.assertIn(instance, result.stderr)
+        # What is compiled into the tool needs none.
+        result = run("gemm", "--m", "300", "--n", "520", "--k", "200", "--target", "sim:sm90", "--plan", DENSE,
+                     PATH="/nonexistent", CXX="", WARPWRIGHT_CACHE_DIR="off")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_gemm_takes_the_plan_that_fits(self):
         shape = ("gemm", "--m", "300", "--n", "200", "--k", "176", "--target", "sim:sm100")
-        for dtype, plan in (("bf16", "gemm_sm100_pair"), ("fp16", "gemm_sm100_fp16"), ("tf32", "gemm_sm100_tf32"),
-                            ("fp8", "gemm_sm100_fp8")):
+        for dtype, instance in (("bf16", "sm100/dense-128x256-c2x1-s6-pair/bf16"),
+                                ("fp16", "sm100/dense-128x128-c1x1-s6/fp16"),
+                                ("tf32", "sm100/dense-128x128-c1x1-s6/tf32"),
+                                ("fp8", "sm100/dense-128x256-c2x1-s6-pair/e4m3")):
             gemm = self.document(*shape, "--dtype", dtype)
-            self.assertEqual((gemm["ok"], gemm["plan"]), (True, plan))
+            self.assertEqual((gemm["ok"], gemm["instance"]), (True, instance))
         few_rows = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
-        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "gemm_sm100_swapped"))
+        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "dense-128x16-c1x1-s10-splitk-swap-early"))
 
     def test_gemm_without_a_gpu(self):
         result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")
@@ -391,21 +496,33 @@ class Kernels(unittest.TestCase):
         self.assertIn("NVRTC", other["reason"])
 
     def test_check_is_clean(self):
-        check = self.document("check", "ring_copy", "--sizes", "64x64,33x68", "--seeds", "1")
+        check = self.document("check", RING, "--sizes", "64x64,33x68", "--seeds", "1")
         self.assertEqual((check["verdict"], check["seeds"], check["report"]), ("clean", 1, None))
         # Two sizes: three landings, two for each of the roles frozen, three schedules of one seed.
         self.assertEqual(check["runs"] % 2, 0)
         self.assertGreater(check["runs"], 2 * (3 + 3))
 
     def test_check_that_runs_out_of_time_is_incomplete(self):
-        check = self.document("check", "gemm_sm90", "--seeds", "100000", "--max-seconds", "1", code=1)
+        check = self.document("check", DENSE, "--seeds", "100000", "--max-seconds", "1", code=1)
         self.assertEqual(check["verdict"], "incomplete")
         self.assertIn("stopped", check["report"])
 
     def test_check_lists_what_there_is(self):
-        names = [kernel["name"] for kernel in self.document("check", "--list")["kernels"]]
-        self.assertIn("ring_copy", names)
-        self.assertIn("gemm_sm90", names)
+        kernels = self.document("check", "--list")["kernels"]
+        names = [kernel["name"] for kernel in kernels]
+        for name in (RING, DENSE, "sm90/blockwise-64x8-split4-s20/e4m3", "sm100/grouped-n8-s8-swap/e2m1-nvfp4",
+                     "gfx942/matmul-default/bf16"):
+            self.assertIn(name, names)
+        self.assertEqual(len(names), len(set(names)))
+        for kernel in kernels:
+            self.assertRegex(kernel["name"], r"^(sm|gfx)\d+/[\w-]+/[\w-]+(:any_columns)?$")
+            self.assertTrue(kernel["target"].startswith("sim:" + kernel["name"].split("/")[0]), kernel)
+
+    def test_check_takes_what_no_list_has(self):
+        name = "sm90/dense-64x64-c1-s3/fp16-nt-relu"
+        self.assertNotIn(name, [kernel["name"] for kernel in self.document("check", "--list")["kernels"]])
+        check = self.document("check", name, "--sizes", "64x64x200,9x16x0", "--seeds", "1")
+        self.assertEqual((check["verdict"], check["kernels"][0]["name"]), ("clean", name))
 
     def test_mutants_take_every_entry_of_a_number(self):
         mutants = self.document("mutants", "--only", "M66,M42", "--seeds", "1")
@@ -424,6 +541,7 @@ class Kernels(unittest.TestCase):
             with open(path) as file:
                 events = json.load(file)["traceEvents"]
         self.assertEqual((trace["perfetto"], trace["html"]), (path, None))
+        self.assertEqual((trace["plan"], trace["instance"]), ("dense-64x64-c1x1-s8", "sm100/dense-64x64-c1x1-s8/bf16"))
         bars = [event for event in events if event["ph"] == "X" and event["cat"] != "run"]
         self.assertEqual(len(bars), trace["spans"])
         self.assertGreater(trace["edges"], 0)
@@ -437,11 +555,12 @@ class Kernels(unittest.TestCase):
     def test_a_measured_timeline_needs_a_gpu(self):
         with tempfile.TemporaryDirectory() as folder:
             for target in ("sm90", "both"):
-                result = run("trace", *GEMM[1:], "--target", target, cwd=folder, WARPWRIGHT_CUDA="off")
+                result = run("trace", *GEMM[1:], "--target", target, "--plan", "dense-128x256-c2-s3", cwd=folder,
+                             WARPWRIGHT_CUDA="off")
                 self.assertEqual((result.returncode, result.stdout), (3, ""), result)
                 self.assertRegex(result.stderr, rf"^warpwright trace: --target {target} needs an NVIDIA Hopper GPU.*\.\n$")
-            for more, word in ((("--plan", "nothing"), "nothing"), (("--alpha", "2"), "alpha = 2"),
-                               (("--plan", "dense-128x256-c2-s3"), "dense-128x256-c2-s3")):
+            for more, word in ((("--plan", "nothing"), "nothing"), (("--alpha", "2"), "timestamps"),
+                               (("--plan", "dense-100x256-c2-s3"), "dense-100x256-c2-s3")):
                 result = run("trace", *GEMM[1:], "--target", "both", *more, cwd=folder, WARPWRIGHT_CUDA="off")
                 self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result)
                 self.assertIn(word, result.stderr)

@@ -18,21 +18,22 @@ TOOL = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITHOUT_CUDA = {"WARPWRIGHT_CUDA": "off"}
 SIZE = ("--m", "64", "--n", "64", "--k", "64")
+RING, DENSE = "sm90/ring_copy-32x64-s4/fp32", "sm90/dense-128x256-c2-s4/bf16-nt"
 SCHEDULE = ("name", "target", "entries", "ii", "mii", "proven", "hazards")
 
 # What a script may rely on: the arguments of a run that is right, and the fields of its document.
 DOCUMENTS = {
-    "demo": ((), ("target", "kernel", "ok", "max_rel_error", "checks", "predicted_us", "timeline")),
+    "demo": ((), ("target", "kernel", "plan", "instance", "ok", "max_rel_error", "checks", "predicted_us", "timeline")),
     "gemm": ((*SIZE, "--target", "sim:sm90"),
-             ("ok", "target", "kernel", "plan", "max_rel_error", "wall_s", "predicted_us")),
-    "check": (("ring_copy", "--sizes", "64x64", "--seeds", "1"), ("verdict", "runs", "seeds", "report")),
+             ("ok", "target", "kernel", "plan", "instance", "max_rel_error", "wall_s", "predicted_us")),
+    "check": ((RING, "--sizes", "64x64", "--seeds", "1"), ("verdict", "runs", "seeds", "report")),
     "mutants": (("--only", "M23", "--seeds", "1"), ("caught", "total", "misdiagnosed", "false_alarms", "cases")),
-    "trace": ((*SIZE, "--target", "sim:sm90"), ("html", "perfetto", "spans", "edges")),
+    "trace": ((*SIZE, "--target", "sim:sm90"), ("html", "perfetto", "spans", "edges", "plan", "instance")),
     "schedule list": ((), ("schedules",)),
     "schedule show": (("default", "--target", "sm80"), SCHEDULE),
     "schedule verify": (("ping-pong", "--target", "gfx950"), SCHEDULE),
     "schedule svg": (("4-wave", "--target", "gfx950"), SCHEDULE),
-    "explain": (SIZE, ("kernel", "tile", "stages", "rings", "smem_bytes", "tmem_columns", "waves", "reason",
+    "explain": (SIZE, ("kernel", "plan", "instance", "tile", "stages", "rings", "smem_bytes", "tmem_columns", "waves", "reason",
                        "floor_us")),
     "encode idesc": (("--a", "bf16", "--b", "bf16", "--c", "f32", "--m", "128", "--n", "256", "--a-major", "K",
                       "--b-major", "K"), ("value",)),
@@ -41,15 +42,16 @@ DOCUMENTS = {
     "completion": (("bash",), ("shell", "script")),
 }
 # These need a GPU, or a checkout: without one they end with 3.
-MISSING = {"bench": ("--sizes", "64x64x64"), "tune": ("--sizes", "64x64x64"), "test": (),
+MISSING = {"bench": ("--sizes", "64x64x64"), "tune": ("--sizes", "64x64x64"), "test": (), "lint": (),
            "gemm": (*SIZE, "--target", "sm90")}
 # These ran and found something wrong.
 WRONG = [("schedule", "verify", "legacy/ping-pong", "--target", "gfx950"),
-         ("check", "gemm_sm90", "--seeds", "100000", "--max-seconds", "1")]
+         ("check", DENSE, "--seeds", "100000", "--max-seconds", "1")]
 
 PROBLEM = {"--op", "--m", "--n", "--k", "--groups", "--batch", "--dtype", "--out-dtype", "--layout", "--alpha",
            "--beta", "--epilogue", "--scaling", "--target", "--plan", "--seed", "--landing", "--schedule", "--seeds"}
 OPTIONS = {"gemm": PROBLEM, "trace": PROBLEM | {"--html", "--perfetto"}, "explain": PROBLEM, "test": {"--gpu"},
+           "lint": {"--all", "--fix"},
            "check": {"--sizes", "--seeds"}, "mutants": {"--only"}, "schedule show": {"--target"},
            "schedule verify": {"--target"}, "schedule svg": {"--target"},
            "bench": {"--suite", "--shapes", "--against"}, "tune": {"--shapes"},
@@ -58,8 +60,11 @@ OPTIONS = {"gemm": PROBLEM, "trace": PROBLEM | {"--html", "--perfetto"}, "explai
 
 
 def run(*arguments, cwd=None, **environment):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, cwd=cwd, timeout=60,
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, cwd=cwd, timeout=120,
                           env={**os.environ, **WITHOUT_CUDA, **environment})
+    # The first run of an instance says that it is compiled.
+    done.stderr = re.sub(r"^Compiling \S+ for the simulator.*\n", "", done.stderr, flags=re.M)
+    return done
 
 
 def pages(path=()):
@@ -110,7 +115,7 @@ class Pages(unittest.TestCase):
                         self.assertIn(" ".join(("./warpwright", *path)), line)
                         done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True,
                                               timeout=60, env={**os.environ, **WITHOUT_CUDA})
-                        wanted = 3 if path and path[0] in ("bench", "tune", "test") else 0
+                        wanted = 3 if path and path[0] in ("bench", "tune", "test", "lint") else 0
                         self.assertEqual(done.returncode, wanted, f"{line}\n{done.stderr}")
             self.assertGreaterEqual(count, 20)
 
@@ -176,7 +181,7 @@ class Documents(unittest.TestCase):
 
 
 class Terminal(unittest.TestCase):
-    CHECK = ("check", "ring_copy", "--sizes", "64x64", "--seeds", "40")
+    CHECK = ("check", RING, "--sizes", "64x64", "--seeds", "40")
 
     def test_colours_only_where_they_are_wanted(self):
         self.assertIn("\033[", on_terminal(*self.CHECK, stream="out")[0])

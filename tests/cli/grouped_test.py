@@ -14,7 +14,8 @@ import unittest
 
 TOOL = None
 FORMATS = ("mxfp8", "mxfp4", "nvfp4", "w4a8", "blockwise")
-EXPLAINED = {"kernel", "tile", "stages", "rings", "smem_bytes", "tmem_columns", "waves", "reason", "floor_us", "plan"}
+EXPLAINED = {"kernel", "tile", "stages", "rings", "smem_bytes", "tmem_columns", "waves", "reason", "floor_us", "plan",
+             "instance"}
 ROW = {"op": "blockwise", "dtype": "e4m3", "groups": 1, "m": 128, "n": 4096, "k": 7168, "mode": "sustained", "us": 10.0,
        "peer_us": 12.0, "ratio": 1.2, "ratio_lo": 1.1, "ratio_hi": 1.3, "tflops": 700.0, "gbps": 3000.0,
        "plan": "grouped-64x128-c1-s8", "counts": True}
@@ -33,9 +34,13 @@ exit $(cat "$STAND_IN_FOLDER/code")
 """
 
 
+# A test run without CUDA hands its switch on, and the tool would refuse `bench` before it looks for the interpreter.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "WARPWRIGHT_CUDA"}
+
+
 def run(*arguments, **environment):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, env={**os.environ, **environment},
-                          timeout=60)
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, env={**ENVIRONMENT, **environment},
+                          timeout=120)
 
 
 class Tool(unittest.TestCase):
@@ -90,7 +95,13 @@ class Explain(Tool):
         again = self.document(*base, "--plan", plans["plan"])
         self.assertEqual(again["plan"], plans["plan"])
         self.assertIn("named", again["reason"])
+        self.assertEqual(self.document(*base, "--plan", plans["instance"])["plan"], plans["plan"])
         self.refused(*base, "--plan", "grouped-1x1", names=["grouped-1x1", plans["plan"]])
+        self.refused(*base, "--plan", "grouped-64x128-q9", names=["'q9'", plans["plan"]])
+        self.refused(*base, "--plan", "dense-128x256-c2-s4", names=["does not serve", plans["plan"]])
+        # What version 0.1 called it.
+        self.refused("explain", "--op", "blockwise", "--m", "4", "--n", "64", "--k", "64", "--plan",
+                     "skinny-64x8-k4-s20", names=["'k4'", "Plans for this problem"])
 
     def test_more_groups_move_more_weights(self):
         floors = [self.document("explain", "--op", "grouped_contiguous", "--groups", g, "--m", "1024", "--n", "4096",
@@ -108,15 +119,15 @@ class Explain(Tool):
                 self.assertGreater(plan["tmem_columns"], 0)
                 self.assertEqual(plan["target"], "sm100")
                 m, n, k = plan["tile"]
-                said = (f"{m}x{n}x{k}", f"{m} rows x {n} columns x {k}", f"{n} columns x {m} rows x {k}")
-                self.assertTrue(any(text in plan["instance"] for text in said), (plan["tile"], plan["instance"]))
+                self.assertTrue(plan["instance"].startswith(f"sm100/{plan['plan']}/"), plan["instance"])
+                self.assertTrue(min(m, n, k) > 0, plan["tile"])
         few = self.document("explain", "--op", "grouped_contiguous", "--groups", "64", "--m", "640", "--n", "4096",
                             "--k", "4096", "--scaling", "mxfp8", "--epilogue", "swiglu", "--target", "sm100")
-        self.assertEqual((few["plan"], few["tile"][0]), ("grouped_sm100_swiglu_few_rows", 16))
+        self.assertEqual((few["plan"], few["tile"][0]), ("grouped-n16-s8-swap", 16))
 
     def test_a_format_of_blackwell_names_its_target(self):
         plan = self.document("explain", "--scaling", "nvfp4", "--m", "512", "--n", "512", "--k", "512")
-        self.assertEqual((plan["target"], plan["plan"]), ("sim:sm100", "gemm_sm100_nvfp4"))
+        self.assertEqual((plan["target"], plan["instance"]), ("sim:sm100", "sm100/dense-128x128-c2x1-s6-pair/e2m1-nvfp4"))
 
     def test_what_no_kernel_serves(self):
         base = ("explain", "--m", "256", "--n", "256", "--k", "256")
@@ -143,43 +154,55 @@ class Gemm(Tool):
             for op in ("grouped_contiguous", "grouped_masked"):
                 gemm = self.document("gemm", "--op", op, "--groups", "6", "--scaling", scaling, *shape)
                 self.assertIs(gemm["ok"], True, (op, scaling))
-                self.assertTrue(gemm["plan"].startswith("grouped_sm100"), gemm["plan"])
+                self.assertRegex(gemm["instance"], r"^sm100/(grouped|blockwise)-")
 
     def test_every_operation_of_hopper_is_right(self):
-        for more, plan in ((("--op", "blockwise", "--m", "72"), "blockwise_gemm"),
-                           (("--op", "blockwise", "--m", "8"), "blockwise_skinny"),
-                           (("--op", "grouped_contiguous", "--m", "72"), "grouped_contiguous_bf16"),
-                           (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3"), "grouped_contiguous"),
-                           (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3", "--scaling",
-                             "blockwise_rows"), "grouped_rows"),
-                           (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3", "--epilogue", "bias+swiglu",
-                             "--out-dtype", "e4m3"), "grouped_swiglu"),
-                           (("--op", "grouped_masked", "--m", "72", "--dtype", "e4m3"), "grouped_masked"),
-                           (("--op", "grouped_k", "--m", "72", "--dtype", "e4m3"), "grouped_k"),
-                           (("--op", "grouped_k", "--m", "72"), "grouped_k_bf16")):
-            groups = () if more[1] == "blockwise" else ("--groups", "3")
-            gemm = self.document("gemm", *more, *groups, "--n", "256", "--k", "256", "--target", "sim:sm90",
-                                 "--landing", "late", "--schedule", "fifo")
-            self.assertEqual((gemm["ok"], gemm["plan"], gemm["target"]), (True, plan, "sim:sm90"))
+        for more, features in ((("--op", "blockwise", "--m", "300"), "e4m3"),
+                               (("--op", "blockwise", "--m", "8"), "e4m3"),
+                               (("--op", "blockwise", "--m", "72", "--scaling", "blockwise_rows"), "row_scales"),
+                               (("--op", "grouped_contiguous", "--m", "72"), "bf16-contiguous"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--epilogue", "bias"), "bias"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3"), "e4m3-contiguous"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3", "--scaling",
+                                 "blockwise_rows"), "row_scales"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--dtype", "e4m3", "--epilogue",
+                                 "bias+swiglu", "--out-dtype", "e4m3"), "to_e4m3-contiguous-any_rows-bias-swiglu"),
+                               (("--op", "grouped_masked", "--m", "72", "--epilogue", "bias"), "bias"),
+                               (("--op", "grouped_masked", "--m", "72", "--dtype", "e4m3"), "e4m3-masked"),
+                               (("--op", "grouped_k", "--m", "72", "--dtype", "e4m3"), "along_k-row_scales"),
+                               (("--op", "grouped_k", "--m", "72"), "bf16-to_fp32-along_k")):
+            with self.subTest(more):
+                groups = () if more[1] == "blockwise" else ("--groups", "3")
+                problem = (*more, *groups, "--n", "256", "--k", "256")
+                gemm = self.document("gemm", *problem, "--target", "sim:sm90", "--landing", "late", "--schedule", "fifo")
+                self.assertEqual((gemm["ok"], gemm["target"]), (True, "sim:sm90"))
+                self.assertIn(features, gemm["instance"].split("/")[2])
+                explained = self.document("explain", *problem, WARPWRIGHT_CUDA="off")
+                self.assertEqual((gemm["plan"], gemm["instance"]), (explained["plan"], explained["instance"]))
 
     def test_a_timeline_of_every_operation(self):
         size = ["--m", "128", "--n", "256", "--k", "256", "--json"]
-        for arguments, plan in ((["--op", "blockwise"], "blockwise_gemm"),
-                                (["--op", "grouped_contiguous", "--groups", "3"], "grouped_contiguous_bf16"),
-                                (["--op", "grouped_masked", "--groups", "2", "--dtype", "e4m3"], "grouped_masked"),
-                                (["--op", "grouped_k", "--groups", "2"], "grouped_k_bf16"),
-                                (["--scaling", "mxfp8", "--target", "sim:sm100"], "gemm_sm100_mxfp8")):
-            with self.subTest(plan), tempfile.TemporaryDirectory() as folder:
+        for arguments, begin, features in (
+                (["--op", "blockwise"], "sm90/", "e4m3"),
+                (["--op", "grouped_contiguous", "--groups", "3"], "sm90/grouped-", "bf16-contiguous"),
+                (["--op", "grouped_masked", "--groups", "2", "--dtype", "e4m3"], "sm90/grouped-", "e4m3-masked"),
+                (["--op", "grouped_k", "--groups", "2"], "sm90/grouped-", "bf16-to_fp32-along_k"),
+                (["--scaling", "mxfp8", "--target", "sim:sm100"], "sm100/dense-", "e4m3-mxfp8")):
+            with self.subTest(arguments), tempfile.TemporaryDirectory() as folder:
                 page = pathlib.Path(folder) / "page.html"
-                done = subprocess.run([TOOL, "trace", *arguments, *size, "--html", page], timeout=60, text=True,
+                done = subprocess.run([TOOL, "trace", *arguments, *size, "--html", page], timeout=120, text=True,
                                       capture_output=True, env={**os.environ, "WARPWRIGHT_CUDA": "off"})
                 self.assertEqual(done.returncode, 0, done.stderr)
                 document = json.loads(done.stdout)
-                self.assertEqual((document["plan"], document["ok"], document["perfetto"]), (plan, True, None))
+                instance = document["instance"]
+                self.assertEqual((document["ok"], document["perfetto"]), (True, None))
+                self.assertTrue(instance.startswith(begin), instance)
+                self.assertEqual(document["plan"], instance.split("/")[1])
+                self.assertIn(features, instance)
                 self.assertGreater(document["spans"], 50)
                 self.assertGreater(document["edges"], 10)
                 self.assertGreater(document["predicted_us"], 1)
-                self.assertIn(plan, page.read_text())
+                self.assertIn(instance, page.read_text())
 
     def test_operands_of_one_s_own(self):
         one, two = b"\x80\x3f", b"\x00\x40"  # bf16
@@ -194,7 +217,7 @@ class Gemm(Tool):
             for option in ("a", "b", "d", "table"):
                 arguments += [f"--{option}", str(folder / option)]
             for more, values in (([], (64, 128)), (["--experts", str(folder / "experts")], (128, 64))):
-                done = subprocess.run([TOOL, *arguments, *more], capture_output=True, text=True, timeout=60)
+                done = subprocess.run([TOOL, *arguments, *more], capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(json.loads(done.stdout)["out_dtype"], "bf16")
                 words = {64: b"\x80\x42", 128: b"\x00\x43"}
@@ -209,10 +232,10 @@ class Gemm(Tool):
         self.assertEqual(checks[0], checks[1])
         self.assertNotEqual(checks[0], checks[2])
 
-    def test_what_the_simulator_s_kernel_does_not_have(self):
+    def test_what_no_kernel_has(self):
         base = ("gemm", "--m", "64", "--n", "256", "--k", "256", "--target", "sim:sm90")
-        self.refused(*base, "--op", "blockwise", "--scaling", "blockwise_rows", names=["blockwise_rows", "sm90"])
-        self.refused(*base, "--op", "grouped_masked", "--groups", "2", "--epilogue", "bias", names=["--epilogue"])
+        self.refused(*base, "--op", "grouped_k", "--groups", "2", "--epilogue", "bias", names=["bias"])
+        self.refused(*base, "--op", "blockwise", "--epilogue", "relu", names=["'relu'", "swiglu"])
 
 
 class Bench(Tool):

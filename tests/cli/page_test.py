@@ -34,7 +34,7 @@ PICTURE = os.environ.get("WARPWRIGHT_PAGE_PICTURE")
 
 
 class Page(unittest.TestCase):
-    ARGUMENTS = ["--m", "512", "--n", "512", "--k", "512", "--target", "sim:sm90"]
+    ARGUMENTS = ["--m", "512", "--n", "512", "--k", "512", "--target", "sim:sm90", "--plan", "dense-128x256-c2-s4"]
 
     @classmethod
     def setUpClass(cls):
@@ -244,8 +244,8 @@ class Stacked(Page):
 
     def test_a_lane_for_every_warp_grouped_by_role(self):
         shown = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, ".lane")]
-        self.assertEqual(shown[0], "gemm_sm90 on sm90, measured on a GPU")
-        second = next(i for i, text in enumerate(shown) if text.startswith("gemm_sm90 on sim:sm90"))
+        self.assertEqual(shown[0], "sm90/dense-128x256-c2-s4/bf16-nt on sm90, measured on a GPU")
+        second = next(i for i, text in enumerate(shown) if text.startswith("sm90/dense-128x256-c2-s4/bf16-nt on sim:sm90"))
         self.assertEqual(shown.count("CTA 0"), 2)
         self.assertNotIn("CTA 1", shown)
         for part in (shown[:second], shown[second:]):

@@ -165,8 +165,25 @@ class Script(unittest.TestCase):
         result = self.run_script("test", "core", "sim")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(result.stdout.endswith("100% tests passed, 0 tests failed out of 4\n"))
-        self.assertIn("-LE ^gpu$", self.called())
+        self.assertIn("-LE ^(gpu|full)$", self.called())
         self.assertIn("-R core|sim", self.called())
+
+    def test_long_tests_are_asked_for(self):
+        self.assertEqual(self.run_script("test", "--full").returncode, 0)
+        self.assertIn("-LE ^(gpu)$", self.called())
+
+    def test_tests_of_the_tool_build_the_tool_only(self):
+        self.assertEqual(self.run_script("test", "--tool").returncode, 0)
+        self.assertRegex(self.called(), r"ninja .* warpwright-tool\n")
+        self.assertIn("-L ^tool$", self.called())
+
+    def test_lint_builds_nothing(self):
+        (self.folder / "tools").symlink_to(pathlib.Path(SCRIPT).resolve().parent / "tools")
+        result = self.run_script("lint", "--help")
+        self.assertEqual((result.returncode, self.called()), (0, ""), result.stderr)
+        self.assertIn("origin/main", result.stdout)
+        self.assertEqual(self.run_script("lint", "--frob").returncode, 2)
+        self.assertEqual(self.called(), "")
 
     def test_failing_suite_exits_1(self):
         self.assertEqual(self.run_script("test", CTEST_EXIT="8").returncode, 1)

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <ios>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace warpwright {

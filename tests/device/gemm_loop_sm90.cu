@@ -1,8 +1,8 @@
 // A bf16 GEMM written in words alone: load warp, two m64n256 MMA warpgroups, a store warp each, clusters of two that
 // share B by multicast. check_words.py demands that ptxas neither serialises its wgmmas nor spills.
-#include "warpwright/launch.h"
 #include "warpwright/core/descriptor.h"
 #include "warpwright/kernel/entry.h"
+#include "warpwright/launch.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::words {

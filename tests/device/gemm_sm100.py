@@ -13,16 +13,25 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "src/device/sm100"
+LISTS = ROOT / "src/catalog"
 SKIPPED = 77
 # 192 threads leave 255 registers to each, 384 leave 168. The dense kernel needs far fewer; the blockwise one keeps 128 sums in them.
 # Where a tile has several parts, the loads of what the others left are in flight together.
-MOST_REGISTERS = {"dense_gemm": 96, "blockwise_fp8": 240, "dense_gemm_bf16_split_k": 200, "dense_gemm_bf16_stream_k": 200,
-                  "dense_gemm_bf16_swapped": 160, "dense_gemm_bf16_tma_store": 168, "dense_gemm_bf16_residual": 160,
-                  "dense_gemm_bf16_swiglu": 128, "dense_gemm_bf16_8_epilogue_warps": 168,
-                  "dense_gemm_e4m3_quantized": 176, "blockwise_fp8_8_epilogue_warps": 168, "grouped_gemm": 128,
-                  "grouped_gemm_mxfp8_swiglu": 160, "grouped_gemm_mxfp8_16_tokens_swiglu": 168,
-                  "blockwise_fp8_grouped": 255}
+USUAL_REGISTERS = {"dense": 96, "blockwise": 240, "grouped": 128}
+MOST_REGISTERS = {
+    "sm100/dense-128x128-c1x1-s6-clc-splitk/bf16": 200,
+    "sm100/dense-128x256-c2x1-s6-pair-streamk/bf16": 200,
+    "sm100/dense-128x16-c1x1-s10-splitk-swap-early/bf16": 160,
+    "sm100/dense-128x256-c2x1-s6-pair-o2/bf16": 168,
+    "sm100/dense-128x128-c1x1-s4-o2-l1/bf16-c-bias-gelu-residual": 160,
+    "sm100/dense-128x256-c2x1-s6-pair-o2/bf16-swiglu": 128,
+    "sm100/dense-128x256-c2x1-s5-pair-e8-o2/bf16": 168,
+    "sm100/dense-128x256-c2x1-s6-pair-o2/e4m3-to_e4m3-quantize": 176,
+    "sm100/blockwise-n128-s5-pair-e8-o2/e4m3": 168,
+    "sm100/grouped-n128-s6-pair/e4m3-mxfp8-swiglu_to_mxfp8": 160,
+    "sm100/grouped-n16-s8-swap/e4m3-mxfp8-swiglu_to_mxfp8": 168,
+    "sm100/blockwise-n128-s6/e4m3-alpha-grouped": 255,
+}
 PAIR = ["tcgen05.alloc.cta_group::2", "tcgen05.dealloc.cta_group::2", "tcgen05.relinquish_alloc_permit.cta_group::2",
         "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster",
         ".mbarrier::complete_tx::bytes", ".cta_group::2", "barrier.cluster.arrive", "mapa"]
@@ -46,52 +55,52 @@ SCALED = WIDE + ["cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d", "tcgen05.
 GROUPED = ["cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d", "shfl.sync", "vote.sync.ballot"]
 SFB = ["tcgen05.cp.cta_group::1.32x128b.warpx4", "tcgen05.st.sync.aligned.32x32b.x1.b32",
        "tcgen05.wait::st.sync.aligned"]
-# kernel, instance, kind and number of the MMAs of one stage, what its PTX contains (with a leading `!`: does not)
+# instance, kind and number of the MMAs of one stage, what its PTX contains (with a leading `!`: does not)
 INSTANCES = [
-    ("dense_gemm", "bf16_cluster4x2", ("f16", 4), FLAT + ONE_PART + PAIR + [
+    ("sm100/dense-128x128-c4x2-s6-pair/bf16", ("f16", 4), FLAT + ONE_PART + PAIR + [
         "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2"]),
-    ("dense_gemm", "bf16_pair", ("f16", 4), FLAT + ONE_PART + PAIR + ["!complete_tx::bytes.multicast::cluster"]),
-    ("dense_gemm", "bf16_128x128", ("f16", 4), FLAT + ONE_PART + SINGLE),
-    ("dense_gemm", "bf16_64x64", ("f16", 4), FLAT + ONE_PART + SINGLE),
-    ("dense_gemm", "fp16_128x128", ("f16", 4), FLAT + ONE_PART + SINGLE),
-    ("dense_gemm", "e4m3_pair", ("f8f6f4", 4), FLAT + ONE_PART + PAIR),
-    ("dense_gemm", "tf32_128x128", ("tf32", 4), FLAT + ONE_PART + SINGLE),
-    ("dense_gemm", "bf16_clc", ("f16", 4), FLAT + ONE_PART + PAIR + CLC + [
+    ("sm100/dense-128x256-c2x1-s6-pair/bf16", ("f16", 4), FLAT + ONE_PART + PAIR + ["!complete_tx::bytes.multicast::cluster"]),
+    ("sm100/dense-128x128-c1x1-s6/bf16", ("f16", 4), FLAT + ONE_PART + SINGLE),
+    ("sm100/dense-64x64-c1x1-s8/bf16", ("f16", 4), FLAT + ONE_PART + SINGLE),
+    ("sm100/dense-128x128-c1x1-s6/fp16", ("f16", 4), FLAT + ONE_PART + SINGLE),
+    ("sm100/dense-128x256-c2x1-s6-pair/e4m3", ("f8f6f4", 4), FLAT + ONE_PART + PAIR),
+    ("sm100/dense-128x128-c1x1-s6/tf32", ("tf32", 4), FLAT + ONE_PART + SINGLE),
+    ("sm100/dense-128x256-c2x1-s6-pair-clc/bf16", ("f16", 4), FLAT + ONE_PART + PAIR + CLC + [
         "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128"]),
-    ("dense_gemm", "bf16_batched", ("f16", 4), WIDE + ONE_PART + SINGLE + [
+    ("sm100/dense-128x128-c1x1-s6-hilbert/bf16-batched", ("f16", 4), WIDE + ONE_PART + SINGLE + [
         "cp.async.bulk.tensor.3d", "!cp.async.bulk.tensor.2d"]),
-    ("dense_gemm", "bf16_split_k", ("f16", 4), FLAT + PARTS + SINGLE + CLC + [
+    ("sm100/dense-128x128-c1x1-s6-clc-splitk/bf16", ("f16", 4), FLAT + PARTS + SINGLE + CLC + [
         "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"]),
-    ("dense_gemm", "bf16_stream_k", ("f16", 4), FLAT + PARTS + PAIR + ["!clusterlaunchcontrol"]),
-    ("dense_gemm", "bf16_swapped", ("f16", 4), PARTS + SINGLE + [
+    ("sm100/dense-128x256-c2x1-s6-pair-streamk/bf16", ("f16", 4), FLAT + PARTS + PAIR + ["!clusterlaunchcontrol"]),
+    ("sm100/dense-128x16-c1x1-s10-splitk-swap-early/bf16", ("f16", 4), PARTS + SINGLE + [
         "tcgen05.ld.sync.aligned.32x32b.x16.b32", "griddepcontrol.wait", "griddepcontrol.launch_dependents"]),
-    ("dense_gemm", "bf16_tma_store", ("f16", 4), ONE_PART + PAIR + TMA_STORE + [
+    ("sm100/dense-128x256-c2x1-s6-pair-o2/bf16", ("f16", 4), ONE_PART + PAIR + TMA_STORE + [
         "tcgen05.ld.sync.aligned.32x32b.x64.b32"]),
-    ("dense_gemm", "bf16_residual", ("f16", 4), ONE_PART + SINGLE + TMA_STORE + [
+    ("sm100/dense-128x128-c1x1-s4-o2-l1/bf16-c-bias-gelu-residual", ("f16", 4), ONE_PART + SINGLE + TMA_STORE + [
         "ld.shared::cta.v4", "!ld.global.u16", "!ld.global.b16"]),
-    ("dense_gemm", "bf16_swiglu", ("f16", 4), ONE_PART + PAIR + TMA_STORE + ["rcp.rn.f32"]),
-    ("dense_gemm", "bf16_8_epilogue_warps", ("f16", 4), ONE_PART + PAIR + TMA_STORE),
-    ("dense_gemm", "e4m3_quantized", ("f8f6f4", 4), ONE_PART + PAIR + TMA_STORE + ["cvt.rn.satfinite.e4m3x2.f32"]),
-    ("dense_gemm", "mxfp8_pair", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
-    ("dense_gemm", "mxfp4_pair", ("mxf4", 4), SCALED + ONE_PART + PAIR),
-    ("dense_gemm", "nvfp4_pair", ("mxf4nvf4", 4), SCALED + ONE_PART + PAIR),
-    ("dense_gemm", "w4a8_pair", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
-    ("grouped_gemm", "mxfp8_pair", ("mxf8f6f4", 4), GROUPED + ["tcgen05.cp.cta_group::2.32x128b.warpx4"] + PAIR),
-    ("grouped_gemm", "nvfp4_8_tokens", ("mxf4nvf4", 4), GROUPED + SFB + SINGLE),
-    ("grouped_gemm", "w4a8_32_tokens", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE),
-    ("grouped_gemm", "mxfp8_swiglu", ("mxf8f6f4", 4), GROUPED + PAIR + [
+    ("sm100/dense-128x256-c2x1-s6-pair-o2/bf16-swiglu", ("f16", 4), ONE_PART + PAIR + TMA_STORE + ["rcp.rn.f32"]),
+    ("sm100/dense-128x256-c2x1-s5-pair-e8-o2/bf16", ("f16", 4), ONE_PART + PAIR + TMA_STORE),
+    ("sm100/dense-128x256-c2x1-s6-pair-o2/e4m3-to_e4m3-quantize", ("f8f6f4", 4), ONE_PART + PAIR + TMA_STORE + ["cvt.rn.satfinite.e4m3x2.f32"]),
+    ("sm100/dense-128x128-c2x1-s6-pair/e4m3-mxfp8", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
+    ("sm100/dense-128x256-c2x1-s5-pair-a1/e2m1-mxfp4", ("mxf4", 4), SCALED + ONE_PART + PAIR),
+    ("sm100/dense-128x128-c2x1-s6-pair/e2m1-nvfp4", ("mxf4nvf4", 4), SCALED + ONE_PART + PAIR),
+    ("sm100/dense-128x128-c2x1-s6-pair/e4m3-w4a8", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
+    ("sm100/grouped-n128-s6-pair-swap/e4m3-mxfp8", ("mxf8f6f4", 4), GROUPED + ["tcgen05.cp.cta_group::2.32x128b.warpx4"] + PAIR),
+    ("sm100/grouped-n8-s8-swap/e2m1-nvfp4", ("mxf4nvf4", 4), GROUPED + SFB + SINGLE),
+    ("sm100/grouped-n32-s8-swap/e4m3-w4a8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE),
+    ("sm100/grouped-n128-s6-pair/e4m3-mxfp8-swiglu_to_mxfp8", ("mxf8f6f4", 4), GROUPED + PAIR + [
         "cvt.rn.satfinite.e4m3x2.f32", "rcp.rn.f32", "st.global.v4"]),
-    ("grouped_gemm", "nvfp4_swiglu", ("mxf4nvf4", 4), GROUPED + SINGLE + [
+    ("sm100/grouped-n128-s4/e2m1-nvfp4-swiglu_to_nvfp4-clamped", ("mxf4nvf4", 4), GROUPED + SINGLE + [
         "cvt.rn.satfinite.e2m1x2.f32", "cvt.rn.satfinite.e4m3x2.f32"]),
-    ("grouped_gemm", "mxfp8_16_tokens_swiglu", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE + [
+    ("sm100/grouped-n16-s8-swap/e4m3-mxfp8-swiglu_to_mxfp8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE + [
         "cvt.rn.satfinite.e4m3x2.f32", "shfl.sync.bfly"]),
-    ("grouped_gemm", "mxfp8_pointers", ("mxf8f6f4", 4), GROUPED + PAIR + [
+    ("sm100/grouped-n128-s6-pair-swap/e4m3-mxfp8-pointers", ("mxf8f6f4", 4), GROUPED + PAIR + [
         "fence.proxy.tensormap::generic.acquire.gpu"]),
-    ("grouped_gemm", "mxfp4_rows", ("mxf4", 4), GROUPED + ["tcgen05.cp.cta_group::1.32x128b.warpx4"] + SINGLE),
-    ("blockwise_fp8", "8_epilogue_warps", ("f8f6f4", 4), PAIR + TMA_STORE),
-    ("blockwise_fp8", "grouped", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async", "vote.sync.ballot"]),
-    ("blockwise_fp8", "pair", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"]),
-    ("blockwise_fp8", "128x128", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
+    ("sm100/grouped-n128-s5/e2m1-mxfp4", ("mxf4", 4), GROUPED + ["tcgen05.cp.cta_group::1.32x128b.warpx4"] + SINGLE),
+    ("sm100/blockwise-n128-s5-pair-e8-o2/e4m3", ("f8f6f4", 4), PAIR + TMA_STORE),
+    ("sm100/blockwise-n128-s6/e4m3-alpha-grouped", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async", "vote.sync.ballot"]),
+    ("sm100/blockwise-n128-s6-pair/e4m3", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"]),
+    ("sm100/blockwise-n128-s6/e4m3", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
 ]
 
 
@@ -102,11 +111,18 @@ def find_nvcc(given):
     return None
 
 
-def problems(nvcc, folder, kernel, name, mma, expected):
+def listed():
+    """The Blackwell products of the catalogue."""
+    names = [name for path in LISTS.glob("sm100_*.def") for name in re.findall(r'^[A-Z_]+\("([^"]+)"\)$',
+                                                                              path.read_text(), flags=re.M)]
+    return {name for name in names if name.split("/")[1].split("-")[0] in USUAL_REGISTERS}
+
+
+def problems(nvcc, folder, name, mma, expected):
     """Yields a sentence for each thing that is not as it should be."""
-    ptx = folder / f"{name}.ptx"
+    source, ptx = folder / f"{name}.cu", folder / f"{name}.ptx"
     common = [nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}"]
-    run = subprocess.run(common + ["-ptx", "-arch=compute_100a", str(FOLDER / f"{kernel}_{name}.cu"), "-o", str(ptx)],
+    run = subprocess.run(common + ["-ptx", "-arch=compute_100a", str(source), "-o", str(ptx)],
                          capture_output=True, text=True, check=False)
     if run.returncode:
         yield "does not compile: " + run.stderr[:600]
@@ -121,7 +137,7 @@ def problems(nvcc, folder, kernel, name, mma, expected):
     if spills != [("0", "0", "0")]:
         yield f"stack or spills: {spills}"
     registers = [int(n) for n in re.findall(r"Used (\d+) registers", text)]
-    most = MOST_REGISTERS.get(f"{kernel}_{name}", MOST_REGISTERS[kernel])
+    most = MOST_REGISTERS.get(name, USUAL_REGISTERS[name.split("/")[1].split("-")[0]])
     if len(registers) != 1 or registers[0] > most:
         yield f"registers: {registers}, at most {most} are expected"
     assembly = ptx.read_text()
@@ -139,21 +155,23 @@ def problems(nvcc, folder, kernel, name, mma, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nvcc")
-    nvcc = find_nvcc(parser.parse_args().nvcc)
+    parser.add_argument("--sources", required=True, help="warpwright-sources, which writes the source of an instance")
+    options = parser.parse_args()
+    nvcc = find_nvcc(options.nvcc)
     if nvcc is None:
         print("nvcc was not found")
         return SKIPPED
-    tested = {f"{kernel}_{name}.cu" for kernel, name, _, _ in INSTANCES}
-    kernels = sorted({kernel for kernel, _, _, _ in INSTANCES})
-    forgotten = {p.name for kernel in kernels for p in FOLDER.glob(f"{kernel}_*.cu")} - tested
+    names = [name for name, _, _ in INSTANCES]
+    forgotten = listed() - set(names)
     passed, failed = 0, 0
     if forgotten:
         print(f"FAIL instances that no table names: {', '.join(sorted(forgotten))}")
         failed += 1
     with tempfile.TemporaryDirectory() as folder:
-        for kernel, name, mma, expected in INSTANCES:
-            found = list(problems(nvcc, pathlib.Path(folder), kernel, name, mma, expected))
-            print(f"{'FAIL' if found else 'ok  '} {kernel} {name}" + "".join(f"\n     {p}" for p in found))
+        subprocess.run([options.sources, folder, "cu", *names], check=True)
+        for name, mma, expected in INSTANCES:
+            found = list(problems(nvcc, pathlib.Path(folder), name, mma, expected))
+            print(f"{'FAIL' if found else 'ok  '} {name}" + "".join(f"\n     {p}" for p in found))
             passed, failed = passed + (not found), failed + bool(found)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -22,8 +22,8 @@ import prove  # noqa: E402
 FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-gencode", "arch=compute_90a,code=sm_90a"]
 HOOK = re.compile(r"^ *(\[\[maybe_unused\]\] const )?record::\w+( \w+)?\(.*\);$")
 KERNELS = {
-    "dense_gemm": "DenseGemm<warpwright::DenseGemmConfig{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2}>",
-    "skinny_gemm": "SkinnyGemm<warpwright::deepest(warpwright::SkinnyGemmConfig{.rows = 64, .tokens = 16, .split = 2})>",
+    "dense/dense_gemm": "DenseGemm<warpwright::DenseGemmConfig{.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2}>",
+    "skinny/skinny_gemm": "SkinnyGemm<warpwright::deepest(warpwright::SkinnyGemmConfig{.rows = 64, .tokens = 16, .split = 2})>",
 }
 SOURCE = """{define}
 #include "warpwright/kernel/entry.h"

@@ -1,6 +1,6 @@
-// The ring kernel of kernel/sm90/ring_copy.h with its barriers written out by hand: stage and parity are two integers a
+// The ring kernel of kernel/demo/ring_copy.h with its barriers written out by hand: stage and parity are two integers a
 // role, no ring, no handle, no Plan. The shipped kernel must compile to the same machine code.
-#include "warpwright/kernel/sm90/ring_copy.h"
+#include "warpwright/kernel/demo/ring_copy.h"
 
 using namespace warpwright;
 using namespace warpwright::machine;

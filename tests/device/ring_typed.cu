@@ -1,5 +1,5 @@
 // The shipped ring kernel, for comparison with the hand-written ring_raw.cu.
-#include "warpwright/kernel/sm90/ring_copy.h"
+#include "warpwright/kernel/demo/ring_copy.h"
 
 using namespace warpwright;
 extern "C" __global__ void __launch_bounds__(192, 1) ring(const __grid_constant__ RingCopyArgs args) {

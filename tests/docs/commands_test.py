@@ -18,7 +18,7 @@ import unittest
 TOOL = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINKED = [*PAGES, ROOT / "DESIGN.md", *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
+LINKED = [*PAGES, ROOT / "DESIGN.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
 # Paths that pages name are counted from one of these.
 ROOTS = [ROOT / folder for folder in ("", "src", "include", "include/warpwright", "docs", "docs/evidence")]
 
@@ -125,7 +125,9 @@ class Pages(unittest.TestCase):
         for page in LINKED:
             text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
             for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text):
-                if re.search(r"\.(h|cpp|cu|py|md|json|txt|svg|tsv|sh)$", name) and not name.startswith("build/"):
+                # NAME and ROOM stand for any.
+                if re.search(r"\.(h|cpp|cu|py|md|json|txt|svg|tsv|sh)$", name) and not name.startswith("build/") \
+                        and not re.search(r"\b(NAME|ROOM)(\b|_)", name):
                     count += 1
                     with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
                         self.assertTrue(any((root / name).exists() for root in ROOTS))

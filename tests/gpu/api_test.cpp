@@ -9,15 +9,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ratio>
 #include <thread>
 #include <vector>
 
-#include "api/arguments.h"
-#include "api/launcher.h"
-#include "api/lower.h"
-#include "runtime/gemm_check.h"
-#include "runtime/gpu_memory.h"
-#include "runtime/plan_choice.h"
+#include "choice/dense.h"
+#include "gpu/executor.h"
+#include "gpu/tensor_map.h"
+#include "launch/dense.h"
+#include "launch/lower.h"
+#include "measure/gemm_check.h"
+#include "measure/gpu_memory.h"
 
 namespace warpwright {
 namespace {
@@ -29,7 +31,7 @@ using runtime::GemmTrial;
 class GpuApi : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto device = api::current_device(); !device) GTEST_SKIP() << device.status().message();
+    if (const auto device = gpu::hopper_device(); !device) GTEST_SKIP() << device.status().message();
   }
   void TearDown() override {
     if (!IsSkipped()) {
@@ -183,9 +185,9 @@ TEST_F(GpuApi, EpiloguesAreRight) {
 TEST_F(GpuApi, EveryPlanOfAShapeIsRight) {
   for (const GemmProblem& p : {product(8, 520, 1032), product(300, 520, 392)}) {
     runtime::GemmShape shape{p.m, p.n, p.k};
-    for (const runtime::Kernel& kernel : runtime::candidates(shape)) {
+    for (const catalog::Instance& instance : runtime::candidates(shape)) {
       GemmProblem named = p;
-      named.plan = runtime::plan_name(kernel);
+      named.plan = catalog::plan_name(instance);
       expect_right(named, {.data = Data::integers});
     }
   }
@@ -414,24 +416,27 @@ TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   auto other = make_plan(compiled);
   ASSERT_TRUE(other) << other.status().message();
 
-  const api::Lowered low = api::lower(problem);
+  const launch::Lowered low = launch::lower(problem);
   const auto choice = runtime::choose(low.shape, runtime::h200(), problem.plan);
-  const auto launcher = api::Launcher::prepare(choice->kernel, *api::current_device());
-  api::KernelArgs args;
-  ASSERT_TRUE(api::prepare_arguments(args, choice->kernel, problem, low));
-  ASSERT_TRUE(api::set_addresses(args, choice->kernel, problem, buffers.pointers()));
+  ASSERT_TRUE(choice) << choice.status().message();
+  const catalog::Instance& instance = choice->instance;
+  const auto loaded = gpu::ready(instance, gpu::hopper_device()->number);
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  launch::Arguments args;
+  ASSERT_TRUE(launch::prepare_arguments(args, instance, problem, low, gpu::map_encoder()));
+  ASSERT_TRUE(launch::set_addresses(args, instance, problem, buffers.pointers(), gpu::map_encoder()));
 
   // In turns, since the host's clock changes on the way; the best of each.
-  double launch = 1e9, planned = 1e9, looked_up = 1e9, jit = 1e9;
+  double alone = 1e9, planned = 1e9, looked_up = 1e9, jit = 1e9;
   for (int turn = 0; turn < 4; ++turn) {
-    launch = std::min(launch, host_us([&] { (void)launcher->launch(args, stream.get(), 0, false).ok(); }));
+    alone = std::min(alone, host_us([&] { (void)gpu::launch(**loaded, instance, args, stream.get(), 0, false).ok(); }));
     planned = std::min(planned, host_us([&] { (void)plan->run(buffers.pointers(), stream.get()).ok(); }));
     looked_up = std::min(looked_up, host_us([&] { (void)gemm(problem, buffers.pointers(), stream.get()).ok(); }));
     jit = std::min(jit, host_us([&] { (void)other->run(buffers.pointers(), stream.get()).ok(); }));
   }
   std::printf("host time of a call: launch alone %.2f us, plan %.2f us, gemm() %.2f us, plan compiled now %.2f us\n",
-              launch, planned, looked_up, jit);
-  const double limit = std::max(4.0, launch + 0.5);
+              alone, planned, looked_up, jit);
+  const double limit = std::max(4.0, alone + 0.5);
   EXPECT_LE(planned, limit);
   EXPECT_LE(jit, limit);
   EXPECT_TRUE(buffers.right());

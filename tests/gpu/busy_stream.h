@@ -3,12 +3,13 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "gpu/device_check.h"
 #include "gpu/watchdog.h"
-#include "runtime/gpu_memory.h"
+#include "measure/gpu_memory.h"
 
 namespace warpwright::gpu_random {
 

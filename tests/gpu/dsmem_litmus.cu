@@ -1,5 +1,5 @@
-// The smallest hand-over through distributed shared memory, as PTX orders it: store to the peer, arrive on the peer's mbarrier
-// with release at cluster scope, wait there with acquire at cluster scope, load. It is right by PTX 8.7; what
+// The smallest hand-over through distributed shared memory, as PTX orders it: store to the peer, arrive on the peer's
+// mbarrier with release at cluster scope, wait there with acquire at cluster scope, load. It is right by PTX 8.7; what
 // compute-sanitizer racecheck says about it is what it says about every kernel that uses this hand-over.
 #include <cstdio>
 

@@ -11,13 +11,17 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "api/launcher.h"
 #include "gpu/busy_stream.h"
+#include "gpu/executor.h"
 #include "gpu/random_grouped.h"
 #include "gpu/watchdog.h"
 
@@ -42,7 +46,7 @@ uint64_t seed() { return uint64_t(setting("WARPWRIGHT_RANDOM_SEED", 2026)); }
 class GroupedRandom : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto device = api::current_device(); !device) GTEST_SKIP() << device.status().message();
+    if (const auto device = gpu::hopper_device(); !device) GTEST_SKIP() << device.status().message();
   }
 };
 

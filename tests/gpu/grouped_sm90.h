@@ -1,24 +1,52 @@
-// Running one compiled instance of the grouped and blockwise Hopper kernels on a GPU and judging what it stores.
+// Running one instance of the grouped and blockwise Hopper kernels on a GPU, through the API, and judging what it
+// stores.
 #pragma once
 #include <gtest/gtest.h>
 
-#include "device/launch_grouped_sm90.h"
+#include <string>
+
+#include "catalog/instance.h"
+#include "gpu/instance_names.h"
 #include "gpu/needs_gpu.h"
-#include "runtime/gpu_memory.h"
-#include "runtime/grouped_sm90_workload.h"
+#include "measure/gpu_memory.h"
+#include "reference/grouped_sm90_workload.h"
+#include "warpwright/grouped.h"
 
 namespace warpwright::runtime {
 
+// What the API is asked for.
+inline GroupedProblem problem_of(const GroupedProduct& p, const std::string& plan) {
+  return {.groups = p.groups,
+          .m = p.shape.m,
+          .n = p.shape.n,
+          .k = p.shape.k,
+          .group_count = p.group_count(),
+          .matrix_count = p.matrix_count,
+          .type = p.type,
+          .out = p.out,
+          .b_scale_rows = p.b_scale_rows,
+          .activation = p.swiglu ? Activation::swiglu : Activation::none,
+          .bias = p.bias ? Bias::per_column : Bias::none,
+          .bias_type = p.bias_type,
+          .shared_bias = p.shared_bias,
+          .accumulate = p.accumulate,
+          .plan = plan};
+}
+
 // The status word, 0 without groups.
-template <class Args, class Config, class Launch>
-uint32_t expect_right(const Config& config, const GroupedProduct& product, Data data, Launch launch) {
+inline uint32_t run_grouped(const std::string& instance, const GroupedProduct& product, Data data) {
+  SCOPED_TRACE(instance);
+  const auto plan = make_plan(problem_of(product, instance));
+  if (!plan) {
+    ADD_FAILURE() << plan.status().message();
+    return ~0u;
+  }
+  EXPECT_EQ(plan->instance(), instance);
   const Workload w = grouped_product_workload(product, data, 5);
   const GuardedArrays arrays(w);
   const Stream stream;
-  const GroupedProductOperands operands = grouped_operands(product, w, arrays.pointers());
-  Args args;
-  require(fill(args, config, operands, EncodeForGpu{}));
-  require(launch(args, stream.get()));
+  const GroupedPointers pointers = grouped_pointers(product, w, arrays.pointers());
+  require(plan->run(pointers, stream.get()));
   stream.synchronize();
   const Verdict verdict = judge(w, arrays.output());
   EXPECT_TRUE(verdict.ok) << product.shape.m << "x" << product.shape.n << "x" << product.shape.k << ": "
@@ -26,18 +54,8 @@ uint32_t expect_right(const Config& config, const GroupedProduct& product, Data 
                           << verdict.max_rel_error;
   EXPECT_EQ(arrays.stray_bytes(w), 0u);
   uint32_t status = 0;
-  if (operands.groups.status != nullptr) {
-    require(cudaMemcpy(&status, operands.groups.status, sizeof status, cudaMemcpyDeviceToHost), "the copy");
-  }
+  if (pointers.status != nullptr) gpu::copy_to_host(&status, pointers.status, sizeof status);
   return status;
-}
-
-inline uint32_t run_grouped(int index, const GroupedProduct& product, Data data) {
-  const GroupedGemmConfig& config = device::kGroupedGemmSm90[index];
-  SCOPED_TRACE("instance " + std::to_string(index));
-  return expect_right<GroupedGemmArgs>(config, product, data, [&](const GroupedGemmArgs& args, void* stream) {
-    return device::launch_grouped_gemm_sm90(index, args, stream);
-  });
 }
 
 // Whether an instance has the tests of grouped_modes_sm90_test.cpp.

@@ -1,6 +1,11 @@
-// Every compiled instance of the blockwise and grouped kernels without further modes on a GPU: exact where sums and
+// Every instance of the blockwise and grouped kernels without further modes on a GPU: exact where sums and
 // scales are, within rounding of the float64 reference otherwise, nothing written outside the rows of the groups.
 #include "gpu/grouped_sm90.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace warpwright::runtime {
 namespace {
@@ -26,60 +31,66 @@ std::vector<GroupedProduct> cases(const GroupedGemmConfig& c) {
           with({2 * 300, 200, 2176}, {20, 140})};
 }
 
-TEST(GroupedOnGpu, EveryInstanceIsExactOnIntegers) {
+class EachGrouped : public testing::TestWithParam<std::string> {
+ protected:
+  static GroupedGemmConfig config() { return *instance_named(GetParam()).as<GroupedGemmConfig>(); }
+  static uint32_t run(const GroupedProduct& p, Data data) { return run_grouped(GetParam(), p, data); }
+};
+
+TEST_P(EachGrouped, is_exact_on_integers) {
   WW_NEEDS_A_GPU();
-  for (int i = 0; i < int(std::size(device::kGroupedGemmSm90)); ++i) {
-    if (has_modes(device::kGroupedGemmSm90[i])) continue;
-    for (const GroupedProduct& p : cases(device::kGroupedGemmSm90[i])) EXPECT_EQ(run_grouped(i, p, Data::integers), 0u);
-    if (HasFatalFailure()) return;
+  for (const GroupedProduct& p : cases(config())) EXPECT_EQ(run(p, Data::integers), 0u);
+}
+
+TEST_P(EachGrouped, agrees_with_float64_on_random_operands) {
+  WW_NEEDS_A_GPU();
+  run(cases(config())[0], Data::normal);
+}
+
+TEST_P(EachGrouped, reports_a_table_that_is_not_legal_and_touches_nothing_else) {
+  WW_NEEDS_A_GPU();
+  const GroupedGemmConfig c = config();
+  GroupedProduct p{.shape = {210, 64, 128}, .type = c.type, .out = c.out, .groups = c.groups};
+  if (c.groups == Groups::contiguous) {
+    p.rows = {2, 50, 30, 1000, 20};
+    EXPECT_EQ(run(p, Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
+    p.rows = {0, 20, 40, 90};
+    p.matrices = {1, 7, 0};
+    p.matrix_count = 2;
+    EXPECT_EQ(run(p, Data::integers), uint32_t(kMatrixOutOfRange));
+  } else if (c.groups == Groups::masked) {
+    p.rows = {~0u, 1u << 30, 20};
+    EXPECT_EQ(run(p, Data::integers), uint32_t(kRowsOutOfRange));
   }
 }
 
-TEST(GroupedOnGpu, RandomOperandsAgreeWithFloat64) {
+INSTANTIATE_TEST_SUITE_P(gpu, EachGrouped, testing::ValuesIn(names_where([](const catalog::Instance& instance) {
+                           const auto* const c = instance.as<GroupedGemmConfig>();
+                           return c != nullptr && !has_modes(*c);
+                         })),
+                         test_name);
+
+class EachSkinnyBlockwise : public testing::TestWithParam<std::string> {};
+
+TEST_P(EachSkinnyBlockwise, is_exact_on_integers_and_right_on_random_operands) {
   WW_NEEDS_A_GPU();
-  for (int i = 0; i < int(std::size(device::kGroupedGemmSm90)); ++i) {
-    if (has_modes(device::kGroupedGemmSm90[i])) continue;
-    run_grouped(i, cases(device::kGroupedGemmSm90[i])[0], Data::normal);
+  const SkinnyBlockwiseConfig c = *instance_named(GetParam()).as<SkinnyBlockwiseConfig>();
+  // From 65 tokens on another one serves fewer rows.
+  const int64_t least = c.tokens > 64 ? 65 : 1;
+  const auto run = [&](Case shape, Data data) {
+    shape.m = std::max(shape.m, least);
+    run_grouped(GetParam(), {.shape = shape, .out = c.out}, data);
+  };
+  for (const Case& s : {Case{c.tokens, 776, 2064}, {1, 8, 16}, {2, 72, 0}, {c.tokens - 3, 136, 400}}) {
+    run(s, Data::integers);
   }
+  run({c.tokens - 1, 392, 1040}, Data::normal);
 }
 
-TEST(GroupedOnGpu, ATableThatIsNotLegalIsReportedAndNothingElseIsTouched) {
-  WW_NEEDS_A_GPU();
-  for (int i = 0; i < int(std::size(device::kGroupedGemmSm90)); ++i) {
-    const GroupedGemmConfig& c = device::kGroupedGemmSm90[i];
-    if (has_modes(c)) continue;
-    GroupedProduct p{.shape = {210, 64, 128}, .type = c.type, .out = c.out, .groups = c.groups};
-    if (c.groups == Groups::contiguous) {
-      p.rows = {2, 50, 30, 1000, 20};
-      EXPECT_EQ(run_grouped(i, p, Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
-      p.rows = {0, 20, 40, 90};
-      p.matrices = {1, 7, 0};
-      p.matrix_count = 2;
-      EXPECT_EQ(run_grouped(i, p, Data::integers), uint32_t(kMatrixOutOfRange));
-    } else if (c.groups == Groups::masked) {
-      p.rows = {~0u, 1u << 30, 20};
-      EXPECT_EQ(run_grouped(i, p, Data::integers), uint32_t(kRowsOutOfRange));
-    }
-  }
-}
-
-TEST(SkinnyBlockwiseOnGpu, EveryInstanceIsExactOnIntegersAndRightOnRandomOperands) {
-  WW_NEEDS_A_GPU();
-  for (int i = 0; i < int(std::size(device::kSkinnyBlockwiseSm90)); ++i) {
-    const SkinnyBlockwiseConfig& c = device::kSkinnyBlockwiseSm90[i];
-    SCOPED_TRACE("instance " + std::to_string(i));
-    const auto run = [&](Case shape, Data data) {
-      expect_right<SkinnyBlockwiseArgs>(c, {.shape = shape, .out = c.out}, data,
-                                        [&](const SkinnyBlockwiseArgs& args, void* stream) {
-                                          return device::launch_skinny_blockwise_sm90(i, args, stream, 0, i % 2 == 1);
-                                        });
-    };
-    for (const Case& s : {Case{c.tokens, 776, 2064}, {1, 8, 16}, {2, 72, 0}, {c.tokens - 3, 136, 400}}) {
-      run(s, Data::integers);
-    }
-    run({c.tokens - 1, 392, 1040}, Data::normal);
-  }
-}
+INSTANTIATE_TEST_SUITE_P(gpu, EachSkinnyBlockwise, testing::ValuesIn(names_where([](const catalog::Instance& instance) {
+                           return instance.as<SkinnyBlockwiseConfig>() != nullptr;
+                         })),
+                         test_name);
 
 }  // namespace
 }  // namespace warpwright::runtime

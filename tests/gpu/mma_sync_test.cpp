@@ -2,17 +2,23 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+#include <vector>
 
-#include "runtime/example.h"
-#include "runtime/gpu.h"
-#include "runtime/gpu_run.h"
+#include "gpu/devices.h"
+#include "gpu/driver.h"
+#include "gpu/instance_names.h"
+#include "sim/example_list.h"
+#include "simulate/example.h"
+#include "simulate/examples.h"
+#include "simulate/gpu_run.h"
 
 namespace warpwright::runtime {
 namespace {
 
 std::vector<const Example*> kernels() {
   std::vector<const Example*> list;
-  for (const Example& e : examples())
+  for (const Example& e : simulate::examples())
     if (e.arch == Arch::sm80 && e.launch != nullptr) list.push_back(&e);
   return list;
 }
@@ -20,7 +26,7 @@ std::vector<const Example*> kernels() {
 class MmaSyncGemm : public testing::TestWithParam<const Example*> {
  protected:
   void SetUp() override {
-    if (list_gpus().empty()) GTEST_SKIP() << gpu_driver_problem().value_or("no GPU here");
+    if (gpu::list_gpus().empty()) GTEST_SKIP() << gpu::driver_problem().value_or("no GPU here");
   }
   std::vector<uint8_t> expect_right(const Workload& w) {
     SCOPED_TRACE(testing::Message() << w.shape.m << "x" << w.shape.n << "x" << w.shape.k);
@@ -33,7 +39,7 @@ class MmaSyncGemm : public testing::TestWithParam<const Example*> {
     return outcome.output;
   }
   // Odd rows of 4-byte copies are not this instance's.
-  bool takes(Case c) { return std::string(GetParam()->name) != "gemm_sm80_words" || c.k % 2 == 0; }
+  bool takes(Case c) { return !GetParam()->name.ends_with("-by_words") || c.k % 2 == 0; }
 };
 
 TEST_P(MmaSyncGemm, gives_the_bytes_of_the_simulator_on_whole_numbers) {
@@ -63,7 +69,7 @@ TEST_P(MmaSyncGemm, is_within_tolerance_on_normal_data_and_repeats_its_bits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(gpu, MmaSyncGemm, testing::ValuesIn(kernels()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& info) { return example_list::test_name(info.param->name); });
 
 }  // namespace
 }  // namespace warpwright::runtime

@@ -2,10 +2,11 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "runtime/gpu.h"
+#include "gpu/devices.h"
+#include "gpu/driver.h"
 
-#define WW_NEEDS_A_GPU()                                                                 \
-  do {                                                                                   \
-    if (warpwright::runtime::list_gpus().empty())                                        \
-      GTEST_SKIP() << warpwright::runtime::gpu_driver_problem().value_or("no GPU here"); \
+#define WW_NEEDS_A_GPU()                                                         \
+  do {                                                                           \
+    if (warpwright::gpu::list_gpus().empty())                                    \
+      GTEST_SKIP() << warpwright::gpu::driver_problem().value_or("no GPU here"); \
   } while (false)

@@ -9,23 +9,27 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
-#include "api/launcher.h"
-#include "runtime/gpu_memory.h"
+#include "gpu/executor.h"
+#include "gpu/graph.h"
+#include "gpu/memory.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright {
 namespace {
 
-using runtime::DeviceMemory;
-using runtime::require;
-using runtime::Stream;
+using gpu::DeviceMemory;
+using gpu::Stream;
 using Random = std::mt19937_64;
 
 constexpr struct {
@@ -44,7 +48,7 @@ int64_t setting(const char* name, int64_t otherwise) {
 class QuantizeOnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto device = api::current_device(); !device) GTEST_SKIP() << device.status().message();
+    if (const auto device = gpu::hopper_device(); !device) GTEST_SKIP() << device.status().message();
   }
 };
 
@@ -100,12 +104,12 @@ struct Guarded {
   static constexpr size_t kAround = 1024;
   explicit Guarded(size_t size, size_t shift = 0)
       : memory(size + shift + 2 * kAround), bytes(size), first(kAround + shift) {
-    require(cudaMemset(memory.data(), 0xee, size + shift + 2 * kAround), "cudaMemset");
+    gpu::set_bytes(memory.data(), 0xee, size + shift + 2 * kAround);
   }
   uint8_t* data() const { return memory.data() + first; }
   std::vector<uint8_t> read(bool& clean) const {
     std::vector<uint8_t> all(first + bytes + kAround);
-    require(cudaMemcpy(all.data(), memory.data(), all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    gpu::copy_to_host(all.data(), memory.data(), all.size());
     for (size_t i = 0; i < all.size(); ++i) clean &= (i >= first && i < first + bytes) || all[i] == 0xee;
     return {all.begin() + std::ptrdiff_t(first), all.begin() + std::ptrdiff_t(first + bytes)};
   }
@@ -129,11 +133,11 @@ bool expect_equal(const Trial& t, const Stream& stream) {
   EXPECT_TRUE(host) << t.text() << ": " << host.message();
 
   const DeviceMemory from(source.size());
-  require(cudaMemcpy(from.data(), source.data(), source.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  gpu::copy_to_device(from.data(), source.data(), source.size());
   const Guarded got_values(values.size(), size_t(t.value_shift)), got_scales(scales.size()), got_tensor(4);
   const float given = 0.37f;
-  require(cudaMemcpy(got_tensor.data(), &given, 4, cudaMemcpyHostToDevice), "cudaMemcpy");
-  require(cudaDeviceSynchronize(), "the copies");
+  gpu::copy_to_device(got_tensor.data(), &given, 4);
+  gpu::synchronize("the copies");
   const Status gpu = quantize(
       p, {from.data() + offset, got_values.data(), got_scales.data(), reinterpret_cast<float*>(got_tensor.data())},
       stream.get());
@@ -223,15 +227,14 @@ TEST_F(QuantizeOnGpu, IsLegalDuringStreamCaptureAndReplaysOnNewNumbers) {
   const DeviceMemory source(100 * 256 * 4), values(size_t(value_bytes(t.problem))),
       scales(size_t(scale_bytes(t.problem)));
   const DeviceMemory tensor_scale(4);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t run = nullptr;
-  require(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "capture");
-  const Status s =
-      quantize(t.problem, {source.data(), values.data(), scales.data(), reinterpret_cast<float*>(tensor_scale.data())},
-               stream.get());
-  require(cudaStreamEndCapture(stream.get(), &graph), "capture");
+  Status s;
+  const gpu::Graph graph(stream, [&] {
+    s = quantize(t.problem,
+                 {source.data(), values.data(), scales.data(), reinterpret_cast<float*>(tensor_scale.data())},
+                 stream.get());
+  });
   ASSERT_TRUE(s) << s.message();
-  require(cudaGraphInstantiate(&run, graph, 0), "cudaGraphInstantiate");
+  const gpu::ExecutableGraph run(graph);
   for (t.seed = 1; t.seed < 4; ++t.seed) {
     // Smaller every time: the factor of the tensor is found anew.
     std::vector<uint8_t> bytes = source_of(t);
@@ -241,21 +244,18 @@ TEST_F(QuantizeOnGpu, IsLegalDuringStreamCaptureAndReplaysOnNewNumbers) {
       x /= float(t.seed * t.seed);
       std::memcpy(bytes.data() + i, &x, 4);
     }
-    require(cudaMemcpy(source.data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-    require(cudaDeviceSynchronize(), "the copy");
-    require(cudaGraphLaunch(run, stream.get()), "cudaGraphLaunch");
+    gpu::copy_to_device(source.data(), bytes.data(), bytes.size());
+    run.replay(stream);
     stream.synchronize();
     std::vector<uint8_t> want(size_t(value_bytes(t.problem))), want_scales(size_t(scale_bytes(t.problem)));
     float want_tensor = 0, got_tensor = 0;
     ASSERT_TRUE(quantize_on_host(t.problem, {bytes.data(), want.data(), want_scales.data(), &want_tensor}));
     std::vector<uint8_t> got(want.size());
-    require(cudaMemcpy(got.data(), values.data(), got.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    require(cudaMemcpy(&got_tensor, tensor_scale.data(), 4, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    gpu::copy_to_host(got.data(), values.data(), got.size());
+    gpu::copy_to_host(&got_tensor, tensor_scale.data(), 4);
     EXPECT_EQ(got, want);
     EXPECT_EQ(got_tensor, want_tensor);
   }
-  (void)cudaGraphExecDestroy(run);
-  (void)cudaGraphDestroy(graph);
 }
 
 }  // namespace

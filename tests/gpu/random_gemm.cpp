@@ -3,20 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <mutex>
 #include <set>
-#include <thread>
 
-#include "api/lower.h"
+#include "choice/dense.h"
+#include "gpu/image.h"
+#include "gpu/in_parallel.h"
 #include "jit/compiler.h"
+#include "launch/lower.h"
 
 namespace warpwright::gpu_random {
 namespace {
 
+using catalog::Instance;
 using device_check::Matrix;
 using device_check::Values;
-using runtime::Kernel;
 
 constexpr int64_t kTmaBytes = 16;
 
@@ -49,13 +51,13 @@ struct Features {
   bool promoted = false, batched = false;
   Mover load = Mover::tma, store = Mover::tma;
 };
-Features features_of(const Kernel& kernel) {
+Features features_of(const Instance& instance) {
   Features f;
-  if (const DenseGemmConfig* c = kernel.dense()) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) {
     f = {c->type,    c->b_type(),      c->a_major, c->b_major, c->epilogue,
          c->scaling, c->promote_k > 0, c->batched, c->load,    c->store};
   } else {
-    const SkinnyGemmConfig& s = *kernel.skinny();
+    const auto& s = *instance.as<SkinnyGemmConfig>();
     f.a = f.b = s.type;
     f.epilogue = s.epilogue;
     f.scaling = s.scaling;
@@ -165,73 +167,66 @@ runtime::GemmShape random_shape(Random& random) {
   return s;
 }
 
-// Every element of `list`, by several threads.
-template <class List, class Work>
-void in_parallel(const List& list, Work work) {
-  std::atomic<size_t> next{0};
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
-    threads.emplace_back([&] {
-      for (size_t i; (i = next++) < list.size();) work(list[i]);
-    });
-  }
-  for (std::thread& t : threads) t.join();
-}
-
-jit::Source source_of(const Kernel& kernel) {
-  return kernel.dense() != nullptr ? jit::source_of(*kernel.dense()) : jit::source_of(*kernel.skinny());
-}
-
 }  // namespace
 
-std::vector<Kernel> ahead() {
-  std::vector<Kernel> list;
-  for (int plan = 0; plan < runtime::plan_count(); ++plan) list.push_back(runtime::kernel_of(plan));
+std::vector<Instance> ahead() {
+  std::vector<Instance> list;
+  for (const Instance& instance : catalog::ahead()) {
+    if (instance.as<DenseGemmConfig>() != nullptr || instance.as<SkinnyGemmConfig>() != nullptr) {
+      list.push_back(instance);
+    }
+  }
   return list;
 }
 
-Result<std::vector<Kernel>> on_demand(int count, uint64_t seed) {
+Result<std::vector<Instance>> on_demand(int count, uint64_t seed) {
   Random random(seed);
-  std::vector<Kernel> list;
+  std::vector<Instance> list;
   std::set<std::string> known;
   for (int tries = 0; int(list.size()) < count && tries < 200 * count; ++tries) {
     const auto choice = runtime::choose(random_shape(random), runtime::h200());
-    if (!choice || choice->kernel.ahead()) continue;
-    Kernel kernel = choice->kernel;
-    kernel.splits = 1;
-    if (known.insert(source_of(kernel).text).second) list.push_back(kernel);
+    if (!choice || catalog::is_ahead(choice->instance)) continue;
+    const Instance instance{choice->instance.config};
+    if (known.insert(catalog::image_name(instance)).second) list.push_back(instance);
   }
-  std::atomic<bool> failed{false};
-  Status first;
-  in_parallel(list, [&](const Kernel& kernel) {
-    const auto binary = jit::obtain(source_of(kernel), jit::toolkit(), jit::Cache(jit::cache_folder()));
-    if (!binary && !failed.exchange(true)) first = binary.status();
-  });
-  if (failed) return first;
+  if (Status s = compile(list); !s) return s;
   return list;
 }
 
-TileExtents tile_of(const Kernel& kernel) {
-  const Features f = features_of(kernel);
+Status compile(const std::vector<Instance>& list) {
+  std::mutex mutex;
+  Status first;
+  in_parallel(list, [&](const Instance& instance) {
+    if (!gpu::embedded_image(catalog::image_name(instance)).empty()) return;
+    const auto binary = jit::obtain({catalog::source_of(instance), "sm_90a"});
+    const std::lock_guard lock(mutex);
+    if (!binary && first) first = binary.status();
+  });
+  return first;
+}
+
+TileExtents tile_of(const Instance& instance) {
+  const Features f = features_of(instance);
   const int64_t unit = f.store == Mover::tma ? kTmaBytes * 8 / bits(f.epilogue.out) : 1;
-  if (const DenseGemmConfig* c = kernel.dense()) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) {
     return {c->tile_m * c->cluster_m(), c->tile_n * c->cluster_n(), c->tile_k(), unit};
   }
-  const SkinnyGemmConfig& s = *kernel.skinny();
+  const auto& s = *instance.as<SkinnyGemmConfig>();
   return {s.tokens, s.rows, s.tile_k(), unit};
 }
 
 std::string Trial::text() const {
   const GemmProblem& p = problem;
-  const api::Lowered low = api::lower(p);
+  const launch::Lowered low = launch::lower(p);
   return fmt::format("{} by {}, strides {} {} {}, shift {}, alpha {}, beta {}{}, {} SMs, {}", low.shape.text(), p.plan,
                      low.a.stride, low.b.stride, low.d.stride, shift, p.alpha, p.beta, in_place ? " in place" : "",
                      p.sm_limit, exact ? "whole numbers" : "normal values");
 }
 
-std::optional<Trial> draw(const Kernel& kernel, int64_t most, Random& random, std::optional<runtime::Case> extents) {
-  const Features f = features_of(kernel);
-  const TileExtents tile = tile_of(kernel);
+std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random,
+                          std::optional<runtime::Case> extents) {
+  const Features f = features_of(instance);
+  const TileExtents tile = tile_of(instance);
   for (int tries = 0; tries < 64; ++tries) {
     Trial t;
     GemmProblem& p = t.problem;
@@ -246,7 +241,7 @@ std::optional<Trial> draw(const Kernel& kernel, int64_t most, Random& random, st
       p.k = extents->k;
     } else {
       // Some instances take no more rows than their tile has.
-      const bool few = kernel.skinny() != nullptr && chance(random, 2);
+      const bool few = instance.as<SkinnyGemmConfig>() != nullptr && chance(random, 2);
       p.m = extent(random, tile.m, few ? tile.m : largest);
       p.n = std::min(round_up(extent(random, tile.n, largest), tile.n_unit), largest / tile.n_unit * tile.n_unit);
       p.k = extent(random, tile.k, largest);
@@ -264,12 +259,12 @@ std::optional<Trial> draw(const Kernel& kernel, int64_t most, Random& random, st
     p.b_is_constant = chance(random, 2);
     if (chance(random, 8)) p.sm_limit = int(1 + up_to(random, 140));
     draw_layouts(t, f, random);
-    p.plan = runtime::plan_name(kernel);
+    p.plan = catalog::plan_name(instance);
     if (!validate(p)) continue;
-    const runtime::GemmShape shape = api::lower(p).shape;
+    const runtime::GemmShape shape = launch::lower(p).shape;
     // The name must mean this instance for this product, which a different mover or batch would change.
     const auto named = runtime::parse_plan(p.plan, shape);
-    if (named && named->config == kernel.config) return t;
+    if (named && named->config == instance.config) return t;
   }
   return {};
 }
@@ -296,8 +291,8 @@ PlacedTrial::Region PlacedTrial::place(Matrix& m, Arena& arena, int64_t shift) {
 
 PlacedTrial::PlacedTrial(const Trial& trial, Arena& arena) : trial_(trial) {
   const GemmProblem& p = trial.problem;
-  const api::Lowered low = api::lower(p);
-  const auto matrix = [](const api::StoredMatrix& m) {
+  const launch::Lowered low = launch::lower(p);
+  const auto matrix = [](const launch::StoredMatrix& m) {
     return Matrix{nullptr, m.type, m.rows, m.columns, m.count, m.stride, m.count == 1 ? 0 : m.batch_stride};
   };
   device_check::Product& q = product_;

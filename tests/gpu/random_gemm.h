@@ -7,27 +7,29 @@
 #include <string>
 #include <vector>
 
+#include "catalog/instance.h"
 #include "gpu/device_check.h"
-#include "runtime/gpu_memory.h"
-#include "runtime/plan_choice.h"
-#include "runtime/workload.h"
+#include "measure/gpu_memory.h"
+#include "reference/workload.h"
 #include "warpwright/gemm.h"
 
 namespace warpwright::gpu_random {
 
 using Random = std::mt19937_64;
 
-// Instances that were compiled ahead, in the order of their numbers.
-std::vector<runtime::Kernel> ahead();
+// The dense and skinny instances of the catalogue, in its order.
+std::vector<catalog::Instance> ahead();
 // Different instances that the library would compile for random products, compiled now, several at a time.
-Result<std::vector<runtime::Kernel>> on_demand(int count, uint64_t seed);
+Result<std::vector<catalog::Instance>> on_demand(int count, uint64_t seed);
+// Into the cache, several at a time, what this build has not compiled ahead.
+Status compile(const std::vector<catalog::Instance>& list);
 
 // The extents of a tile of the whole cluster, and what they must be multiples of.
 struct TileExtents {
   int64_t m = 0, n = 0, k = 0;
   int64_t n_unit = 1;
 };
-TileExtents tile_of(const runtime::Kernel& kernel);
+TileExtents tile_of(const catalog::Instance& instance);
 
 struct Trial {
   GemmProblem problem;  // `plan` names the instance
@@ -40,7 +42,7 @@ struct Trial {
 // A product that the instance serves, with everything about it that is free drawn at random: extents up to `most` in
 // several distributions, strides, alignment, batch, factors, SM limit. With `extents` those are taken instead. Nothing
 // if no such product was found.
-std::optional<Trial> draw(const runtime::Kernel& kernel, int64_t most, Random& random,
+std::optional<Trial> draw(const catalog::Instance& instance, int64_t most, Random& random,
                           std::optional<runtime::Case> extents = {});
 
 // Device memory that is handed out from its beginning, and back all at once.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "runtime/plan_grouped.h"
+#include "choice/grouped.h"
 
 namespace warpwright::gpu_random {
 namespace {
@@ -216,9 +216,9 @@ GroupedTrial draw_grouped(Groups groups, DType type, Tables tables, Modes modes,
     if (tables == Tables::wrong && groups != Groups::none) make_wrong(t, random);
     if (chance(random, 3)) p.usual_rows = spread(random, 1, 4096);
     if (chance(random, 8)) p.sm_limit = int(between(random, 1, 140));
-    const std::vector<runtime::GroupedKernel> all = runtime::kernels_for(p);
-    if (all.empty()) continue;  // a mode that no kernel has
-    if (chance(random, 2)) p.plan = runtime::plan_name(all[random() % all.size()]);
+    const std::vector<catalog::Instance> all = runtime::instances_for(p);
+    if (all.empty()) continue;  // a mode that no instance has
+    if (chance(random, 2)) p.plan = catalog::plan_name(all[random() % all.size()]);
     return t;
   }
 }

@@ -12,26 +12,31 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "api/launcher.h"
-#include "api/lower.h"
+#include "choice/dense.h"
 #include "gpu/busy_stream.h"
+#include "gpu/executor.h"
 #include "gpu/random_gemm.h"
 #include "gpu/watchdog.h"
+#include "launch/lower.h"
 
 namespace warpwright {
 namespace {
 
+using catalog::Instance;
 using device_check::Findings;
 using gpu_random::Arena;
 using gpu_random::PlacedTrial;
 using gpu_random::Random;
 using gpu_random::Trial;
-using runtime::Kernel;
 using runtime::Stream;
 
 constexpr int64_t kLargest = 5000;
@@ -46,7 +51,7 @@ uint64_t seed() { return uint64_t(setting("WARPWRIGHT_RANDOM_SEED", 2026)); }
 class GpuRandom : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto device = api::current_device(); !device) GTEST_SKIP() << device.status().message();
+    if (const auto device = gpu::hopper_device(); !device) GTEST_SKIP() << device.status().message();
   }
 };
 
@@ -60,7 +65,7 @@ struct Tally {
 
   void add(const Trial& trial, const Findings& found, const std::string& plan) {
     const GemmProblem& p = trial.problem;
-    const runtime::GemmShape shape = api::lower(p).shape;
+    const runtime::GemmShape shape = launch::lower(p).shape;
     ++products;
     exact += trial.exact;
     by_choice += p.plan.empty();
@@ -111,8 +116,15 @@ bool right(const Trial& trial, Arena& arena, const Stream& stream, Tally& tally)
   return !complaint;
 }
 
-std::vector<Kernel> instances(int more) {
-  std::vector<Kernel> list = gpu_random::ahead();
+// A build may have compiled only some of them ahead.
+std::vector<Instance> ahead() {
+  std::vector<Instance> list = gpu_random::ahead();
+  if (const Status s = gpu_random::compile(list); !s) ADD_FAILURE() << s.message();
+  return list;
+}
+
+std::vector<Instance> instances(int more) {
+  std::vector<Instance> list = ahead();
   const auto compiled = gpu_random::on_demand(more, seed());
   if (!compiled) {
     fmt::print("only instances that were compiled ahead: {}\n", compiled.status().message());
@@ -174,8 +186,8 @@ TEST_F(GpuRandom, TheCheckSeesEveryKindOfMistake) {
 
 TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
   const int64_t count = setting("WARPWRIGHT_RANDOM_SHAPES", 3000), first = setting("WARPWRIGHT_RANDOM_FIRST", 0);
-  const std::vector<Kernel> list = instances(int(setting("WARPWRIGHT_RANDOM_KERNELS", 4)));
-  const auto device = api::current_device();
+  const std::vector<Instance> list = instances(int(setting("WARPWRIGHT_RANDOM_KERNELS", 4)));
+  const auto device = gpu::hopper_device();
   const Watchdog watchdog("the series of random products", std::chrono::seconds(60 + count / 20));
   Arena arena(kArena);
   const Stream stream;
@@ -185,12 +197,13 @@ TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
   for (int64_t i = first; i < first + count && failures < 5; ++i) {
     Random random(seed() + uint64_t(i) * 0x9e3779b97f4a7c15ull);
     auto trial = gpu_random::draw(list[size_t(i) % list.size()], kLargest, random);
-    ASSERT_TRUE(trial) << "no product for " << runtime::plan_name(list[size_t(i) % list.size()]);
+    ASSERT_TRUE(trial) << "no product for " << catalog::plan_name(list[size_t(i) % list.size()]);
     // What the library would choose itself, unless that has to be compiled first.
     if (random() % 2 == 0) {
-      const auto choice = runtime::choose(api::lower(trial->problem).shape, device->chip);
-      if (choice &&
-          std::any_of(list.begin(), list.end(), [&](const Kernel& k) { return k.config == choice->kernel.config; })) {
+      const auto choice =
+          runtime::choose(launch::lower(trial->problem).shape, runtime::Chip{device->name, device->multiprocessors});
+      if (choice && std::any_of(list.begin(), list.end(),
+                                [&](const Instance& known) { return known.config == choice->instance.config; })) {
         trial->problem.plan.clear();
         trial->problem.sm_limit = 0;
       }
@@ -204,27 +217,27 @@ TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
 }
 
 TEST_F(GpuRandom, EveryInstanceIsRightAtTheEdgesOfItsTile) {
-  const std::vector<Kernel> list = gpu_random::ahead();
+  const std::vector<Instance> list = ahead();
   const Watchdog watchdog("the edges of all tiles", std::chrono::seconds(240));
   Arena arena(kArena);
   const Stream stream;
   Tally tally;
   Random random(seed());
   int failures = 0;
-  for (const Kernel& kernel : list) {
-    const gpu_random::TileExtents tile = gpu_random::tile_of(kernel);
+  for (const Instance& instance : list) {
+    const gpu_random::TileExtents tile = gpu_random::tile_of(instance);
     const int64_t unit = tile.n_unit;
     for (const int64_t m : {int64_t(1), tile.m - 1, tile.m, tile.m + 1}) {
       for (const int64_t n : {unit, tile.n - unit, tile.n, tile.n + unit})
         for (const int64_t k : {int64_t(1), tile.k - 1, tile.k, tile.k + 1}) {
           // What the instance cannot be asked for, more rows than it takes for example, is another instance's.
-          const auto trial = gpu_random::draw(kernel, kLargest, random, runtime::Case{m, n, k});
+          const auto trial = gpu_random::draw(instance, kLargest, random, runtime::Case{m, n, k});
           if (trial && failures < 5) failures += !right(*trial, arena, stream, tally);
         }
     }
     for (const runtime::Case c :
          {runtime::Case{0, tile.n, tile.k}, {tile.m, 0, tile.k}, {tile.m, tile.n, 0}, {1, unit, 0}}) {
-      const auto trial = gpu_random::draw(kernel, kLargest, random, c);
+      const auto trial = gpu_random::draw(instance, kLargest, random, c);
       if (trial && failures < 5) failures += !right(*trial, arena, stream, tally);
     }
   }
@@ -235,7 +248,7 @@ TEST_F(GpuRandom, EveryInstanceIsRightAtTheEdgesOfItsTile) {
 // Plans on one stream, beside a second one whose kernels take some SMs away for a while, and which multiplies too.
 TEST_F(GpuRandom, LaunchesBesideABusyStreamEndAndAreRight) {
   const int64_t launches = setting("WARPWRIGHT_LAUNCHES", 2000);
-  const std::vector<Kernel> list = instances(int(setting("WARPWRIGHT_RANDOM_KERNELS", 4)));
+  const std::vector<Instance> list = instances(int(setting("WARPWRIGHT_RANDOM_KERNELS", 4)));
   struct Work {
     Trial trial;
     PlacedTrial placed;
@@ -247,9 +260,9 @@ TEST_F(GpuRandom, LaunchesBesideABusyStreamEndAndAreRight) {
   const Stream stream, busy;
   const auto make = [&](int each) {
     std::vector<std::unique_ptr<Work>> work;
-    for (const Kernel& kernel : list) {
+    for (const Instance& instance : list) {
       for (int made = 0, tries = 0; made < each && tries < 100; ++tries) {
-        auto trial = gpu_random::draw(kernel, 1200, random);
+        auto trial = gpu_random::draw(instance, 1200, random);
         // A result that is read and written changes with every launch.
         if (!trial || trial->in_place || trial->problem.m == 0 || trial->problem.n == 0) continue;
         auto plan = make_plan(trial->problem);

@@ -2,16 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "catalog/instance.h"
 #include "gpu/needs_gpu.h"
 #include "gpu/watchdog.h"
-#include "runtime/gpu.h"
-#include "runtime/record_gpu.h"
+#include "measure/record_gpu.h"
 
 namespace warpwright::runtime {
 
@@ -34,24 +39,31 @@ bool close_to_events(const Recorded& r) {
   return r.times.end / 1e3 <= r.gpu.recorded_us + 1 && r.times.end / 1e3 >= 0.5 * r.gpu.recorded_us - 3;
 }
 
-Recorded record_example(const char* example, Case shape) {
-  const Watchdog watchdog(example, std::chrono::seconds(60));
+// A name that can be one of a file.
+std::string file_word(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+Recorded record_instance(const std::string& name, Case shape) {
+  const Watchdog watchdog(name, std::chrono::seconds(60));
   Recorded r;
-  const auto kernel = kernel_of_example(example);
-  EXPECT_TRUE(kernel);
+  const auto instance = catalog::parse_instance(name);
+  EXPECT_TRUE(instance) << instance.status().message();
   Status status;
   // Another program on the GPU may have its turn between the events and the kernel.
   for (int attempt = 0; attempt < 5 && status && !(attempt > 0 && close_to_events(r)); ++attempt) {
-    status = record_on_gpu(*kernel, shape, 1, r.gpu);
+    status = record_on_gpu(*instance, shape, 1, r.gpu);
     if (status) r.times = times_of(r.gpu.plan, r.gpu.recording, r.gpu.ns_per_cycle);
   }
   EXPECT_TRUE(status) << status.message();
   std::printf("%s %ldx%ldx%ld: %.1f us in the kernel, %.1f us by events, %.1f us without timestamps, %.4f ns a cycle\n",
-              example, long(shape.m), long(shape.n), long(shape.k), r.times.end / 1e3, r.gpu.recorded_us,
+              name.c_str(), long(shape.m), long(shape.n), long(shape.k), r.times.end / 1e3, r.gpu.recorded_us,
               r.gpu.plain_us, r.gpu.ns_per_cycle);
   // For `trace --recording`, on a machine without a GPU.
   if (const char* folder = std::getenv("WARPWRIGHT_RECORD_FOLDER"); folder != nullptr && status) {
-    std::ofstream(std::string(folder) + "/" + example + "-" + std::to_string(shape.m) + ".record", std::ios::binary)
+    std::ofstream(std::string(folder) + "/" + file_word(name) + "-" + std::to_string(shape.m) + ".record",
+                  std::ios::binary)
         << record::file_bytes(r.gpu.plan, r.gpu.device, r.gpu.ns_per_cycle, r.gpu.recording);
   }
   return r;
@@ -186,7 +198,7 @@ void expect_arrows(const Recorded& r) {
 
 TEST(Record, TheDemosKernel) {
   WW_NEEDS_A_GPU();
-  const Recorded r = record_example("gemm_sm90", {512, 512, 512});
+  const Recorded r = record_instance("sm90/dense-128x256-c2-s4/bf16-nt", {512, 512, 512});
   if (HasFailure()) return;
   EXPECT_TRUE(r.gpu.same) << "timestamps must not change a result";
   // Two tiles of 256 columns across, four of 128 rows down.
@@ -200,7 +212,7 @@ TEST(Record, TheDemosKernel) {
 
 TEST(Record, AWholeChipOfTiles) {
   WW_NEEDS_A_GPU();
-  const Recorded r = record_example("gemm_sm90", {2048, 4096, 1024});
+  const Recorded r = record_instance("sm90/dense-128x256-c2-s4/bf16-nt", {2048, 4096, 1024});
   if (HasFailure()) return;
   EXPECT_TRUE(r.gpu.same);
   EXPECT_GE(r.times.warps.size(), 100 * size_t(r.gpu.plan.warps));
@@ -214,10 +226,10 @@ TEST(Record, AWholeChipOfTiles) {
 // Compiled now: NVRTC makes another kernel of the same source when timestamps are asked for.
 TEST(Record, KernelsCompiledWhenAskedFor) {
   WW_NEEDS_A_GPU();
-  for (const auto& [example, shape] :
-       {std::pair("gemm_sm90_small", Case{256, 192, 512}), std::pair("skinny_gemm_split", Case{8, 384, 4096})}) {
-    SCOPED_TRACE(example);
-    const Recorded r = record_example(example, shape);
+  for (const auto& [name, shape] : {std::pair("sm90/dense-64x64-c1-s4/bf16-nt", Case{256, 192, 512}),
+                                    std::pair("sm90/skinny-64x16-split4-s20/bf16-nt", Case{8, 384, 4096})}) {
+    SCOPED_TRACE(name);
+    const Recorded r = record_instance(name, shape);
     if (HasFailure()) return;
     EXPECT_TRUE(r.gpu.same);
     expect_in_order(r);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# compute-sanitizer over one small launch of every example, which is one of every variant of the GEMM too.
+# compute-sanitizer over one small launch of an instance of each family and form: those that the lists of the catalogue
+# mark with COVER or BUILT_IN.
 # Usage: sanitizer.sh TEST_PROGRAM LOG_FOLDER [TOOL ...]     TEST_PROGRAM is bin/test_gpu_examples
-# Writes one log per tool and sanitizer.txt, a table of what each tool reports for each example; exit 0 when every tool
+# Writes one log per tool and sanitizer.txt, a table of what each tool reports for each instance; exit 0 when every tool
 # reports nothing, 1 otherwise, 3 when the sanitizer is not installed.
 set -uo pipefail
 program=$1
@@ -16,13 +17,16 @@ if ! command -v compute-sanitizer >/dev/null; then
 fi
 mkdir -p "$logs"
 status=0
+lists=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../src/catalog" && pwd)
+# "sm90/dense-64x64-c1-s4/bf16-nt" is sm90_dense_64x64_c1_s4_bf16_nt in the name of a test.
+filter=--gtest_filter=$(cat "$lists"/*.def | sed -n -E 's/^(COVER|BUILT_IN)\("([^"]+)"\)$/\2/p' |
+  sed -E 's/[^A-Za-z0-9]/_/g; s/^/*one_small_shape\//' | paste -sd:)
 for tool in "${tools[@]}"; do
   log=$logs/sanitizer-$tool.txt
   # All reports, since the table counts them.
   options=(--tool "$tool" --error-exitcode 9 --print-limit 0 --show-backtrace no)
-  filter=--gtest_filter=*one_small_shape*
   {
-    printf '# compute-sanitizer %s %s %s\n' "${options[*]}" "$(basename "$program")" "$filter"
+    printf '# compute-sanitizer %s %s %s\n' "${options[*]}" "$(basename "$program")" "--gtest_filter=*one_small_shape*, COVER"
     printf '# %s, %s\n' "$(date -u +%Y-%m-%d)" "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
     compute-sanitizer "${options[@]}" "$program" "$filter" 2>&1
     printf '# exit code %d\n' $?
@@ -35,7 +39,7 @@ done
 
 # A report begins with a line of its own; what belongs to it is indented.
 {
-  printf '# reports of compute-sanitizer for one launch of each example\n%s\n' "$(sed -n 2p "$logs/sanitizer-${tools[0]}.txt")"
+  printf '# reports of compute-sanitizer for one launch of each instance\n%s\n' "$(sed -n 2p "$logs/sanitizer-${tools[0]}.txt")"
   for tool in "${tools[@]}"; do
     awk -v tool="$tool" '
       /^\[ RUN / { name = $NF; sub(/.*\//, "", name); count[name] = 0; order[++n] = name }
@@ -48,17 +52,17 @@ done
     !($2 in heads) { heads[$2] = 1; columns[++c] = $2 }
     { cell[$1, $2] = $3 }
     END {
-      printf "%-34s", "example"
+      printf "%-84s", "instance"
       for (j = 1; j <= c; ++j) printf "%11s", columns[j]
       for (i = 1; i <= r; ++i) {
-        printf "\n%-34s", rows[i]
+        printf "\n%-84s", rows[i]
         for (j = 1; j <= c; ++j) printf "%11s", cell[rows[i], columns[j]]
       }
       print ""
     }'
 } | tee "$logs/sanitizer.txt"
 
-# Of thousands of equal reports the log keeps the first few of each example.
+# Of thousands of equal reports the log keeps the first few of each instance.
 for tool in "${tools[@]}"; do
   awk '
     /^\[ RUN / { count = 0 }

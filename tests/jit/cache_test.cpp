@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <ios>
+#include <iterator>
 
 namespace warpwright::jit {
 namespace {
@@ -139,6 +142,22 @@ TEST(CacheFolder, FollowsTheEnvironment) {
   EXPECT_EQ(cache_folder(), "/h/.cache/warpwright");
   ::unsetenv("HOME");
   EXPECT_EQ(cache_folder(), "");
+}
+
+// What is loaded is executed.
+TEST_F(CacheTest, AnEntryThatOthersMayWriteIsNone) {
+  ASSERT_TRUE(cache().store(key(1), payload(100)));
+  ASSERT_TRUE(cache().load(key(1)));
+  for (const mode_t mode : {mode_t(0620), mode_t(0602), mode_t(0666)}) {
+    ASSERT_EQ(::chmod(cache().path_of(key(1)).c_str(), mode), 0);
+    EXPECT_FALSE(cache().load(key(1))) << std::oct << mode;
+  }
+  ASSERT_EQ(::chmod(cache().path_of(key(1)).c_str(), 0600), 0);
+  EXPECT_TRUE(cache().load(key(1)));
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(cache().path_of(key(1)).c_str(), 12345, 12345), 0);
+    EXPECT_FALSE(cache().load(key(1)));
+  }
 }
 
 }  // namespace

@@ -4,17 +4,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "device/launch.h"
+#include "catalog/instance.h"
 #include "jit/compiler.h"
-#include "runtime/embedded.h"
+#include "system/embedded.h"
 
 namespace warpwright::jit {
 namespace {
 
 namespace fs = std::filesystem;
+
+// As gpu/executor.cpp has it compiled; with timestamps it is another kernel.
+Source source_of(const std::string& name, bool recorded = false) {
+  const auto instance = catalog::parse_instance(name);
+  if (!instance) throw std::invalid_argument(instance.status().message());
+  return {(recorded ? "#define WW_RECORD\n" : "") + catalog::source_of(*instance), "sm_90a"};
+}
 
 class CompileTest : public testing::Test {
  protected:
@@ -38,30 +50,29 @@ class CompileTest : public testing::Test {
 };
 
 TEST_F(CompileTest, MakesMachineCodeOfADenseKernelThatWasNotCompiledAhead) {
-  const DenseGemmConfig config = deepest({.tile_m = 128, .tile_n = 208});
-  ASSERT_EQ(device::find_config(device::kDenseGemmSm90, config), -1) << "choose another tile for this test";
-  const auto first = obtain(source_of(config), toolkit(), cache());
+  const std::string name = "sm90/dense-128x208-c2-s4/bf16-nt";
+  ASSERT_FALSE(catalog::is_ahead(*catalog::parse_instance(name))) << "choose another tile for this test";
+  const auto first = obtain(source_of(name), toolkit(), cache());
   ASSERT_TRUE(first) << first.status().message();
   EXPECT_TRUE(is_elf(first->cubin));
   EXPECT_FALSE(first->from_cache);
-  const auto second = obtain(source_of(config), toolkit(), cache());
+  const auto second = obtain(source_of(name), toolkit(), cache());
   ASSERT_TRUE(second) << second.status().message();
   EXPECT_TRUE(second->from_cache);
   EXPECT_EQ(second->cubin, first->cubin);
 }
 
 TEST_F(CompileTest, MakesMachineCodeOfASkinnyKernel) {
-  const auto binary = obtain(source_of(deepest(SkinnyGemmConfig{.tokens = 24, .split = 3})), toolkit(), cache());
+  const auto binary = obtain(source_of("sm90/skinny-64x24-split3-s18/bf16-nt"), toolkit(), cache());
   ASSERT_TRUE(binary) << binary.status().message();
   EXPECT_TRUE(is_elf(binary->cubin));
 }
 
 // Every kernel can be had with timestamps; it is another entry of the cache.
 TEST_F(CompileTest, MakesMachineCodeOfKernelsWithTimestamps) {
-  const DenseGemmConfig dense = device::kDenseGemmSm90[4];
-  const SkinnyGemmConfig skinny = device::kSkinnyGemmSm90[2];
-  EXPECT_NE(key_of(source_of(dense, Timestamps::on), toolkit()), key_of(source_of(dense), toolkit()));
-  for (const Source& source : {source_of(dense, Timestamps::on), source_of(skinny, Timestamps::on)}) {
+  const std::string dense = "sm90/dense-64x64-c1-s4/bf16-nt", skinny = "sm90/skinny-64x8-split4-s20/bf16-nt";
+  EXPECT_NE(key_of(source_of(dense, true), toolkit()), key_of(source_of(dense), toolkit()));
+  for (const Source& source : {source_of(dense, true), source_of(skinny, true)}) {
     const auto binary = obtain(source, toolkit(), cache());
     ASSERT_TRUE(binary) << binary.status().message();
     EXPECT_TRUE(is_elf(binary->cubin));
@@ -69,9 +80,9 @@ TEST_F(CompileTest, MakesMachineCodeOfKernelsWithTimestamps) {
 }
 
 TEST_F(CompileTest, TheKeyFollowsSourceAndArchitecture) {
-  const Source a = source_of(deepest(DenseGemmConfig{.tile_n = 208}));
-  EXPECT_EQ(key_of(a, toolkit()), key_of(source_of(deepest(DenseGemmConfig{.tile_n = 208})), toolkit()));
-  EXPECT_NE(key_of(a, toolkit()), key_of(source_of(deepest(DenseGemmConfig{.tile_n = 192})), toolkit()));
+  const Source a = source_of("sm90/dense-128x208-c2-s4/bf16-nt");
+  EXPECT_EQ(key_of(a, toolkit()), key_of(source_of("sm90/dense-128x208-c2-s4/bf16-nt"), toolkit()));
+  EXPECT_NE(key_of(a, toolkit()), key_of(source_of("sm90/dense-128x192-c2-s4/bf16-nt"), toolkit()));
   Source other = a;
   other.arch = "sm_100a";
   EXPECT_NE(key_of(a, toolkit()), key_of(other, toolkit()));
@@ -83,7 +94,7 @@ TEST(CompileSource, DoesNotDependOnPadding) {
   std::string texts[2];
   for (int i = 0; i < 2; ++i) {
     std::fill(std::begin(storage[i]), std::end(storage[i]), static_cast<unsigned char>(i == 0 ? 0 : 0xa5));
-    texts[i] = source_of(*new (storage[i]) DenseGemmConfig{.tile_n = 208}).text;
+    texts[i] = catalog::source_of({*new (storage[i]) DenseGemmConfig{.tile_n = 208}});
   }
   EXPECT_EQ(texts[0], texts[1]);
 }
@@ -163,7 +174,7 @@ TEST(CompileHeaders, HoldTheKernelsAndNotTheSimulator) {
   bool kernel = false;
   for (const runtime::EmbeddedFile& header : runtime::embedded_headers()) {
     const std::string name = header.name;
-    kernel |= name == "warpwright/kernel/sm90/dense_gemm.h" && std::string(header.text).find("DenseGemm") != 0;
+    kernel |= name == "warpwright/kernel/sm90/dense/dense_gemm.h" && std::string(header.text).find("DenseGemm") != 0;
     EXPECT_EQ(name.find("/sim/"), std::string::npos) << name;
   }
   EXPECT_TRUE(kernel);

@@ -1,6 +1,8 @@
 // What every snippet of cases.py may use: a pipe whose stages are handed out in all three forms.
 #pragma once
 
+#include <utility>
+
 #include "warpwright/core/linear.h"
 #include "warpwright/core/linear_overlap.h"
 #include "warpwright/core/linear_owned.h"

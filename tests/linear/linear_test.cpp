@@ -202,8 +202,8 @@ TEST(LinearOverlap, WorkBehindTheReleaseSeesTheStageThatIsKept) {
         });
       },
       [](auto previous) { return std::move(previous).release(); });
-  EXPECT_EQ(log.events, (Events{"take 0", "take 1", "release 0", "work on 1", "take 2", "release 1", "work on 2",
-                                "release 2"}));
+  EXPECT_EQ(log.events,
+            (Events{"take 0", "take 1", "release 0", "work on 1", "take 2", "release 1", "work on 2", "release 2"}));
 }
 
 TEST(LinearOverlap, CountMayBeUnsigned) {

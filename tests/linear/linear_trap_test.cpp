@@ -75,14 +75,14 @@ TEST_F(LinearTrap, LeakThroughAMemberIsReported) {
 TEST_F(LinearTrap, SecondReleaseIsReported) {
   auto stage = acquire();
   std::move(stage).release();
-  std::move(stage).release();
+  std::move(stage).release();  // NOLINT(bugprone-use-after-move): what is tested
   EXPECT_EQ(broken, Rules{"linear: release() was called twice on one handle"});
 }
 
 TEST_F(LinearTrap, UseAfterReleaseIsReported) {
   auto stage = acquire();
   std::move(stage).release();
-  EXPECT_EQ(stage->freed, &freed);
+  EXPECT_EQ(stage->freed, &freed);  // NOLINT(bugprone-use-after-move): what is tested
   EXPECT_EQ(broken, Rules{"linear: a handle was used after its release()"});
 }
 

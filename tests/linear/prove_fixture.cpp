@@ -1,4 +1,6 @@
 // One violation of each rule. prove_lines.py checks that tools/prove.py names the marked line, and no other.
+#include <utility>
+
 #include "case_base.h"
 
 KERNEL void correct(int* out, int c) {
@@ -17,7 +19,9 @@ KERNEL void correct(int* out, int c) {
 // In one line, because compilers differ on where a scope ends: at its last statement or at its brace.
 KERNEL void leak(int* out, int) {
   Pipe pipe;
+  // clang-format off
   { auto stage = pipe.acquire(); *out += stage->data(); }  // violation: not_released
+  // clang-format on
 }
 
 KERNEL void twice(int*, int) {

@@ -1,4 +1,8 @@
 // Section A: named barriers, block and cluster barriers, collectives (M01..M09).
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "kernels_ab.h"
 
 namespace warpwright::mutants {

@@ -2,12 +2,14 @@
 // smallest.
 #pragma once
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "corpus.h"
 #include "sim/model.h"
-#include "warpwright/kernel/sm100/tmem_lifecycle.h"
-#include "warpwright/kernel/sm90/dense_gemm.h"
+#include "warpwright/kernel/demo/tmem_lifecycle.h"
+#include "warpwright/kernel/sm90/dense/dense_gemm.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/pipeline/ring.h"

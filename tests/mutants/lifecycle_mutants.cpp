@@ -1,4 +1,7 @@
 // F: lifecycles. Tensor memory, clusters, registers and dependent launches: who may come, and who may go.
+#include <string>
+#include <vector>
+
 #include "kernels_ef.h"
 
 namespace warpwright::mutants {

@@ -1,4 +1,7 @@
 // The life of a barrier: initialised, announced to, arrived on, released, reused.
+#include <string>
+#include <vector>
+
 #include "kernels_cd.h"
 
 namespace warpwright::mutants::cd {

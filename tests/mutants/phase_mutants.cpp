@@ -1,4 +1,6 @@
 // Phases: waits that pass too early, too late or on the wrong barrier.
+#include <vector>
+
 #include "kernels_cd.h"
 
 namespace warpwright::mutants {

@@ -1,4 +1,7 @@
 // Proxy fences, and shared memory or tensor maps that are reused before their readers are done.
+#include <string>
+#include <vector>
+
 #include "kernels_cd.h"
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"

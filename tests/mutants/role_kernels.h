@@ -1,6 +1,9 @@
 // Kernels of M10..M16: roles that must agree on how much work there is.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
 
 #include "kernels_ab.h"
 

@@ -1,4 +1,8 @@
 // Section B: roles that disagree, empty tiles, scheduling (M10..M22).
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "role_kernels.h"
 #include "scheduling_kernels.h"
 

@@ -1,5 +1,8 @@
 // Kernels of M17..M22: where roles learn which tile comes next, and who feeds them.
 #pragma once
+#include <array>
+#include <vector>
+
 #include "kernels_ab.h"
 
 namespace warpwright::mutants::ab {

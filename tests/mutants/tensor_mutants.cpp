@@ -1,4 +1,7 @@
 // E: completion of the tensor cores. What wgmma and tcgen05 read or write is free only when their own wait says so.
+#include <string>
+#include <vector>
+
 #include "kernels_ef.h"
 
 namespace warpwright::mutants {

@@ -1,9 +1,10 @@
 // What the benchmark reports of its rounds.
-#include "runtime/bench_stats.h"
+#include "measure/bench_stats.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 namespace warpwright::runtime {
 namespace {

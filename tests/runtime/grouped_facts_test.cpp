@@ -1,9 +1,9 @@
 // Tiles, waves and floors of grouped products, and the tables they are measured on.
-#include "runtime/grouped_facts.h"
+#include "choice/grouped_facts.h"
 
 #include <gtest/gtest.h>
 
-#include "runtime/tune_grouped.h"
+#include "measure/tune_grouped.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -24,16 +24,16 @@ TEST(GroupedFacts, EveryKernelHasItsPlanAndItsTile) {
         GroupedShape{Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168},
         GroupedShape{Operation::grouped_masked, DType::e4m3, DType::bf16, 4, 300, 4096, 7168}}) {
     const GroupedProblem problem = problem_of(shape);
-    const auto kernels = kernels_for(problem);
+    const auto kernels = instances_for(problem);
     ASSERT_FALSE(kernels.empty()) << shape.text();
-    for (const GroupedKernel& kernel : kernels) {
+    for (const Instance& kernel : kernels) {
       const GroupedFacts facts = facts_of(kernel, problem, 132);
-      EXPECT_TRUE(facts.plan.shared_memory_fits()) << plan_name(kernel);
-      EXPECT_TRUE(facts.plan.arrivals_match_counts()) << plan_name(kernel);
-      EXPECT_EQ(facts.tile_k * bits(shape.type), 1024) << plan_name(kernel);
+      EXPECT_TRUE(facts.plan.shared_memory_fits()) << catalog::plan_name(kernel);
+      EXPECT_TRUE(facts.plan.arrivals_match_counts()) << catalog::plan_name(kernel);
+      EXPECT_EQ(facts.tile_k * bits(shape.type), 1024) << catalog::plan_name(kernel);
       EXPECT_GE(facts.waves.tiles * facts.tile_m * facts.tile_n * facts.plan.cluster,
                 shape.groups * shape.rows * shape.n)
-          << plan_name(kernel);
+          << catalog::plan_name(kernel);
       EXPECT_GT(facts.waves.fill, 0);
       EXPECT_LE(facts.waves.fill, 1);
     }
@@ -45,8 +45,8 @@ TEST(GroupedFacts, PairsTakeTheLastRowsOfTilesBesideEachOther) {
   const GroupedProblem problem =
       problem_of({Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168});
   int found = 0;
-  for (const GroupedKernel& kernel : kernels_for(problem)) {
-    if (plan_name(kernel) != "grouped-128x256-c2-s4") continue;
+  for (const Instance& kernel : instances_for(problem)) {
+    if (catalog::plan_name(kernel) != "grouped-128x256-c2-s4") continue;
     ++found;
     EXPECT_EQ(facts_of(kernel, problem, 132).waves.tiles, 4 * (16 + 4));
   }

@@ -1,8 +1,14 @@
 // The choice among compiled Hopper kernels: always one that can serve the problem, and the one with the least modelled
 // time.
-#include "runtime/plan_choice.h"
-
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "choice/dense.h"
+#include "warpwright/core/plan.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -10,10 +16,20 @@ namespace {
 constexpr int kSms = 132;
 
 // Of those compiled ahead.
-Kernel chosen(const GemmShape& shape) {
+Instance chosen(const GemmShape& shape) {
   const auto choice = choose(shape, {"", kSms}, "", OnDemand::refused);
   EXPECT_TRUE(choice) << choice.status().message();
-  return choice ? choice->kernel : Kernel{};
+  return choice ? choice->instance : Instance{};
+}
+const DenseGemmConfig* dense(const Instance& instance) { return instance.as<DenseGemmConfig>(); }
+const SkinnyGemmConfig* skinny(const Instance& instance) { return instance.as<SkinnyGemmConfig>(); }
+
+// Of the catalogue, for dense products.
+std::vector<Instance> compiled_ahead() {
+  std::vector<Instance> list;
+  for (const Instance& instance : catalog::ahead())
+    if (dense(instance) != nullptr || skinny(instance) != nullptr) list.push_back(instance);
+  return list;
 }
 
 TEST(PlanChoice, IsTheLeastEstimateAmongThosePlansThatCanServe) {
@@ -21,9 +37,9 @@ TEST(PlanChoice, IsTheLeastEstimateAmongThosePlansThatCanServe) {
     for (int64_t n : {8, 576, 4096, 24576})
       for (int64_t k : {64, 512, 7168}) {
         const GemmShape shape{m, n, k};
-        const Kernel best = chosen(shape);
-        ASSERT_TRUE(best.ahead() && can_serve(best, shape)) << plan_text(best);
-        for (const Kernel& other : candidates(shape, OnDemand::refused))
+        const Instance best = chosen(shape);
+        ASSERT_TRUE(catalog::is_ahead(best) && can_serve(best, shape)) << plan_text(best);
+        for (const Instance& other : candidates(shape, OnDemand::refused))
           if (is_modelled(other)) {
             EXPECT_LE(estimate(best, shape, kSms).us, estimate(other, shape, kSms).us)
                 << plan_text(other) << " beats " << plan_text(best);
@@ -32,10 +48,10 @@ TEST(PlanChoice, IsTheLeastEstimateAmongThosePlansThatCanServe) {
 }
 
 TEST(PlanChoice, TakesTheSkinnyKernelForOneRowAndALargeTileForSquares) {
-  EXPECT_NE(chosen({1, 4096, 7168}).skinny(), nullptr);
-  const Kernel big = chosen({8192, 8192, 8192});
-  ASSERT_NE(big.dense(), nullptr);
-  EXPECT_GE(big.dense()->tile_n, 192);
+  EXPECT_NE(skinny(chosen({1, 4096, 7168})), nullptr);
+  const Instance big = chosen({8192, 8192, 8192});
+  ASSERT_NE(dense(big), nullptr);
+  EXPECT_GE(dense(big)->tile_n, 192);
 }
 
 TEST(PlanChoice, ServesNoTypeThatNoKernelHas) {
@@ -46,9 +62,9 @@ TEST(PlanChoice, ServesNoTypeThatNoKernelHas) {
 }
 
 // The shape an instance was compiled for.
-GemmShape shape_for(const Kernel& kernel) {
+GemmShape shape_for(const Instance& kernel) {
   GemmShape s{8, 1000, 256};
-  if (const DenseGemmConfig* c = kernel.dense()) {
+  if (const DenseGemmConfig* c = dense(kernel)) {
     s.dtype = c->type;
     s.mixed = c->mixed;
     s.epilogue = c->epilogue;
@@ -60,20 +76,20 @@ GemmShape shape_for(const Kernel& kernel) {
     s.load = c->load;
     s.store = c->store;
   } else {
-    s.dtype = kernel.skinny()->type;
-    s.epilogue = kernel.skinny()->epilogue;
-    s.scaling = kernel.skinny()->scaling;
-    s.promoted = kernel.skinny()->promote_k > 0;
+    s.dtype = skinny(kernel)->type;
+    s.epilogue = skinny(kernel)->epilogue;
+    s.scaling = skinny(kernel)->scaling;
+    s.promoted = skinny(kernel)->promote_k > 0;
   }
   return s;
 }
 
 TEST(PlanChoice, CoversEveryTileOfD) {
-  for (int p = 0; p < plan_count(); ++p) {
-    const Kernel kernel = kernel_of(p);
+  for (const Instance& kernel : compiled_ahead()) {
     const GemmShape shape = shape_for(kernel);
     const PlanEstimate e = estimate(kernel, shape, kSms);
-    EXPECT_GE(e.tiles * int64_t(e.tile_m) * e.tile_n * plan_of(kernel).cluster, shape.m * shape.n) << plan_text(kernel);
+    EXPECT_GE(e.tiles * int64_t(e.tile_m) * e.tile_n * catalog::block_plan(kernel).cluster, shape.m * shape.n)
+        << plan_text(kernel);
     EXPECT_GT(e.waves, 0) << plan_text(kernel);
     EXPECT_GT(e.us, 0) << plan_text(kernel);
     EXPECT_TRUE(e.fill > 0 && e.fill <= 1) << plan_text(kernel) << " " << e.fill;
@@ -83,22 +99,20 @@ TEST(PlanChoice, CoversEveryTileOfD) {
 TEST(PlanChoice, NoEstimateIsBelowTheFloor) {
   for (const GemmShape& shape :
        {GemmShape{1, 7168, 16384}, {4096, 4096, 4096}, {8192, 8192, 8192}, {128, 24576, 1536}}) {
-    const Kernel best = chosen(shape);
+    const Instance best = chosen(shape);
     EXPECT_GE(estimate(best, shape, kSms).us, floor_of(shape).us() * 0.99) << plan_text(best);
   }
 }
 
 TEST(PlanChoice, EveryInstanceCompiledAheadServesWhatItWasMadeForAndIsFoundByItsName) {
-  for (int p = 0; p < plan_count(); ++p) {
-    const Kernel kernel = kernel_of(p);
+  for (const Instance& kernel : compiled_ahead()) {
     const GemmShape shape = shape_for(kernel);
     ASSERT_TRUE(can_serve(kernel, shape)) << plan_text(kernel) << " for " << shape.text();
-    const auto named = parse_plan(plan_name(kernel), shape);
-    ASSERT_TRUE(named) << named.status().message();
-    EXPECT_EQ(named->plan, p) << plan_name(kernel);
-    const auto numbered = parse_plan(std::to_string(p), shape);
-    ASSERT_TRUE(numbered) << numbered.status().message();
-    EXPECT_EQ(numbered->config, kernel.config);
+    for (const std::string& name : {catalog::plan_name(kernel), catalog::name_of(kernel)}) {
+      const auto named = parse_plan(name, shape);
+      ASSERT_TRUE(named) << named.status().message();
+      EXPECT_EQ(named->config, kernel.config) << name;
+    }
   }
 }
 
@@ -107,18 +121,19 @@ TEST(PlanChoice, APlanThatIsNamedIsTakenOrRefusedWithASentence) {
   const auto choice = choose(shape, h200(), "dense-128x208-c2-s5");
   ASSERT_TRUE(choice) << choice.status().message();
   EXPECT_EQ(choice->by, ChosenBy::name);
-  EXPECT_FALSE(choice->kernel.ahead());
-  EXPECT_EQ(plan_name(choice->kernel), "dense-128x208-c2-s5");
+  EXPECT_FALSE(catalog::is_ahead(choice->instance));
+  EXPECT_EQ(catalog::plan_name(choice->instance), "dense-128x208-c2-s5");
   // As many stages as there is room for.
-  EXPECT_EQ(plan_name(choose(shape, h200(), "dense-128x256-c2-s99")->kernel), "dense-128x256-c2-s4");
-  EXPECT_EQ(plan_name(choose(shape, h200(), "dense-128x256-c2")->kernel), "dense-128x256-c2-s4");
+  EXPECT_EQ(catalog::plan_name(choose(shape, h200(), "dense-128x256-c2-s99")->instance), "dense-128x256-c2-s4");
+  EXPECT_EQ(catalog::plan_name(choose(shape, h200(), "dense-128x256-c2")->instance), "dense-128x256-c2-s4");
   const auto refused = [&](const char* plan, Code code, const char* word) {
     const auto result = choose(shape, h200(), plan);
     ASSERT_FALSE(result) << plan;
     EXPECT_EQ(result.status().code(), code) << result.status().message();
     EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
   };
-  refused("9999", Code::invalid_argument, "numbers 0 to");
+  refused("9999", Code::invalid_argument, "'9999'");
+  refused("dense-128x256-c2-s4x", Code::invalid_argument, "nearest are dense-128x256-c2-s4,");
   refused("dense", Code::invalid_argument, "dense-128x256-c2-s4");
   refused("dense-128x", Code::invalid_argument, "'128x'");
   refused("dense-128x256-frob", Code::invalid_argument, "'frob'");
@@ -130,18 +145,18 @@ TEST(PlanChoice, APlanThatIsNamedIsTakenOrRefusedWithASentence) {
 TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
   const auto plain = choose({4096, 4096, 4096}, h200());
   ASSERT_TRUE(plain);
-  EXPECT_TRUE(plain->kernel.ahead());
+  EXPECT_TRUE(catalog::is_ahead(plain->instance));
   // With factors of rows and columns and fp32 sums there is, ahead, only a tile of 128 x 128 for so many rows.
   GemmShape few_rows{100, 4096, 7168, DType::e4m3};
   few_rows.scaling = Scaling::row_column;
   few_rows.promoted = true;
   const auto compiled = choose(few_rows, h200());
   ASSERT_TRUE(compiled) << compiled.status().message();
-  EXPECT_FALSE(compiled->kernel.ahead());
+  EXPECT_FALSE(catalog::is_ahead(compiled->instance));
   EXPECT_NE(compiled->reason.find("NVRTC"), std::string::npos);
   const auto ahead = choose(few_rows, h200(), "", OnDemand::refused);
   ASSERT_TRUE(ahead) << ahead.status().message();
-  EXPECT_TRUE(ahead->kernel.ahead());
+  EXPECT_TRUE(catalog::is_ahead(ahead->instance));
 }
 
 TEST(PlanChoice, OneInstanceServesOperandsOf8BitsWithAndWithoutFactors) {
@@ -150,21 +165,21 @@ TEST(PlanChoice, OneInstanceServesOperandsOf8BitsWithAndWithoutFactors) {
     scaled.scaling = Scaling::tensor;
     const auto one = choose(plain, h200()), other = choose(scaled, h200());
     ASSERT_TRUE(one && other);
-    EXPECT_TRUE(one->kernel.ahead()) << one->reason;
-    EXPECT_EQ(one->kernel.config, other->kernel.config);
+    EXPECT_TRUE(catalog::is_ahead(one->instance)) << one->reason;
+    EXPECT_EQ(one->instance.config, other->instance.config);
     // What is not plain reads its factors, so they must be there.
     GemmShape batch = plain;
     batch.batch = 3;
-    EXPECT_FALSE(can_serve(one->kernel, batch));
+    EXPECT_FALSE(can_serve(one->instance, batch));
   }
 }
 
 TEST(PlanChoice, WideTilesOfTheSkinnyKernelServeMoreRowsThanTheyHave) {
   const GemmShape shape{1000, 1000, 1024};
-  const Kernel best = chosen(shape);
-  ASSERT_NE(best.skinny(), nullptr) << plan_text(best);
-  EXPECT_GE(best.skinny()->tokens, 128);
-  EXPECT_EQ(estimate(best, shape, kSms).tiles, 8 * ((1000 + best.skinny()->rows - 1) / best.skinny()->rows));
+  const Instance best = chosen(shape);
+  ASSERT_NE(skinny(best), nullptr) << plan_text(best);
+  EXPECT_GE(skinny(best)->tokens, 128);
+  EXPECT_EQ(estimate(best, shape, kSms).tiles, 8 * ((1000 + skinny(best)->rows - 1) / skinny(best)->rows));
   const auto narrow = parse_plan("skinny-64x16-split1", shape);
   ASSERT_FALSE(narrow);
   EXPECT_EQ(narrow.status().code(), Code::unsupported);
@@ -175,8 +190,8 @@ TEST(PlanChoice, ReportsTheSlowPathOfWhatTheTmaCannotAddress) {
   shape.load = shape.store = Mover::threads;
   const auto choice = choose(shape, h200());
   ASSERT_TRUE(choice) << choice.status().message();
-  EXPECT_EQ(choice->kernel.dense()->load, Mover::threads);
-  EXPECT_TRUE(choice->kernel.ahead());
+  EXPECT_EQ(dense(choice->instance)->load, Mover::threads);
+  EXPECT_TRUE(catalog::is_ahead(choice->instance));
   EXPECT_NE(choice->reason.find("16 bytes"), std::string::npos) << choice->reason;
 }
 
@@ -189,10 +204,9 @@ TEST(Floor, CountsEveryOperandOnceAndTheFasterTypesFaster) {
 }
 
 TEST(PlanChoice, PlansObeyTheirOwnRules) {
-  for (int p = 0; p < plan_count(); ++p) {
-    const Plan plan = plan_of(kernel_of(p));
-    EXPECT_TRUE(plan.arrivals_match_counts() && plan.shared_memory_fits() && plan.registers_fit())
-        << plan_text(kernel_of(p));
+  for (const Instance& kernel : compiled_ahead()) {
+    const Plan plan = catalog::block_plan(kernel);
+    EXPECT_TRUE(plan.arrivals_match_counts() && plan.shared_memory_fits() && plan.registers_fit()) << plan_text(kernel);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/problem.h"
+#include "problem/problem.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Timestamps of a kernel: what a timeline shows of the lists that its warps wrote.
-#include "runtime/recording.h"
+#include "timeline/recording.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,9 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
-#include "runtime/recording_file.h"
-#include "runtime/timeline.h"
+#include "timeline/recording_file.h"
+#include "timeline/timeline.h"
 
 namespace warpwright::runtime {
 namespace {

@@ -1,7 +1,9 @@
 // What the grouped and the block-scaled Blackwell kernels cannot take is said before anything is launched.
 #include <gtest/gtest.h>
 
-#include "runtime/host_grouped.h"
+#include <string>
+
+#include "launch/host_grouped.h"
 
 namespace warpwright::runtime {
 namespace {

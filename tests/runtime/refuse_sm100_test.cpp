@@ -1,5 +1,5 @@
 // The host refuses what the Blackwell GEMM cannot take, and the sentence names the tensor, its shape and the rule.
-#include "runtime/refuse_sm100.h"
+#include "problem/refuse_sm100.h"
 
 #include <gtest/gtest.h>
 

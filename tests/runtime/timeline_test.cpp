@@ -1,20 +1,24 @@
 // Timelines: what they show of a run of the simulator, and what Perfetto and the page need to draw it.
-#include "runtime/timeline.h"
+#include "timeline/timeline.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
-#include "runtime/example.h"
-#include "runtime/whole_file.h"
+#include "simulate/example.h"
+#include "system/whole_file.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -29,7 +33,7 @@ simulator::Span span(const char* track, const char* name, double begin, double e
 }
 
 simulator::Result real_run() {
-  const Example& e = *find_example("gemm_sm90");
+  const Example& e = *find_example("sm90/dense-128x256-c2-s4/bf16-nt");
   simulator::Options options;
   options.timeline = true;
   Outcome o = e.simulate(e.workload({256, 256, 320}, Data::integers, 1), options, 0);

@@ -1,12 +1,13 @@
 // The tuned table of grouped products: read as it was written, used on the device it was made on, for rows near enough.
-#include "runtime/tuned_grouped.h"
+#include "choice/tuned_grouped.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
-#include "runtime/tuned.h"
+#include "choice/tuned.h"
 
 namespace warpwright::runtime {
 namespace {
@@ -101,8 +102,8 @@ TEST(GroupedTunedTable, EveryRowThatIsShippedNamesAKernelOfThisBuild) {
       ++rows;
       const std::string wanted = row.plan.substr(0, row.plan.rfind("-s"));
       bool found = false;
-      for (const GroupedKernel& kernel : kernels_for(problem_of(row.shape))) {
-        found |= plan_name(kernel).starts_with(wanted + "-s");
+      for (const Instance& kernel : instances_for(problem_of(row.shape))) {
+        found |= catalog::plan_name(kernel).starts_with(wanted + "-s");
       }
       EXPECT_TRUE(found) << row.shape.text() << ": " << row.plan;
     }
@@ -116,8 +117,8 @@ TEST(GroupedTunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
   const auto modelled = choose(problem, 132);
   ASSERT_TRUE(modelled);
   std::string other;
-  for (const GroupedKernel& kernel : kernels_for(problem)) {
-    if (kernel != modelled->kernel) other = plan_name(kernel);
+  for (const Instance& kernel : instances_for(problem)) {
+    if (kernel != modelled->instance) other = catalog::plan_name(kernel);
   }
   ASSERT_NE(other, "");
   GroupedShape unknown = kMasked, older = kMasked;
@@ -130,7 +131,7 @@ TEST(GroupedTunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
   ::setenv("WARPWRIGHT_TUNED_GROUPED", path.c_str(), 1);
   const auto here = choose(problem, h200());
   ASSERT_TRUE(here);
-  EXPECT_EQ(plan_name(here->kernel), other);
+  EXPECT_EQ(catalog::plan_name(here->instance), other);
   EXPECT_NE(here->reason.find("NVIDIA H200"), std::string::npos);
   for (const Chip& chip : {Chip{"NVIDIA H100", 132}, Chip{"NVIDIA H200", 100}}) {
     const auto there = choose(problem, chip);
@@ -144,12 +145,12 @@ TEST(GroupedTunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
   // The depth of a ring may have changed since.
   const auto renamed = choose(problem_of(older), h200());
   ASSERT_TRUE(renamed);
-  EXPECT_EQ(plan_name(renamed->kernel), other);
+  EXPECT_EQ(catalog::plan_name(renamed->instance), other);
   GroupedProblem named = problem;
-  named.plan = plan_name(modelled->kernel);
+  named.plan = catalog::plan_name(modelled->instance);
   const auto asked = choose(named, h200());
   ASSERT_TRUE(asked);
-  EXPECT_EQ(asked->kernel, modelled->kernel);
+  EXPECT_EQ(asked->instance, modelled->instance);
 }
 
 }  // namespace

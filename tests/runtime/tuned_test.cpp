@@ -1,5 +1,5 @@
 // The tuned table: read as it was written, used on the device it was made on.
-#include "runtime/tuned.h"
+#include "choice/tuned.h"
 
 #include <gtest/gtest.h>
 
@@ -51,13 +51,13 @@ TEST(TunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
   const auto here = choose(shape, h200());
   ASSERT_TRUE(here);
   EXPECT_EQ(here->by, ChosenBy::table);
-  EXPECT_EQ(plan_name(here->kernel), row.plan);
+  EXPECT_EQ(catalog::plan_name(here->instance), row.plan);
   EXPECT_NE(here->reason.find("NVIDIA H200"), std::string::npos);
   for (const Chip& other : {Chip{"NVIDIA H100", 132}, Chip{"NVIDIA H200", 100}}) {
     const auto there = choose(shape, other);
     ASSERT_TRUE(there);
     EXPECT_EQ(there->by, ChosenBy::model) << other.name;
-    EXPECT_NE(plan_name(there->kernel), row.plan);
+    EXPECT_NE(catalog::plan_name(there->instance), row.plan);
   }
   EXPECT_EQ(choose({4096, 4096, 4104}, h200())->by, ChosenBy::model);
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "warpwright/schedule/legacy/config.h"
 #include "warpwright/schedule/program.h"
 #include "warpwright/schedule/text.h"

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 #include "warpwright/schedule/text.h"
 
 namespace {

@@ -2,6 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
 #include "warpwright/schedule/legacy/schedules.h"
 #include "warpwright/schedule/legacy/standing.h"
 #include "warpwright/schedule/text.h"

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/certificate.h"
 #include "warpwright/schedule/legacy/accesses.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 
 namespace {
 using namespace warpwright;

@@ -1,6 +1,10 @@
 // The data model: ops, costs, targets, bodies, builders, traces of entries.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "warpwright/schedule/legacy/config.h"
 #include "warpwright/schedule/schedule.h"
 #include "warpwright/schedule/text.h"

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/text.h"

@@ -8,6 +8,9 @@
 #include <chrono>
 #include <functional>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/exact.h"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/text.h"
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "warpwright/schedule/exact.h"
 #include "warpwright/schedule/legacy/accesses.h"

@@ -1,6 +1,9 @@
 // The pictures of a kernel iteration: everything that is in the schedule is in them, in the lane of its role and unit.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "warpwright/schedule/bodies.h"
 #include "warpwright/schedule/timeline_svg.h"
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "warpwright/schedule/legacy/audit.h"
 #include "warpwright/schedule/legacy/standing.h"

@@ -1,6 +1,8 @@
 // Each method of the four reference pages synchronizes something: break it, and the simulator says what is wrong.
 #include <initializer_list>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "sim/blackwell_kernel.h"
 

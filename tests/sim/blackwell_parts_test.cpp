@@ -1,6 +1,9 @@
 // The parts by themselves: barrier set-up, tensor memory of every legal size, the rings' other methods, roles,
 // contexts.
+#include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sim/blackwell_kernel.h"
 #include "sim/rules.h"

@@ -1,4 +1,8 @@
 // WarpRole1D1D against the arithmetic of its reference page, and KernelContext against counting CTAs one by one.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "sim/rules.h"
 #include "warpwright/warp/kernel_context.h"
 #include "warpwright/warp/warp_role.h"

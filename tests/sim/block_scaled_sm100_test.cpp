@@ -1,9 +1,10 @@
 // The Blackwell GEMM with block-scaled operands against a float64 product with the factors applied, in all modes of
 // exploration, and every synchronization of it dropped or altered.
 #include <algorithm>
+#include <vector>
 
 #include "gemm_sm100.h"
-#include "runtime/block_scaled_workload.h"
+#include "reference/block_scaled_workload.h"
 #include "sim/generated.h"
 
 namespace warpwright::gemm_sm100 {

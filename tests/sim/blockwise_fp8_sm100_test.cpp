@@ -2,9 +2,12 @@
 // passes unseen.
 #include <gtest/gtest.h>
 
-#include "runtime/blockwise_workload.h"
-#include "runtime/simulate.h"
-#include "warpwright/kernel/sm100/blockwise_fp8.h"
+#include <algorithm>
+#include <vector>
+
+#include "reference/blockwise_workload.h"
+#include "simulate/run_kernel.h"
+#include "warpwright/kernel/sm100/blockwise/blockwise_fp8.h"
 
 namespace warpwright {
 

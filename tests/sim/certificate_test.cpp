@@ -1,4 +1,6 @@
 // The certificate: one run that proves all interleavings, or says what it cannot exclude.
+#include <string>
+
 #include "sim/blackwell_kernel.h"
 #include "sim/generated.h"
 #include "sim/rules.h"

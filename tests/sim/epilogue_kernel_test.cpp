@@ -1,6 +1,7 @@
 // The epilogue applied by a kernel: every operand is read through a word of the machine, for each matrix of a batch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>

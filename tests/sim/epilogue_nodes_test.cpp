@@ -1,6 +1,7 @@
 // The epilogue's nodes one by one against float64, and what they do to the values at the edges.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -3,9 +3,11 @@
 #pragma once
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "runtime/simulate.h"
-#include "warpwright/kernel/sm100/dense_gemm.h"
+#include "simulate/run_kernel.h"
+#include "warpwright/kernel/sm100/dense/dense_gemm.h"
 
 namespace warpwright::testing_epilogue {
 

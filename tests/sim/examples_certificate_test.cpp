@@ -2,14 +2,16 @@
 // (cancelled launches, partial sums handed over through global memory) that is said, and holds for the path of the run.
 #include <gtest/gtest.h>
 
-#include "runtime/example.h"
+#include "sim/example_list.h"
+#include "simulate/example.h"
 
 namespace warpwright {
 namespace {
 
 TEST(ExampleCertificates, NoPhaseCanGoDifferently) {
   int proven = 0, examples = 0;
-  for (const runtime::Example& x : runtime::examples()) {
+  for (const runtime::Example* const one : example_list::all()) {
+    const runtime::Example& x = *one;
     const runtime::Workload w = x.workload(x.cases.front(), runtime::Data::integers, 7);
     simulator::Options o;
     o.certify = true;

@@ -1,7 +1,10 @@
 // The shipped kernels in the simulator: right in every landing and schedule, and never reported.
 #include <gtest/gtest.h>
 
-#include "runtime/example.h"
+#include <string>
+
+#include "sim/example_list.h"
+#include "simulate/example.h"
 
 namespace warpwright {
 
@@ -12,9 +15,9 @@ using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
 
-class Examples : public testing::TestWithParam<size_t> {
+class Examples : public testing::TestWithParam<const Example*> {
  protected:
-  const Example& example() const { return runtime::examples()[GetParam()]; }
+  const Example& example() const { return *GetParam(); }
   void expect_right(const runtime::Workload& w, const Options& o, const std::string& mode) {
     const Outcome out = example().simulate(w, o, 0);
     ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " "
@@ -98,7 +101,7 @@ TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
     }
 }
 
-std::string example_name(const testing::TestParamInfo<size_t>& info) { return runtime::examples()[info.param].name; }
-INSTANTIATE_TEST_SUITE_P(All, Examples, testing::Range<size_t>(0, runtime::examples().size()), example_name);
+INSTANTIATE_TEST_SUITE_P(All, Examples, testing::ValuesIn(example_list::all()),
+                         [](const auto& info) { return example_list::test_name(info.param->name); });
 
 }  // namespace warpwright

@@ -2,6 +2,9 @@
 // applied to exact sums, nothing around D is touched, in every mode of exploration.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "sim/epilogue_problem.h"
 #include "warpwright/warp/warp_role.h"
 

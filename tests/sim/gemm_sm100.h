@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -10,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/simulate.h"
 #include "sim/modes.h"
-#include "warpwright/kernel/sm100/dense_gemm.h"
+#include "simulate/run_kernel.h"
+#include "warpwright/kernel/sm100/dense/dense_gemm.h"
 
 namespace warpwright::gemm_sm100 {
 

@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from compile_cases import compiler_of, run_cases  # noqa: E402
 
-FRAME = """#include "warpwright/kernel/sm100/dense_gemm.h"
+FRAME = """#include "warpwright/kernel/sm100/dense/dense_gemm.h"
 using namespace warpwright;
 void use(const DenseGemmSm100Args& args) {{ kernel::sm100::DenseGemm<DenseGemmSm100Config{{{config}}}>::body(args); }}
 """
@@ -61,7 +61,7 @@ SCALED_CASES = [
     ("columns for scale factors", ".type = DType::e2m1, .tile_n = 256, .stages = 2, .scaling = BlockScaling::nvfp4",
      "accumulators and scale factors exceed the 512 columns"),
 ]
-GROUPED_FRAME = """#include "warpwright/kernel/sm100/grouped_gemm.h"
+GROUPED_FRAME = """#include "warpwright/kernel/sm100/grouped/grouped_gemm.h"
 using namespace warpwright;
 constexpr GroupedGemmSm100Config config{{{config}}};
 void use(const GroupedGemmSm100Args& args) {{ kernel::sm100::GroupedGemm<config>::body(args); }}
@@ -80,7 +80,7 @@ GROUPED_CASES = [
      "quantized results lie in one matrix"),
     ("stages of grouped rows", ".stages = 9", "the stages exceed the shared memory of a CTA"),
 ]
-BLOCKWISE_FRAME = """#include "warpwright/kernel/sm100/blockwise_fp8.h"
+BLOCKWISE_FRAME = """#include "warpwright/kernel/sm100/blockwise/blockwise_fp8.h"
 using namespace warpwright;
 constexpr BlockwiseFp8Sm100Config config{{{config}}};
 void use(const BlockwiseFp8Sm100Args& args) {{ kernel::sm100::BlockwiseFp8<config>::body(args); }}

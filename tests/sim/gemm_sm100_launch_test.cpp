@@ -1,5 +1,9 @@
 // Two ways to serve few rows: operands exchanged, so that the rows of A are columns of the MMA, and launches that begin
 // while the kernel ahead on the stream still runs.
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "gemm_sm100.h"
 
 namespace warpwright::gemm_sm100 {

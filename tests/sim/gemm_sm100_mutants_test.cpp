@@ -1,6 +1,8 @@
 // Every synchronization that the variants of the Blackwell GEMM perform, dropped or altered: each mutant is reported,
 // but for those that change nothing, which are listed with the reason.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "gemm_sm100.h"
 #include "sim/generated.h"

@@ -1,5 +1,10 @@
 // Where the Blackwell GEMM takes its tiles from: every source, order and batch gives the same product, all roles see
 // the same tiles, and no part of the scheduler's protocol can be left out.
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
 #include "gemm_sm100.h"
 
 namespace warpwright::gemm_sm100 {

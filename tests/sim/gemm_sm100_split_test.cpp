@@ -1,5 +1,8 @@
 // Clusters that share the depth of a tile: the product is right, the same bits come out in every run, the workspace
 // serves the next launch, nobody waits for ever, and no part of the hand-over can be left out.
+#include <string>
+#include <vector>
+
 #include "gemm_sm100.h"
 #include "warpwright/kernel/fixup.h"
 

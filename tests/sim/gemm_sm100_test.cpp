@@ -2,8 +2,13 @@
 // tensor memory and the tails, and no fault at a synchronization passes unseen.
 #include <gtest/gtest.h>
 
-#include "runtime/simulate.h"
-#include "warpwright/kernel/sm100/dense_gemm.h"
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "simulate/run_kernel.h"
+#include "warpwright/kernel/sm100/dense/dense_gemm.h"
 
 namespace warpwright {
 

@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <random>
+#include <string>
+#include <type_traits>
 
-#include "device/launch_sm80.h"
-#include "runtime/example.h"
+#include "catalog/instance.h"
 #include "sim/rules.h"
+#include "simulate/example.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright {
@@ -201,8 +203,9 @@ EntryCounts counts_of_run(const MmaSyncGemmConfig& c, int iterations) {
 
 class Mutants : public testing::Test {
  protected:
-  static constexpr const MmaSyncGemmConfig& config = device::kMmaSyncGemmSm80[1];
-  const Example& example = *runtime::find_example("gemm_sm80_small");
+  const catalog::Instance instance = *catalog::parse_instance("sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
+  const MmaSyncGemmConfig& config = *instance.as<MmaSyncGemmConfig>();
+  const Example& example = *runtime::find_example(catalog::name_of(instance));
   // One tile, nine tiles of K.
   const runtime::Workload one = example.workload({64, 64, 9 * config.tile_k()}, Data::integers, 3);
   const EntryCounts counts = counts_of_run(config, 9);

@@ -1,6 +1,9 @@
 // Every synchronization that the variants of the Hopper GEMMs perform, dropped or altered: each mutant is reported, but
 // for those that change nothing, which are listed with the reason.
-#include "runtime/dense_variant.h"
+#include <string>
+#include <vector>
+
+#include "sim/dense_variant.h"
 #include "sim/reported.h"
 
 namespace warpwright {
@@ -64,7 +67,7 @@ using Skinny = Subject<runtime::SkinnyVariant<C>>;
 
 TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
   expect_all_reported(
-      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .epilogue = device::variant::kFused}>{
+      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .epilogue = runtime::kFused}>{
           .shape = {256, 64, 320},
           .ctas = 2,
           .equivalent = with({"drop cluster_sync by idle"}, {"load", "mma", "store", "idle"})},

@@ -1,5 +1,7 @@
 // Every synchronization that the Blackwell warps and rings perform, dropped or altered: each mutant is reported, but
 // for those that change nothing, which are listed with the reason.
+#include <string>
+
 #include "sim/blackwell_kernel.h"
 #include "sim/generated.h"
 

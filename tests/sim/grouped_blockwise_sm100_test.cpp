@@ -1,8 +1,15 @@
 // Groups of e4m3 rows with blockwise scales on Blackwell, each with a matrix of its own.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gemm_sm100.h"
-#include "runtime/grouped_workload.h"
+#include "reference/grouped_workload.h"
 #include "sim/generated.h"
-#include "warpwright/kernel/sm100/blockwise_fp8.h"
+#include "warpwright/kernel/sm100/blockwise/blockwise_fp8.h"
 
 namespace warpwright::gemm_sm100 {
 namespace {

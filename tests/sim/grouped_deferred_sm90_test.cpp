@@ -1,5 +1,7 @@
 // Grouped Hopper products of which two warpgroups keep the results while they begin the next tile, in clusters whose
 // CTAs take tiles above each other, beside each other, or halves of them.
+#include <initializer_list>
+
 #include "sim/grouped_sm90_mutants.h"
 
 namespace warpwright {

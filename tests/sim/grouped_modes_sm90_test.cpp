@@ -1,5 +1,9 @@
 // Groups along k, scales of single rows of B, and the fused epilogues of the grouped Hopper kernel: exact where sums
 // and scales are, every mode of the simulator silent, nothing that a group does not have used or written.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "sim/grouped_sm90.h"
 
 namespace warpwright {

@@ -1,4 +1,11 @@
 // Groups with matrices of their own: different rows, columns and depth, through maps and pointers in device memory.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "grouped_sm100.h"
 #include "sim/generated.h"
 

@@ -1,8 +1,13 @@
 // A grouped product for the Blackwell kernel in the simulator, with its status word.
 #pragma once
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "gemm_sm100.h"
-#include "runtime/grouped_workload.h"
-#include "warpwright/kernel/sm100/grouped_gemm.h"
+#include "reference/grouped_workload.h"
+#include "warpwright/kernel/sm100/grouped/grouped_gemm.h"
 
 namespace warpwright::gemm_sm100 {
 

@@ -1,5 +1,7 @@
 // Which threads of the grouped kernel do what, and every synchronization between them dropped or altered.
 #include <set>
+#include <string>
+#include <vector>
 
 #include "grouped_sm100.h"
 #include "sim/generated.h"

@@ -2,7 +2,9 @@
 // warps that bring scale factors, modes of exploration.
 #include "grouped_sm100.h"
 
+#include <cstring>
 #include <random>
+#include <vector>
 
 namespace warpwright::gemm_sm100 {
 namespace {

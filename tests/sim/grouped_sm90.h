@@ -2,11 +2,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "runtime/grouped_sm90_workload.h"
-#include "runtime/host_grouped_sm90.h"
-#include "runtime/simulate.h"
-#include "warpwright/kernel/sm90/grouped_gemm.h"
-#include "warpwright/kernel/sm90/skinny_blockwise.h"
+#include <utility>
+#include <vector>
+
+#include "launch/grouped_arguments.h"
+#include "reference/grouped_sm90_workload.h"
+#include "simulate/run_kernel.h"
+#include "warpwright/kernel/sm90/grouped/grouped_gemm.h"
+#include "warpwright/kernel/sm90/skinny/skinny_blockwise.h"
 
 namespace warpwright::grouped_sm90 {
 

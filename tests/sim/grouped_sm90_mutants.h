@@ -1,5 +1,8 @@
 // Every synchronization that a grouped or blockwise Hopper kernel performs, dropped or altered.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "sim/grouped_sm90.h"
 #include "sim/reported.h"
 

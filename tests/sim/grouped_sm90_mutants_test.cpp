@@ -2,6 +2,9 @@
 // reported, but for those that change nothing, which are listed with the reason.
 #include "sim/grouped_sm90_mutants.h"
 
+#include <string>
+#include <vector>
+
 namespace warpwright {
 namespace {
 
@@ -37,14 +40,10 @@ TEST(GroupedSm90Mutants, OfBlocksWithoutRows) {
 }
 // Scales of both operands come by TMA.
 TEST(GroupedSm90Mutants, OfGroupsAlongKWithScales) {
-  constexpr GroupedGemmConfig c{.out = DType::fp32,
-                                .tile_m = 128,
-                                .tile_n = 16,
-                                .stages = 2,
-                                .groups = Groups::by_depth,
-                                .b_scale_rows = 1};
-  expect_all_reported<c>(spec<c>({120, 48, 1536}, {0, 1280, 1536}),
-                         with({"drop registers_increase by mma"}, {"load"}), 25);
+  constexpr GroupedGemmConfig c{
+      .out = DType::fp32, .tile_m = 128, .tile_n = 16, .stages = 2, .groups = Groups::by_depth, .b_scale_rows = 1};
+  expect_all_reported<c>(spec<c>({120, 48, 1536}, {0, 1280, 1536}), with({"drop registers_increase by mma"}, {"load"}),
+                         25);
 }
 TEST(GroupedSm90Mutants, OfScalesOfRows) {
   constexpr GroupedGemmConfig c{.tile_m = 64, .tile_n = 16, .stages = 2, .b_scale_rows = 1};

@@ -2,6 +2,8 @@
 // silent, rows outside a group neither used nor written.
 #include "sim/grouped_sm90.h"
 
+#include <vector>
+
 namespace warpwright {
 namespace {
 

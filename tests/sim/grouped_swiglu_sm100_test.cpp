@@ -1,4 +1,9 @@
 // SwiGLU with quantized results in the grouped Blackwell kernel: elements and factors byte for byte, filler included.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
 #include "grouped_sm100.h"
 #include "sim/generated.h"
 #include "warpwright/epilogue/quantize_block.h"

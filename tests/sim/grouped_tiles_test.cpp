@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "warpwright/sim/simulator.h"
 #include "warpwright/tile/grouped_raster.h"

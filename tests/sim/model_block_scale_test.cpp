@@ -7,6 +7,8 @@
 // In shared memory 128 rows by four scales are one tile of 512 bytes: row r is at 16 * (r % 32) + 4 * (r / 32), which
 // tcgen05.cp.32x128b.warpx4 turns into lane r % 32, column r / 32 of every quarter.
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "sim/model.h"
 #include "sim/rules.h"

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "sim/model.h"

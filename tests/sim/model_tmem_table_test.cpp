@@ -7,6 +7,8 @@
 // No word issues .16x32bx2, .ws (layouts E and G) or sparse (C) instructions: unreachable_rules_test.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "sim/model.h"

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <vector>
 
 #include "warpwright/sim/simulator.h"
 #include "warpwright/tile/grouped_raster.h"

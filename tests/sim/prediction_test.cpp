@@ -2,21 +2,33 @@
 // near the ones in docs/evidence.
 #include <gtest/gtest.h>
 
-#include "runtime/predict.h"
+#include <string>
+
+#include "simulate/predict.h"
+#include "simulate/product.h"
 
 namespace warpwright {
 namespace {
 
-using runtime::predict_dense;
-using runtime::predict_skinny;
 using simulator::Prediction;
 
-constexpr DenseGemmConfig kDense = deepest({.tile_m = 128, .tile_n = 64, .axis = ClusterAxis::n});
-constexpr SkinnyGemmConfig kSkinny = deepest({.rows = 64, .tokens = 128, .split = 1});
-constexpr SkinnyGemmConfig kSplit = deepest({.rows = 64, .tokens = 128, .split = 4});
-constexpr SkinnyGemmConfig kRow = deepest({.rows = 128, .tokens = 8, .split = 1});
+constexpr const char* kDense = "sm90/dense-128x64-c2n-s8/bf16-nt";
+constexpr const char* kSkinny = "sm90/skinny-64x128-split1-s8/bf16-nt";
+constexpr const char* kSplit = "sm90/skinny-64x128-split4-s7/bf16-nt";
+constexpr const char* kRow = "sm90/skinny-128x8-split1-s13/bf16-nt";
 
 constexpr double kNcuUs = 1.6;  // what ncu adds to a kernel: docs/evidence/word-costs-ncu.txt
+
+Prediction predict(const std::string& name, int64_t m, int64_t n, int64_t k) {
+  const auto instance = catalog::parse_instance(name);
+  if (!instance) {
+    ADD_FAILURE() << instance.status().message();
+    return {};
+  }
+  auto p = simulate::predict(*instance, m, n, k);
+  EXPECT_TRUE(p) << p.status().message();
+  return p ? *p : Prediction{};
+}
 
 void expect_near(double predicted, double measured, double band) {
   EXPECT_GT(predicted, measured * (1 - band));
@@ -24,18 +36,16 @@ void expect_near(double predicted, double measured, double band) {
 }
 
 TEST(Prediction, ThousandCubedIsNearWhatWasMeasured) {
-  const Prediction skinny = predict_skinny<kSkinny>(1024, 1024, 1024);
-  expect_near(skinny.single_us + kNcuUs, 8.00, 0.10);  // dense-ncu.txt
-  const Prediction dense = predict_dense<kDense>(1024, 1024, 1024);
-  expect_near(dense.us, 7.25, 0.10);  // bench-launches.json, --serial
+  expect_near(predict(kSkinny, 1024, 1024, 1024).single_us + kNcuUs, 8.00, 0.10);  // dense-ncu.txt
+  expect_near(predict(kDense, 1024, 1024, 1024).us, 7.25, 0.10);                   // bench-launches.json, --serial
 }
 
 TEST(Prediction, SplitProductIsNearWhatWasMeasured) {
-  expect_near(predict_skinny<kSplit>(128, 576, 7168).single_us + kNcuUs, 10.69, 0.10);  // dense-ncu.txt
+  expect_near(predict(kSplit, 128, 576, 7168).single_us + kNcuUs, 10.69, 0.10);  // dense-ncu.txt
 }
 
 TEST(Prediction, ProductOfOneRowIsNearWhatWasMeasuredAndNotBelowItsBytes) {
-  const Prediction p = predict_skinny<kRow>(1, 32768, 512);
+  const Prediction p = predict(kRow, 1, 32768, 512);
   expect_near(p.single_us, 10.24, 0.15);  // dense-stamps.txt
   constexpr double megabytes = (32768.0 * 512 + 512 + 32768) * 2 / 1e6;
   EXPECT_GT(p.single_us, megabytes / 4.3);
@@ -43,36 +53,39 @@ TEST(Prediction, ProductOfOneRowIsNearWhatWasMeasuredAndNotBelowItsBytes) {
 }
 
 TEST(Prediction, IsTheSameEveryTime) {
-  const Prediction first = predict_dense<kDense>(256, 512, 256), second = predict_dense<kDense>(256, 512, 256);
+  const Prediction first = predict(kDense, 256, 512, 256), second = predict(kDense, 256, 512, 256);
   EXPECT_EQ(first.cycles, second.cycles);
   EXPECT_EQ(first.us, second.us);
 }
 
 // A prediction moves no data and lets lanes skip words: it must take the cycles of the run that does everything.
-template <class K, auto C>
-void expect_the_cycles_of_a_run(int m, int n, int k, int64_t clusters, const Prediction& p) {
-  runtime::Workload w;
-  w.shape = {m, n, k};
-  for (const auto& [name, rows, columns] : {std::tuple{"A", m, k}, {"B", n, k}, {"D", m, n}}) {
-    runtime::Array a{name, C.type, rows, columns, name[0] == 'D', {}};
-    a.bytes.resize(a.size());
-    w.arrays.push_back(std::move(a));
-  }
-  w.expected.assign(size_t(m) * size_t(n), 0);
-  const runtime::Outcome out = runtime::simulate<K>(
-      w, {}, int(clusters) * K::plan.cluster, [&](auto& args, const auto& memory, const auto& encode) {
-        return runtime::fill(args, C, memory[0], memory[1], memory[2], m, n, k, 1.f, encode);
-      });
+void expect_the_cycles_of_a_run(const std::string& name, int64_t m, int64_t n, int64_t k) {
+  GemmProblem p{.m = m, .n = n, .k = k};
+  p.plan = name;
+  const auto product = simulate::dense_product(p, runtime::h200());
+  ASSERT_TRUE(product) << product.status().message();
+  const auto example = simulate::example_of(*product);
+  ASSERT_TRUE(example) << example.status().message();
+  const runtime::Workload w = example->workload({m, n, k}, runtime::Data::integers, 1);
+  const runtime::Outcome out = example->simulate(w, {}, simulate::ctas_on_chip(*product));
   EXPECT_TRUE(out.ok());
-  EXPECT_EQ(out.sim.stats.predicted_cycles, p.result.stats.predicted_cycles);
-  EXPECT_EQ(out.sim.stats.tensor_busy_cycles, p.result.stats.tensor_busy_cycles);
+  const Prediction predicted = predict(name, m, n, k);
+  EXPECT_EQ(out.sim.stats.predicted_cycles, predicted.result.stats.predicted_cycles);
+  EXPECT_EQ(out.sim.stats.tensor_busy_cycles, predicted.result.stats.tensor_busy_cycles);
 }
 
 TEST(Prediction, TakesTheCyclesOfTheRunThatComputes) {
-  expect_the_cycles_of_a_run<kernel::sm90::DenseGemm<kDense>, kDense>(256, 256, 320, kDense.tiles(256, 256),
-                                                                      predict_dense<kDense>(256, 256, 320));
-  expect_the_cycles_of_a_run<kernel::sm90::SkinnyGemm<kSplit>, kSplit>(100, 128, 512, kSplit.tiles(100, 128),
-                                                                       predict_skinny<kSplit>(100, 128, 512));
+  expect_the_cycles_of_a_run(kDense, 256, 256, 320);
+  expect_the_cycles_of_a_run(kSplit, 104, 128, 512);
+}
+
+TEST(Prediction, OnlyPlainDenseProductsArePredicted) {
+  for (const char* name : {"sm90/dense-128x128-c2-s6/bf16-nt-c-bias-gelu", "sm90/grouped-128x128-c2-s5/e4m3",
+                           "sm90/dense-128x128-c1-s4/bf16-nt-by_threads"}) {
+    const auto p = simulate::predict(*catalog::parse_instance(name), 256, 256, 256);
+    EXPECT_EQ(p.status().code(), Code::unsupported) << name;
+    EXPECT_NE(p.status().message().find(name), std::string::npos);
+  }
 }
 
 }  // namespace

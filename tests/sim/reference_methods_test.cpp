@@ -3,7 +3,10 @@
 // synchronization is broken. docs/reference-methods.md has the whole table.
 #include <cmath>
 #include <set>
+#include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sim/rules.h"
 #include "warpwright/core/instr_descriptor.h"

@@ -1,5 +1,6 @@
 // WarpRole1D1D for every value of its parameters: the numbers of its reference page, every predicate in every thread of
 // a block, and no predicate for warps that are not there.
+#include <string>
 #include <utility>
 
 #include "sim/rules.h"

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
-#include "runtime/simulate.h"
 #include "sim/generated.h"
 #include "sim/modes.h"
+#include "simulate/run_kernel.h"
 
 namespace warpwright {
 

@@ -3,6 +3,10 @@
 // Not checked:
 //   R39 scope of atomics                   atomics of the words are at gpu scope (global) or cta scope (shared, own CTA
 //                                          only), so two of them are always morally strong
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "rules.h"
 #include "sim/model.h"
 

@@ -8,6 +8,10 @@
 //   R40 barrier id 0             is sync_block; named barriers take 1..15 from the Plan
 //   R74 range of setmaxnreg      24..256 in steps of 8: a static_assert
 //   R75 completion by mbarrier   the word takes the barrier
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "rules.h"
 
 namespace warpwright::rules {

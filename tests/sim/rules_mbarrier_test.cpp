@@ -6,6 +6,10 @@
 //   R16 arrive_drop         no such word
 // Kept by the types: R18, the remote forms exist for arrive only (ClusterShared<Mbarrier>); a forged address is
 // reported.
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "rules.h"
 
 namespace warpwright::rules {

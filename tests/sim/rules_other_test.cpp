@@ -1,6 +1,10 @@
 // What the other files of rules leave: bounds of memory, arrivals that the Plan does not know, illegal descriptors and
 // maps, kernels that give up, and the waves of CDNA.
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "rules.h"
 #include "warpwright/machine/cdna.h"

@@ -1,4 +1,7 @@
 // A run that does not end is ended by the checker, which names the role and the line that went on for ever.
+#include <functional>
+#include <string>
+
 #include "rules.h"
 
 namespace warpwright::rules {

@@ -6,6 +6,9 @@
 //   R61 an allocation waits for another CTA of its SM   a CTA has the SM to itself: what does not fit is reported
 // Kept by the types:
 //   R71 register counts of tcgen05.ld and st       a static_assert
+#include <functional>
+#include <string>
+
 #include "rules.h"
 
 namespace warpwright::rules {

@@ -1,5 +1,8 @@
 // Every synchronization of the skinny kernel with blockwise scales, dropped or altered: each mutant is reported, but
 // for those that change nothing, which are listed with the reason.
+#include <string>
+#include <vector>
+
 #include "sim/grouped_sm90_mutants.h"
 
 namespace warpwright {

@@ -2,7 +2,10 @@
 // sharing the tokens, also where the split does not divide them, and the same bits in every order of events.
 #include <gtest/gtest.h>
 
-#include "runtime/dense_variant.h"
+#include <cstdint>
+#include <vector>
+
+#include "sim/dense_variant.h"
 
 namespace warpwright {
 namespace {

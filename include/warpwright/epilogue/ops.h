@@ -9,10 +9,10 @@
 // Every node is a sequence of operations with one rounding each, so a result has the same bits on the GPU and in the
 // simulator for every configuration, NaN payloads of fp32 outputs excepted.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::epilogue {

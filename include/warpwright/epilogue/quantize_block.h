@@ -3,8 +3,8 @@
 #include "warpwright/core/address.h"
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/numeric.h"
+#include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/convert_fp4.h"
 
 namespace warpwright::inline WW_WORLD::epilogue {

@@ -7,9 +7,9 @@
 //   for each group of registers: fixup.exchange(values, first);  leaves them behind, or adds what the others left
 //   fixup.finish();                                              tells the last part, or makes the counter zero again
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/kernel/fixup_config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/convert.h"
 #include "warpwright/tile/source.h"
 

@@ -1,8 +1,8 @@
 // Barrier initialisation, derived from the Plan.
 #pragma once
 #include "warpwright/core/plan.h"
+#include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::pipeline {
 

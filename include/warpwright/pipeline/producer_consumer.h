@@ -3,8 +3,8 @@
 // Consumer of pipeline/ring.h. Stages are named by what they are waited for: full is what a producer has published,
 // empty what a consumer has handed back.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/pipeline/ring.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::pipeline {
 

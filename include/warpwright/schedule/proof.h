@@ -175,8 +175,8 @@ constexpr int proven_iterations(const Pipeline& p) {
   for (const PhaseRing& r : p.rings) most = 4 * r.slots > most ? 4 * r.slots : most;
   return most > 6 ? most : 6;
 }
-// Two halves, for constant evaluations of their own: what follows from the order of the entries, and waves that run with
-// everything the waits leave open at its worst moment.
+// Two halves, for constant evaluations of their own: what follows from the order of the entries, and waves that run
+// with everything the waits leave open at its worst moment.
 constexpr Diagnostics prove_order(const Pipeline& p) {
   Diagnostics found = find_vacuous_waits(p);
   for (int n = 0; n <= proven_iterations(p); ++n) found.append(verify(p, n));

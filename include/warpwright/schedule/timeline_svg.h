@@ -1,6 +1,9 @@
 // A timeline as a standalone SVG: lanes by role and unit, colours by age, waits and barriers below their lanes, the
 // cycle that sets the interval in red, hazards listed at the end.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "warpwright/schedule/timeline.h"
 
 namespace warpwright::schedule {

@@ -4,8 +4,8 @@
 // no row beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is
 // read.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/paired_raster.h"

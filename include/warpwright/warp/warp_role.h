@@ -43,6 +43,13 @@ struct WarpRole {
   }
 };
 
+// The roles of WarpRole1D1D, for who knows its parameters as values.
+constexpr void declare_roles_1d1d(Plan& plan, bool has_sfb, int epilogue_warps, bool with_scheduler = true) {
+  plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
+  if (has_sfb) plan.role("sfb_tma_load", 1).role("sfb_load", 4);
+  if (with_scheduler) plan.role("scheduler", 1);
+}
+
 // Grouped 1D-1D kernels, by thread index. With has_sfb (MMA_N < 64) one warp loads the scale factors of B and four move
 // them into tensor memory; without it the scheduler has that place, so asking is_sfb_* does not compile.
 template <bool has_sfb = false, int num_epi_warps = 4>
@@ -78,9 +85,7 @@ struct WarpRole1D1D {
   WW_FN static bool is_scheduler() { return detail::thread_in(SCHEDULER_WARP_START, NUM_SCHEDULER_THREADS); }
 
   static constexpr void declare(Plan& plan, bool with_scheduler = true) {
-    plan.role("epilogue", num_epi_warps).role("load", NUM_LOAD_THREADS / 32).role("mma", NUM_MMA_THREADS / 32);
-    if (has_sfb) plan.role("sfb_tma_load", NUM_SFB_TMA_LOAD_THREADS / 32).role("sfb_load", NUM_SFB_LOAD_THREADS / 32);
-    if (with_scheduler) plan.role("scheduler", NUM_SCHEDULER_THREADS / 32);
+    declare_roles_1d1d(plan, has_sfb, num_epi_warps, with_scheduler);
   }
 };
 

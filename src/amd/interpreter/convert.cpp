@@ -1,4 +1,5 @@
 // Conversions between number formats.
+#include <array>
 #include <bit>
 #include <cmath>
 

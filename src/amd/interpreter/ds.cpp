@@ -1,7 +1,10 @@
 // LDS instructions of a wave.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "amd/interpreter/state.h"
 

@@ -1,7 +1,11 @@
 // Scalar, buffer and global memory instructions.
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "amd/interpreter/state.h"
 

@@ -6,6 +6,7 @@
 // moment, at the last one, or at a seeded one in between. The reports do not depend on that choice: they follow from
 // the waits and the barriers alone.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>

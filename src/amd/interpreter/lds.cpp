@@ -1,5 +1,7 @@
 #include "amd/interpreter/lds.h"
 
+#include <cstddef>
+
 namespace warpwright::amd {
 
 Lds::Lds(size_t bytes, size_t granule, int waves)

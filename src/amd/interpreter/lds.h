@@ -6,6 +6,7 @@
 // an access of another wave if that wave has passed a barrier since, that is, has passed more barriers than the first
 // wave had when its wait returned. Within a wave LDS instructions are in order; a DMA is ordered by a vmcnt wait only.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>

@@ -4,8 +4,11 @@
 // (l / M)-th part of K. Of D it holds column l % M; the rows are 4 (l / 16) + r for 16x16, and for 32x32
 // 8 (r / 4) + 4 (l / 32) + r % 4. Which elements of K the parts are is not visible in a product that sums over K, as
 // long as A and B agree.
+#include <array>
 #include <bit>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "amd/interpreter/formats.h"
 #include "amd/interpreter/state.h"

@@ -1,5 +1,8 @@
 // Scalar arithmetic.
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "amd/interpreter/state.h"
 

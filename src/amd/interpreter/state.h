@@ -1,12 +1,14 @@
 // The interpreter's insides: waves, the operations they have in flight, and the access to their registers.
 #pragma once
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "amd/interpreter/interpreter.h"

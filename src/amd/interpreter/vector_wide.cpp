@@ -1,6 +1,10 @@
 // Vector operations on register pairs, with carries and masks, across lanes, and packed.
 #include <bit>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "amd/interpreter/state.h"
 
@@ -85,9 +89,9 @@ bool holds(int test, T a, T b) {
     case kGe:
       return a >= b;
     case kO:
-      return a == a && b == b;
+      return !std::isunordered(a, b);
     case kU:
-      return a != a || b != b;
+      return std::isunordered(a, b);
     case kNge:
       return !(a >= b);
     case kNlg:

@@ -62,6 +62,15 @@ struct CdnaMatmulConfig {
   constexpr bool operator==(const CdnaMatmulConfig&) const = default;
 };
 
+// The sentence says what is wrong; nullptr when the configuration can be compiled.
+WW_HD constexpr const char* refuse(const CdnaMatmulConfig& c) {
+  if (c.arch != Arch::gfx942 && c.arch != Arch::gfx950) return "cdna_matmul: it is made for gfx942 and gfx950";
+  if (c.type != DType::bf16 && c.type != DType::e4m3) return "cdna_matmul: A and B are bf16 or e4m3";
+  if (c.out_type != DType::bf16 && c.out_type != DType::fp32) return "cdna_matmul: D is bf16 or fp32";
+  if (c.uses_dma() && c.arch != Arch::gfx950) return "cdna_matmul: 16-byte LDS DMA is an instruction of gfx950";
+  return nullptr;
+}
+
 // Rows are whole 16-byte units of A and B, and begin at multiples of that; those of D begin at whole elements.
 struct CdnaMatmulArgs {
   Global<const uint8_t> a;

@@ -6,9 +6,9 @@
 // there; the exchange is its own inverse.
 #pragma once
 #include "warpwright/core/plan.h"
+#include "warpwright/core/unroll.h"
 #include "warpwright/kernel/cdna/schedules.h"
 #include "warpwright/machine/cdna.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::cdna {
 
@@ -17,6 +17,24 @@ using schedule::Phase;
 using schedule::ScheduleEntry;
 namespace tags = schedule::tags;
 namespace body_tags = schedule::body_tags;
+
+// The schedule decides whether the waves are in two groups, and how many slots A and B have.
+constexpr Plan matmul_plan(const CdnaMatmulConfig& c, bool staggered, int depth) {
+  Plan p("cdna_matmul", c.arch);
+  if (staggered) {
+    p.role("leading", c.waves() / 2).role("trailing", c.waves() / 2);
+  } else {
+    p.role("wave", c.waves());
+  }
+  const uint32_t row = CdnaMatmulConfig::kTileBytes;
+  p.region("A", uint32_t(c.tile_m()) * row, depth, 1024).region("B", uint32_t(c.tile_n()) * row, depth, 1024);
+  return p;
+}
+// The same for who has no compiled schedule: it is made here.
+constexpr Plan matmul_plan(const CdnaMatmulConfig& c) {
+  const schedule::Pipeline p = ::warpwright::cdna::pipeline_of(::warpwright::cdna::schedule_key(c));
+  return matmul_plan(c, p.shape.staggered, p.depths.empty() ? 0 : p.depths[0].depth);
+}
 
 template <CdnaMatmulConfig C>
 struct Matmul {
@@ -34,17 +52,7 @@ struct Matmul {
   // Beyond every buffer, whatever offset below 2^31 is added.
   static constexpr uint32_t kOutside = 0x8000'0000;
 
-  static constexpr Plan make_plan() {
-    Plan p("cdna_matmul", C.arch);
-    if constexpr (facts.staggered) {
-      p.role("leading", C.waves() / 2).role("trailing", C.waves() / 2);
-    } else {
-      p.role("wave", C.waves());
-    }
-    p.region("A", kSlotA, facts.depth, 1024).region("B", kSlotB, facts.depth, 1024);
-    return p;
-  }
-  static constexpr Plan plan = make_plan();
+  static constexpr Plan plan = matmul_plan(C, facts.staggered, facts.depth);
   static constexpr uint32_t kRegionB = plan.region("B").offset;
 
   // What a wave holds.

@@ -4,9 +4,9 @@
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"
-#include "warpwright/kernel/config_sm100.h"
+#include "warpwright/core/unroll.h"
+#include "warpwright/kernel/sm100/config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 

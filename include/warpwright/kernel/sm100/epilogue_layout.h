@@ -2,8 +2,9 @@
 // warpgroup has its columns of a tile and, where the TMA moves matrices, its own rings, store warp and load warp.
 #pragma once
 #include "warpwright/core/plan.h"
+#include "warpwright/core/refusal.h"
 #include "warpwright/epilogue/ops.h"
-#include "warpwright/kernel/config_sm100.h"
+#include "warpwright/kernel/sm100/config.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/raster.h"
@@ -74,34 +75,7 @@ struct EpilogueLayout {
   static constexpr int kSteps = kWidth / kColumns;
   static constexpr int kGroupResults = kSteps * kResults;
 
-  static constexpr bool wide(bool is, DType t) {
-    return !is || t == DType::fp32 || t == DType::bf16 || t == DType::fp16;
-  }
-  static_assert(wide(true, C.out_type) || C.out_type == DType::e4m3 || C.out_type == DType::e5m2,
-                "epilogue: D is fp32, bf16, fp16, e4m3 or e5m2");
-  static_assert(wide(kNodes.source, kNodes.source_type) && wide(kNodes.residual, kNodes.residual_type) &&
-                    wide(kNodes.bias != Bias::none, kNodes.bias_type),
-                "epilogue: C, the residual and the bias are fp32, bf16 or fp16");
-  static_assert(!kNodes.pair() || !kNodes.source, "epilogue: beta * C has no meaning for a pair of accumulators");
-  static_assert(C.epilogue_warps >= 4 && C.epilogue_warps % 4 == 0,
-                "epilogue: four warps reach all lanes of tensor memory, so their number is a multiple of 4");
-  static_assert(C.accumulator_columns() % (8 * C.epilogue_groups()) == 0,
-                "epilogue: each warpgroup has a multiple of 8 columns of an accumulator");
-  static_assert(C.store_stages == 0 || C.store_stages >= 2, "epilogue: two stages of the output ring are held at once");
-  static_assert(C.epilogue_load_stages >= 0, "epilogue: the ring of the load warp has 0 or more stages");
-  static constexpr bool whole_units(DType t) { return kResults * bits(t) % 128 == 0; }
-  static_assert(!kStores || whole_units(C.out_type),
-                "epilogue: a row of D in one step is not whole 16-byte units, as the TMA wants it: use a wider tile_n "
-                "or store_stages = 0");
-  static_assert(!kLoads || ((!kNodes.source || whole_units(kNodes.source_type)) &&
-                            (!kNodes.residual || whole_units(kNodes.residual_type)) &&
-                            (!C.loads_bias() || whole_units(kNodes.bias_type))),
-                "epilogue: a row of C, of the residual or of the bias in one step is not whole 16-byte units, as the "
-                "TMA wants it: use a wider tile_n or epilogue_load_stages = 0");
-  static_assert(!kLoads || kNodes.source || kNodes.residual || C.loads_bias(),
-                "epilogue: there is nothing to load by TMA");
-  static_assert(!C.swap_ab || (!kStores && !kLoads && !kNodes.pair()),
-                "epilogue: with swap_ab a thread has a column of D: no TMA and no pair of accumulators");
+  static_assert(Refusal<refuse_epilogue(C)>::none);
 
   // Where a thread of the epilogue finds its results: one lane of tensor memory is one row of the tile.
   struct Share {

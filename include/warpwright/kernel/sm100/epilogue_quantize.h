@@ -3,7 +3,7 @@
 // a group leaves of its last tile, and the columns up to a multiple of four factors, become zero.
 #pragma once
 #include "warpwright/epilogue/quantize_block.h"
-#include "warpwright/kernel/sm100/dense_epilogue.h"
+#include "warpwright/kernel/sm100/dense/dense_epilogue.h"
 #include "warpwright/tile/groups.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
@@ -89,7 +89,6 @@ struct QuantizeRows : QuantizeParts<C, K> {
   using Parts = QuantizeParts<C, K>;
   using Parts::kPairs;
   using typename Parts::Args, typename Parts::Block, typename Parts::Layout;
-  static_assert(Layout::kWidth % kPairs == 0, "grouped_gemm: a thread has whole blocks of quantized results");
 
   // All threads of the role.
   WW_FN static void run(const Args& args, uint32_t base, const KernelContext& self) {
@@ -137,7 +136,6 @@ struct QuantizeColumns : QuantizeParts<C, K> {
   using typename Parts::Args, typename Parts::Block, typename Parts::Layout;
   static constexpr int kTokens = 8;  // of one step
   static constexpr bool kTwoWarps = kPairs == 64;
-  static_assert(C.epilogue_warps == 4, "grouped_gemm: four warps quantize where tokens are the columns");
   static_assert(C.out_scaling != BlockScaling::nvfp4 || kPairs == 32);
 
   // All threads of the role.

@@ -1,8 +1,8 @@
 // Where the tiles of A and B come from, and how a thread copies its chunks of them.
 #pragma once
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/core/unroll.h"
+#include "warpwright/kernel/sm80/config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/raster.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {

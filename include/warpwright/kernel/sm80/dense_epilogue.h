@@ -1,10 +1,10 @@
 // From the sums of a warp to D: the epilogue's list on the registers, then 16 rows at a time through the warp's own
 // piece of shared memory, so that a row leaves in stores of 16 bytes.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/ops.h"
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 #include "warpwright/tile/raster.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {

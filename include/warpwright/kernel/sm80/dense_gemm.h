@@ -16,14 +16,19 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
-template <MmaSyncGemmConfig C>
-constexpr Plan dense_gemm_plan() {
+// `depth`: slots of the ring, which the schedule decides.
+constexpr Plan dense_gemm_plan(const MmaSyncGemmConfig& c, int depth) {
   Plan plan("mma_sync_gemm", Arch::sm80);
-  plan.blocks_per_sm = C.blocks_per_sm;
-  plan.role("mma", C.warps());
-  plan.region("input", slot_bytes(C), DenseSchedule<C.order()>::depth, pattern_bytes(Swizzle::b64));
-  plan.region("output", staging_bytes(C), C.warps(), 16);
+  plan.blocks_per_sm = c.blocks_per_sm;
+  plan.role("mma", c.warps());
+  plan.region("input", slot_bytes(c), depth, pattern_bytes(Swizzle::b64));
+  plan.region("output", staging_bytes(c), c.warps(), 16);
   return plan;
+}
+// The same for who has no compiled schedule: it is made here. A configuration without one has a ring of one slot.
+constexpr Plan dense_gemm_plan(const MmaSyncGemmConfig& c) {
+  const schedule::Pipeline p = mma_sync_pipeline(c.order());
+  return dense_gemm_plan(c, p.ok() ? p.depths[0].depth : 1);
 }
 
 template <MmaSyncGemmConfig C>
@@ -33,7 +38,7 @@ struct DenseGemm {
   using Tiles = tile::PersistentTiles;
   using Run = DenseSchedule<C.order()>;
   using Sum = stdx::conditional_t<C.type == DType::s8, int32_t, float>;
-  static constexpr Plan plan = dense_gemm_plan<C>();
+  static constexpr Plan plan = dense_gemm_plan(C, Run::depth);
 
   static constexpr int kRowsOfMma = C.warp_m() / 16, kColumnsOfMma = C.warp_n() / 8;
   static constexpr int kSlices = schedule::kMmaSyncSlices;

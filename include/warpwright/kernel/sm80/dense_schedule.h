@@ -1,7 +1,7 @@
 // The schedule of an mma.sync GEMM as the kernel expands it: entries that are constants of the program, proven before
 // they are used.
 #pragma once
-#include "warpwright/kernel/config_sm80.h"
+#include "warpwright/kernel/sm80/config.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 

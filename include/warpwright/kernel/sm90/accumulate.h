@@ -1,8 +1,8 @@
 // The main loop of an MMA warpgroup: the stages of one tile, from the ring into the accumulators.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 

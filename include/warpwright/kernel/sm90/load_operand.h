@@ -1,7 +1,7 @@
 // One operand of a stage of grouped_gemm.h, by one thread.
 #pragma once
+#include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 

@@ -3,9 +3,9 @@
 // them. Only bytes of the row are read: its ends, where a vector would reach beyond it, are read element by element.
 #pragma once
 #include "warpwright/core/plan.h"
-#include "warpwright/kernel/config_pack.h"
+#include "warpwright/core/unroll.h"
+#include "warpwright/kernel/sm90/pack_rows_config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/pipeline/unroll.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 

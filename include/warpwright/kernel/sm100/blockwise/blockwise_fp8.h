@@ -1,0 +1,233 @@
+// D = A * B^T on Blackwell for e4m3 operands with fp32 scales: one for each row of A and 128 elements along k, one for
+// each block of 128 x 128 of B. The tensor core knows nothing of them: every block along k is a product of its own in
+// an accumulator of its own, which the epilogue multiplies by its scales and adds to fp32 sums in registers. The scales
+// of A travel through the input ring, so a stage is free when its MMAs are complete and the epilogue has read its
+// scales.
+//
+// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together.
+#pragma once
+#include "warpwright/core/refusal.h"
+#include "warpwright/kernel/sm100/dense/dense_gemm.h"
+#include "warpwright/tile/groups.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm100 {
+
+constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& config) {
+  const DenseGemmSm100Config c = config.dense();
+  Plan plan("blockwise_fp8_sm100", Arch::sm100, c.cluster());
+  const int epilogue_warps = c.epilogue_warps;
+  plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
+  declare_epilogue_roles(plan, c);
+  const uint32_t alignment = smem_alignment(Swizzle::b128);
+  plan.region("input.a", c.a_bytes(), c.stages, alignment);
+  plan.region("input.b", c.b_bytes(), c.stages, alignment);
+  plan.region("input.scales", config.scales_box().bytes(), c.stages, 128);
+  const int commits = cluster_of(c).input_empty_arrivals();
+  plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+  plan.barrier("input.empty", c.stages, commits + epilogue_warps, "load", {"mma", commits},
+               {"epilogue", epilogue_warps});
+  const OutputPipelineConfig output = declare_output(
+      plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
+  declare_epilogue_rings(plan, c);
+  return {plan, output};
+}
+
+template <BlockwiseFp8Sm100Config C>
+struct BlockwiseFp8 {
+  static_assert(Refusal<refuse(C)>::none);
+  using Dense = DenseGemm<C.dense()>;
+  using Load = typename Dense::Load;
+  using Epilogue = DenseEpilogue<C.dense()>;
+  using Results = EpilogueResults<C.dense(), BlockwiseFp8>;
+  using Args = BlockwiseFp8Sm100Args;
+  static constexpr DenseGemmSm100Config kDense = C.dense();
+  static constexpr Plan plan = blockwise_fp8_design(C).plan;
+  static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
+  static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
+  static constexpr int kSums = Epilogue::Layout::kWidth;  // of one thread
+  // Columns of one tcgen05.ld.
+  static constexpr int kRead = kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
+  static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
+  static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
+
+  using Payload = pipeline::BlockwiseFP8Payload<TileBytes{
+      .a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.scales_box().bytes()}>;
+  using FreeInput = typename Dense::FreeInput;
+  using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
+  static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
+  using MmaWarp = warp::MmaWarp<output, kMmaThreads, kEpilogueThreads>;
+  using EpilogueWarp = warp::EpilogueWarp<output, kMmaThreads, kEpilogueThreads>;
+
+  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
+    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
+    return pipeline::ring_at<C.stages>(base, full, empty);
+  }
+  WW_FN static Payload payload(uint32_t base) {
+    constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
+    constexpr uint32_t scales = plan.region("input.scales").offset;
+    return {{base + a}, {base + b}, {base + scales}};
+  }
+  using Tiles = stdx::conditional_t<C.grouped, tile::PersistentGroupTiles,
+                                    tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>>;
+  using Tile = stdx::conditional_t<C.grouped, tile::GroupTile, tile::Job>;
+  template <tile::Walker>
+  WW_FN static Tiles walk(const Args& args, uint32_t) {
+    constexpr int rows = kDense.tile_m * kDense.cluster_m;
+    if constexpr (C.grouped) {
+      return Tiles(args.groups, rows, tile::ceil_div(args.n, C.tile_n));
+    } else {
+      return Tiles({{tile::ceil_div(args.m, rows), tile::ceil_div(args.n, C.tile_n), C.raster_group}, blocks(args)});
+    }
+  }
+  WW_FN static int first_row(const Tile& tile, const KernelContext& self) {
+    if constexpr (C.grouped) {
+      return tile.first_row + (tile.m * kDense.cluster_m + int(self.rank_m)) * kDense.tile_m;
+    } else {
+      return Dense::first_row(tile, self);
+    }
+  }
+  WW_FN static int first_column(const Tile& tile, const KernelContext&) { return tile.n * C.tile_n; }
+  WW_FN static int matrix(const Tile& tile) {
+    if constexpr (C.grouped) {
+      return tile.matrix;
+    } else {
+      return 0;
+    }
+  }
+  // The factor of a group's matrix, and where its results go.
+  WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const Tile& tile) {
+    if (args.matrix_alpha != nullptr) {
+      nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + matrix(tile));
+    }
+  }
+  struct Target {
+    void* d;
+    int columns;
+    int64_t row_stride;
+  };
+  WW_FN static Target target(const Args& args, const Tile&) {
+    return {args.d, args.n, args.d_row_stride != 0 ? args.d_row_stride : args.n};
+  }
+  // Scales of the rows ahead that a stage begins with.
+  WW_FN static int scales_ahead(int row) { return C.grouped ? row % 4 : 0; }
+  WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
+
+  // The whole warp, of which one thread issues.
+  WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
+    Input input(input_ring(base), payload(base));
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (Tile job; jobs.next(job);) {
+      if (!self.elect_one_thread) continue;
+      const int row = first_row(job, self);
+      const int b_row = matrix(job) * args.n + first_column(job, self) + int(self.place_in_pair) * kDense.b_rows();
+      for (int block = 0; block < blocks(args); ++block) {
+        auto stage = input.acquire_producer();
+        if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
+        const auto to = stage->tile();
+        Load::template load_box<false, 2>(to.a, &args.a, {{block * C.block, row}}, stage->full(), 0);
+        Load::template load_box<false, 2>(to.b, &args.b, {{block * C.block, b_row}}, stage->full(), 0);
+        Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales,
+                                          {{row - scales_ahead(row), block}}, stage->full(), 0);
+        stdx::move(stage).release();
+      }
+    }
+    if constexpr (C.grouped) jobs.report();
+    if constexpr (kDense.cluster() > 1) {
+      if (self.elect_one_thread) input.drain_producer();
+    }
+  }
+
+  // The whole warp. The leader makes a product without history for every block along k; in a pair the other CTA only
+  // owns its part of tensor memory.
+  WW_FN static void own_and_multiply(const Args& args, uint32_t base, const KernelContext& self) {
+    FreeInput free;
+    if constexpr (kDense.cluster() > 1) free.mask = self.input_release_mask;
+    Input input(input_ring(base), payload(base), free);
+    auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (Tile job; self.elect_one_cta && jobs.next(job);) {
+      for (int i = 0; i < blocks(args); ++i) {
+        auto product = mma.acquire_k_stage_linear();
+        auto stage = input.acquire_consumer();
+        if (machine::elect_one()) PlainMultiply<kDense>::issue(product->tmem().address(), stage->tile(), true);
+        stdx::move(stage).release();
+        stdx::move(product).release();
+      }
+    }
+    stdx::move(mma).release();
+  }
+
+  // Columns with one scale of B; those of a thread start at multiples of it.
+  static constexpr int kScaled = C.block % kSums == 0 ? kSums : kRead;
+
+  // Adds one product, times its scales, to the sums of this thread's row. `b_scales` is where those of this block along
+  // k start; columns beyond the matrix have none.
+  WW_FN static void promote(float (&sums)[kSums], Tmem product, float a_scale, Global<const float> b_scales, int column,
+                            int columns, int depth) {
+    float scale[kSums / kScaled];
+    WW_UNROLL
+    for (int i = 0; i < kSums / kScaled; ++i) {
+      const int at = column + i * kScaled;
+      scale[i] = at < columns ? a_scale * machine::load(b_scales + int64_t(at / C.block) * depth) : 0.f;
+    }
+    WW_UNROLL
+    for (int first = 0; first < kSums; first += kRead) {
+      machine::TmemRegisters<kRead> values;
+      Epilogue::read(values, product.column(uint32_t(first)));
+      WW_UNROLL
+      for (int i = 0; i < kRead; ++i) {
+        sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled], sums[first + i]);
+      }
+    }
+  }
+
+  // All threads of the role.
+  WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
+    const auto mine = Epilogue::Layout::share();
+    const Payload tiles_in = payload(base);
+    Input input(input_ring(base), tiles_in);
+    Results results(args, base, mine);
+    auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), warp::output_storage<BlockwiseFp8, output>(base),
+                                         self.mma_complete_mask);
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    for (Tile job; jobs.next(job);) {
+      const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
+      const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
+      const int scale_row = mine.row + scales_ahead(first_row(job, self));
+      float sums[kSums] = {};
+      for (int block = 0; block < depth; ++block) {
+        epilogue.per_k_stage(input).run([&](auto stage) {
+          const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row);
+          promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
+                  Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
+          return stdx::move(stage).release();
+        });
+      }
+      results.begin(job, self);
+      WW_UNROLL
+      for (int step = 0; step < Epilogue::kSteps; ++step) {
+        results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
+      }
+    }
+    stdx::move(epilogue).release();
+  }
+
+  WW_FN static void body(const Args& args) {
+    check_plan<BlockwiseFp8>();
+    constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
+    const uint32_t base = machine::shared_base();
+    const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
+    const int warp = int(machine::warp_uniform(self.warp));
+    pipeline::run_block<BlockwiseFp8>(base, [&] {
+      if (warp == load_warp) {
+        load(args, base, self);
+      } else if (warp == mma_warp) {
+        own_and_multiply(args, base, self);
+      } else {
+        Epilogue::template run<BlockwiseFp8>(warp, args, base, self, [&] { epilogue(args, base, self); });
+      }
+    });
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm100

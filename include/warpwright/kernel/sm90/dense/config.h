@@ -1,0 +1,185 @@
+// What the dense Hopper GEMM is configured with, and what a launch passes to it.
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/core/dtype.h"
+#include "warpwright/core/layout.h"
+#include "warpwright/core/tensor_box.h"
+#include "warpwright/epilogue/config.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/kernel/fixup_config.h"
+#include "warpwright/tile/config.h"
+
+namespace warpwright {
+
+// sm90/dense/dense_gemm.h: D[m, n] = epilogue(sum over k of A[m, k] * B[n, k]).
+struct DenseGemmConfig {
+  DType type = DType::bf16;  // of A: bf16, fp16, e4m3 or e5m2; sums are fp32
+  int tile_m = 128;          // rows of a CTA's tile
+  int tile_n = 256;          // a multiple of 16
+  int stages = 4;
+  int output_stages = 2;
+  int cluster = 2;  // CTAs that share an operand by multicast
+  ClusterAxis axis = ClusterAxis::m;
+  int raster_group = 8;
+  bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
+  bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
+  EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
+  int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
+  Schedule schedule = Schedule::cooperative;
+  // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
+  Major a_major = Major::K;
+  Major b_major = Major::K;
+  // 0: the tensor core adds over the whole depth (8-bit types: with 14 bits of fraction). Otherwise a multiple of
+  // tile_k(): after so many elements its sums are added to a second set in fp32.
+  int promote_k = 0;
+  Scaling scaling = Scaling::none;
+  bool batched = false;
+  Mover load = Mover::tma;   // of A and B
+  Mover store = Mover::tma;  // of D
+  bool dependent = true;     // may be launched before the kernel ahead of it on the stream has ended
+  TileOrder raster = TileOrder::serpentine;
+  bool raster_by_columns = false;  // the raster of the transposed matrix: bands are columns of tiles
+  CacheHint a_hint = CacheHint::normal;
+  CacheHint b_hint = CacheHint::normal;
+  DepthSplit split = DepthSplit::none;
+
+  // One row of the 128-byte swizzle.
+  WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
+  WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
+  WW_HD constexpr DType out_type() const { return epilogue.out; }
+  WW_HD constexpr int warpgroups() const { return schedule == Schedule::ping_pong ? 2 : tile_m / group_rows; }
+  // Blocks of 64 rows that a warpgroup accumulates.
+  WW_HD constexpr int group_blocks() const { return group_rows / 64; }
+  // Registers of a thread that hold sums.
+  WW_HD constexpr int accumulators() const { return group_blocks() * tile_n / 2 * (promote_k == 0 ? 1 : 2); }
+  WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
+  WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
+  // Rows of A and B that one CTA loads: all of its own operand, its share of the one that the cluster has in common.
+  WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
+  WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
+  WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
+  WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(b_type()) / 8); }
+  WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
+  // What one TMA load brings. A K-major share is one box; of an MN-major one each box holds 64 rows, a panel of the
+  // swizzle.
+  WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_share()); }
+  WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_share()); }
+  // The subtile of the output ring: a block of rows by the widest row of a swizzle that divides the tile.
+  WW_HD constexpr TensorBox d_box() const {
+    const int row = tile_n * bits(out_type()) / 8;
+    const Swizzle swizzle = row % 128 == 0  ? Swizzle::b128
+                            : row % 64 == 0 ? Swizzle::b64
+                            : row % 32 == 0 ? Swizzle::b32
+                                            : Swizzle::none;
+    return {out_type(), int(swizzle_bytes(swizzle)) * 8 / bits(out_type()), 64, swizzle};
+  }
+  WW_HD constexpr uint32_t output_bytes() const {
+    return store == Mover::tma ? d_box().bytes() * uint32_t(output_stages * warpgroups()) : 0;
+  }
+  // Tiles of a whole cluster in the result.
+  WW_HD constexpr int64_t tiles(int m, int n, int batches = 1) const {
+    const int64_t tall = tile_m * cluster_m(), wide = tile_n * cluster_n();
+    return (m + tall - 1) / tall * ((n + wide - 1) / wide) * (batched ? batches : 1);
+  }
+  // Where clusters that share the depth of a tile leave their sums; `clusters` are those of the launch.
+  WW_HD constexpr FixupConfig fixup() const { return {cluster, warpgroups() * 128, group_blocks() * tile_n / 2}; }
+  WW_HD constexpr int64_t workspace_bytes(int m, int n, int batches, int splits, int clusters) const {
+    const int64_t shared = tiles(m, n, batches);
+    const int64_t slots = split == DepthSplit::split_k    ? shared * (splits - 1)
+                          : split == DepthSplit::stream_k ? int64_t(clusters)
+                                                          : 0;
+    return fixup().bytes(shared, slots);
+  }
+  // Nothing but a factor, the same for all tiles, and a conversion: what the plain instances are made for.
+  WW_HD constexpr bool plain_epilogue() const {
+    return epilogue == factor_and_conversion(out_type()) &&
+           (scaling == Scaling::none || (scaling == Scaling::tensor && !batched));
+  }
+  bool operator==(const DenseGemmConfig&) const = default;
+
+ private:
+  WW_HD constexpr TensorBox operand_box(DType t, Major major, int rows) const {
+    if (major == Major::K) return {t, tile_k(), rows, Swizzle::b128};
+    return {t, int(swizzle_bytes(Swizzle::b128)) * 8 / bits(t), tile_k(), Swizzle::b128};
+  }
+};
+
+struct DenseGemmArgs {
+  // Boxes of the configuration over the matrices as they are stored; three-dimensional with `batched`. Without depth a
+  // and b are not read. Not used by the mover `threads`.
+  TensorMap a;
+  TensorMap b;
+  TensorMap d;
+  int32_t m = 0;
+  int32_t n = 0;
+  int32_t k = 0;
+  int32_t batches = 1;
+  int32_t a_batch_step = 1;  // 0: all matrices of a batch share A, whose map has one
+  int32_t b_batch_step = 1;
+  EpilogueArgs epilogue = {};
+  // Scaling::tensor: one factor each, or null with a plain epilogue; row_column: m and n of them. Strides from one
+  // matrix of a batch to the next.
+  const float* a_scales = nullptr;
+  const float* b_scales = nullptr;
+  int64_t a_scales_batch_stride = 0;
+  int64_t b_scales_batch_stride = 0;
+  // For the mover `threads`.
+  MatrixArgs a_matrix = {};
+  MatrixArgs b_matrix = {};
+  MatrixArgs d_matrix = {};
+  // split_k and stream_k: config.workspace_bytes(), of which the first fixup().counter_bytes(tiles) are zero before the
+  // first launch. One launch at a time uses it.
+  void* workspace = nullptr;
+  int32_t splits = 1;  // split_k: parts of a tile, where it is deep enough
+};
+
+// The sentence says what is wrong; nullptr when the configuration can be compiled.
+WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
+  const auto wide = [](DType t) { return t == DType::bf16 || t == DType::fp16; };
+  const auto narrow = [](DType t) { return t == DType::e4m3 || t == DType::e5m2; };
+  if (!wide(c.type) && !narrow(c.type)) return "dense_gemm: A is bf16, fp16, e4m3 or e5m2";
+  if (c.mixed && !narrow(c.type)) return "dense_gemm: only the two 8-bit types can be mixed";
+  if (const char* why = refuse(c.epilogue)) return why;
+  if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
+  if (c.group_rows != 64 && c.group_rows != 128) return "dense_gemm: a warpgroup has 64 or 128 rows";
+  if (c.schedule == Schedule::ping_pong ? c.tile_m != c.group_rows
+                                        : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
+    return "dense_gemm: the rows of a tile are those of its warpgroups";
+  }
+  if (c.warpgroups() > 3) return "dense_gemm: one to three MMA warpgroups";
+  if (c.tile_n < 16 || c.tile_n % 16 != 0 || c.tile_n > 256)
+    return "dense_gemm: tile_n is a multiple of 16, at most 256";
+  // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
+  if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
+  if (c.cluster < 1 || c.cluster > 8) return "dense_gemm: a cluster has 1 to 8 CTAs";
+  const int a_unit = c.a_major == Major::K ? 8 : 64, b_unit = c.b_major == Major::K ? 8 : 64;
+  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % b_unit != 0) {
+    return "dense_gemm: a CTA's share of B is not made of whole swizzle atoms";
+  }
+  if (c.tile_m % c.cluster_n() != 0 || c.a_share() % a_unit != 0) {
+    return "dense_gemm: a CTA's share of A is not made of whole swizzle atoms";
+  }
+  if (narrow(c.type) && (c.a_major != Major::K || c.b_major != Major::K)) {
+    return "dense_gemm: wgmma reads MN-major operands of 16-bit types only";
+  }
+  if (c.promote_k < 0 || c.promote_k % c.tile_k() != 0) return "dense_gemm: promote_k is a multiple of tile_k";
+  if (c.stages < 2 || c.output_stages < 2) return "dense_gemm: two stages of a ring are held at once";
+  if (c.stages > stages_that_fit(c.stage_bytes(), c.output_bytes())) return "dense_gemm: shared memory is too small";
+  if (c.load == Mover::threads) {
+    if (c.cluster != 1) return "dense_gemm: threads load for their own CTA, the cluster is 1";
+    if (c.store != Mover::threads) return "dense_gemm: where threads load, threads store";
+    if (c.warpgroups() > 2) return "dense_gemm: threads load for one or two MMA warpgroups";
+  }
+  if (c.split != DepthSplit::none && c.schedule == Schedule::ping_pong) {
+    return "dense_gemm: only a cooperative schedule shares the depth of a tile";
+  }
+  if (c.raster_group < 1) return "dense_gemm: raster_group is at least 1";
+  return nullptr;
+}
+
+// The configuration with as many input stages as fit.
+WW_HD constexpr DenseGemmConfig deepest(DenseGemmConfig c, int most = 8) {
+  return with_at_most(c, stages_that_fit(c.stage_bytes(), c.output_bytes()), most);
+}
+
+}  // namespace warpwright

@@ -1,0 +1,172 @@
+// From the sums of an MMA warpgroup to D: the epilogue's list, then either subtiles in shared memory for the store warp
+// or elements straight to device memory.
+#pragma once
+#include "warpwright/core/unroll.h"
+#include "warpwright/epilogue/ops.h"
+#include "warpwright/kernel/sm90/dense/dense_plan.h"
+#include "warpwright/pipeline/ring.h"
+#include "warpwright/tile/convert.h"
+
+namespace warpwright::inline WW_WORLD::kernel::sm90 {
+
+template <DenseGemmConfig C>
+struct DenseEpilogue {
+  using Args = DenseGemmArgs;
+  using Tiles = DenseTiles<C>;
+  using Ops = epilogue::EpilogueOps<C.epilogue>;
+  using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
+  using Element = storage_t<C.out_type()>;
+
+  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr int kSubtiles = C.tile_n / C.d_box().inner;  // of a block of 64 rows
+
+  WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {
+    constexpr uint32_t offset = plan.region("output").offset, bytes = plan.region("output").stage_bytes;
+    return {base + offset + bytes * uint32_t(group * C.output_stages + stage)};
+  }
+
+  // Where a thread's sums lie in the result: register r of block b is row + 64 b + 8 * (r / 2 % 2), column +
+  // 8 * (r / 4) + r % 2.
+  struct Place {
+    int row, column;
+    WW_FN static Place of(const tile::TileCoord& tile, int group) {
+      const int lane = int(machine::lane_index());
+      return {Tiles::first_row(tile, group) + int(machine::warp_index()) % 4 * 16 + lane / 4,
+              Tiles::first_column(tile) + 2 * (lane % 4)};
+    }
+    WW_FN int row_of(int block, int r) const { return row + 64 * block + 8 * (r / 2 % 2); }
+    WW_FN int column_of(int r) const { return column + 8 * (r / 4) + r % 2; }
+  };
+
+  // The whole list for one element. Elements beyond the matrix are not stored; for them nothing is read. `Whole` tiles
+  // have no such elements.
+  template <bool Whole>
+  struct Finish {
+    Place place;
+    int m, n;
+    EpilogueArgs args;
+    Global<const float> a_scales, b_scales;
+    float scale = 1;
+
+    WW_FN static Finish of(const Args& args, const tile::TileCoord& tile, int group) {
+      Finish f{Place::of(tile, group),
+               args.m,
+               args.n,
+               Ops::prepare(args.epilogue, tile.batch),
+               {args.a_scales + tile.batch * args.a_scales_batch_stride},
+               {args.b_scales + tile.batch * args.b_scales_batch_stride}};
+      if constexpr (C.scaling == Scaling::tensor) {
+        f.scale = tile::multiply(machine::load(f.a_scales), machine::load(f.b_scales));
+      }
+      return f;
+    }
+    WW_FN bool inside(int block, int r) const {
+      return Whole || (place.row_of(block, r) < m && place.column_of(r) < n);
+    }
+    WW_FN float operator()(float sum, int block, int r) const {
+      if (!inside(block, r)) return 0.f;
+      const int row = place.row_of(block, r), column = place.column_of(r);
+      if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
+      if constexpr (C.scaling == Scaling::row_column) {
+        sum = tile::multiply(tile::multiply(sum, machine::load(a_scales + row)), machine::load(b_scales + column));
+      }
+      return Ops{}(sum, row, column, args);
+    }
+  };
+
+  WW_FN static bool whole(const Args& args, const tile::TileCoord& tile) {
+    return Tiles::first_row(tile) + C.tile_m <= args.m && Tiles::first_column(tile) + C.tile_n <= args.n;
+  }
+
+  // One subtile of 64 rows, from register `first` on, each sum through `finish`.
+  template <class Sums, class F>
+  WW_FN static void write_subtile(Shared<Element> to, const Sums& sums, int block, int first, F& finish) {
+    constexpr SmemTile subtile{C.out_type(), 64, C.d_box().inner, C.d_box().swizzle};
+    const int lane = int(machine::lane_index());
+    if constexpr (bits(C.out_type()) == 16) {
+      // stmatrix takes four 8x8 matrices: two along the rows, two along the columns. A lane names one row of one of
+      // them.
+      const int row = int(machine::warp_index()) % 4 * 16 + lane % 16;
+      const int half = lane / 16;
+      const Shared<Vec<uint32_t, 4>> tile = to.template as<Vec<uint32_t, 4>>();
+      const auto pack = [&](int column, uint32_t(&packed)[4]) {
+        const int r = first + column / 2;  // a thread holds half of 16 columns, 8 registers
+        WW_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          packed[i] = tile::pack2<C.out_type()>(finish(sums.get(r + 2 * i), block, r + 2 * i),
+                                                finish(sums.get(r + 2 * i + 1), block, r + 2 * i + 1));
+        }
+      };
+      const auto put = [&](int column, const uint32_t(&packed)[4]) {
+        machine::stmatrix(tile.plus_bytes(subtile.offset(row, column + 8 * half)), packed);
+      };
+      if constexpr (C.plain_epilogue()) {
+        WW_UNROLL
+        for (int column = 0; column < subtile.cols; column += 16) {
+          uint32_t packed[4];
+          pack(column, packed);
+          put(column, packed);
+        }
+      } else {
+        // Nothing is stored until all is computed: what the list reads from memory is in flight together.
+        uint32_t packed[subtile.cols / 16][4];
+        WW_UNROLL
+        for (int i = 0; i < subtile.cols / 16; ++i) pack(16 * i, packed[i]);
+        WW_UNROLL
+        for (int i = 0; i < subtile.cols / 16; ++i) put(16 * i, packed[i]);
+      }
+    } else {
+      WW_UNROLL
+      for (int i = 0; i < subtile.cols / 2; i += 2) {
+        const int row = int(machine::warp_index()) % 4 * 16 + lane / 4 + 8 * (i / 2 % 2);
+        const int column = 8 * (i / 4) + 2 * (lane % 4);
+        const int r = first + i;
+        const float low = finish(sums.get(r), block, r), high = finish(sums.get(r + 1), block, r + 1);
+        const Shared<Element> at = to.plus_bytes(subtile.offset(row, column));
+        if constexpr (C.out_type() == DType::fp32) {
+          machine::store(at.template as<Vec<float, 2>>(), Vec<float, 2>{{low, high}});
+        } else {
+          machine::store(at.template as<uint16_t>(), uint16_t(tile::pack4<C.out_type()>(low, high, 0.f, 0.f)));
+        }
+      }
+    }
+  }
+
+  // Passes the warpgroup's rows to its store warp.
+  template <class Sums, int Blocks, class F>
+  WW_FN static void hand_out(const Sums (&sums)[Blocks], Output& output, uint32_t base, int group, F finish) {
+    WW_UNROLL
+    for (int block = 0; block < Blocks; ++block) {
+      WW_UNROLL
+      for (int s = 0; s < kSubtiles; ++s) {
+        output.produce([&](auto stage) {
+          write_subtile(output_stage(base, group, stage->index()), sums[block], block, s * C.d_box().inner / 2, finish);
+          // C may be D: what was read there through ordinary loads is overwritten by the TMA.
+          if constexpr (C.epilogue.source || C.epilogue.residual) machine::fence_proxy_async<ProxySpace::global>();
+          return stdx::move(stage).release();
+        });
+      }
+    }
+  }
+
+  // Stores the warpgroup's rows element by element.
+  template <class Sums, int Blocks, class F>
+  WW_FN static void store_elements(const Sums (&sums)[Blocks], const Args& args, const tile::TileCoord& tile,
+                                   const F& finish) {
+    const Global<Element> d =
+        Global<Element>{static_cast<Element*>(args.d_matrix.data)} + tile.batch * args.d_matrix.batch_stride;
+    WW_UNROLL
+    for (int block = 0; block < Blocks; ++block) {
+      WW_UNROLL
+      for (int r = 0; r < C.tile_n / 2; ++r) {
+        const float v = finish(sums[block].get(r), block, r);
+        if (finish.inside(block, r)) {
+          machine::store(d + (finish.place.row_of(block, r) * args.d_matrix.row_stride + finish.place.column_of(r)),
+                         Ops::convert(v));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace warpwright::inline WW_WORLD::kernel::sm90

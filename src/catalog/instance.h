@@ -1,0 +1,78 @@
+// What can be compiled and launched. A *plan* says how a product is computed ("dense-128x256-c2-s4"): the choice ranks
+// plans. An *instance* is a plan for one architecture with what the problem fixes: types, majors, epilogue, movers
+// ("sm90/dense-128x256-c2-s4/bf16-nt-silu"). Either name can be read back; nothing is known by a position in a list.
+#pragma once
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "warpwright/core/address.h"
+#include "warpwright/core/plan.h"
+#include "warpwright/kernel/cdna/config.h"
+#include "warpwright/kernel/demo/config.h"
+#include "warpwright/kernel/sm100/config.h"
+#include "warpwright/kernel/sm80/config.h"
+#include "warpwright/kernel/sm90/dense/config.h"
+#include "warpwright/kernel/sm90/grouped/config.h"
+#include "warpwright/kernel/sm90/pack_rows_config.h"
+#include "warpwright/kernel/sm90/skinny/config.h"
+#include "warpwright/status.h"
+
+namespace warpwright::catalog {
+
+using Config = std::variant<DenseGemmConfig, SkinnyGemmConfig, GroupedGemmConfig, SkinnyBlockwiseConfig,
+                            DenseGemmSm100Config, BlockwiseFp8Sm100Config, GroupedGemmSm100Config, MmaSyncGemmConfig,
+                            CdnaMatmulConfig, RingCopyConfig, ClusterRingConfig, TmemLifecycleConfig, PackRowsConfig>;
+
+struct Instance {
+  Config config;
+  // Parts into which a launch cuts the depth of a tile (DepthSplit::split_k). Part of the plan, not of the machine
+  // code: 0 leaves it to the launch.
+  int splits = 0;
+
+  template <class C>
+  const C* as() const {
+    return std::get_if<C>(&config);
+  }
+  bool operator==(const Instance&) const = default;
+};
+
+Arch arch_of(const Instance& instance);
+// "dense_gemm": what the kernel calls itself in reports.
+std::string kernel_of(const Instance& instance);
+
+// "dense-128x256-c2-s4".
+std::string plan_name(const Instance& instance);
+// "bf16-nt-silu".
+std::string features_name(const Instance& instance);
+// "sm90/dense-128x256-c2-s4/bf16-nt-silu".
+std::string name_of(const Instance& instance);
+// The same without what does not change the machine code: the name of the image that is compiled.
+std::string image_name(const Instance& instance);
+
+// invalid_argument: a word is not one of the family's. The configuration may still be one that refuse() refuses.
+Result<Instance> parse_instance(std::string_view name);
+// A plan read with the features of `like`, an instance of the same architecture and family, or of any family of the
+// architecture: then only its architecture matters, and the features are the usual ones.
+Result<Instance> parse_plan(std::string_view plan, const Instance& like);
+
+// Nothing wrong: ok. Otherwise unsupported, with the rule that the configuration breaks.
+Status refuse(const Instance& instance);
+// The layout of a block: roles, rings, barriers, shared memory. Only for what refuse() accepts.
+Plan block_plan(const Instance& instance);
+// "128x256x64, 4 stages, cluster 2": for people.
+std::string description(const Instance& instance);
+
+// The names that are compiled ahead for a GPU in an install or a wheel, in the order of the lists (*.def).
+const std::vector<std::string>& ahead_names();
+// The same as configurations; every name can be read.
+const std::vector<Instance>& ahead();
+bool is_ahead(const Instance& instance);
+// At most `count` names of the catalogue that resemble `name` most, the nearest first.
+std::vector<std::string> nearest_names(std::string_view name, size_t count = 3);
+
+// The source that both compilers take: which template, which configuration.
+std::string source_of(const Instance& instance);
+
+}  // namespace warpwright::catalog

@@ -1,0 +1,214 @@
+#include "choice/dense.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "choice/tuned.h"
+#include "warpwright/core/plan.h"
+
+namespace warpwright::runtime {
+namespace {
+
+// What may be compiled for a shape: a choice of tiles like that of the plain kernels, but fewer, because each costs
+// seconds the first time it is used.
+constexpr DenseGemmConfig kDenseOnDemand[] = {
+    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
+    {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 2},
+    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 2},
+    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 2},
+    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    {.tile_m = 64, .tile_n = 64, .stages = 8, .cluster = 1},
+};
+constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
+    {.rows = 64, .tokens = 16, .split = 1},  {.rows = 64, .tokens = 16, .split = 4},
+    {.rows = 64, .tokens = 32, .split = 2},  {.rows = 64, .tokens = 64, .split = 1},
+    {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
+    {.rows = 64, .tokens = 128, .split = 4},
+};
+// How much faster by the model an instance must be for waiting until it is compiled. What threads load is hardly
+// fitted: there it is compiled only if nothing else serves.
+double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
+
+// A plain product of 8-bit operands without factors is one with factors that are not there: one instance for both.
+Scaling scaling_for(const GemmShape& s) {
+  const bool plain = s.epilogue == factor_and_conversion(s.epilogue.out) && s.batch == 1 && s.store == Mover::tma &&
+                     s.load == Mover::tma;
+  return s.scaling == Scaling::none && bits(s.dtype) == 8 && plain ? Scaling::tensor : s.scaling;
+}
+
+// A name that cannot be read is answered with those that resemble it.
+Status with_nearest(const Status& status, const std::string& name) {
+  const auto near = catalog::nearest_names(name);
+  return Status(status.code(), fmt::format("{} The nearest are {}.", status.message(), fmt::join(near, ", ")));
+}
+// The user's own words for the instance in a sentence about it.
+std::string renamed(std::string sentence, const Instance& instance, const std::string& name) {
+  const std::string own = catalog::plan_name(instance);
+  if (const size_t at = sentence.find(own); at != std::string::npos) sentence.replace(at, own.size(), name);
+  return sentence;
+}
+
+bool fits(const Plan& plan) { return plan.shared_memory_fits() && plan.registers_fit(); }
+
+// The same tile and rings computing what the shape asks for.
+DenseGemmConfig with_features(DenseGemmConfig c, const GemmShape& s) {
+  c.type = s.dtype;
+  c.mixed = s.mixed;
+  c.epilogue = s.epilogue;
+  c.a_major = s.a_major;
+  c.b_major = s.b_major;
+  c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
+  c.scaling = scaling_for(s);
+  c.batched = s.batch != 1;
+  c.load = s.load;
+  c.store = s.load == Mover::threads ? Mover::threads : s.store;
+  if (c.load == Mover::threads) c.cluster = 1;
+  return deepest(c, c.stages);  // wider results leave room for fewer
+}
+SkinnyGemmConfig with_features(SkinnyGemmConfig c, const GemmShape& s) {
+  c.type = s.dtype;
+  c.epilogue = s.epilogue;
+  c.scaling = scaling_for(s);
+  c.promote_k = !s.promoted ? 0 : c.promote_k > 0 ? c.promote_k : c.tile_k();
+  return deepest(c, c.stages);
+}
+
+// What of a shape the skinny kernel's configuration cannot say. Several tiles along the tokens read the weights several
+// times, which only wide ones can afford.
+bool skinny_takes(const GemmShape& s, int tokens) {
+  return (s.m <= tokens || tokens >= 128) && s.batch == 1 && !s.mixed && s.a_major == Major::K &&
+         s.b_major == Major::K && s.load == Mover::tma && s.store == Mover::tma;
+}
+
+// Parts of a tile's depth, so that the parts fill the chip once and none is shallower than a few stages.
+int splits_for(const DenseGemmConfig& c, const GemmShape& s, int multiprocessors) {
+  if (c.split != DepthSplit::split_k) return 1;
+  constexpr int64_t least_stages = 4;
+  const int64_t tiles = std::max<int64_t>(1, c.tiles(int(s.m), int(s.n), int(s.batch)));
+  const int64_t depth = (s.k + c.tile_k() - 1) / c.tile_k();
+  const int64_t wanted = multiprocessors / c.cluster / tiles;
+  return int(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, depth / least_stages)));
+}
+
+}  // namespace
+
+std::string GemmShape::text() const {
+  const char* const layout =
+      a_major == Major::K ? (b_major == Major::K ? "nt" : "nn") : (b_major == Major::K ? "tt" : "tn");
+  std::string text = fmt::format(
+      "{} {} {}x{}x{}", mixed ? fmt::format("{} x {}", name(dtype), name(b_dtype())) : name(dtype), layout, m, n, k);
+  if (batch != 1) text += fmt::format(", batch {}", batch);
+  if (epilogue.out != usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
+  if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
+  if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
+  if (promoted) text += ", promoted sums";
+  if (load == Mover::threads) {
+    text += ", operands not aligned for the TMA";
+  } else if (store == Mover::threads) {
+    text += ", result not aligned for the TMA";
+  }
+  return text;
+}
+
+int cluster_of(const Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) return c->cluster;
+  return instance.as<SkinnyGemmConfig>()->split;
+}
+
+bool can_serve(const Instance& instance, const GemmShape& shape) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) {
+    if (shape.deterministic && c->split == DepthSplit::stream_k) return false;
+    return refuse(*c) == nullptr && with_features(*c, shape) == *c;
+  }
+  const auto* c = instance.as<SkinnyGemmConfig>();
+  return c != nullptr && refuse(*c) == nullptr && skinny_takes(shape, c->tokens) && with_features(*c, shape) == *c;
+}
+
+std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand) {
+  std::vector<Instance> list;
+  for (const Instance& instance : catalog::ahead()) {
+    if (can_serve(instance, shape)) list.push_back(instance);
+  }
+  if (on_demand == OnDemand::refused) return list;
+  const auto add = [&](const auto& config) {
+    const Instance instance{config};
+    if (!catalog::is_ahead(instance) && can_serve(instance, shape) && fits(catalog::block_plan(instance))) {
+      list.push_back(instance);
+    }
+  };
+  for (const DenseGemmConfig& c : kDenseOnDemand) add(with_features(c, shape));
+  for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add(with_features(deepest(c), shape));
+  return list;
+}
+
+Result<Instance> parse_plan(const std::string& name, const GemmShape& shape) {
+  const bool whole = name.find('/') != std::string::npos;
+  auto named = whole ? catalog::parse_instance(name) : catalog::parse_plan(name, Instance{DenseGemmConfig{}});
+  if (!named) return with_nearest(named.status(), name);
+  Instance instance = *named;
+  if (!whole) {
+    if (const auto* c = instance.as<DenseGemmConfig>()) {
+      instance.config = with_features(*c, shape);
+    } else if (const auto* s = instance.as<SkinnyGemmConfig>()) {
+      instance.config = with_features(*s, shape);
+    }
+  }
+  if (instance.as<DenseGemmConfig>() == nullptr && instance.as<SkinnyGemmConfig>() == nullptr) {
+    return Status(Code::unsupported, fmt::format("plan = {}: it is not a plan of a dense product on Hopper.", name));
+  }
+  if (Status s = catalog::refuse(instance); !s) return Status(s.code(), renamed(s.message(), instance, name));
+  if (!fits(catalog::block_plan(instance))) {
+    return Status(Code::unsupported, fmt::format("plan = {}: its rings or registers exceed what an SM has.", name));
+  }
+  if (!can_serve(instance, shape)) {
+    return Status(Code::unsupported,
+                  fmt::format("plan = {}: it is {}, which cannot serve {}.", name, plan_text(instance), shape.text()));
+  }
+  return instance;
+}
+
+Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan, OnDemand on_demand) {
+  const int sms = chip.multiprocessors;
+  const auto complete = [&](Instance instance) {
+    const auto* c = instance.as<DenseGemmConfig>();
+    if (c != nullptr && c->split == DepthSplit::split_k && instance.splits == 0) {
+      instance.splits = splits_for(*c, shape, sms);
+    }
+    return instance;
+  };
+  const auto chosen = [&](const Instance& instance, ChosenBy by) {
+    Choice choice{complete(instance), estimate(complete(instance), shape, sms), by, ""};
+    choice.reason = reason_for(choice, shape, chip);
+    return choice;
+  };
+  if (!plan.empty()) {
+    auto named = parse_plan(plan, shape);
+    if (!named) return named.status();
+    return chosen(*named, ChosenBy::name);
+  }
+  if (const std::string tuned = tuned_plan(shape, chip); !tuned.empty()) {
+    // A table made by another version may name what this one does not have.
+    auto named = parse_plan(tuned, shape);
+    if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed)) return chosen(*named, ChosenBy::table);
+  }
+  const Instance* best = nullptr;
+  double least = 0;
+  const std::vector<Instance> list = candidates(shape, on_demand);
+  for (const Instance& instance : list) {
+    if (!is_modelled(instance)) continue;
+    const double us =
+        estimate(complete(instance), shape, sms).us * (catalog::is_ahead(instance) ? 1 : worth_compiling(shape));
+    if (best != nullptr && us >= least) continue;
+    best = &instance;
+    least = us;
+  }
+  if (best == nullptr) {
+    return Status(Code::unsupported, fmt::format("{}: no Hopper kernel of this version serves it.", shape.text()));
+  }
+  return chosen(*best, ChosenBy::model);
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,99 @@
+// Which kernel serves a matrix product on Hopper: the tuned table where it has an answer, otherwise a model of waves,
+// bytes and tile efficiency. The tool's commands and the host API all ask choose(). Needs no GPU.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "problem/problem.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/status.h"
+
+namespace warpwright::runtime {
+
+// A product as the choice sees it: its extents, and all that decides which instances can compute it.
+struct GemmShape {
+  int64_t m = 0, n = 0, k = 0;
+  DType dtype = DType::bf16;  // of A
+  bool mixed = false;         // of e4m3 and e5m2, B has the other one
+  EpilogueConfig epilogue = factor_and_conversion(usual_result(dtype));
+  Major a_major = Major::K, b_major = Major::K;
+  Scaling scaling = Scaling::none;
+  bool promoted = false;  // 8-bit operands: after every 128 elements the sums are added in fp32
+  int64_t batch = 1;
+  Mover load = Mover::tma, store = Mover::tma;  // threads: an address or stride the TMA cannot take
+  bool deterministic = false;                   // the same bits on any number of SMs
+
+  DType b_dtype() const { return !mixed ? dtype : dtype == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
+  // "bf16 nt 128x4096x7168", with what differs from the plain product.
+  std::string text() const;
+};
+
+using catalog::Instance;
+
+// CTAs of a cluster of a dense or skinny instance.
+int cluster_of(const Instance& instance);
+// "128x256x64, 4 stages, cluster 2", or "64 weights x 16 tokens x64, 20 stages, split 4": for people.
+std::string plan_text(const Instance& instance);
+// The instance that the name of a plan, or of an instance, means for a shape. An invalid_argument or unsupported status
+// otherwise.
+Result<Instance> parse_plan(const std::string& name, const GemmShape& shape);
+
+// Whether the instance computes exactly this product.
+bool can_serve(const Instance& instance, const GemmShape& shape);
+// Whether instances that were not compiled ahead may be taken.
+enum class OnDemand : bool { refused, allowed };
+// The instances compiled ahead that serve the shape, then those of a short list that would be compiled for it.
+std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand = OnDemand::allowed);
+
+// The chip the choice is made for.
+struct Chip {
+  std::string name;  // as the driver calls it: a tuned table is for one name
+  int multiprocessors = 132;
+};
+// What is assumed where no GPU is asked.
+inline Chip h200() { return {"NVIDIA H200", 132}; }
+
+// What the model says about one instance.
+struct PlanEstimate {
+  int tile_m = 0, tile_n = 0, tile_k = 0;  // of D and along the depth
+  int split = 1;                           // CTAs that share the depth of a tile
+  int64_t tiles = 0;                       // of the whole grid, in clusters
+  int64_t clusters = 0;                    // that run at once
+  int64_t waves = 0;
+  double fill = 0;                                     // tiles over what the waves could hold
+  double us = 0;                                       // modelled
+  double memory_us = 0, tensor_us = 0, ingest_us = 0;  // the terms whose largest decides
+};
+// Clusters of so many CTAs that run at once.
+int64_t resident_clusters(int multiprocessors, int cluster);
+PlanEstimate estimate(const Instance& instance, const GemmShape& shape, int multiprocessors);
+// Whether the model was fitted to kernels of this kind. Others (ping-pong, tall warpgroups, shared depth, other rasters
+// and cache hints, output rings of more than four stages) are taken only where the tuned table or the caller names
+// them.
+bool is_modelled(const Instance& instance);
+
+// The least time no kernel can beat: the product at the tensor cores' rate, or every operand moved once.
+struct Floor {
+  double tensor_us = 0, memory_us = 0;
+  double flops = 0, bytes = 0;
+  double us() const { return tensor_us > memory_us ? tensor_us : memory_us; }
+};
+Floor floor_of(const GemmShape& shape, Arch arch = Arch::sm90);
+
+enum class ChosenBy : uint8_t { name, table, model };
+struct Choice {
+  Instance instance;
+  PlanEstimate estimate;
+  ChosenBy by = ChosenBy::model;
+  std::string reason;  // a sentence without a full stop
+};
+// `plan`: the name of a plan or of an instance to take instead of the choice; empty: none. An unsupported status when
+// nothing serves the shape. What has to be compiled first is taken only where it is clearly faster than all that was
+// compiled ahead.
+Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
+                      OnDemand on_demand = OnDemand::allowed);
+
+}  // namespace warpwright::runtime

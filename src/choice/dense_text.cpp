@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include <string>
+
+#include "choice/dense.h"
+
+namespace warpwright::runtime {
+
+std::string plan_text(const Instance& instance) {
+  if (const auto* c = instance.as<SkinnyGemmConfig>()) {
+    return fmt::format("{} weights x {} tokens x{}, {} stages, split {}", c->rows, c->tokens, c->tile_k(), c->stages,
+                       c->split);
+  }
+  const DenseGemmConfig& c = *instance.as<DenseGemmConfig>();
+  std::string text = fmt::format("{}x{}x{}, {} stages, cluster {}{}", c.tile_m, c.tile_n, c.tile_k(), c.stages,
+                                 c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "");
+  if (c.schedule == Schedule::ping_pong) text += ", ping-pong";
+  if (c.split == DepthSplit::split_k) text += fmt::format(", k in {} parts", instance.splits);
+  if (c.split == DepthSplit::stream_k) text += ", stream-K";
+  if (c.load == Mover::threads) {
+    text += ", loaded and stored by threads";
+  } else if (c.store == Mover::threads) {
+    text += ", stored by threads";
+  }
+  return text;
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,26 @@
+// Which instance serves a product with blockwise scales or groups, and why.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "warpwright/grouped.h"
+#include "warpwright/status.h"
+
+namespace warpwright::runtime {
+
+using catalog::Instance;
+
+struct GroupedChoice {
+  Instance instance;
+  std::string reason;
+};
+
+// All instances compiled ahead that can serve the problem, in the order of the catalogue.
+std::vector<Instance> instances_for(const GroupedProblem& problem);
+// An estimate of the time on so many SMs, for the comparison of instances.
+double estimated_us(const Instance& instance, const GroupedProblem& problem, int multiprocessors);
+// For a problem that validate() accepts: the one it names, or the fastest by the estimate.
+Result<GroupedChoice> choose(const GroupedProblem& problem, int multiprocessors);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,98 @@
+#include "choice/grouped_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpwright/tile/paired_raster.h"
+
+namespace warpwright::runtime {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
+
+int64_t usual_rows(const GroupedProblem& p) {
+  if (p.groups == Groups::none || p.groups == Groups::by_depth) return p.m;
+  return p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0;
+}
+
+// Groups of rows, or results of groups along k.
+int64_t groups_of(const GroupedProblem& p) { return p.groups == Groups::none ? 1 : p.group_count; }
+
+GroupedWaves waves_of(int64_t tiles, int64_t clusters) {
+  GroupedWaves w;
+  w.tiles = tiles;
+  const int64_t at_once = std::max<int64_t>(clusters, 1);
+  w.waves = ceil_div(w.tiles, at_once);
+  w.fill = w.waves > 0 ? double(w.tiles) / double(w.waves * at_once) : 0;
+  return w;
+}
+
+// Of clusters.
+int64_t tiles_of(const GroupedGemmConfig& c, int64_t groups, int64_t rows, int64_t n) {
+  if (!c.paired()) {
+    return groups * ceil_div(rows, c.tile_m * c.cluster_m()) * ceil_div(n, c.out_columns() * c.cluster_n());
+  }
+  return groups * tile::PairedRaster<128>{int(rows), int(ceil_div(n, c.out_columns())), 1}.count();
+}
+
+}  // namespace
+
+GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters) {
+  return waves_of(groups * ceil_div(rows, tile_m) * ceil_div(n, tile_n), clusters);
+}
+
+GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms) {
+  if (const auto* few = instance.as<SkinnyBlockwiseConfig>()) {
+    const SkinnyBlockwiseConfig& c = *few;
+    return {catalog::block_plan(instance),
+            c.tokens,
+            c.rows,
+            c.skinny().tile_k(),
+            waves_of(1, p.m, p.n, c.tokens, c.rows, sms / c.split),
+            fmt::format("{} weights x {} tokens x{}, {} stages, split {}", c.rows, c.tokens, c.skinny().tile_k(),
+                        c.stages, c.split)};
+  }
+  const GroupedGemmConfig& c = *instance.as<GroupedGemmConfig>();
+  return {catalog::block_plan(instance),
+          c.tile_m,
+          c.tile_n,
+          c.tile_k(),
+          waves_of(tiles_of(c, groups_of(p), usual_rows(p), p.n / c.column_blocks()), sms / c.cluster),
+          fmt::format("{} {}x{}x{}, {} stages, cluster {}{}", name(c.type), c.tile_m, c.tile_n, c.tile_k(), c.stages,
+                      c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "")};
+}
+
+GroupedWork work_of(const GroupedProblem& p) {
+  GroupedWork w;
+  const int64_t groups = groups_of(p);
+  w.rows = p.groups == Groups::contiguous || p.groups == Groups::none ? p.m : usual_rows(p);
+  if (p.groups == Groups::masked) w.rows *= groups;
+  w.n = p.n;
+  w.k = p.k;
+  w.results = p.groups == Groups::by_depth ? groups : 1;
+  w.matrices = p.groups == Groups::by_depth ? 1 : p.matrix_count > 0 ? p.matrix_count : groups;
+  w.columns = p.activation == Activation::swiglu ? p.n / 2 : p.n;
+  w.a = w.b = p.type;
+  w.out = p.out;
+  if (p.type == DType::e4m3) {
+    const double deep = double(ceil_div(p.k, 128));
+    w.scale_bytes = 4 * deep * (double(w.rows) + double(w.matrices * ceil_div(p.n, p.b_scale_rows)));
+  }
+  return w;
+}
+
+Floor floor_of(const GroupedWork& w, Arch arch) {
+  const DType slower = bits(w.a) > bits(w.b) ? w.a : w.b;
+  Floor floor = floor_of(GemmShape{w.rows, w.n, w.k, slower}, arch);
+  // A pair of 4-bit operands is multiplied at twice the rate of 8 bits.
+  if (bits(slower) == 4) floor.tensor_us /= 2;
+  const double bytes_per_us = floor.memory_us > 0 ? floor.bytes / floor.memory_us : 1;
+  const auto size = [](DType type, int64_t elements) { return double(elements) * bits(type) / 8; };
+  floor.bytes = size(w.a, w.rows * w.k) + size(w.b, w.matrices * w.n * w.k) +
+                size(w.out, w.results * w.rows * w.columns) + w.scale_bytes;
+  floor.memory_us = floor.bytes / bytes_per_us;
+  return floor;
+}
+
+}  // namespace warpwright::runtime

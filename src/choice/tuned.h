@@ -1,0 +1,38 @@
+// What plan_choice.cpp is made of: the tuned table, the sentence that explains a choice.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "choice/dense.h"
+#include "choice/tuned_text.h"
+
+namespace warpwright::runtime {
+
+// One measured answer of `warpwright tune`.
+struct TunedRow {
+  DType dtype = DType::bf16, b_dtype = DType::bf16, out = DType::bf16;
+  Layout layout = Layout::nt;
+  int64_t batch = 1, m = 0, n = 0, k = 0;
+  std::string plan;
+  double us = 0;        // of that plan
+  double model_us = 0;  // of what the model would have chosen, measured pairwise with it
+};
+struct TunedTable : TunedHead {
+  std::vector<TunedRow> rows;
+};
+// Text as tuned_text.h has it.
+std::string write_table(const TunedTable& table);
+Result<TunedTable> read_table(const std::string& text);
+
+// The row for a shape, as far as the table's columns describe it.
+bool describes(const TunedRow& row, const GemmShape& shape);
+TunedRow row_of(const GemmShape& shape);
+
+// The plan's name in the tables of this build, or of the file that WARPWRIGHT_TUNED names, for exactly this device and
+// shape; empty: the model decides.
+std::string tuned_plan(const GemmShape& shape, const Chip& chip);
+
+std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,55 @@
+// The tuned table of products with blockwise scales and of products by groups: what `warpwright tune --op` measured,
+// and the choice that looks into it before it asks the model of plan_grouped.h.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "choice/dense.h"
+#include "choice/grouped.h"
+#include "choice/tuned_text.h"
+
+namespace warpwright::runtime {
+
+// A product as the table, the benchmark and the tuner see it.
+struct GroupedShape {
+  Operation op = Operation::blockwise;  // anything but dense
+  DType type = DType::e4m3;
+  DType out = DType::bf16;
+  int64_t groups = 1;
+  int64_t rows = 0;  // of a group; of all there are with groups along k
+  int64_t n = 0;
+  int64_t k = 0;  // of a group
+  bool operator==(const GroupedShape&) const = default;
+  // "grouped_masked e4m3 32 x 192x6144x7168".
+  std::string text() const;
+};
+// The operation of a problem, and the problem of full groups of a shape.
+Operation operation_of(Groups groups);
+Groups groups_of(Operation op);
+GroupedProblem problem_of(const GroupedShape& shape);
+// The shape of a problem; a problem with more than a sum to store, or with other scales, has none.
+std::optional<GroupedShape> shape_of(const GroupedProblem& problem);
+
+struct GroupedTunedRow {
+  GroupedShape shape;
+  std::string plan;
+  double us = 0;
+  double model_us = 0;  // of what the model would have chosen, measured pairwise with it
+};
+struct GroupedTunedTable : TunedHead {
+  std::vector<GroupedTunedRow> rows;
+};
+std::string write_table(const GroupedTunedTable& table);
+Result<GroupedTunedTable> read_grouped_table(const std::string& text);
+
+// The plan of the nearest row. The rows of groups, or their depth along k, vary from launch to launch, so up to a
+// factor of 1.5 counts as the same; everything else must be equal. Empty: no row.
+std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const GroupedShape& shape);
+// That of the tables of this build, or of the file that WARPWRIGHT_TUNED_GROUPED names, for exactly this device.
+std::string tuned_plan(const GroupedProblem& problem, const Chip& chip);
+
+// The plan the problem names, else the table's, else the model's, on the SMs of the chip that the problem may occupy.
+Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,17 @@
+// The problem options of a command line as a problem with blockwise scales or groups, on Hopper.
+#pragma once
+#include <string>
+
+#include "cli/problem/problem_options.h"
+#include "warpwright/grouped.h"
+
+namespace warpwright::cli {
+
+// An epilogue is swiglu, bias or both joined by '+'. A scaling is blockwise (1x128 of A, 128x128 of B) or
+// blockwise_rows (1x128 of both). Throws UsageError for other words, and for what validate() refuses.
+GroupedProblem grouped_problem_of(const ProblemOptions& options);
+
+// "300x256x512 e4m3, 4 groups (grouped_masked)".
+std::string problem_text(const ProblemOptions& options, const GroupedProblem& problem);
+
+}  // namespace warpwright::cli

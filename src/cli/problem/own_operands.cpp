@@ -1,0 +1,319 @@
+#include "cli/problem/own_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/line/arguments.h"
+#include "reference/problem_workload.h"
+#include "simulate/select.h"
+
+namespace warpwright::cli {
+namespace {
+
+std::vector<std::uint8_t> read_file(const char* option, const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    throw UsageError(fmt::format("{}: {} cannot be read", option, path));
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::int32_t> read_integers(const char* option, const std::string& path) {
+  const auto bytes = read_file(option, path);
+  if (bytes.size() % sizeof(std::int32_t) != 0) {
+    throw UsageError(fmt::format("{}: {} has {} bytes; its numbers have 4 each", option, path, bytes.size()));
+  }
+  std::vector<std::int32_t> values(bytes.size() / sizeof(std::int32_t));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+void require_size(const char* option, std::size_t have, std::size_t want) {
+  if (have != want) throw UsageError(fmt::format("{}: it has {} bytes, the array has {}", option, have, want));
+}
+
+runtime::Array* find(runtime::Workload& w, const char* name) {
+  const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const auto& a) { return a.name == name; });
+  return found == w.arrays.end() ? nullptr : &*found;
+}
+
+// A reference that is no number, or that the result's type cannot hold, compares with nothing.
+void require_finite(const runtime::Workload& w) {
+  const DType type = w.output().type;
+  const double largest = type == DType::fp16   ? 65504
+                         : type == DType::e4m3 ? 448
+                         : type == DType::e5m2 ? 57344
+                                               : 3.38e38;
+  for (const double x : w.expected) {
+    if (!(std::fabs(x) <= largest)) {
+      throw UsageError(fmt::format(
+          "--a, --b: an element of the product is {}; the simulator compares results, which must be within {} of {}", x,
+          largest, name(type)));
+    }
+  }
+}
+
+// The part of A, B and D that belongs to one group.
+struct Part {
+  std::int64_t first = 0, end = 0;      // rows of A
+  std::int64_t first_k = 0, end_k = 0;  // columns of A and B
+  std::int64_t matrix = 0;
+  std::int64_t out = 0;  // row of D that the first one goes to
+};
+
+std::vector<Part> parts_of(const runtime::GroupedProduct& p) {
+  const auto [m, n, k] = p.shape;
+  if (p.groups == Groups::none) return {{0, m, 0, k, 0, 0}};
+  std::vector<Part> parts;
+  for (int g = 0; g < p.group_count(); ++g) {
+    const std::int64_t matrix = p.matrices.empty() ? g : p.matrices[std::size_t(g)];
+    const std::int64_t begin = p.rows[std::size_t(g)];
+    if (p.groups == Groups::by_depth) {
+      parts.push_back({0, m, begin, p.rows[std::size_t(g) + 1], 0, g * m});
+    } else if (p.groups == Groups::masked) {
+      const std::int64_t slot = g * (m / p.group_count());
+      parts.push_back({slot, slot + begin, 0, k, matrix, slot});
+    } else {
+      parts.push_back({begin, p.rows[std::size_t(g) + 1], 0, k, matrix, begin});
+    }
+  }
+  std::erase_if(parts, [](const Part& part) { return part.matrix < 0; });
+  return parts;
+}
+
+// Elements times their factors; `rows_each` rows of a matrix of `tall` rows share a line of factors.
+std::vector<double> values_of(const runtime::Array& a, const runtime::Array* scales, std::int64_t tall,
+                              std::int64_t rows_each) {
+  std::vector<double> x(std::size_t(a.rows * a.columns));
+  const std::int64_t lines = tall == 0 ? 0 : (tall + rows_each - 1) / rows_each;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    for (std::int64_t c = 0; c < a.columns; ++c) {
+      double value = runtime::element(a, r * a.columns + c);
+      if (scales != nullptr) {
+        const std::int64_t line = r / tall * lines + r % tall / rows_each;
+        value *= runtime::element(*scales, line * scales->columns + c / kScaleBlock);
+      }
+      x[std::size_t(r * a.columns + c)] = value;
+    }
+  }
+  return x;
+}
+
+// Checks a table and puts it into the product.
+void take_table(const std::vector<std::int32_t>& table, runtime::GroupedProduct& p, std::int64_t groups) {
+  const bool masked = p.groups == Groups::masked, along_k = p.groups == Groups::by_depth;
+  const std::int64_t wanted = masked ? groups : groups + 1;
+  if (std::int64_t(table.size()) != wanted) {
+    throw UsageError(fmt::format("--table: it has {} numbers; {} groups need {}", table.size(), groups, wanted));
+  }
+  const std::int64_t most = masked ? p.shape.m / std::max<std::int64_t>(groups, 1) : along_k ? p.shape.k : p.shape.m;
+  std::int64_t least = 0;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::int64_t value = table[i];
+    if (value < least || value > most) {
+      throw UsageError(fmt::format("--table: number {} is {}; it must be from {} to {}", i, value, least, most));
+    }
+    if (along_k && p.type == DType::e4m3 && value % kScaleBlock != 0) {
+      throw UsageError(fmt::format("--table: number {} is {}; groups along k of e4m3 begin at multiples of {}", i,
+                                   value, kScaleBlock));
+    }
+    if (!masked) least = value;
+  }
+  p.rows.assign(table.begin(), table.end());
+}
+
+// The kernels in the simulator have as many matrices as groups: those that are used come first. Fills product.matrices
+// and returns the given matrix for each place.
+std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t given, runtime::GroupedProduct& p) {
+  std::vector<std::int32_t> used;
+  const auto groups = std::size_t(p.group_count());
+  if (own.experts.empty()) {
+    for (std::size_t g = 0; g < groups; ++g) used.push_back(std::int32_t(g));
+    return used;
+  }
+  const auto experts = read_integers("--experts", own.experts);
+  if (experts.size() != groups) {
+    throw UsageError(fmt::format("--experts: it has {} numbers; there are {} groups", experts.size(), groups));
+  }
+  for (std::size_t g = 0; g < groups; ++g) {
+    if (experts[g] >= given) {
+      throw UsageError(fmt::format("--experts: number {} is {}; there are {} matrices", g, experts[g], given));
+    }
+    auto at = std::find(used.begin(), used.end(), experts[g]);
+    if (experts[g] >= 0 && at == used.end()) at = used.insert(at, experts[g]);
+    p.matrices.push_back(experts[g] < 0 ? -1 : std::int32_t(at - used.begin()));
+  }
+  return used;
+}
+
+// The chosen ones of matrices of `each` bytes, in as many places as there are groups.
+std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std::vector<std::int32_t>& which,
+                                 std::size_t each, int groups) {
+  std::vector<std::uint8_t> bytes(std::size_t(groups) * each);
+  for (std::size_t i = 0; i < which.size() && each > 0; ++i) {
+    std::memcpy(bytes.data() + i * each, all.data() + std::size_t(which[i]) * each, each);
+  }
+  return bytes;
+}
+
+void multiply(const runtime::GroupedProduct& p, runtime::Workload& w) {
+  const auto [m, n, k] = p.shape;
+  const std::vector<double> x = values_of(*find(w, "A"), find(w, "a_scales"), m, 1);
+  const std::vector<double> y = values_of(*find(w, "B"), find(w, "b_scales"), n, p.b_scale_rows);
+  runtime::Array& d = *find(w, "D");
+  w.expected.assign(std::size_t(d.rows * d.columns), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> sums;
+  for (const Part& part : parts_of(p)) {
+    for (std::int64_t r = part.first; r < part.end; ++r) {
+      for (std::int64_t c = 0; c < n; ++c) {
+        const double *left = x.data() + r * k, *right = y.data() + (part.matrix * n + c) * k;
+        double sum = 0;
+        for (std::int64_t i = part.first_k; i < part.end_k; ++i) sum += left[i] * right[i];
+        const std::int64_t at = (part.out + r - part.first) * n + c;
+        if (p.accumulate) sum += runtime::element(d, at);
+        sums.push_back(sum);
+        w.expected[std::size_t(at)] = sum;
+      }
+    }
+  }
+  runtime::Workload written;
+  written.arrays = {runtime::Array{"D", d.type, 0, 0, true, {}}};
+  written.expected = std::move(sums);
+  require_finite(written);
+}
+
+}  // namespace
+
+void add_own_operands(CommandLine& line, OwnOperands& own) {
+  const auto file = [&](const char* name, std::string& path, const char* help) {
+    line.file(name, path, help).group("Operands of your own (simulators)");
+  };
+  file("--a", own.a, "A, row-major elements of --dtype, instead of random ones");
+  file("--b", own.b, "B, or the matrices of all groups");
+  file("--d", own.d, "receives the result");
+  file("--a-scales", own.a_scales, "fp32 factors of A");
+  file("--b-scales", own.b_scales, "fp32 factors of B");
+  file("--table", own.table, "int32 offsets of the groups and the end, or counts of grouped_masked");
+  file("--experts", own.experts, "int32 number of the matrix of each group, negative: none");
+  file("--c", own.c, "C of --beta; for grouped_k fp32 that the result is added to, instead of zeros");
+  file("--bias", own.bias, "fp32 bias of --epilogue bias or row_bias");
+  file("--residual", own.residual, "residual of --epilogue residual, elements of the result's type (bf16 for e4m3)");
+  file("--out-scale", own.out_scale, "fp32 factor of --epilogue quantize");
+}
+
+runtime::WholeFile result_file(const OwnOperands& own) {
+  if (own.a.empty() || own.b.empty() || own.d.empty()) throw UsageError("--a, --b and --d: all three or none");
+  runtime::WholeFile file(own.d);
+  if (auto why = file.refuse()) throw UsageError("--d: " + *why);
+  return file;
+}
+
+void write_result(const runtime::WholeFile& file, const std::vector<std::uint8_t>& result) {
+  if (auto why = file.write({result.begin(), result.end()})) throw UsageError("--d: " + *why);
+}
+
+void take_plain_operands(const OwnOperands& own, runtime::Workload& workload) {
+  auto a = read_file("--a", own.a);
+  if (auto why = runtime::take_operands(workload, std::move(a), read_file("--b", own.b))) {
+    throw UsageError("--a, --b: " + *why);
+  }
+  require_finite(workload);
+}
+
+void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, runtime::Workload& w) {
+  const struct {
+    const char *array, *option;
+    const std::string& path;
+  } files[] = {{"A", "--a", own.a},
+               {"B", "--b", own.b},
+               {"C", "--c", own.c},
+               {"residual", "--residual", own.residual},
+               {"bias", "--bias", own.bias},
+               {"a_scales", "--a-scales", own.a_scales},
+               {"b_scales", "--b-scales", own.b_scales},
+               {"d_scale", "--out-scale", own.out_scale}};
+  for (const auto& file : files) {
+    runtime::Array* const array = find(w, file.array);
+    if (array == nullptr && !file.path.empty()) {
+      throw UsageError(
+          fmt::format("{}: this product has none; --epilogue, --scaling and --beta say what it has", file.option));
+    }
+    if (array == nullptr) continue;
+    if (file.path.empty()) throw UsageError(fmt::format("{}: the product needs it, as --a, --b and --d", file.option));
+    auto bytes = read_file(file.option, file.path);
+    require_size(file.option, bytes.size(), array->bytes.size());
+    array->bytes = std::move(bytes);
+  }
+  runtime::expect_again(problem, 0, w);
+  require_finite(w);
+}
+
+runtime::Workload own_grouped_workload(const OwnOperands& own, runtime::GroupedProduct& product) {
+  runtime::GroupedProduct& p = product;
+  const auto [m, n, k] = p.shape;
+  if (p.swiglu || p.bias) throw UsageError("--epilogue: operands of your own are for products without one");
+  if (p.groups != Groups::none) {
+    if (own.table.empty()) throw UsageError("--table: groups of your own operands need one");
+    take_table(read_integers("--table", own.table), p, p.group_count());
+  } else if (!own.table.empty()) {
+    throw UsageError("--table: a product without groups has none");
+  }
+  if (!own.c.empty() && !p.accumulate) throw UsageError("--c: only grouped_k adds to it");
+  const std::size_t row_bytes = std::size_t(k) * std::size_t(bits(p.type)) / 8;
+  const bool has_scales = p.type == DType::e4m3;
+  if ((!own.a_scales.empty() || !own.b_scales.empty()) != has_scales || own.a_scales.empty() != own.b_scales.empty()) {
+    throw UsageError(
+        fmt::format("--a-scales, --b-scales: {} operands have {}", name(p.type), has_scales ? "both" : "none"));
+  }
+  const std::size_t b_bytes = std::size_t(n) * row_bytes;
+  const std::size_t line_bytes = std::size_t((k + kScaleBlock - 1) / kScaleBlock) * sizeof(float);
+  const std::size_t b_scales_bytes = std::size_t((n + p.b_scale_rows - 1) / p.b_scale_rows) * line_bytes;
+  auto a = read_file("--a", own.a), b = read_file("--b", own.b);
+  auto b_scales = has_scales ? read_file("--b-scales", own.b_scales) : std::vector<std::uint8_t>();
+  const bool has_matrices = p.groups == Groups::contiguous || p.groups == Groups::masked;
+  if (!own.experts.empty() && !has_matrices) throw UsageError("--experts: only groups of rows have a matrix each");
+  if (!own.experts.empty() && b_bytes > 0 && b.size() % b_bytes != 0)
+    throw UsageError(fmt::format("--b: it has {} bytes, a matrix has {}", b.size(), b_bytes));
+  const std::int64_t usual = has_matrices ? p.group_count() : 1;
+  const std::int64_t given = own.experts.empty() || b_bytes == 0 ? usual : std::int64_t(b.size() / b_bytes);
+  require_size("--b", b.size(), std::size_t(given) * b_bytes);
+  if (has_scales) require_size("--b-scales", b_scales.size(), std::size_t(given) * b_scales_bytes);
+  if (has_matrices) {
+    const std::vector<std::int32_t> used = take_experts(own, given, p);
+    b = chosen(b, used, b_bytes, p.group_count());
+    if (has_scales) b_scales = chosen(b_scales, used, b_scales_bytes, p.group_count());
+  }
+  runtime::Workload w = grouped_product_workload(p, runtime::Data::normal, 0);
+  const auto put = [&](const char* name, const char* option, std::vector<std::uint8_t> bytes) {
+    runtime::Array& array = *find(w, name);
+    require_size(option, bytes.size(), array.bytes.size());
+    array.bytes = std::move(bytes);
+  };
+  put("A", "--a", std::move(a));
+  put("B", "--b", std::move(b));
+  if (has_scales) {
+    put("a_scales", "--a-scales", read_file("--a-scales", own.a_scales));
+    put("b_scales", "--b-scales", std::move(b_scales));
+  }
+  if (p.accumulate) {
+    auto& d = *find(w, "D");
+    auto before = own.c.empty() ? std::vector<std::uint8_t>(d.bytes.size()) : read_file("--c", own.c);
+    put("D", "--c", std::move(before));
+  }
+  multiply(p, w);
+  return w;
+}
+
+}  // namespace warpwright::cli

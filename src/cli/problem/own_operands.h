@@ -1,0 +1,47 @@
+// Operands that the user brings in files instead of random ones, for products in a simulator.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/line/command_line.h"
+#include "reference/grouped_sm90_workload.h"
+#include "reference/workload.h"
+#include "system/whole_file.h"
+#include "warpwright/gemm.h"
+
+namespace warpwright::cli {
+
+// Paths; empty: not given.
+struct OwnOperands {
+  std::string a, b, d;
+  std::string a_scales, b_scales, c;
+  std::string table, experts;             // of products by groups
+  std::string bias, residual, out_scale;  // of dense products
+
+  bool any() const { return !a.empty() || !b.empty() || !d.empty() || any_grouped() || any_addend(); }
+  bool any_grouped() const { return !table.empty() || !experts.empty(); }
+  bool any_addend() const {
+    return !a_scales.empty() || !b_scales.empty() || !c.empty() || !bias.empty() || !residual.empty() ||
+           !out_scale.empty();
+  }
+};
+
+void add_own_operands(CommandLine& line, OwnOperands& own);
+
+// The file for the result. Throws UsageError unless --a, --b and --d are given and the file can be written.
+runtime::WholeFile result_file(const OwnOperands& own);
+void write_result(const runtime::WholeFile& file, const std::vector<std::uint8_t>& result);
+
+// Puts the operands of a plain product into its workload, with the reference that belongs to them. Throws UsageError.
+void take_plain_operands(const OwnOperands& own, runtime::Workload& workload);
+// The same for a product with everything that the host API knows: what the problem reads must be given.
+void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, runtime::Workload& workload);
+
+// The workload of a product by groups, or with factors, of these operands. Tables must be legal: what a kernel makes of
+// others is its own affair. The product gets its table. Throws
+// UsageError.
+runtime::Workload own_grouped_workload(const OwnOperands& own, runtime::GroupedProduct& product);
+
+}  // namespace warpwright::cli

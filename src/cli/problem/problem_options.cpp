@@ -1,0 +1,127 @@
+#include "cli/problem/problem_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <system_error>
+
+#include "cli/line/arguments.h"
+#include "simulate/examples.h"
+
+namespace warpwright::cli {
+namespace {
+
+constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t largest_seed = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_seeds = 1'000'000;
+constexpr int deepest_pct = 64;
+
+const std::vector<std::string>& dtype_words() {
+  static const std::vector<std::string> words = {"bf16", "fp16", "tf32", "fp32", "e4m3", "e5m2", "e2m1", "s8", "fp8"};
+  return words;
+}
+
+// fp8 is another word for e4m3; everything behind the parser knows only the latter.
+Check dtype() {
+  Check words = one_of(dtype_words());
+  Check check = words;
+  check.complaint = [words](std::string& value) {
+    std::string complaint = words.complaint(value);
+    if (complaint.empty() && value == "fp8") value = "e4m3";
+    return complaint;
+  };
+  return check;
+}
+
+Check schedule() {
+  const auto complaint = [](std::string& value) {
+    return parse_schedule(value).kind.empty()
+               ? fmt::format("'{}' is not one of fifo, freeze:ROLE, random, pct:D (D from 1 to {})", value, deepest_pct)
+               : std::string();
+  };
+  return {complaint, "fifo|freeze:ROLE|random|pct:D", {"fifo", "freeze:", "random", "pct:"}};
+}
+
+}  // namespace
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const runtime::Example& example : simulate::examples()) names.push_back(example.name);
+  return names;
+}
+
+ScheduleWord parse_schedule(const std::string& word) {
+  if (word == "fifo" || word == "random") return {word, "", 0};
+  const auto colon = word.find(':');
+  if (colon == std::string::npos || colon + 1 == word.size()) return {};
+  const std::string kind = word.substr(0, colon);
+  const std::string detail = word.substr(colon + 1);
+  if (kind == "freeze") return {kind, detail, 0};
+  if (kind != "pct") return {};
+  int depth = 0;
+  const char* end = detail.data() + detail.size();
+  const auto [stop, error] = std::from_chars(detail.data(), end, depth);
+  if (stop != end || error != std::errc() || depth < 1 || depth > deepest_pct) return {};
+  return {kind, "", depth};
+}
+
+void add_mode_options(CommandLine& line, ProblemOptions& options) {
+  const std::string group = "Simulator";
+  line.text("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
+      .one_of({"eager", "late", "seeded", "timed"})
+      .group(group);
+  line.text("--schedule", options.schedule, "which thread runs next (default: a quick sweep of all)")
+      .check(schedule())
+      .group(group);
+}
+
+void add_simulation_options(CommandLine& line, ProblemOptions& options) {
+  const std::string group = "Simulator";
+  add_mode_options(line, options);
+  line.number("--seeds", options.seeds, "how many seeds each seeded mode tries", 1, most_seeds).group(group);
+  line.number("--seed", options.seed, "seed of operands and seeded modes", 0, largest_seed).group(group);
+}
+
+void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_required) {
+  const std::string group = "Problem";
+  line.text("--op", options.op, "operation (default dense)")
+      .one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"})
+      .group(group);
+  const auto extent = [&](const char* name, std::int64_t& value, const char* help) {
+    line.number(name, value, help, 0, largest_extent).required(sizes_required).group(group);
+  };
+  extent("--m", options.m, "rows of the result");
+  extent("--n", options.n, "columns of the result");
+  extent("--k", options.k, "length of the inner product");
+  line.number("--groups", options.groups, "groups of a grouped operation (default 1)", 0, largest_extent).group(group);
+  line.number("--batch", options.batch, "problems of the same shape (default 1)", 0, largest_extent).group(group);
+  line.text("--dtype", options.dtype, "operands (default bf16; fp8 = e4m3)").check(dtype()).group(group);
+  line.text("--out-dtype", options.out_dtype, "result (default: the kernel's own)").check(dtype()).group(group);
+  line.text("--layout", options.layout, "A and B, n or t each (default nt)")
+      .one_of({"nt", "nn", "tn", "tt"})
+      .group(group);
+  line.real("--alpha", options.alpha, "factor of the product (default 1)").group(group);
+  line.real("--beta", options.beta, "factor of C (default 0)").group(group);
+  const std::vector<std::string> epilogues = {"bias", "row_bias", "relu",     "gelu",    "gelu_erf",
+                                              "silu", "swiglu",   "residual", "quantize"};
+  const std::vector<std::string> scalings = {"none",           "tensor", "row_column", "promoted", "blockwise",
+                                             "blockwise_rows", "mxfp8",  "mxfp4",      "nvfp4",    "w4a8"};
+  line.text("--epilogue", options.epilogue,
+            fmt::format("what happens to a sum on its way out: {}; several joined by '+'", listed(epilogues)))
+      .offers(epilogues)
+      .group(group);
+  line.text("--scaling", options.scaling,
+            fmt::format("factors of narrow operands: {}; several joined by '+'", listed(scalings)))
+      .offers(scalings)
+      .group(group);
+  line.text("--target", options.target, "where it runs (default auto)")
+      .one_of({"auto", "sm80", "sm90", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"})
+      .group(group);
+  line.text("--plan", options.plan, "plan or instance to use instead of the chosen one, as explain prints them")
+      .offers(kernel_names())
+      .group(group);
+  add_simulation_options(line, options);
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,219 @@
+#include "cli/problem/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "cli/commands.h"
+#include "measure/bench_gpu.h"
+
+namespace warpwright::cli {
+namespace {
+
+using runtime::GemmShape;
+using runtime::GroupedShape;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+std::int64_t extent(const std::string& text, const std::string& where) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || stop != end || error != std::errc())
+    throw UsageError(fmt::format("{}: '{}' is not a whole number", where, text));
+  return value;
+}
+
+struct Size {
+  std::int64_t m, n, k;
+  std::string where;  // it was written
+};
+
+std::vector<Size> read_sizes(const std::string& sizes) {
+  std::vector<Size> list;
+  for (const std::string& size : split(sizes, ',')) {
+    const std::string where = fmt::format("--sizes {}", size);
+    const auto parts = split(size, 'x');
+    if (parts.size() != 3) throw UsageError(fmt::format("{}: a size is written MxNxK", where));
+    list.push_back({extent(parts[0], where), extent(parts[1], where), extent(parts[2], where), where});
+  }
+  return list;
+}
+
+struct Row {
+  std::string op;
+  std::optional<DType> type;
+  std::int64_t groups;
+  Size size;
+};
+
+std::vector<Row> read_rows(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored))
+    throw UsageError(fmt::format("--shapes {}: the file cannot be read", path));
+  if (!std::getline(file, line)) throw UsageError(fmt::format("--shapes {}: the file is empty", path));
+  const auto header = split(line, '\t');
+  const auto column = [&](const char* wanted) {
+    for (std::size_t i = 0; i < header.size(); ++i)
+      if (header[i] == wanted) return i;
+    throw UsageError(fmt::format("--shapes {}: the first line names no column '{}'", path, wanted));
+  };
+  const std::size_t op = column("op"), dtype = column("dtype"), groups = column("groups");
+  const std::size_t m = column("m"), n = column("n"), k = column("k");
+  std::vector<Row> rows;
+  for (int number = 2; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    const std::string where = fmt::format("--shapes {}, line {}", path, number);
+    const auto cells = split(line, '\t');
+    if (cells.size() <= std::max({op, dtype, groups, m, n, k}))
+      throw UsageError(fmt::format("{}: there are only {} columns", where, cells.size()));
+    Row row{cells[op], {}, extent(cells[groups], where), {}};
+    row.size = {extent(cells[m], where), extent(cells[n], where), extent(cells[k], where), where};
+    DType type = DType::bf16;
+    if (parse_dtype(cells[dtype].c_str(), type)) row.type = type;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void note_skipped(int skipped, Output& out) {
+  if (skipped > 0)
+    out.note(fmt::format("skipped {} rows: not asked for, or no kernel of this version serves them", skipped));
+}
+
+std::string nothing_served(const std::string& path, int skipped) {
+  return fmt::format("--shapes {}: {}", path,
+                     skipped == 0 ? "it has no row below the first line"
+                                  : fmt::format("no kernel of this version serves what was asked for of its {} row{}",
+                                                skipped, skipped == 1 ? "" : "s"));
+}
+
+GroupedShape shape_of(runtime::Operation op, DType dtype, std::int64_t groups, const Size& size) {
+  GroupedShape shape{op, dtype, DType::bf16, groups, size.m, size.n, size.k};
+  if (op == runtime::Operation::grouped_k) shape.out = DType::fp32;
+  return shape;
+}
+
+void add_shape(std::vector<GroupedShape>& shapes, const GroupedShape& shape, const std::string& where) {
+  const GroupedProblem problem = problem_of(shape);
+  if (const Status s = validate(problem); !s) throw UsageError(fmt::format("{}: {}", where, s.message()));
+  if (shape.groups < 1 || shape.rows < 1 || shape.n < 1 || shape.k < 1)
+    throw UsageError(fmt::format("{}: there is nothing to measure", where));
+  if (const auto choice = runtime::choose(problem, runtime::h200()); !choice)
+    throw UsageError(fmt::format("{}: {}", where, choice.status().message()));
+  shapes.push_back(shape);
+}
+
+void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
+               const std::string& where) {
+  if (const auto why = runtime::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
+  shapes.push_back(shape);
+}
+
+}  // namespace
+
+std::vector<GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan) {
+  std::vector<GemmShape> shapes;
+  for (const Size& size : read_sizes(sizes)) add_shape(shapes, {size.m, size.n, size.k, dtype}, plan, size.where);
+  return shapes;
+}
+
+std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string& plan, Output& out) {
+  std::vector<GemmShape> shapes;
+  int skipped = 0;
+  for (const Row& row : read_rows(path)) {
+    const GemmShape shape{row.size.m, row.size.n, row.size.k, row.type.value_or(DType::bf16)};
+    if (row.op != "dense" || row.groups != 1 || !row.type || runtime::candidates(shape).empty()) {
+      ++skipped;
+      continue;
+    }
+    add_shape(shapes, shape, plan, row.size.where);
+  }
+  if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
+  note_skipped(skipped, out);
+  return shapes;
+}
+
+std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, runtime::Operation op, std::int64_t groups,
+                                                  DType dtype) {
+  std::vector<GroupedShape> shapes;
+  for (const Size& size : read_sizes(sizes)) add_shape(shapes, shape_of(op, dtype, groups, size), size.where);
+  return shapes;
+}
+
+std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<runtime::Operation>& ops,
+                                                 Output& out) {
+  std::vector<GroupedShape> shapes;
+  int skipped = 0;
+  for (const Row& row : read_rows(path)) {
+    const auto op = runtime::parse_operation(row.op);
+    const bool wanted = op && std::find(ops.begin(), ops.end(), *op) != ops.end();
+    if (!wanted || !row.type) {
+      ++skipped;
+      continue;
+    }
+    const GroupedShape shape = shape_of(*op, *row.type, row.groups, row.size);
+    if (validate(problem_of(shape)) && runtime::instances_for(problem_of(shape)).empty()) {
+      ++skipped;
+      continue;
+    }
+    add_shape(shapes, shape, row.size.where);
+  }
+  if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
+  note_skipped(skipped, out);
+  return shapes;
+}
+
+std::vector<GroupedShape> usual_grouped_shapes(const std::vector<runtime::Operation>& ops) {
+  using runtime::Operation;
+  std::vector<GroupedShape> shapes;
+  for (const Operation op : ops) {
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{4096, 7168}, {7168, 2048}}) {
+      if (op == Operation::blockwise) {
+        for (const std::int64_t m : {1, 128, 4096}) shapes.push_back(shape_of(op, DType::e4m3, 1, {m, n, k, ""}));
+        continue;
+      }
+      const bool masked = op == Operation::grouped_masked;
+      for (const DType type : {DType::e4m3, DType::bf16}) {
+        const GroupedShape shape = shape_of(op, type, masked ? 32 : 8, {masked ? 192 : 4096, n, k, ""});
+        if (!runtime::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
+      }
+    }
+  }
+  return shapes;
+}
+
+std::vector<GemmShape> square_shapes(DType dtype, const std::string& plan) {
+  std::vector<GemmShape> shapes;
+  for (const std::int64_t side : {1024, 2048, 4096, 8192})
+    add_shape(shapes, {side, side, side, dtype}, plan, fmt::format("side {}", side));
+  return shapes;
+}
+
+double digits(double value, int places) {
+  const double scale = std::pow(10.0, places);
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace warpwright::cli

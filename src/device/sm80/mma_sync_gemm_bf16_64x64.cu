@@ -1,8 +1,0 @@
-#include "device/sm80/mma_sync_gemm_instance.cuh"
-
-namespace warpwright::device {
-template Status launch_mma_sync_gemm_sm80<1>(const MmaSyncGemmArgs&, void*, int);
-template Status launch_mma_sync_gemm_sm80<6>(const MmaSyncGemmArgs&, void*, int);
-template Status launch_mma_sync_gemm_sm80<7>(const MmaSyncGemmArgs&, void*, int);
-template Status launch_mma_sync_gemm_sm80<8>(const MmaSyncGemmArgs&, void*, int);
-}  // namespace warpwright::device

@@ -1,6 +1,0 @@
-#include "device/sm90/grouped_gemm_instance.cuh"
-
-namespace warpwright::device {
-template Status launch_grouped_gemm_sm90<15>(const GroupedGemmArgs&, void*, int);
-template Status launch_grouped_gemm_sm90<32>(const GroupedGemmArgs&, void*, int);
-}  // namespace warpwright::device

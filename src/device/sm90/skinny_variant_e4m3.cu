@@ -1,5 +1,0 @@
-#include "device/sm90/skinny_variant_instance.cuh"
-
-namespace warpwright::device {
-template Status launch_skinny_variant_sm90<2>(const SkinnyGemmArgs&, void*, int, bool);
-}  // namespace warpwright::device

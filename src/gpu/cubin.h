@@ -1,0 +1,19 @@
+// What a cubin says of itself. It is an ELF file, read here without a GPU: asking the driver would touch the device,
+// which a stream capture under way in another thread may forbid.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "warpwright/kernel/instance_facts.h"
+#include "warpwright/status.h"
+
+namespace warpwright::gpu {
+
+// The constant `symbol` of an image, `bytes` long.
+Result<std::span<const uint8_t>> constant_of(std::span<const uint8_t> cubin, std::string_view symbol, size_t bytes);
+
+// Of the image of an instance.
+Result<InstanceFacts> facts_of(std::span<const uint8_t> cubin);
+
+}  // namespace warpwright::gpu

@@ -1,0 +1,75 @@
+#include "gpu/driver.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <type_traits>
+
+namespace warpwright::gpu {
+namespace {
+
+struct Opened {
+  abi::Functions functions;
+  std::optional<std::string> problem;
+
+  Opened() {
+    void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      problem = "the NVIDIA driver library libcuda.so.1 was not found";
+      return;
+    }
+    const auto find = [&](auto& function, const char* symbol) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+      if (function == nullptr && !problem) problem = fmt::format("the NVIDIA driver is too old: it has no {}", symbol);
+    };
+#define WW_FIND(name, symbol, signature) find(functions.name, #symbol);
+    WW_DRIVER_FUNCTIONS(WW_FIND)
+#undef WW_FIND
+    if (problem) return;
+    if (const abi::Result r = functions.init(0); r != abi::kSuccess) {
+      problem = fmt::format("the NVIDIA driver does not start: {}", text(r));
+    }
+  }
+
+  std::string text(abi::Result r) const {
+    const char* words = nullptr;
+    if (functions.error_string != nullptr && functions.error_string(r, &words) == abi::kSuccess && words != nullptr) {
+      return fmt::format("{} (error {})", words, r);
+    }
+    return fmt::format("error {}", r);
+  }
+};
+
+// Opened once, by the first caller, and never closed: the driver does not survive being unloaded, and objects that
+// outlive main() still hand their memory back.
+const Opened& opened() {
+  static const Opened& driver = *new Opened;
+  return driver;
+}
+
+}  // namespace
+
+const std::optional<std::string>& driver_problem() { return opened().problem; }
+const abi::Functions& driver() { return opened().functions; }
+std::string error_text(abi::Result result) { return opened().text(result); }
+
+Status failure(abi::Result result, const char* what) {
+  return Status(Code::failed, fmt::format("{} failed: {}.", what, error_text(result)));
+}
+
+Result<int> current_device() {
+  if (const auto& problem = driver_problem()) {
+    return Status(Code::missing, fmt::format("no GPU can be used: {}.", *problem));
+  }
+  const abi::Functions& cu = driver();
+  abi::Device device = 0;
+  abi::Result r = cu.context_device(&device);
+  if (r == abi::kSuccess) return int(device);
+  abi::Context context = nullptr;
+  if (r = cu.device(&device, 0); r == abi::kSuccess) r = cu.primary_context(&context, device);
+  if (r == abi::kSuccess) r = cu.set_context(context);
+  if (r != abi::kSuccess) return Status(Code::missing, fmt::format("no GPU can be used: {}.", error_text(r)));
+  return int(device);
+}
+
+}  // namespace warpwright::gpu

@@ -1,0 +1,15 @@
+// The images that this build compiled ahead. The build writes the table (cmake/images.cmake).
+#pragma once
+#include <span>
+
+namespace warpwright::gpu {
+
+struct EmbeddedImage {
+  const char* name;    // "sm90/dense-128x256-c2-s4/bf16-nt"
+  const char* target;  // "sm_90a"
+  const unsigned char* begin;
+  const unsigned char* end;
+};
+std::span<const EmbeddedImage> embedded_images();
+
+}  // namespace warpwright::gpu

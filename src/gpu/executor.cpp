@@ -1,0 +1,118 @@
+#include "gpu/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gpu/graph.h"
+#include "jit/compiler.h"
+
+namespace warpwright::gpu {
+namespace {
+
+Result<Device> describe(int number) {
+  const abi::Functions& cu = driver();
+  const auto attribute = [&](int which) {
+    int value = 0;
+    (void)cu.device_attribute(&value, which, number);
+    return value;
+  };
+  char name[256] = {};
+  if (const abi::Result r = cu.device_name(name, int(sizeof name), number); r != abi::kSuccess) {
+    return failure(r, "asking for the name of a device");
+  }
+  Device device{number, name, attribute(abi::kMultiprocessorCount), attribute(abi::kComputeCapabilityMajor),
+                attribute(abi::kComputeCapabilityMinor)};
+  if (device.major != 9) {
+    return Status(Code::missing,
+                  fmt::format("device {} ({}) has compute capability {}.{}; the kernels need 9.0, Hopper.", number,
+                              name, device.major, device.minor));
+  }
+  return device;
+}
+
+// For which chips the image of an instance is compiled.
+const char* target_of(const catalog::Instance& instance) {
+  return catalog::arch_of(instance) == Arch::sm100 ? "sm_100a" : "sm_90a";
+}
+
+// A launch without work: the driver loads the kernel, and a launch it refuses is refused here.
+Status warm_up(const LoadedInstance& loaded) {
+  const std::vector<uint8_t> nothing(loaded.facts().argument_bytes, 0);
+  return warm([&](void* stream) { return loaded.launch(nothing.data(), loaded.facts().cluster, stream, false); });
+}
+
+}  // namespace
+
+Result<Device> hopper_device() {
+  const auto number = current_device();
+  if (!number) return number.status();
+  // The facts of a device never change; asking the driver takes a millisecond.
+  static std::mutex mutex;
+  static std::array<std::optional<Device>, 64> known;
+  const std::lock_guard lock(mutex);
+  if (size_t(*number) >= known.size()) return describe(*number);
+  auto& entry = known[size_t(*number)];
+  if (!entry) {
+    auto found = describe(*number);
+    if (!found) return found;
+    entry = *found;
+  }
+  return *entry;
+}
+
+Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device, Timestamps timestamps) {
+  // Held while compiling: two threads that ask for one kernel compile it once.
+  static std::mutex mutex;
+  using Key = std::tuple<std::string, int, Timestamps>;
+  static auto* const loaded = new std::map<Key, std::unique_ptr<LoadedInstance>>;
+  const std::string name = catalog::image_name(instance);
+  const std::lock_guard lock(mutex);
+  const Key key(name, device, timestamps);
+  if (const auto found = loaded->find(key); found != loaded->end()) return found->second.get();
+  std::span<const uint8_t> image;
+  if (timestamps == Timestamps::off) image = embedded_image(name, target_of(instance));
+  jit::Bytes compiled;
+  if (image.empty()) {
+    const std::string first = timestamps == Timestamps::on ? "#define WW_RECORD\n" : "";
+    auto binary = jit::obtain({first + catalog::source_of(instance), target_of(instance)});
+    if (!binary) return binary.status();
+    compiled = std::move(binary->cubin);
+    image = compiled;
+  }
+  auto fresh = LoadedInstance::load(image, name, device);
+  if (!fresh) return fresh.status();
+  if (timestamps == Timestamps::off) {
+    if (Status s = warm_up(**fresh); !s) return s;
+  }
+  return loaded->emplace(key, std::move(*fresh)).first->second.get();
+}
+
+Status launch(const LoadedInstance& loaded, const catalog::Instance& instance, const launch::Arguments& arguments,
+              void* stream, int sm_limit, bool dependent) {
+  const int64_t clusters = launch::allowed_clusters(loaded.clusters(), int(loaded.facts().cluster), sm_limit);
+  const auto ctas = launch::ctas_of(instance, arguments, clusters);
+  if (!ctas) return ctas.status();
+  if (*ctas == 0) return {};
+  return loaded.launch(launch::bytes_of(arguments), *ctas, stream, dependent);
+}
+
+Status launch(const LoadedInstance& loaded, const void* arguments, int64_t work, void* stream, int sm_limit,
+              bool dependent) {
+  if (work == 0) return {};
+  const auto cluster = int(loaded.facts().cluster);
+  const int64_t clusters = std::min(launch::allowed_clusters(loaded.clusters(), cluster, sm_limit), work);
+  return loaded.launch(arguments, unsigned(clusters * cluster), stream, dependent);
+}
+
+}  // namespace warpwright::gpu

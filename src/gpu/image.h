@@ -1,0 +1,68 @@
+// Machine code in the driver: an image is loaded once and its kernels are launched from there, whether it was compiled
+// ahead or just now.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu/driver.h"
+#include "warpwright/core/record.h"
+#include "warpwright/kernel/instance_facts.h"
+#include "warpwright/status.h"
+
+namespace warpwright::gpu {
+
+// A cubin that this build compiled ahead for chips of a kind ("sm_90a"); empty: it did not.
+std::span<const uint8_t> embedded_image(std::string_view name, std::string_view target = "sm_90a");
+
+// Never unloaded: a plan, or a captured graph, may use it until the process ends.
+class Image {
+ public:
+  // `bytes` may go away afterwards.
+  static Result<Image> load(std::span<const uint8_t> bytes, std::string_view name);
+
+  Result<abi::Kernel> kernel(const char* entry) const;
+
+ private:
+  explicit Image(abi::Library library, std::string name) : library_(library), name_(std::move(name)) {}
+  abi::Library library_ = nullptr;
+  std::string name_;
+};
+
+struct Grid {
+  unsigned x = 1, y = 1, z = 1;
+};
+// Any kernel. `arguments` are the addresses of its parameters.
+Status launch(abi::Kernel kernel, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments, void* stream);
+
+// The kernel of an instance (kernel/instance.h), ready on one device: afterwards a launch loads and allocates nothing.
+class LoadedInstance {
+ public:
+  // `image` is the machine code of the instance `name`.
+  static Result<std::unique_ptr<LoadedInstance>> load(std::span<const uint8_t> image, std::string_view name,
+                                                      int device);
+
+  const InstanceFacts& facts() const { return facts_; }
+  int device() const { return device_; }
+  // Clusters that the device runs at once.
+  int clusters() const { return clusters_; }
+
+  // `ctas` is a multiple of the cluster. `dependent`: it may start before the kernel ahead on the stream has ended.
+  Status launch(const void* arguments, unsigned ctas, void* stream, bool dependent) const;
+  // An instance compiled with timestamps, which takes where to write them.
+  Status launch_recorded(const void* arguments, const record::Buffers& buffers, unsigned ctas, void* stream) const;
+
+ private:
+  Status put(void** arguments, unsigned ctas, void* stream, bool dependent) const;
+
+  abi::Kernel kernel_ = nullptr;
+  InstanceFacts facts_;
+  int device_ = 0;
+  int clusters_ = 0;
+};
+
+}  // namespace warpwright::gpu

@@ -1,0 +1,29 @@
+// Failures inside host code that measures and checks: thrown, caught by the functions that others call, and returned
+// from there as a sentence.
+#pragma once
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/driver.h"
+#include "warpwright/status.h"
+
+namespace warpwright::gpu {
+
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void require(const Status& status) {
+  if (!status) throw Failure(status.message());
+}
+inline void require(abi::Result result, const char* what) {
+  if (result != abi::kSuccess) throw Failure(failure(result, what).message());
+}
+inline void require(const std::optional<std::string>& sentence) {
+  if (sentence) throw Failure(*sentence);
+}
+// Gives the calling thread a context, if it has none.
+inline void require_device() { require(current_device().status()); }
+
+}  // namespace warpwright::gpu

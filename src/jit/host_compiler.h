@@ -1,0 +1,33 @@
+// The other compiler: instances for the simulator, as shared objects made by the host's C++ compiler.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "jit/cache.h"
+#include "warpwright/status.h"
+
+namespace warpwright::jit {
+
+// CXX, which may be several words ("ccache g++"), or the first of c++, g++ and clang++ on PATH. Missing: there is none.
+Result<std::vector<std::string>> host_compiler();
+// Where the headers of warpwright are: WARPWRIGHT_INCLUDE, beside an installed tool, or those the tool was built from.
+Result<std::string> header_folder();
+// How every kernel is compiled for the simulator, before the names of files.
+std::vector<std::string> simulator_flags(const std::string& headers);
+
+struct SharedObject {
+  Bytes bytes;
+  bool from_cache = false;
+};
+// Keyed by source, headers, flags and compiler. `compiling` is called before the compiler is, which takes seconds.
+Result<SharedObject> obtain_shared_object(const std::string& source, const std::function<void()>& compiling = {});
+
+// Loads it into this process, for as long as that lives, without leaving a file. The object takes the simulator from
+// the program.
+Result<void*> open_shared_object(const Bytes& bytes, const std::string& name);
+
+// What the compiler complains of first, without what it says around the sentence of a static_assert.
+std::string first_error(const std::string& output);
+
+}  // namespace warpwright::jit

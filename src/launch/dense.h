@@ -1,0 +1,23 @@
+// The arguments of a launch: everything but the addresses when a plan is made, the addresses when it runs.
+#pragma once
+#include "launch/grid.h"
+#include "launch/lower.h"
+#include "launch/packing.h"
+#include "launch/tensor_map.h"
+
+namespace warpwright::launch {
+
+// Encodes the tensor maps for addresses that are not known yet. `splits` and workspace are set by the plan.
+Status prepare_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+                         const Lowered& low, const MapEncoder& maps);
+
+// Puts the addresses in; the rest of a tensor map stays.
+Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+                     const GemmPointers& pointers, const MapEncoder& maps);
+
+// Whether the pointers may be used by a kernel for this problem: given, aligned, and D apart from everything that is
+// read. What is copied first may lie anywhere.
+Status check_pointers(const GemmProblem& problem, const Lowered& low, const catalog::Instance& instance,
+                      const GemmPointers& pointers, const Packing& packing = {});
+
+}  // namespace warpwright::launch

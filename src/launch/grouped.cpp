@@ -1,0 +1,100 @@
+#include "launch/grouped.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "launch/grouped_arguments.h"
+
+namespace warpwright::launch {
+namespace {
+
+constexpr uintptr_t kTmaAlignment = 16;
+
+Status check_pointer(const char* argument, const void* pointer, uintptr_t alignment) {
+  if (pointer == nullptr) {
+    return Status(Code::invalid_argument, fmt::format("{} = null: the problem needs it.", argument));
+  }
+  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} = {}: it must be a multiple of {} bytes.", argument, fmt::ptr(pointer), alignment));
+  }
+  return {};
+}
+
+GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointers& pointers) {
+  GroupedProductOperands o;
+  o.a = const_cast<void*>(pointers.a);
+  o.b = const_cast<void*>(pointers.b);
+  o.a_scales = pointers.a_scales;
+  o.b_scales = pointers.b_scales;
+  o.d = pointers.d;
+  o.n = int(p.n);
+  o.k = int(p.k);
+  if (p.bias != Bias::none) o.bias = pointers.bias;
+  o.bias_type = p.bias_type;
+  o.shared_bias = p.shared_bias;
+  if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
+  o.accumulate = p.accumulate;
+  GroupTable& t = o.groups;
+  t.rows = int(p.m);
+  t.groups = int(p.group_count);
+  t.matrix_count = int(matrices_of(p));
+  if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) t.offsets = pointers.rows;
+  if (p.groups == Groups::by_depth) t.depth = int(p.k);
+  if (p.groups == Groups::masked) {
+    t.counts = pointers.rows;
+    t.slot_rows = int(p.m / p.group_count);
+  }
+  if (p.groups != Groups::by_depth) t.matrices = pointers.matrices;
+  t.status = pointers.status;
+  return o;
+}
+
+}  // namespace
+
+int64_t matrices_of(const GroupedProblem& p) {
+  if (p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
+  return p.matrix_count > 0 ? p.matrix_count : p.group_count;
+}
+
+Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) {
+  if (p.k > 0) {
+    if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
+    if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
+    if (p.type == DType::e4m3) {
+      if (Status s = check_pointer("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
+      if (Status s = check_pointer("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
+    }
+  }
+  if (Status s = check_pointer("d", pointers.d, kTmaAlignment); !s) return s;
+  if (p.groups != Groups::none) {
+    if (Status s = check_pointer("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
+  }
+  if (p.bias != Bias::none) {
+    if (Status s = check_pointer("bias", pointers.bias, uintptr_t(bits(p.bias_type)) / 4); !s) return s;
+  }
+  if (p.out == DType::e4m3) {
+    if (Status s = check_pointer("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
+  }
+  return {};
+}
+
+Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GroupedProblem& problem,
+                      const GroupedPointers& pointers, const MapEncoder& maps) {
+  Status failed;
+  const auto encode = [&](const MatrixMap& matrix, TensorMap& map) -> std::optional<std::string> {
+    failed = maps.encode(spec_of(matrix), map);
+    return failed ? std::nullopt : std::optional(failed.message());
+  };
+  const GroupedProductOperands operands = operands_of(problem, pointers);
+  if (const auto* few = instance.as<SkinnyBlockwiseConfig>()) {
+    (void)fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, encode);
+  } else {
+    (void)fill(args.emplace<GroupedGemmArgs>(), *instance.as<GroupedGemmConfig>(), operands, encode);
+  }
+  return failed;
+}
+
+}  // namespace warpwright::launch

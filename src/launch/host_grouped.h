@@ -1,0 +1,115 @@
+// Filling the arguments of the grouped Blackwell kernels on the host, as host_kernels.h does it for the others.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "launch/host_kernels.h"
+
+namespace warpwright::runtime {
+
+// Pointers in device memory. `table` says how many rows, groups and matrices there are.
+struct GroupedOperands {
+  void* a = nullptr;          // tokens [table.rows, k]
+  void* b = nullptr;          // [table.matrix_count][n, k]
+  void* a_scales = nullptr;   // tiles of factors, each group (or slot) begins a new one
+  void* b_scales = nullptr;   // tiles of factors, each matrix begins a new one
+  void* d = nullptr;          // [table.rows, n]
+  int64_t a_scale_tiles = 0;  // rows of tiles that a_scales has
+  int n = 0, k = 0;
+  GroupTable table = {};
+  const float* matrix_alpha = nullptr;
+  void* d_scales = nullptr;   // out_scaling: tiles of factors of D
+  int64_t d_scale_tiles = 0;  // rows of tiles that d_scales has
+  const float* matrix_out_scale = nullptr;
+};
+
+inline std::optional<std::string> refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
+  const GroupTable& t = o.table;
+  if (o.n < 0 || o.k < 0 || t.rows < 0 || t.groups < 0 || t.matrix_count < 0) {
+    return fmt::format("{} rows in {} groups, {} matrices of [{}, {}]: an extent is negative.", t.rows, t.groups,
+                       t.matrix_count, o.n, o.k);
+  }
+  if (t.groups > 0 && (t.offsets == nullptr) == (t.counts == nullptr)) {
+    return "groups: the table has either offsets or counts.";
+  }
+  // Each matrix begins a new tile of factors, and both are counted by 32-bit integers.
+  const int64_t apart =
+      c.dense().scaled() ? (int64_t(o.n) + kScaleTileRows - 1) / kScaleTileRows * kScaleTileRows : o.n;
+  if (t.matrix_count * apart > INT32_MAX) {
+    return fmt::format("{} matrices of {} rows: there are more than {} rows.", t.matrix_count, o.n, INT32_MAX);
+  }
+  if (c.dense().scaled() && t.rows > 0 && o.k > 0 && o.a_scale_tiles < 1)
+    return "a_scales: there is no tile of factors.";
+  if (c.tiles(t.rows, t.groups, o.n) > INT32_MAX) return "groups: there are more than 2^31 - 1 tiles.";
+  if (const int unit = 2 * scale_block(c.out_scaling); c.out_scaling != BlockScaling::none && o.n % unit != 0) {
+    return fmt::format(
+        "n = {}: quantized results come in blocks of {}, each of two columns, so n must be a multiple of {}.", o.n,
+        unit / 2, unit);
+  }
+  if (c.out_scaling != BlockScaling::none && t.rows > 0 && (o.d_scales == nullptr || o.d_scale_tiles < 1)) {
+    return "d_scales: there is no tile of factors.";
+  }
+  if (auto e = refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b)) return e;
+  return {};
+}
+
+template <class Encode>
+std::optional<std::string> fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config,
+                                const GroupedOperands& o, Encode&& encode) {
+  if (auto e = refuse(config, o)) return e;
+  const DenseGemmSm100Config c = config.dense();
+  args = {};
+  args.d = o.d;
+  args.m = o.table.rows;
+  args.n = o.n;
+  args.k = o.k;
+  args.groups = o.table;
+  if (c.scaled()) args.groups.blocks = int32_t(o.a_scale_tiles);
+  if (config.out_scaling != BlockScaling::none && (!c.scaled() || o.d_scale_tiles < o.a_scale_tiles)) {
+    args.groups.blocks = int32_t(o.d_scale_tiles);
+  }
+  args.matrix_alpha = o.matrix_alpha;
+  args.d_scales = o.d_scales;
+  args.matrix_out_scale = o.matrix_out_scale;
+  if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
+  const int64_t matrix_rows = int64_t(o.table.matrix_count) * o.n;
+  TensorMap& tokens = config.swap_ab ? args.b : args.a;
+  TensorMap& matrices = config.swap_ab ? args.a : args.b;
+  if (auto e = encode(MatrixMap{config.swap_ab ? c.b_box() : c.a_box(), o.a, o.table.rows, o.k}, tokens)) return e;
+  if (auto e = encode(MatrixMap{config.swap_ab ? c.a_box() : c.b_box(), o.b, matrix_rows, o.k}, matrices)) return e;
+  if (!c.scaled()) return {};
+  const auto tiles = [](int64_t n, int64_t tile) { return (n + tile - 1) / tile; };
+  const int64_t along_k = tiles(o.k, scale_block(config.scaling) * kScaleTileColumns);
+  const auto scales = [&](void* data, bool second, int64_t down, TensorMap& to) {
+    const TensorBox box = second && config.has_sfb() ? config.sfb_box() : c.scale_box();
+    return encode(MatrixMap{box, data, along_k, c.scale_box().inner, down, uint64_t(along_k) * kScaleTileBytes}, to);
+  };
+  TensorMap& of_tokens = config.swap_ab ? args.b_scales : args.a_scales;
+  TensorMap& of_matrices = config.swap_ab ? args.a_scales : args.b_scales;
+  if (auto e = scales(o.a_scales, config.swap_ab, o.a_scale_tiles, of_tokens)) return e;
+  return scales(o.b_scales, !config.swap_ab, o.table.matrix_count * tiles(o.n, kScaleTileRows), of_matrices);
+}
+
+// `a_scales` is [blocks of k][rows, padded to a multiple of 4], `b_scales` [matrix][blocks of n][blocks of k].
+template <class Encode>
+std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config,
+                                const GroupedOperands& o, Encode&& encode) {
+  GroupedGemmSm100Config same{.scaling = BlockScaling::none, .tile_n = config.tile_n, .cta_group = config.cta_group};
+  if (auto e = refuse(same, o)) return e;
+  args = {};
+  args.b_scales = static_cast<const float*>(o.b_scales);
+  args.d = o.d;
+  args.m = o.table.rows;
+  args.n = o.n;
+  args.k = o.k;
+  args.groups = o.table;
+  args.matrix_alpha = o.matrix_alpha;
+  if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
+  if (auto e = encode(MatrixMap{config.a_box(), o.a, o.table.rows, o.k}, args.a)) return e;
+  if (auto e = encode(MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k}, args.b)) return e;
+  const int64_t blocks = (o.k + config.block - 1) / config.block, padded = (o.table.rows + 3) / 4 * 4;
+  return encode(MatrixMap{config.scales_box(), o.a_scales, blocks, o.table.rows, 0, 0, padded}, args.a_scales);
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,23 @@
+#include "launch/tensor_map.h"
+
+namespace warpwright::launch {
+
+TensorMapSpec spec_of(const MatrixMap& matrix) {
+  TensorMapSpec spec;
+  spec.element = matrix.box.type;
+  spec.base = matrix.data;
+  spec.dims = {uint64_t(matrix.columns), uint64_t(matrix.rows)};
+  spec.strides = {0, matrix.row_bytes()};
+  spec.box = {uint32_t(matrix.box.inner), uint32_t(matrix.box.outer)};
+  spec.swizzle = matrix.box.swizzle;
+  spec.padded = matrix.box.padded;
+  if (matrix.batches > 0) {
+    spec.rank = 3;
+    spec.dims[2] = uint64_t(matrix.batches);
+    spec.strides[2] = matrix.batch_bytes;
+    spec.box[2] = 1;
+  }
+  return spec;
+}
+
+}  // namespace warpwright::launch

@@ -1,0 +1,158 @@
+#include "measure/bench_gpu.h"
+
+#include <fmt/format.h>
+
+#include "gpu/devices.h"
+#include "gpu/driver.h"
+#include "gpu/require.h"
+#include "measure/bench_competitors.h"
+#include "measure/bench_stats.h"
+#include "measure/peer_cublas.h"
+#include "problem/problem.h"
+
+namespace warpwright::runtime {
+
+const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
+
+std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& plan) {
+  Problem problem;
+  problem.m = s.m;
+  problem.n = s.n;
+  problem.k = s.k;
+  problem.dtype = s.dtype;
+  problem.out_dtype = s.epilogue.out;
+  if (auto why = validate(problem)) return why;
+  if (s.k == 0) return "k = 0: there is nothing to measure.";
+  const auto choice = choose(s, h200(), plan);
+  if (!choice) return choice.status().message();
+  return {};
+}
+
+std::optional<std::string> bench_missing(bool needs_peer) {
+  if (const auto& problem = gpu::driver_problem()) return "bench needs an NVIDIA GPU and its driver: " + *problem + ".";
+  const auto gpus = gpu::list_gpus();
+  if (gpus.empty()) return "bench needs an NVIDIA GPU, and none was found.";
+  if (gpus.front().cc_major != 9)
+    return fmt::format("bench needs a GPU of compute capability 9.0; {} has {}.{}.", gpus.front().name,
+                       gpus.front().cc_major, gpus.front().cc_minor);
+  return needs_peer ? peer_problem() : std::nullopt;
+}
+
+namespace {
+
+// Both sum in fp32 in their own order and round to 16 bits once; the tensor core's sums of 8-bit products have 14 bits.
+double largest_difference(const BenchShape& shape) { return bits(shape.dtype) == 8 ? 3e-2 : 1e-2; }
+
+void bench_shape(const BenchShape& shape, const BenchOptions& options, const gpu::GpuInfo& gpu, BenchReport& report,
+                 const std::function<void(const BenchRow&)>& done) {
+  const size_t first = report.rows.size();
+  const gpu::Stream stream;
+  const Operands operands(shape, uint64_t(options.cache_multiple * double(gpu.l2_bytes)));
+  const Ours ours(shape, options.plan, {options.dependent, options.constant_b}, operands);
+  PeerGemm peer;
+  gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
+  const LaunchSet our_launch = ours.launch(), peers = peer_launch(peer, operands);
+
+  BenchRow row;
+  row.shape = shape;
+  row.plan = ours.name();
+  row.operand_sets = operands.sets();
+  row.early = early_share(our_launch, operands.sets(), stream);
+  row.difference = compare_results(our_launch, peers, operands, stream);
+  row.wrong = !(row.difference <= largest_difference(shape));
+  const auto add = [&](BenchRow finished, BenchMode mode) {
+    finished.mode = mode;
+    report.rows.push_back(finished);
+    done(finished);
+  };
+  if (row.wrong) return add(row, options.modes.front());
+  for (const BenchMode mode : options.modes) {
+    // Each finalist against us in full rounds: the peer's best is the one against which we look worst.
+    BenchRow worst;
+    for (const int choice : finalists(peer, peers, operands.sets(), mode, size_t(options.finalists), stream)) {
+      peer.choose(choice);
+      BenchRow against = row;
+      against.peer_choice = choice;
+      against.peer_early = early_share(peers, operands.sets(), stream);
+      summarize(against, measure_pair(our_launch, peers, operands.sets(), mode, options, stream));
+      if (worst.ratio == 0 || against.ratio < worst.ratio) worst = against;
+    }
+    add(worst, mode);
+  }
+  mark_counting(report.rows, first);
+}
+
+}  // namespace
+
+std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
+                                       BenchReport& report, const std::function<void(const BenchRow&)>& row) {
+  if (auto missing = bench_missing()) return missing;
+  const gpu::GpuInfo gpu = gpu::list_gpus().front();
+  report = {};
+  report.device = gpu.name;
+  report.peer = peer_version();
+  report.l2_bytes = gpu.l2_bytes;
+  try {
+    report.copy_gbps = copy_gbps(gpu::Stream());
+    for (const BenchShape& shape : shapes) bench_shape(shape, options, gpu, report, row);
+  } catch (const gpu::Failure& failure) {
+    return failure.what();
+  }
+  summarize(report);
+  return {};
+}
+
+std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times) {
+  if (auto missing = bench_missing()) return missing;
+  constexpr double brief_s = 0.008, gap_s = 0.001;
+  constexpr int launches = 9;
+  times.clear();
+  try {
+    const gpu::GpuInfo gpu = gpu::list_gpus().front();
+    const gpu::Stream stream;
+    const Operands operands(shape, uint64_t(BenchOptions{}.cache_multiple * double(gpu.l2_bytes)));
+    const auto measure = [&](PlanTime time, const LaunchSet& launch) {
+      time.sustained_us = brief_us(launch, operands.sets(), stream, brief_s);
+      time.cool_us = CoolLaunch(launch, operands.sets(), stream).several(launches, gap_s);
+      times.push_back(time);
+    };
+    PeerGemm peer;
+    gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
+    const LaunchSet peers = peer_launch(peer, operands);
+    peer.choose(finalists(peer, peers, operands.sets(), BenchMode::sustained, 1, stream).front());
+    measure({"", "cuBLASLt"}, peers);
+    for (const Instance& instance : candidates(shape, OnDemand::refused)) {
+      const Ours ours(shape, catalog::plan_name(instance), {}, operands);
+      measure({ours.name(), plan_text(instance), 0, 0, estimate(instance, shape, gpu.sm_count).us}, ours.launch());
+    }
+  } catch (const gpu::Failure& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
+std::optional<std::string> profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice) {
+  if (auto missing = bench_missing()) return missing;
+  try {
+    const gpu::Stream stream;
+    const Operands operands(shape, 1);
+    PeerGemm peer;
+    gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
+    if (peer_choice >= peer.choices())
+      return fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice);
+    peer.choose(peer_choice);
+    const Ours ours(shape, plan, {}, operands);
+    const LaunchSet launches[2] = {ours.launch(), peer_launch(peer, operands)};
+    for (const LaunchSet& launch : launches) launch(0, stream);
+    stream.synchronize();
+    gpu::require(gpu::driver().profiler_start(), "the start of the profiler");
+    for (const LaunchSet& launch : launches) launch(1, stream);
+    stream.synchronize();
+    gpu::require(gpu::driver().profiler_stop(), "the end of the profiler");
+  } catch (const gpu::Failure& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
+}  // namespace warpwright::runtime

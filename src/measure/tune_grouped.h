@@ -1,0 +1,28 @@
+// Measuring the kernels of products with blockwise scales and of products by groups: what their tuned table is made of.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "choice/tuned_grouped.h"
+#include "measure/tune_gpu.h"
+
+namespace warpwright::runtime {
+
+using GroupedTuneRow = TuneRowOf<GroupedShape>;
+using GroupedTuneReport = TuneReportOf<GroupedTunedTable, GroupedTuneRow>;
+
+// The rows of the groups that are measured: between 0.7 and 1.3 of the shape's, the same on every machine. Masked
+// groups have room for twice the usual number.
+struct GroupedTable {
+  GroupedProblem problem;
+  std::vector<uint32_t> rows;  // what GroupedPointers::rows takes; empty: no groups
+};
+GroupedTable table_for(const GroupedShape& shape);
+
+// Every instance that was compiled ahead; what replaces the current choice, and failures, are as in tune_gpu.h.
+std::optional<std::string> tune(const std::vector<GroupedShape>& shapes, const TuneOptions& options,
+                                GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,270 @@
+#include "reference/grouped_sm90_workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "reference/workload_parts.h"
+#include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
+
+namespace warpwright::runtime {
+namespace {
+
+template <class T>
+Array integers(const char* name, const std::vector<T>& values) {
+  Array a = new_array(name, DType::fp32, 1, int64_t(values.size()));
+  if (!values.empty()) std::memcpy(a.bytes.data(), values.data(), a.bytes.size());
+  return a;
+}
+
+// The part of a product that one group has.
+struct Rows {
+  int64_t first = 0, end = 0, matrix = 0;
+  int64_t first_k = 0, end_k = 0;
+  int64_t out = 0;  // the first row in D
+};
+
+std::vector<Rows> parts_along_k(const GroupedProduct& s) {
+  std::vector<Rows> list;
+  const int64_t unit = s.type == DType::e4m3 ? kScaleBlock : 1;
+  const auto offset = [&](int g) { return std::min<int64_t>(s.rows[size_t(g)], s.shape.k) / unit * unit; };
+  int64_t end = s.rows.empty() ? 0 : offset(0);
+  for (int g = 0; g < s.group_count(); ++g) {
+    const int64_t begin = end;
+    end = std::max(end, offset(g + 1));
+    list.push_back({0, s.shape.m, 0, begin, end, g * s.shape.m});
+  }
+  return list;
+}
+
+std::vector<Rows> rows_of(const GroupedProduct& s) {
+  if (s.groups == Groups::none) return {{0, s.shape.m, 0, 0, s.shape.k, 0}};
+  if (s.groups == Groups::by_depth) return parts_along_k(s);
+  std::vector<Rows> list;
+  const int64_t slot = s.groups == Groups::masked ? s.shape.m / std::max(s.group_count(), 1) : 0;
+  int64_t end = s.rows.empty() ? 0 : std::min<int64_t>(s.rows[0], s.shape.m);
+  for (int g = 0; g < s.group_count(); ++g) {
+    const int64_t matrix = s.matrices.empty() ? g : s.matrices[size_t(g)];
+    Rows rows{g * slot, 0, matrix, 0, s.shape.k, 0};
+    if (s.groups == Groups::masked) {
+      rows.end = rows.first + std::min<int64_t>(s.rows[size_t(g)], slot);
+    } else {
+      rows.first = end;
+      rows.end = end = std::max(end, std::min<int64_t>(s.rows[size_t(g) + 1], s.shape.m));
+    }
+    rows.out = rows.first;
+    if (matrix >= 0 && matrix < s.matrices_given()) list.push_back(rows);
+  }
+  return list;
+}
+
+// A row that nobody may use: every bit is set, a NaN in each of the types.
+void spoil(Array& a, int64_t row) {
+  const size_t bytes = size_t(a.columns) * size_t(bits(a.type)) / 8;
+  std::fill_n(a.bytes.begin() + std::ptrdiff_t(size_t(row) * bytes), bytes, uint8_t(0xff));
+}
+
+void spoil_column(Array& a, int64_t column) {
+  const int64_t bytes = bits(a.type) / 8;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    std::fill_n(a.bytes.begin() + std::ptrdiff_t((r * a.columns + column) * bytes), bytes, uint8_t(0xff));
+  }
+}
+
+double dot(const double* p, const double* q, int64_t count) {
+  double sum[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (int j = 0; j < 4; ++j) sum[j] += p[i + j] * q[i + j];
+  }
+  for (; i < count; ++i) sum[0] += p[i] * q[i];
+  return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+// The elements of a matrix times their scales; line(row) is the row of the scales.
+template <class Line>
+std::vector<double> scaled(const Array& a, const Array* factors, Line line) {
+  std::vector<double> x(size_t(a.rows * a.columns));
+  for (int64_t r = 0; r < a.rows; ++r) {
+    for (int64_t k = 0; k < a.columns; ++k) {
+      const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
+      x[size_t(r * a.columns + k)] = element(a, r * a.columns + k) * f;
+    }
+  }
+  return x;
+}
+
+// The steps of the kernel's epilogue on exact sums, or the functions that they stand for.
+struct Finish {
+  bool exact;
+  double add(double x, double y) const { return exact ? double(tile::add(float(x), float(y))) : x + y; }
+  double swiglu(double gate, double up) const {
+    if (exact) return double(tile::multiply(epilogue::silu(float(gate)), float(up)));
+    return gate / (1 + std::exp(-gate)) * up;
+  }
+  // The scale of the elements, and the elements divided by it.
+  double quantize(double* elements, int64_t count) const {
+    double largest = 0;
+    for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(elements[i]));
+    const float scale = kernel::sm90::scale_of_block(float(largest));
+    for (int64_t i = 0; i < count; ++i) {
+      elements[i] = exact ? double(tile::multiply(float(elements[i]), tile::reciprocal(scale))) : elements[i] / scale;
+    }
+    return scale;
+  }
+};
+
+}  // namespace
+
+int GroupedProduct::group_count() const {
+  if (groups == Groups::none) return 1;
+  return groups == Groups::masked ? int(rows.size()) : std::max(int(rows.size()) - 1, 0);
+}
+int GroupedProduct::matrices_given() const {
+  return groups == Groups::by_depth ? 1 : matrix_count > 0 ? matrix_count : group_count();
+}
+
+Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed) {
+  const auto [m, n, k] = product.shape;
+  Workload w;
+  w.shape = product.shape;
+  w.data = data;
+  const bool has_scales = product.type == DType::e4m3, by_depth = product.groups == Groups::by_depth;
+  const int64_t k_blocks = (k + kScaleBlock - 1) / kScaleBlock, matrices = product.matrices_given();
+  const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, columns = product.columns();
+  const int64_t d_rows = by_depth ? m * product.group_count() : m;
+  // The tensor core keeps 14 bits of the sums of a block; swiglu multiplies two of them.
+  if (has_scales) w.sum_tolerance = product.swiglu ? 3e-3 : 1e-3;
+  Array a = new_array("A", product.type, m, k), b = new_array("B", product.type, matrices * n, k);
+  fill(a, data, seed * 4 + 1);
+  fill(b, data, seed * 4 + 2);
+  Array a_scales = new_scales("a_scales", m, k_blocks, data, seed * 4 + 3);
+  Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
+  Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
+  if (product.bias) fill(bias, data, seed * 4 + 5);
+  const std::vector<double> x = scaled(a, has_scales ? &a_scales : nullptr, [](int64_t r) { return r; });
+  const std::vector<double> y = scaled(b, has_scales ? &b_scales : nullptr,
+                                       [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
+  Array d = new_array("D", product.out, d_rows, columns);
+  d.output = true;
+  poison(d);
+  if (product.accumulate) {
+    fill(d, data, seed * 4 + 6);
+    d.output = false;
+    d.scratch = true;
+  }
+  const int64_t d_blocks = columns / kScaleBlock;
+  Array d_scales = new_array("d_scales", DType::fp32, d_rows, d_blocks);
+  d_scales.output = true;
+  poison(d_scales);
+
+  const Finish finish{data == Data::integers};
+  constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
+  std::vector<bool> used(size_t(m), false), used_k(size_t(k), !by_depth);
+  std::vector<double> values(size_t(d_rows * columns), untouched), factors(size_t(d_rows * d_blocks), untouched);
+  for (const Rows& part : rows_of(product)) {
+    std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
+    for (int64_t r = part.first; r < part.end; ++r) {
+      used[size_t(r)] = true;
+      const auto sum_of = [&](int64_t c) {
+        const double sum = dot(x.data() + r * k + part.first_k, y.data() + (part.matrix * n + c) * k + part.first_k,
+                               part.end_k - part.first_k);
+        if (!product.bias) return sum;
+        return finish.add(sum, element(bias, (product.shared_bias ? 0 : part.matrix) * n + c));
+      };
+      const int64_t row = part.out + r - part.first;
+      double* const line = values.data() + row * columns;
+      for (int64_t c = 0; c < columns; ++c) {
+        line[c] = product.swiglu ? finish.swiglu(sum_of(c), sum_of(columns + c)) : sum_of(c);
+        if (product.accumulate) line[c] += element(d, row * columns + c);
+      }
+      if (product.out != DType::e4m3) continue;
+      for (int64_t block = 0; block < d_blocks; ++block) {
+        factors[size_t(row * d_blocks + block)] = finish.quantize(line + block * kScaleBlock, kScaleBlock);
+      }
+    }
+  }
+  w.expected = product.judge_scales ? factors : values;
+  for (int64_t r = 0; r < m && !by_depth; ++r) {
+    if (used[size_t(r)]) continue;
+    spoil(a, r);
+    spoil(a_scales, r);
+  }
+  for (int64_t i = 0; i < k; ++i) {
+    if (used_k[size_t(i)]) continue;
+    spoil_column(a, i);
+    spoil_column(b, i);
+    if (!has_scales || i % kScaleBlock != 0) continue;
+    spoil_column(a_scales, i / kScaleBlock);
+    spoil_column(b_scales, i / kScaleBlock);
+  }
+  w.arrays.push_back(std::move(a));
+  w.arrays.push_back(std::move(b));
+  if (has_scales) {
+    w.arrays.push_back(std::move(a_scales));
+    w.arrays.push_back(std::move(b_scales));
+  }
+  if (product.groups != Groups::none) {
+    w.arrays.push_back(integers("rows", product.rows));
+    if (!product.matrices.empty()) w.arrays.push_back(integers("matrices", product.matrices));
+    w.arrays.push_back(integers("status", std::vector<uint32_t>{0}));
+    w.arrays.back().scratch = true;
+  }
+  if (product.bias) w.arrays.push_back(std::move(bias));
+  if (product.out == DType::e4m3 && !product.judge_scales) w.arrays.push_back(std::move(d_scales));
+  w.arrays.push_back(std::move(d));
+  if (product.judge_scales) w.arrays.push_back(std::move(d_scales));
+  return w;
+}
+
+GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p) {
+  GroupedProductOperands o;
+  o.a = p[0];
+  o.b = p[1];
+  o.a_scales = pointer_of(w, p, "a_scales");
+  o.b_scales = pointer_of(w, p, "b_scales");
+  o.d = pointer_of(w, p, "D");
+  o.n = int(w.shape.n);
+  o.k = int(w.shape.k);
+  o.bias = pointer_of(w, p, "bias");
+  o.bias_type = product.bias_type;
+  o.shared_bias = product.shared_bias;
+  o.d_scales = pointer_of(w, p, "d_scales");
+  o.accumulate = product.accumulate;
+  GroupTable& t = o.groups;
+  t.rows = int(w.shape.m);
+  t.groups = product.group_count();
+  t.matrix_count = product.matrices_given();
+  const auto* const rows = static_cast<const uint32_t*>(pointer_of(w, p, "rows"));
+  if (product.groups == Groups::contiguous || product.groups == Groups::by_depth) t.offsets = rows;
+  if (product.groups == Groups::by_depth) t.depth = o.k;
+  if (product.groups == Groups::masked) {
+    t.counts = rows;
+    t.slot_rows = t.groups > 0 ? t.rows / t.groups : 0;
+  }
+  t.matrices = static_cast<const int32_t*>(pointer_of(w, p, "matrices"));
+  t.status = static_cast<uint32_t*>(pointer_of(w, p, "status"));
+  return o;
+}
+
+GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p) {
+  const GroupedProductOperands o = grouped_operands(product, w, p);
+  GroupedPointers pointers;
+  pointers.a = o.a;
+  pointers.b = o.b;
+  pointers.a_scales = static_cast<const float*>(o.a_scales);
+  pointers.b_scales = static_cast<const float*>(o.b_scales);
+  pointers.d = o.d;
+  pointers.rows = product.groups == Groups::masked ? o.groups.counts : o.groups.offsets;
+  pointers.matrices = o.groups.matrices;
+  pointers.status = o.groups.status;
+  pointers.bias = o.bias;
+  pointers.d_scales = static_cast<float*>(o.d_scales);
+  return pointers;
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,49 @@
+// Operands, scales, tables and reference of products with blockwise scales and of products by groups, for the Hopper
+// kernels.
+#pragma once
+#include <vector>
+
+#include "launch/grouped_arguments.h"
+#include "reference/workload.h"
+#include "warpwright/grouped.h"
+
+namespace warpwright::runtime {
+
+using launch::fill;
+using launch::GroupedProductOperands;
+
+struct GroupedProduct {
+  Case shape;  // m: rows of A and D, of all groups together; k: of all groups along k together
+  DType type = DType::e4m3;
+  DType out = DType::bf16;
+  Groups groups = Groups::none;
+  // contiguous and by_depth: an offset for each group and the end; masked: a count for each.
+  std::vector<uint32_t> rows = {};
+  std::vector<int32_t> matrices = {};  // of each group; empty: group g has matrix g
+  int matrix_count = 0;                // 0: as many as groups
+  int b_scale_rows = kScaleBlock;
+  bool swiglu = false;
+  bool bias = false;
+  DType bias_type = DType::fp32;
+  bool shared_bias = false;
+  bool accumulate = false;
+  bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
+
+  int group_count() const;
+  int matrices_given() const;
+  int64_t columns() const { return swiglu ? shape.n / 2 : shape.n; }  // of D
+};
+
+// Arrays: A [m, k] and B [matrices][n, k]; for e4m3 a_scales [m, blocks of k] and b_scales [matrices][n or its blocks,
+// blocks of k] in fp32; with groups rows, matrices and status, of 32-bit integers; bias; d_scales and D, the judged one
+// last. With Data::integers the scales are 0.5, 1 or 2, so that every sum is exact. Rows that no group has are NaN in A
+// and a_scales and must not be written in D; columns that no group has are NaN in A and B. A table that is not legal is
+// taken as the kernels take it.
+Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
+
+// The operands of such a workload at the addresses of its arrays.
+GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p);
+// The same as the API takes them.
+GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,378 @@
+#include "reference/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "warpwright/core/numeric.h"
+#include "warpwright/epilogue/activation.h"
+#include "warpwright/tile/raster.h"
+
+namespace warpwright::runtime {
+namespace {
+
+uint64_t mix(uint64_t& state) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+double normal(uint64_t& state) {  // Box and Muller
+  const double u = (double(mix(state) >> 11) + 1) / 9007199254740993.0,
+               v = double(mix(state) >> 11) / 9007199254740992.0;
+  return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
+}
+
+template <class T>
+void put(Array& a, int64_t i, float v) {
+  const T x = from_float<T>(v);
+  std::memcpy(a.bytes.data() + size_t(i) * sizeof(T), &x, sizeof(T));
+}
+void put(Array& a, int64_t i, float v) {
+  switch (a.type) {
+    case DType::bf16:
+      return put<bf16>(a, i, v);
+    case DType::fp16:
+      return put<fp16>(a, i, v);
+    case DType::e4m3:
+      return put<e4m3>(a, i, v);
+    case DType::e5m2:
+      return put<e5m2>(a, i, v);
+    case DType::tf32:
+      return put<tf32>(a, i, v);
+    case DType::s8:
+      a.bytes[size_t(i)] = uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.f, 127.f)));
+      return;
+    default:
+      std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
+  }
+}
+template <class T>
+double get(const uint8_t* p, int64_t i) {
+  T x;
+  std::memcpy(&x, p + size_t(i) * sizeof(T), sizeof(T));
+  return double(to_float(x));
+}
+double get(DType type, const uint8_t* p, int64_t i) {
+  switch (type) {
+    case DType::bf16:
+      return get<bf16>(p, i);
+    case DType::fp16:
+      return get<fp16>(p, i);
+    case DType::e4m3:
+      return get<e4m3>(p, i);
+    case DType::e5m2:
+      return get<e5m2>(p, i);
+    case DType::tf32:
+      return get<tf32>(p, i);
+    case DType::s8:
+      return double(int8_t(p[i]));
+    case DType::e2m1:
+      return double(to_float(e2m1{uint8_t(p[i / 2] >> (i % 2 * 4) & 0xf)}));
+    default: {
+      float x;
+      std::memcpy(&x, p + size_t(i) * 4, 4);
+      return double(x);
+    }
+  }
+}
+
+// As the kernel's last step rounds it.
+double rounded(DType type, double x) {
+  switch (type) {
+    case DType::bf16:
+      return double(to_float(from_float<bf16>(float(x))));
+    case DType::fp16:
+      return double(to_float(from_float<fp16>(float(x))));
+    case DType::e4m3:
+      return double(to_float(from_float<e4m3>(float(x))));
+    case DType::e5m2:
+      return double(to_float(from_float<e5m2>(float(x))));
+    case DType::e2m1:
+      return double(to_float(from_float<e2m1>(float(x))));
+    default:
+      return double(float(x));
+  }
+}
+
+double tolerance(DType type) {
+  switch (type) {
+    case DType::bf16:
+      return 8e-3;
+    case DType::fp16:
+      return 1e-3;
+    case DType::e4m3:
+      return 4e-2;
+    case DType::e5m2:
+    case DType::e2m1:
+      return 8e-2;
+    default:
+      return 1e-5;
+  }
+}
+
+Array matrix(const char* name, DType type, int64_t rows, int64_t columns) {
+  Array a{name, type, rows, columns, false, {}};
+  a.bytes.resize(a.size());
+  return a;
+}
+
+void add_output(Workload& w, const char* name, DType type, int64_t rows, int64_t columns) {
+  Array a = matrix(name, type, rows, columns);
+  a.output = true;
+  poison(a);
+  w.arrays.push_back(std::move(a));
+}
+
+// The array reaches to the end of the last matrix and no further: what lies beyond it is not ours.
+int64_t elements(const MatrixLayout& l, int64_t batch) {
+  if (l.rows == 0 || l.columns == 0 || batch == 0) return 0;
+  return l.at(batch - 1, l.rows - 1, l.columns - 1) + 1;
+}
+// Calls visit(index in the array, batch, row, column); a shared matrix is visited once.
+template <class Visit>
+void for_each(const MatrixLayout& l, int64_t batch, Visit visit) {
+  for (int64_t i = 0; i < (l.batch_stride == 0 && batch > 0 ? 1 : batch); ++i)
+    for (int64_t r = 0; r < l.rows; ++r)
+      for (int64_t c = 0; c < l.columns; ++c) visit(l.at(i, r, c), i, r, c);
+}
+
+double dot(const double* p, const double* q, int64_t k) {
+  double sum[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= k; i += 4)
+    for (int j = 0; j < 4; ++j) sum[j] += p[i + j] * q[i + j];
+  for (; i < k; ++i) sum[0] += p[i] * q[i];
+  return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+// The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
+// the true ones.
+double activated(Activation f, double v) {
+  switch (f) {
+    case Activation::relu:
+      return double(epilogue::relu(float(v)));
+    case Activation::gelu_tanh:
+      return double(epilogue::gelu_tanh(float(v)));
+    case Activation::gelu_erf:
+      return double(epilogue::gelu_erf(float(v)));
+    case Activation::silu:
+      return double(epilogue::silu(float(v)));
+    default:
+      return v;
+  }
+}
+
+}  // namespace
+
+void fill(Array& array, Data data, uint64_t seed) {
+  uint64_t state = seed * 0x632be59bd9b4e019ull + 17;
+  const int64_t n = array.rows * array.columns;
+  for (int64_t i = 0; i < n; ++i)
+    put(array, i, data == Data::integers ? float(int(mix(state) % 7) - 3) : float(normal(state)));
+}
+
+double element(const Array& array, int64_t index) { return get(array.type, array.bytes.data(), index); }
+
+void poison(Array& array) { std::fill(array.bytes.begin(), array.bytes.end(), uint8_t(0xff)); }
+
+Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
+  Verdict v;
+  const DType type = w.output().type;
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < w.expected.size(); ++i) {
+    if (std::isnan(w.expected[i]) && bits(type) < 8) {
+      v.wrong += (output[i / 2] >> (i % 2 * 4) & 0xf) != 0xf;
+      continue;
+    }
+    if (std::isnan(w.expected[i])) {
+      const size_t size = size_t(bits(type)) / 8;
+      for (size_t byte = i * size; byte < (i + 1) * size; ++byte) v.wrong += output[byte] != 0xff;
+      continue;
+    }
+    const double have = get(type, output.data(), int64_t(i)), want = rounded(type, w.expected[i]);
+    if (std::isnan(have)) {
+      ++v.unwritten;
+      ++v.wrong;
+      continue;
+    }
+    if (w.data == Data::integers && have != want) ++v.wrong;
+    error += (have - w.expected[i]) * (have - w.expected[i]);
+    norm += w.expected[i] * w.expected[i];
+  }
+  v.max_rel_error = norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
+  if (w.data == Data::normal && !(v.max_rel_error <= std::max(tolerance(type), w.sum_tolerance))) ++v.wrong;
+  v.ok = v.wrong == 0;
+  return v;
+}
+
+MatrixLayout dense_layout(int64_t rows, int64_t columns) { return {rows, columns, columns, rows * columns, 0}; }
+MatrixLayout aligned_layout(int64_t rows, int64_t columns, DType type) {
+  const int64_t unit = 128 / bits(type), stride = (columns + unit - 1) / unit * unit;
+  return {rows, columns, stride, (rows + 1) * stride, 0};
+}
+MatrixLayout odd_layout(int64_t rows, int64_t columns) {
+  const int64_t stride = columns + 1 + columns % 2;
+  return {rows, columns, stride, rows * stride + 2, 1};
+}
+
+Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
+  Workload w;
+  w.shape = s.shape;
+  w.data = data;
+  w.alpha = s.alpha;
+  w.beta = s.beta;
+  // The tensor core adds products of 8-bit types with 14 bits of fraction, truncated, once for 32 of them.
+  if (bits(s.a_type) == 8) w.sum_tolerance = 2e-3;
+  const auto [m, n, k] = s.shape;
+  const auto add = [&](Array array, uint64_t salt) {
+    fill(array, data, seed * 16 + salt);
+    w.arrays.push_back(std::move(array));
+  };
+  const auto add_matrix = [&](const char* name, DType type, const MatrixLayout& layout, uint64_t salt) {
+    Array full = matrix(name, type, 1, elements(layout, s.batch));
+    Array values = full;
+    poison(full);
+    fill(values, data, seed * 16 + salt);
+    for_each(layout, s.batch,
+             [&](int64_t at, int64_t, int64_t, int64_t) { put(full, at, float(element(values, at))); });
+    w.arrays.push_back(std::move(full));
+  };
+  // Powers of two: products stay exact.
+  const auto add_scales = [&](const char* name, int64_t count) {
+    Array scales = matrix(name, DType::fp32, 1, count);
+    for (int64_t i = 0; i < count; ++i) put(scales, i, float(1 << i % 3) / 2);
+    w.arrays.push_back(std::move(scales));
+  };
+  add_matrix("A", s.a_type, s.a, 1);
+  add_matrix("B", s.b_type, s.b, 2);
+  const EpilogueConfig& e = s.epilogue;
+  // Two columns of the product make one of D where the epilogue takes pairs.
+  const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : columns;
+  if (e.source) add(matrix("C", e.source_type, s.batch * m, columns), 3);
+  if (e.residual) add(matrix("residual", e.residual_type, s.batch * m, columns), 4);
+  if (e.bias != Bias::none) add(matrix("bias", e.bias_type, s.batch, along), 5);
+  if (e.bias != Bias::none && e.pair()) add(matrix("up_bias", e.bias_type, s.batch, along), 6);
+  if (s.scaling != Scaling::none) {
+    const bool each = s.scaling == Scaling::row_column;
+    add_scales("a_scales", each ? s.batch * m : 1);
+    add_scales("b_scales", each ? s.batch * n : 1);
+  }
+  if (s.workspace_bytes > 0) {
+    w.arrays.push_back(matrix("workspace", DType::s8, 1, s.workspace_bytes));
+    w.arrays.back().scratch = true;
+  }
+  add_output(w, "D", e.out, 1, elements(s.d, s.batch));
+  expect_product(s, w);
+  return w;
+}
+
+void expect_product(const GemmSpec& s, Workload& w) {
+  const auto [m, n, k] = s.shape;
+  const auto find = [&](const char* name) -> const Array* {
+    for (const Array& array : w.arrays)
+      if (array.name == name) return &array;
+    return nullptr;
+  };
+  const Array &a = *find("A"), &b = *find("B");
+  const Array *c = find("C"), *residual = find("residual"), *bias = find("bias"), *up_bias = find("up_bias");
+  const Array *a_scales = find("a_scales"), *b_scales = find("b_scales");
+  const EpilogueConfig& e = s.epilogue;
+  const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : columns;
+  std::vector<double> x(size_t(m * k)), y(size_t(n * k));
+  w.expected.assign(size_t(elements(s.d, s.batch)), std::numeric_limits<double>::quiet_NaN());
+  for (int64_t batch = 0; batch < s.batch; ++batch) {
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < k; ++j)
+        x[size_t(i * k + j)] = element(a, s.a_major == Major::K ? s.a.at(batch, i, j) : s.a.at(batch, j, i));
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < k; ++j)
+        y[size_t(i * k + j)] = element(b, s.b_major == Major::K ? s.b.at(batch, i, j) : s.b.at(batch, j, i));
+    const auto sum = [&](int64_t row, int64_t column) {
+      double v = dot(x.data() + row * k, y.data() + column * k, k);
+      if (s.scaling == Scaling::tensor) v *= element(*a_scales, 0) * element(*b_scales, 0);
+      if (s.scaling == Scaling::row_column) {
+        v *= element(*a_scales, batch * m + row) * element(*b_scales, batch * n + column);
+      }
+      return e.alpha ? v * s.alpha : v;
+    };
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        const int64_t at = (batch * m + row) * columns + column;
+        const int64_t of_bias = batch * along + (e.bias == Bias::per_row ? row : column);
+        double v = sum(row, e.pair() ? 2 * column : column);
+        if (c) v += s.beta * element(*c, at);
+        if (bias) v += element(*bias, of_bias);
+        if (e.pair()) {
+          const double up = sum(row, 2 * column + 1) + (up_bias ? element(*up_bias, of_bias) : 0);
+          v = double(float(activated(Activation::silu, v) * up));
+        } else {
+          v = activated(e.activation, v);
+        }
+        // Each node rounds once, as the kernels do.
+        if (residual) v = double(float(v + element(*residual, at)));
+        if (e.quantize) v = double(float(v * s.scale));
+        w.expected[size_t(s.d.at(batch, row, column))] = v;
+      }
+  }
+}
+
+Workload gemm_workload(Case s, DType type, DType out_type, double alpha, Data data, uint64_t seed) {
+  GemmSpec spec;
+  spec.shape = s;
+  spec.a_type = spec.b_type = type;
+  spec.a = dense_layout(s.m, s.k);
+  spec.b = dense_layout(s.n, s.k);
+  spec.d = dense_layout(s.m, s.n);
+  spec.epilogue = factor_and_conversion(out_type);
+  spec.alpha = alpha;
+  return gemm_workload(spec, data, seed);
+}
+
+void* pointer_of(const Workload& w, const std::vector<void*>& pointers, const char* name) {
+  for (size_t i = 0; i < w.arrays.size(); ++i)
+    if (w.arrays[i].name == name) return pointers[i];
+  return nullptr;
+}
+
+Workload affine_workload(Case s, DType type, double alpha, double beta, Data data, uint64_t seed) {
+  Workload w;
+  w.shape = s;
+  w.data = data;
+  w.alpha = alpha;
+  w.beta = beta;
+  Array x = matrix("x", type, s.m, s.n);
+  fill(x, data, seed);
+  for (int64_t i = 0; i < s.m * s.n; ++i) w.expected.push_back(alpha * element(x, i) + beta);
+  w.arrays.push_back(std::move(x));
+  add_output(w, "y", type, s.m, s.n);
+  return w;
+}
+
+Workload cluster_sum_workload(Case s, const ClusterRingConfig& c, int clusters, Data data, uint64_t seed) {
+  Workload w;
+  w.shape = s;
+  w.data = data;
+  Array x = matrix("x", DType::fp32, s.m, s.n);
+  fill(x, data, seed);
+  const int64_t tm = (s.m + c.tile_rows - 1) / c.tile_rows, tn = (s.n + c.tile_columns - 1) / c.tile_columns;
+  const int64_t size = c.tile_elements();
+  w.expected.assign(size_t(clusters * c.cluster * size), 0);
+  const tile::GroupedSerpentine raster{int(tm), int(tn), 1};
+  for (int64_t t = 0; t < tm * tn; ++t)
+    for (int64_t i = 0; i < size; ++i) {
+      const tile::TileCoord at = raster.at(int(t));
+      const int64_t row = at.m * c.tile_rows + i / c.tile_columns, column = at.n * c.tile_columns + i % c.tile_columns;
+      if (row >= s.m || column >= s.n) continue;
+      for (int r = 0; r < c.cluster; ++r)
+        w.expected[size_t((t % clusters * c.cluster + r) * size + i)] += double(r + 1) * element(x, row * s.n + column);
+    }
+  w.arrays.push_back(std::move(x));
+  add_output(w, "sums", DType::fp32, clusters * c.cluster, size);
+  return w;
+}
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,99 @@
+// Operands, reference and verdict for one problem, the same for the simulator and the GPU.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "warpwright/core/dtype.h"
+#include "warpwright/core/layout.h"
+#include "warpwright/epilogue/config.h"
+#include "warpwright/kernel/config.h"
+#include "warpwright/kernel/demo/config.h"
+
+namespace warpwright::runtime {
+
+// What an example is run on. A GEMM reads all three; a copy is m x n.
+struct Case {
+  int64_t m = 0, n = 0, k = 0;
+};
+
+// `integers`: small whole numbers, so that every sum is exact and results must agree to the bit. `normal`: standard
+// normal.
+enum class Data : uint8_t { integers, normal };
+
+struct Array {
+  std::string name;
+  DType type = DType::fp32;
+  int64_t rows = 0, columns = 0;
+  bool output = false;
+  std::vector<uint8_t> bytes;
+  bool scratch = false;  // written and read by the kernel, its contents mean nothing to the caller
+  uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
+};
+
+struct Workload {
+  Case shape;
+  Data data = Data::integers;
+  std::vector<Array> arrays;     // the last one is the output
+  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  double alpha = 1, beta = 0;
+  uint64_t seed = 0;         // of a kernel that makes its arrays itself
+  double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
+  const Array& output() const { return arrays.back(); }
+};
+
+struct Verdict {
+  bool ok = false;
+  double max_rel_error = 0;  // norm of the difference over norm of the reference
+  uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
+  uint64_t unwritten = 0;
+};
+
+// Fills with whole numbers in -3..3 or normal values, rounded to the type.
+void fill(Array& array, Data data, uint64_t seed);
+double element(const Array& array, int64_t index);
+// Outputs start as NaN, so that what nobody wrote is seen.
+void poison(Array& array);
+Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
+
+// How a matrix, or a batch of them, lies in its array; counted in elements.
+struct MatrixLayout {
+  int64_t rows = 0, columns = 0;
+  int64_t row_stride = 0, batch_stride = 0;
+  int64_t offset = 0;  // of the first element
+  int64_t at(int64_t batch, int64_t row, int64_t column) const {
+    return offset + batch * batch_stride + row * row_stride + column;
+  }
+};
+// Rows without gaps.
+MatrixLayout dense_layout(int64_t rows, int64_t columns);
+// Rows that begin at multiples of 16 bytes, as the TMA wants; matrices of a batch with a gap between them.
+MatrixLayout aligned_layout(int64_t rows, int64_t columns, DType type);
+// Rows that begin anywhere: an odd stride, and an odd first element.
+MatrixLayout odd_layout(int64_t rows, int64_t columns);
+
+// A matrix product with everything that the kernels know.
+struct GemmSpec {
+  Case shape;
+  int64_t batch = 1;
+  DType a_type = DType::bf16, b_type = DType::bf16;
+  Major a_major = Major::K, b_major = Major::K;  // MN: the array has k rows
+  MatrixLayout a, b, d;                          // as stored; a batch stride of 0 shares the matrix
+  EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
+  double alpha = 1, beta = 0, scale = 1;
+  Scaling scaling = Scaling::none;
+  int64_t workspace_bytes = 0;
+};
+
+// The arrays are A, B, then C, residual, bias, up_bias, a_scales, b_scales and workspace as far as the product has
+// them, and D. What lies between the rows of a matrix is NaN.
+Workload gemm_workload(const GemmSpec& spec, Data data, uint64_t seed);
+// What the product of the arrays is: for operands that have changed since.
+void expect_product(const GemmSpec& spec, Workload& workload);
+Workload gemm_workload(Case shape, DType type, DType out_type, double alpha, Data data, uint64_t seed);
+// The address of an array in a list parallel to workload.arrays; null if the workload does not have it.
+void* pointer_of(const Workload& workload, const std::vector<void*>& pointers, const char* name);
+Workload affine_workload(Case shape, DType type, double alpha, double beta, Data data, uint64_t seed);
+Workload cluster_sum_workload(Case shape, const ClusterRingConfig& config, int clusters, Data data, uint64_t seed);
+
+}  // namespace warpwright::runtime

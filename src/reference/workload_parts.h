@@ -1,0 +1,16 @@
+// Pieces that workloads are made of.
+#pragma once
+#include <vector>
+
+#include "reference/workload.h"
+
+namespace warpwright::runtime {
+
+// Zeros, rows without gaps.
+Array new_array(const char* name, DType type, int64_t rows, int64_t columns);
+// fp32 factors, positive and around 1: powers of two with whole numbers, so that results stay exact.
+Array new_scales(const char* name, int64_t rows, int64_t columns, Data data, uint64_t seed);
+// x [m, k] times the transpose of y [n, k].
+std::vector<double> product_of(const std::vector<double>& x, const std::vector<double>& y, Case shape);
+
+}  // namespace warpwright::runtime

@@ -1,0 +1,50 @@
+// The kernels that can be run: each with its workload, in the simulator and, where it was compiled, on a GPU.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/workload.h"
+#include "warpwright/core/plan.h"
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::runtime {
+
+struct Outcome {
+  Verdict verdict;
+  simulator::Result sim;
+  std::vector<uint8_t> output;
+  bool ok() const { return verdict.ok && sim.ok(); }
+};
+
+// What a matrix product needs to know to choose among kernels.
+struct GemmTraits {
+  int tile_m = 0, tile_n = 0;  // 0: not a matrix product
+  DType type = DType::bf16, out_type = DType::bf16;
+  bool scales = false;  // multiplies by alpha
+};
+
+struct Example {
+  std::string name;  // as `check` calls it: that of the instance, and what differs where one has two examples
+  std::string summary;
+  std::string instance;  // its name in the catalogue
+  Arch arch = Arch::sm90;
+  const Plan* plan = nullptr;
+  std::vector<Case> cases;  // small sizes that reach its edges; the first is the default
+  // Nothing, or a sentence that says why the kernel cannot take this shape.
+  std::function<std::optional<std::string>(Case)> refuse;
+  std::function<Workload(Case, Data, uint64_t seed)> workload;
+  // ctas 0: a few, enough for every role to meet its peers.
+  std::function<Outcome(const Workload&, const simulator::Options&, int ctas)> simulate;
+  // Puts the kernel on a CUDA stream; null where no device here runs it. The pointers are the arrays of the workload in
+  // device memory. Compiles the kernel, if nobody has yet.
+  std::function<std::optional<std::string>(const Workload&, const std::vector<void*>& arrays, void* stream)> launch;
+  GemmTraits gemm = {};
+  std::string plan_name = {};  // of an instance
+};
+
+const std::vector<Example>& examples();
+const Example* find_example(const std::string& name);
+
+}  // namespace warpwright::runtime

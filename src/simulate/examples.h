@@ -1,0 +1,16 @@
+// The kernels that `check` runs: every instance of the catalogue that has a problem, and some that no GPU has.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "simulate/example.h"
+
+namespace warpwright::simulate {
+
+// Compiles nothing: an example is compiled when it is first run. Those that a plain product may choose among stand in
+// the order of the choice.
+const std::vector<runtime::Example>& examples();
+// By its name. Null: none of the list; example_of() (product.h) makes one of any instance.
+const runtime::Example* find_example(const std::string& name);
+
+}  // namespace warpwright::simulate

@@ -1,0 +1,39 @@
+// Instances in the simulator: those compiled into this program, or compiled now by the host's compiler and kept.
+#pragma once
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "launch/tensor_map.h"
+#include "warpwright/sim/instance.h"
+#include "warpwright/status.h"
+
+namespace warpwright::simulate {
+
+// A run that cannot begin: the instance cannot be compiled here.
+struct NotReady : std::runtime_error {
+  explicit NotReady(Status why) : std::runtime_error(why.message()), status(std::move(why)) {}
+  Status status;
+};
+
+// Ready to run, for as long as the process lives. Missing: it was not compiled into this program and there is no
+// compiler here. `compiling` is called when it has to be compiled, with its name.
+Result<const simulator::Instance*> ready(const catalog::Instance& instance);
+// Who is told that a compiler is at work; the tool shows it. Not called for what the cache has.
+void on_compile(std::function<void(const std::string& name)> listener);
+
+// Tensor maps of the simulated TMA.
+const launch::MapEncoder& map_encoder();
+
+// Those compiled into this program. The build writes the table (cmake/images.cmake).
+struct BuiltIn {
+  const char* name;
+  const simulator::Instance* (*instance)();
+};
+std::span<const BuiltIn> built_in();
+
+}  // namespace warpwright::simulate

@@ -1,0 +1,77 @@
+#include "simulate/gpu_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "gpu/devices.h"
+#include "gpu/driver.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
+#include "measure/guarded_arrays.h"
+
+namespace warpwright::runtime {
+namespace {
+
+std::optional<std::string> cannot_run(const Example& example) {
+  if (example.launch == nullptr) return std::string(example.name) + " was not compiled for a GPU.";
+  if (const auto& problem = gpu::driver_problem()) return "no GPU can be used: " + *problem + ".";
+  if (gpu::list_gpus().empty()) return "no NVIDIA GPU was found.";
+  return {};
+}
+
+constexpr int kTimedLaunches = 11;
+// Long enough for the chip to lose the heat of a launch of this size.
+constexpr std::chrono::milliseconds kIdle(5);
+
+void check(const Example& example, const Workload& workload, const GuardedArrays& arrays, const gpu::Stream& stream,
+           GpuOutcome& outcome) {
+  gpu::require(example.launch(workload, arrays.pointers(), stream.get()));
+  stream.synchronize();
+  outcome.output = arrays.output();
+  outcome.verdict = judge(workload, outcome.output);
+  outcome.stray_bytes = arrays.stray_bytes(workload);
+  if (outcome.stray_bytes != 0) outcome.verdict.ok = false;
+}
+
+double median_us(const Example& example, const Workload& workload, const GuardedArrays& arrays,
+                 const gpu::Stream& stream) {
+  const gpu::Event start, stop;
+  std::vector<double> us;
+  for (int i = 0; i < kTimedLaunches; ++i) {
+    std::this_thread::sleep_for(kIdle);
+    start.record(stream);
+    gpu::require(example.launch(workload, arrays.pointers(), stream.get()));
+    stop.record(stream);
+    stop.synchronize();
+    us.push_back(stop.us_since(start));
+  }
+  std::nth_element(us.begin(), us.begin() + kTimedLaunches / 2, us.end());
+  return us[kTimedLaunches / 2];
+}
+
+std::optional<std::string> run(const Example& example, const Workload& workload, GpuOutcome& outcome, bool timed) {
+  if (auto why = cannot_run(example)) return why;
+  outcome = {};
+  outcome.device = gpu::list_gpus().front().name;
+  try {
+    const gpu::Stream stream;
+    const GuardedArrays arrays(workload);
+    check(example, workload, arrays, stream, outcome);
+    if (timed) outcome.measured_us = median_us(example, workload, arrays, stream);
+  } catch (const gpu::Failure& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> run_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome) {
+  return run(example, workload, outcome, true);
+}
+std::optional<std::string> check_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome) {
+  return run(example, workload, outcome, false);
+}
+
+}  // namespace warpwright::runtime

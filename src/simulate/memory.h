@@ -1,0 +1,53 @@
+// The arrays of a workload in memory that the simulator watches.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/workload.h"
+#include "warpwright/sim/simulator.h"
+
+namespace warpwright::simulate {
+
+class Arrays {
+ public:
+  explicit Arrays(const runtime::Workload& w) {
+    for (const runtime::Array& a : w.arrays) {
+      void* const at = add(a.name, a.bytes.size(),
+                           a.output    ? simulator::Buffer::Use::output
+                           : a.scratch ? simulator::Buffer::Use::inout
+                                       : simulator::Buffer::Use::input,
+                           !a.output);
+      if (!a.bytes.empty()) std::memcpy(at, a.bytes.data(), a.bytes.size());
+      pointers_.push_back(at);
+    }
+  }
+  // Zeroed memory beside the workload's arrays. `from_primary`: a kernel ahead on the stream writes it.
+  void* add(std::string name, size_t bytes, simulator::Buffer::Use use, bool from_primary = false) {
+    memory_.emplace_back((bytes + sizeof(Line) - 1) / sizeof(Line) + 1);
+    void* const at = memory_.back().data();
+    buffers_.push_back({at, bytes, std::move(name), use, from_primary});
+    return at;
+  }
+
+  const std::vector<void*>& pointers() const { return pointers_; }
+  const std::vector<simulator::Buffer>& buffers() const { return buffers_; }
+  std::vector<uint8_t> output() const {
+    const simulator::Buffer& last = buffers_[pointers_.size() - 1];
+    const auto* const from = static_cast<const uint8_t*>(last.data);
+    return {from, from + last.bytes};
+  }
+
+ private:
+  struct alignas(128) Line {  // device allocations are aligned; the TMA wants 16 bytes
+    uint8_t b[128] = {};
+  };
+  std::vector<std::vector<Line>> memory_;
+  std::vector<void*> pointers_;
+  std::vector<simulator::Buffer> buffers_;
+};
+
+}  // namespace warpwright::simulate

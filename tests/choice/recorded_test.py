@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The choice for 1,000 fixed problems is the one that choices.tsv recorded.
+
+usage: recorded_test.py TOOL
+
+Rows that may differ stand in DIFFERENT, each with its reason.
+"""
+
+import re
+import sys
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from draw_problems import explain
+
+TOOL = ""
+# Options of a row -> (plan now, why).
+DIFFERENT = {}
+
+
+def renamed(plan):
+    """Version 0.1 gave the blockwise kernel for few rows the name of another family."""
+    return re.sub(r"^skinny-(\d+x\d+)-k(\d+)-", r"blockwise-\1-split\2-", plan)
+
+
+def rows():
+    for line in Path(__file__).with_name("choices.tsv").read_text().splitlines():
+        if line and not line.startswith("#"):
+            yield line.split("\t")
+
+
+class Recorded(unittest.TestCase):
+    def test_every_choice_is_the_recorded_one(self):
+        table = list(rows())
+        self.assertEqual(len(table), 1000)
+        def asked(row):
+            words = row[0].split()
+            return explain(TOOL, {words[i][2:]: words[i + 1] for i in range(0, len(words), 2)})
+        with ThreadPoolExecutor(2) as pool:
+            plans = list(pool.map(asked, table))
+        for (options, recorded), plan in zip(table, plans):
+            expected = DIFFERENT.get(options, (renamed(recorded), ""))[0]
+            self.assertEqual(plan, expected, options)
+
+
+if __name__ == "__main__":
+    TOOL = sys.argv.pop(1)
+    unittest.main(argv=sys.argv[:1], verbosity=0)

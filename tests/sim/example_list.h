@@ -1,0 +1,41 @@
+// The examples that tests run in every mode.
+#pragma once
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "simulate/examples.h"
+#include "simulate/executor.h"
+
+namespace warpwright::example_list {
+
+// Of the products of Hopper, those that were compiled into this program: one of each form. Of the other families all;
+// they are compiled when they run.
+inline bool is_run(const runtime::Example& e) {
+  const auto instance = catalog::parse_instance(e.instance);
+  const bool product = instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr ||
+                       instance->as<GroupedGemmConfig>() != nullptr || instance->as<SkinnyBlockwiseConfig>() != nullptr;
+  const auto built_in = simulate::built_in();
+  return !product || std::any_of(built_in.begin(), built_in.end(),
+                                 [&](const auto& one) { return catalog::image_name(*instance) == one.name; });
+}
+inline const std::vector<const runtime::Example*>& all() {
+  static const std::vector<const runtime::Example*> list = [] {
+    std::vector<const runtime::Example*> found;
+    for (const runtime::Example& e : simulate::examples())
+      if (is_run(e)) found.push_back(&e);
+    return found;
+  }();
+  return list;
+}
+
+// As the name of a test, which has letters and digits only.
+inline std::string test_name(std::string name) {
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+
+}  // namespace warpwright::example_list
