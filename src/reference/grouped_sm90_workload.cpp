@@ -215,9 +215,14 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.back().scratch = true;
   }
   if (product.bias) w.arrays.push_back(std::move(bias));
-  if (product.out == DType::e4m3 && !product.judge_scales) w.arrays.push_back(std::move(d_scales));
-  w.arrays.push_back(std::move(d));
-  if (product.judge_scales) w.arrays.push_back(std::move(d_scales));
+  // The judged one comes last.
+  if (product.judge_scales) {
+    w.arrays.push_back(std::move(d));
+    w.arrays.push_back(std::move(d_scales));
+  } else {
+    if (product.out == DType::e4m3) w.arrays.push_back(std::move(d_scales));
+    w.arrays.push_back(std::move(d));
+  }
   return w;
 }
 
