@@ -217,4 +217,18 @@ void add_out(Words<C>& words, Get get, Set set) {
       });
 }
 
+// The type of the operands, and that of the result where it is another than they usually give, of configurations that
+// have both as fields.
+template <class C>
+void add_types(Words<C>& words) {
+  words.rule([](const C& c) { return std::string(name(c.type)); },
+             [](C& c, std::string_view word) {
+               const auto type = read_dtype(word);
+               if (type) c.type = *type, c.out_type = usual_result(*type);
+               return type.has_value();
+             });
+  add_out<C>(
+      words, [](const C& c) { return c.out_type; }, [](C& c, DType type) { c.out_type = type; });
+}
+
 }  // namespace warpwright::catalog

@@ -52,14 +52,7 @@ Family<CdnaMatmulConfig> cdna() {
                 return variant.has_value();
               });
   f.plan.required();
-  f.features.rule([](const C& c) { return std::string(name(c.type)); },
-                  [](C& c, std::string_view word) {
-                    const auto type = read_dtype(word);
-                    if (type) c.type = *type, c.out_type = usual_result(*type);
-                    return type.has_value();
-                  });
-  add_out<C>(
-      f.features, [](const C& c) { return c.out_type; }, [](C& c, DType type) { c.out_type = type; });
+  add_types(f.features);
   return f;
 }
 
@@ -103,14 +96,7 @@ Family<TmemLifecycleConfig> tmem_lifecycle() {
               {}};
   f.plan.number("n", &C::tile_n).required().number("s", &C::stages).number("a", &C::accumulators, C{}.accumulators);
   f.plan.number("r", &C::raster_group, C{}.raster_group);
-  f.features.rule([](const C& c) { return std::string(name(c.type)); },
-                  [](C& c, std::string_view word) {
-                    const auto type = read_dtype(word);
-                    if (type) c.type = *type, c.out_type = usual_result(*type);
-                    return type.has_value();
-                  });
-  add_out<C>(
-      f.features, [](const C& c) { return c.out_type; }, [](C& c, DType type) { c.out_type = type; });
+  add_types(f.features);
   return f;
 }
 Family<PackRowsConfig> pack_rows() {

@@ -8,19 +8,6 @@
 namespace warpwright::catalog {
 namespace {
 
-// A name says everything but the number of stages of rings that are usually so deep.
-template <class C>
-void add_types(Words<C>& words) {
-  words.rule([](const C& c) { return std::string(name(c.type)); },
-             [](C& c, std::string_view word) {
-               const auto type = read_dtype(word);
-               if (type) c.type = *type, c.out_type = usual_result(*type);
-               return type.has_value();
-             });
-  add_out<C>(
-      words, [](const C& c) { return c.out_type; }, [](C& c, DType type) { c.out_type = type; });
-}
-
 Family<DenseGemmSm100Config> dense() {
   using C = DenseGemmSm100Config;
   Family<C> f{

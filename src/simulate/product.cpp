@@ -148,9 +148,7 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
 namespace {
 
 // SMs that the timed run, which stands for the whole chip, may take; the others are small.
-template <class Product>
-int ctas_of_product(const Product& p, int64_t work, int cluster) {
-  (void)p;
+int ctas_for(int64_t work, int cluster) {
   return int(std::min<int64_t>(work, runtime::resident_clusters(chip_sms(), cluster))) * cluster;
 }
 
@@ -170,15 +168,15 @@ int ctas_on_chip(const DenseProduct& p) {
   const GemmProblem& q = p.problem;
   if (const auto* c = p.instance().as<DenseGemmConfig>()) {
     const int64_t parts = c->split == DepthSplit::stream_k ? chip_sms() : std::max(1, p.instance().splits);
-    return ctas_of_product(p, c->tiles(int(q.m), int(q.n), int(q.batch)) * parts, c->cluster);
+    return ctas_for(c->tiles(int(q.m), int(q.n), int(q.batch)) * parts, c->cluster);
   }
   const auto& c = *p.instance().as<SkinnyGemmConfig>();
-  return ctas_of_product(p, c.tiles(int(q.m), int(q.n)), c.split);
+  return ctas_for(c.tiles(int(q.m), int(q.n)), c.split);
 }
 int ctas_on_chip(const GroupedRun& p) {
   const int cluster = catalog::block_plan(p.instance()).cluster;
   const auto facts = runtime::facts_of(p.instance(), p.problem, chip_sms());
-  return ctas_of_product(p, std::max<int64_t>(1, facts.waves.tiles), cluster);
+  return ctas_for(std::max<int64_t>(1, facts.waves.tiles), cluster);
 }
 
 Result<runtime::Example> example_of(const DenseProduct& product) {
