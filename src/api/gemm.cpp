@@ -36,7 +36,7 @@ struct GemmPlan::State {
   GemmProblem problem;
   launch::Lowered low;
   gpu::Device device;
-  runtime::Choice choice;
+  choice::Choice choice;
   launch::Packing packing;
   std::string name;
   const gpu::LoadedInstance* loaded;
@@ -75,14 +75,14 @@ int GemmPlan::device() const { return state_->device.number; }
 std::string GemmPlan::name() const { return state_->name; }
 std::string GemmPlan::instance() const { return catalog::name_of(state_->choice.instance); }
 std::string GemmPlan::explanation() const {
-  return fmt::format("{}: {}", runtime::plan_text(state_->choice.instance), state_->choice.reason);
+  return fmt::format("{}: {}", choice::plan_text(state_->choice.instance), state_->choice.reason);
 }
 
 namespace {
 // Where an early start pays. On an H200 it saves 1.3 us a launch, which a long kernel does not show: the CTAs that wait
 // for its end, or the power it is bound by, take them back (docs/evidence/hopper-log.md). The skinny kernel gains more
 // where it may fetch the weights at once.
-bool starts_early(const runtime::Choice& choice, bool weights_are_constant) {
+bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   constexpr double short_us = 25;
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
@@ -93,13 +93,13 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   launch::Lowered low = launch::lower(problem);
   auto device = gpu::hopper_device();
   if (!device) return device.status();
-  const runtime::Chip chip{device->name, device->multiprocessors};
+  const choice::Chip chip{device->name, device->multiprocessors};
   auto decision = launch::decide(problem, low, chip);
   if (!decision) return decision.status();
   auto loaded = gpu::ready(decision->choice.instance, device->number);
   if (!loaded && loaded.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = launch::decide(problem, low, chip, runtime::OnDemand::refused);
+    auto ahead = launch::decide(problem, low, chip, choice::OnDemand::refused);
     if (ahead) {
       decision = ahead;
       loaded = gpu::ready(decision->choice.instance, device->number);

@@ -9,7 +9,7 @@
 #include "choice/tuned.h"
 #include "warpwright/core/plan.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 // What may be compiled for a shape: a choice of tiles like that of the plain kernels, but fewer, because each costs
@@ -101,7 +101,7 @@ std::string GemmShape::text() const {
   std::string text = fmt::format(
       "{} {} {}x{}x{}", mixed ? fmt::format("{} x {}", name(dtype), name(b_dtype())) : name(dtype), layout, m, n, k);
   if (batch != 1) text += fmt::format(", batch {}", batch);
-  if (epilogue.out != usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
+  if (epilogue.out != problem::usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
   if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
   if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
   if (promoted) text += ", promoted sums";
@@ -211,4 +211,4 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
   return chosen(*best, ChosenBy::model);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

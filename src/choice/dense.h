@@ -11,14 +11,14 @@
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // A product as the choice sees it: its extents, and all that decides which instances can compute it.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   DType dtype = DType::bf16;  // of A
   bool mixed = false;         // of e4m3 and e5m2, B has the other one
-  EpilogueConfig epilogue = factor_and_conversion(usual_result(dtype));
+  EpilogueConfig epilogue = factor_and_conversion(problem::usual_result(dtype));
   Major a_major = Major::K, b_major = Major::K;
   Scaling scaling = Scaling::none;
   bool promoted = false;  // 8-bit operands: after every 128 elements the sums are added in fp32
@@ -96,4 +96,4 @@ struct Choice {
 Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
                       OnDemand on_demand = OnDemand::allowed);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -6,7 +6,7 @@
 
 #include "warpwright/tile/paired_raster.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
@@ -95,4 +95,4 @@ Floor floor_of(const GroupedWork& w, Arch arch) {
   return floor;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -4,20 +4,20 @@
 
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 constexpr TunedFormat kFormat = {"# warpwright tuned table, format 1",
                                  "dtype\tb_dtype\tout\tlayout\tbatch\tm\tn\tk\tplan\tus\tmodel_us"};
 
-Layout layout_of(const GemmShape& s) {
-  if (s.a_major == Major::K) return s.b_major == Major::K ? Layout::nt : Layout::nn;
-  return s.b_major == Major::K ? Layout::tt : Layout::tn;
+problem::Layout layout_of(const GemmShape& s) {
+  if (s.a_major == Major::K) return s.b_major == Major::K ? problem::Layout::nt : problem::Layout::nn;
+  return s.b_major == Major::K ? problem::Layout::tt : problem::Layout::tn;
 }
 
 bool read_row(const std::vector<std::string>& cells, TunedRow& row) {
   if (cells.size() != 11) return false;
-  const auto layout = parse_layout(cells[3]);
+  const auto layout = problem::parse_layout(cells[3]);
   if (!layout || !parse_dtype(cells[0].c_str(), row.dtype) || !parse_dtype(cells[1].c_str(), row.b_dtype) ||
       !parse_dtype(cells[2].c_str(), row.out)) {
     return false;
@@ -94,4 +94,4 @@ std::string tuned_plan(const GemmShape& shape, const Chip& chip) {
   return "";
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

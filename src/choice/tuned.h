@@ -7,12 +7,12 @@
 #include "choice/dense.h"
 #include "choice/tuned_text.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // One measured answer of `warpwright tune`.
 struct TunedRow {
   DType dtype = DType::bf16, b_dtype = DType::bf16, out = DType::bf16;
-  Layout layout = Layout::nt;
+  problem::Layout layout = problem::Layout::nt;
   int64_t batch = 1, m = 0, n = 0, k = 0;
   std::string plan;
   double us = 0;        // of that plan
@@ -35,4 +35,4 @@ std::string tuned_plan(const GemmShape& shape, const Chip& chip);
 
 std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 constexpr TunedFormat kFormat = {"# warpwright tuned table of grouped products, format 1",
@@ -22,9 +22,9 @@ std::string renamed(const std::string& plan) {
 
 bool read_row(const std::vector<std::string>& cells, GroupedTunedRow& row) {
   if (cells.size() != 10) return false;
-  const auto op = parse_operation(cells[0]);
+  const auto op = problem::parse_operation(cells[0]);
   GroupedShape& s = row.shape;
-  if (!op || *op == Operation::dense || !parse_dtype(cells[1].c_str(), s.type) ||
+  if (!op || *op == problem::Operation::dense || !parse_dtype(cells[1].c_str(), s.type) ||
       !parse_dtype(cells[2].c_str(), s.out)) {
     return false;
   }
@@ -41,9 +41,10 @@ int scale_rows(const GroupedProblem& p) {
 }
 
 // What the device's table of groups decides from launch to launch.
-int64_t GroupedShape::*varying(Operation op) {
-  if (op == Operation::grouped_contiguous || op == Operation::grouped_masked) return &GroupedShape::rows;
-  return op == Operation::grouped_k ? &GroupedShape::k : nullptr;
+int64_t GroupedShape::*varying(problem::Operation op) {
+  if (op == problem::Operation::grouped_contiguous || op == problem::Operation::grouped_masked)
+    return &GroupedShape::rows;
+  return op == problem::Operation::grouped_k ? &GroupedShape::k : nullptr;
 }
 
 // How deep a ring is follows from the shared memory that the rest of a kernel leaves: it may differ between versions.
@@ -67,26 +68,26 @@ std::string GroupedShape::text() const {
   return fmt::format("{} {} {} x {}x{}x{}", name(op), name(type), groups, rows, n, k);
 }
 
-Operation operation_of(Groups groups) {
+problem::Operation operation_of(Groups groups) {
   switch (groups) {
     case Groups::contiguous:
-      return Operation::grouped_contiguous;
+      return problem::Operation::grouped_contiguous;
     case Groups::masked:
-      return Operation::grouped_masked;
+      return problem::Operation::grouped_masked;
     case Groups::by_depth:
-      return Operation::grouped_k;
+      return problem::Operation::grouped_k;
     case Groups::none:
       break;
   }
-  return Operation::blockwise;
+  return problem::Operation::blockwise;
 }
-Groups groups_of(Operation op) {
+Groups groups_of(problem::Operation op) {
   switch (op) {
-    case Operation::grouped_contiguous:
+    case problem::Operation::grouped_contiguous:
       return Groups::contiguous;
-    case Operation::grouped_masked:
+    case problem::Operation::grouped_masked:
       return Groups::masked;
-    case Operation::grouped_k:
+    case problem::Operation::grouped_k:
       return Groups::by_depth;
     default:
       return Groups::none;
@@ -188,4 +189,4 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
   return choose(problem, chip.multiprocessors);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -9,11 +9,11 @@
 #include "choice/grouped.h"
 #include "choice/tuned_text.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // A product as the table, the benchmark and the tuner see it.
 struct GroupedShape {
-  Operation op = Operation::blockwise;  // anything but dense
+  problem::Operation op = problem::Operation::blockwise;  // anything but dense
   DType type = DType::e4m3;
   DType out = DType::bf16;
   int64_t groups = 1;
@@ -25,8 +25,8 @@ struct GroupedShape {
   std::string text() const;
 };
 // The operation of a problem, and the problem of full groups of a shape.
-Operation operation_of(Groups groups);
-Groups groups_of(Operation op);
+problem::Operation operation_of(Groups groups);
+Groups groups_of(problem::Operation op);
 GroupedProblem problem_of(const GroupedShape& shape);
 // The shape of a problem; a problem with more than a sum to store, or with other scales, has none.
 std::optional<GroupedShape> shape_of(const GroupedProblem& problem);
@@ -52,4 +52,4 @@ std::string tuned_plan(const GroupedProblem& problem, const Chip& chip);
 // The plan the problem names, else the table's, else the model's, on the SMs of the chip that the problem may occupy.
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -87,38 +87,38 @@ Json roles_of(const Plan& plan) {
 }
 
 Explanation explain_hopper(GemmProblem problem, const std::string& plan) {
-  const runtime::Chip chip = chip_here();
+  const choice::Chip chip = chip_here();
   problem.plan = plan;
   const launch::Lowered low = launch::lower(problem);
-  const runtime::GemmShape& shape = low.shape;
+  const choice::GemmShape& shape = low.shape;
   const auto decision = launch::decide(problem, low, chip);
   if (!decision) throw UsageError(decision.status().message());
-  const runtime::Choice* const choice = &decision->choice;
-  const runtime::PlanEstimate& e = choice->estimate;
+  const choice::Choice* const choice = &decision->choice;
+  const choice::PlanEstimate& e = choice->estimate;
   return {catalog::block_plan(choice->instance),
           Arch::sm90,
           decision->name(),
           catalog::name_of(choice->instance),
-          runtime::plan_text(choice->instance),
+          choice::plan_text(choice->instance),
           {e.tile_m, e.tile_n, e.tile_k},
           e.waves,
           e.fill,
           choice->reason,
           chip.name,
           shape.text(),
-          runtime::floor_of(shape, Arch::sm90)};
+          choice::floor_of(shape, Arch::sm90)};
 }
 
 // A kernel of the simulator, named by the user or the one that its `gemm` would take.
 Explanation explain_example(const ChosenProblem& chosen, bool named) {
-  const runtime::Example& example = *chosen.selection.example;
+  const simulate::Example& example = *chosen.selection.example;
   const auto tiles = [](std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; };
   const int cluster = example.plan->cluster;
   const std::int64_t work = tiles(chosen.problem.m, std::int64_t(example.gemm.tile_m) * cluster) *
                             tiles(chosen.problem.n, example.gemm.tile_n);
   const std::int64_t resident = std::max(1, chosen.selection.ctas / cluster);
   const std::int64_t waves = tiles(work, resident);
-  runtime::GemmShape shape{chosen.problem.m, chosen.problem.n, chosen.problem.k, chosen.problem.dtype};
+  choice::GemmShape shape{chosen.problem.m, chosen.problem.n, chosen.problem.k, chosen.problem.dtype};
   shape.epilogue.out = example.gemm.out_type;
   return {*example.plan,
           example.arch,
@@ -131,11 +131,11 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
           named ? "it was named by --plan" : "the largest tile that the problem fills more than half",
           fmt::format("the simulator's {}", chip_of(example.arch)),
           shape.text(),
-          runtime::floor_of(shape, example.arch)};
+          choice::floor_of(shape, example.arch)};
 }
 
 void print(const Explanation& e, const std::string& target, Output& out) {
-  const runtime::Floor& floor = e.floor;
+  const choice::Floor& floor = e.floor;
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
@@ -233,10 +233,10 @@ const char* chip_of(Arch arch) {
   return arch == Arch::sm100 ? "B200" : "H200";
 }
 
-runtime::Chip chip_here() {
-  if (cuda_switched_off()) return runtime::h200();
+choice::Chip chip_here() {
+  if (cuda_switched_off()) return choice::h200();
   const auto gpus = gpu::list_gpus();
-  if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
+  if (gpus.empty() || gpus.front().cc_major != 9) return choice::h200();
   return {gpus.front().name, gpus.front().sm_count};
 }
 

@@ -21,11 +21,11 @@ struct Explanation {
   std::string reason;
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
-  runtime::Floor floor;
+  choice::Floor floor;
 };
 
 // The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
-runtime::Chip chip_here();
+choice::Chip chip_here();
 // "H200", "B200", ...: what a target stands for.
 const char* chip_of(Arch arch);
 

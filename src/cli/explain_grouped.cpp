@@ -10,10 +10,10 @@ namespace warpwright::cli {
 
 Explanation explain_grouped(const ProblemOptions& options) {
   const GroupedProblem problem = grouped_problem_of(options);
-  const runtime::Chip chip = chip_here();
-  const auto choice = runtime::choose(problem, chip);
+  const choice::Chip chip = chip_here();
+  const auto choice = choice::choose(problem, chip);
   if (!choice) throw UsageError(choice.status().message());
-  const runtime::GroupedFacts facts = runtime::facts_of(choice->instance, problem, chip.multiprocessors);
+  const choice::GroupedFacts facts = choice::facts_of(choice->instance, problem, chip.multiprocessors);
   return {facts.plan,
           Arch::sm90,
           catalog::plan_name(choice->instance),
@@ -25,7 +25,7 @@ Explanation explain_grouped(const ProblemOptions& options) {
           choice->reason,
           chip.name,
           problem_text(options, problem),
-          runtime::floor_of(runtime::work_of(problem), Arch::sm90)};
+          choice::floor_of(choice::work_of(problem), Arch::sm90)};
 }
 
 Explanation explain_blackwell(const ProblemOptions& options) {
@@ -41,7 +41,7 @@ Explanation explain_blackwell(const ProblemOptions& options) {
           p.reason,
           fmt::format("the simulator's {}", chip_of(Arch::sm100)),
           p.text(options),
-          runtime::floor_of(p.work, Arch::sm100)};
+          choice::floor_of(p.work, Arch::sm100)};
 }
 
 }  // namespace warpwright::cli

@@ -26,7 +26,7 @@ struct GemmOptions {
 
 int run_simulated(const GemmOptions& all, Output& out) {
   const ProblemOptions& options = all.problem;
-  std::optional<runtime::WholeFile> result;
+  std::optional<system::WholeFile> result;
   if (all.own.any()) {
     if (all.own.any_grouped()) throw UsageError("--table and --experts: a dense product has no groups");
     if (all.own.any_addend() && arch_of(options) != Arch::sm90) {
@@ -38,7 +38,7 @@ int run_simulated(const GemmOptions& all, Output& out) {
   SimulatedProduct product = simulated_dense(options, out);
   if (all.own.any()) {
     if (arch_of(options) == Arch::sm90) {
-      take_dense_operands(all.own, runtime::with_packed_addends(gemm_problem_of(options)), product.workload);
+      take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), product.workload);
     } else {
       take_plain_operands(all.own, product.workload);
     }
@@ -56,10 +56,10 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   }
   const GemmProblem problem = gemm_problem_of(options);
   const auto begin = std::chrono::steady_clock::now();
-  runtime::GemmOutcome outcome;
-  if (const Status s = runtime::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
+  measure::GemmOutcome outcome;
+  if (const Status s = measure::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const runtime::Verdict& verdict = outcome.verdict;
+  const reference::Verdict& verdict = outcome.verdict;
   const std::string kernel = outcome.plan.starts_with("skinny") ? "skinny_gemm" : "dense_gemm";
 
   Json document = {{"ok", verdict.ok},
@@ -99,13 +99,13 @@ int run_mma_sync(const ChosenProblem& chosen, const ProblemOptions& options, Out
   if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm80");
   }
-  const runtime::Example& example = *chosen.selection.example;
+  const simulate::Example& example = *chosen.selection.example;
   const auto begin = std::chrono::steady_clock::now();
-  const auto workload = runtime::workload_of(example, chosen.problem, options.seed);
-  runtime::GpuOutcome outcome;
-  if (auto why = runtime::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  const auto workload = simulate::workload_of(example, chosen.problem, options.seed);
+  simulate::GpuOutcome outcome;
+  if (auto why = simulate::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const runtime::Verdict& verdict = outcome.verdict;
+  const reference::Verdict& verdict = outcome.verdict;
   Json document = {{"ok", verdict.ok},
                    {"target", "sm80"},
                    {"kernel", example.plan->kernel},

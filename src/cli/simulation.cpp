@@ -152,17 +152,17 @@ DType dtype_of(const std::string& word) {
   throw UsageError(fmt::format("'{}' is not a type", word));
 }
 
-runtime::Problem problem_of(const ProblemOptions& o) {
-  runtime::Problem p;
-  p.op = *runtime::parse_operation(o.op);
+problem::Problem problem_of(const ProblemOptions& o) {
+  problem::Problem p;
+  p.op = *problem::parse_operation(o.op);
   p.m = o.m;
   p.n = o.n;
   p.k = o.k;
   p.groups = o.groups;
   p.batch = o.batch;
   p.dtype = dtype_of(o.dtype);
-  p.out_dtype = o.out_dtype.empty() ? runtime::usual_result(p.dtype) : dtype_of(o.out_dtype);
-  p.layout = *runtime::parse_layout(o.layout);
+  p.out_dtype = o.out_dtype.empty() ? problem::usual_result(p.dtype) : dtype_of(o.out_dtype);
+  p.layout = *problem::parse_layout(o.layout);
   p.alpha = o.alpha;
   p.beta = o.beta;
   p.epilogue = o.epilogue;
@@ -208,16 +208,16 @@ std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t 
   return list;
 }
 
-void prepare(const runtime::Example& example) {
+void prepare(const simulate::Example& example) {
   const auto instance = catalog::parse_instance(example.instance);
   if (!instance) return;  // a kernel of the user's own
   if (const auto compiled = simulate::ready(*instance); !compiled) fail(compiled.status());
 }
 
-void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept) {
   const bool timed = mode.landing == Landing::timed;
-  runtime::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
+  simulate::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
   ++swept.runs;
   swept.checks += outcome.sim.stats.checks;
   swept.wall_s += outcome.sim.stats.wall_s;
@@ -239,7 +239,7 @@ void run_mode(const runtime::Example& example, const runtime::Workload& workload
   }
 }
 
-Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
             int timed_ctas, const std::string& label) {
   prepare(example);
   Swept swept;
@@ -282,11 +282,11 @@ ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   ChosenProblem chosen;
   chosen.problem = problem_of(options);
   // A bad problem is a bad problem before it is a missing machine.
-  if (auto why = runtime::validate(chosen.problem, arch_of(options))) throw UsageError(*why);
+  if (auto why = problem::validate(chosen.problem, arch_of(options))) throw UsageError(*why);
   chosen.target = resolve_target(options, may_use_gpu);
   std::optional<DType> out_dtype;
   if (!options.out_dtype.empty()) out_dtype = chosen.problem.out_dtype;
-  if (auto why = runtime::select(chosen.problem, out_dtype, chosen.target.arch, options.plan, chosen.selection)) {
+  if (auto why = simulate::select(chosen.problem, out_dtype, chosen.target.arch, options.plan, chosen.selection)) {
     throw UsageError(*why);
   }
   return chosen;
@@ -297,18 +297,18 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
   if (arch != Arch::sm90) {
     const ChosenProblem chosen = choose(options, false);
     check_simulated_size(chosen.problem, out);
-    const runtime::Example& example = *chosen.selection.example;
-    return {example, runtime::workload_of(example, chosen.problem, options.seed), chosen.target,
+    const simulate::Example& example = *chosen.selection.example;
+    return {example, simulate::workload_of(example, chosen.problem, options.seed), chosen.target,
             fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype)), chosen.selection.ctas};
   }
   const GemmProblem problem = gemm_problem_of(options);
   check_simulated_size(extents_of(options), out);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
-  const auto product = simulate::dense_product(problem, runtime::h200());
+  const auto product = simulate::dense_product(problem, choice::h200());
   if (!product) fail(product.status());
   auto example = simulate::example_of(*product);
   if (!example) fail(example.status());
-  auto workload = runtime::workload_of(product->problem, 0, runtime::Data::normal, options.seed);
+  auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
   return {std::move(*example),
           std::move(workload),
           {"sim:sm90", Arch::sm90, true},
@@ -316,9 +316,9 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
           simulate::ctas_on_chip(*product)};
 }
 
-runtime::Problem extents_of(const ProblemOptions& o) {
-  runtime::Problem size;
-  size.op = *runtime::parse_operation(o.op);
+problem::Problem extents_of(const ProblemOptions& o) {
+  problem::Problem size;
+  size.op = *problem::parse_operation(o.op);
   size.groups = o.groups;
   size.batch = o.batch;
   size.m = o.m;
@@ -327,7 +327,7 @@ runtime::Problem extents_of(const ProblemOptions& o) {
   return size;
 }
 
-void check_simulated_size(const runtime::Problem& p, Output& out) {
+void check_simulated_size(const problem::Problem& p, Output& out) {
   // The extents are below 2^31, so the product of two fits and the third is compared by division.
   const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n);
   const std::uint64_t k = std::uint64_t(std::max<std::int64_t>(p.k, 1)), batch = std::uint64_t(p.batch);
@@ -337,8 +337,8 @@ void check_simulated_size(const runtime::Problem& p, Output& out) {
                     "2048 x 2048 x 2048",
                     p.m, p.n, p.k));
   }
-  const bool has_groups = p.op != runtime::Operation::dense && p.op != runtime::Operation::blockwise;
-  const bool along_k = p.op == runtime::Operation::grouped_k;
+  const bool has_groups = p.op != problem::Operation::dense && p.op != problem::Operation::blockwise;
+  const bool along_k = p.op == problem::Operation::grouped_k;
   const auto groups = has_groups ? std::uint64_t(p.groups) : 1;
   const auto refuse = [&](const char* what, std::uint64_t count, std::uint64_t rows, std::uint64_t columns) {
     if (count == 0 || rows * columns <= kMostElements / count) return;
@@ -362,7 +362,7 @@ const char* prediction_note(const Target& target) {
 }
 
 int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out) {
-  const runtime::Example& example = product.example;
+  const simulate::Example& example = product.example;
   const std::string plan = example.plan_name.empty() ? example.name : example.plan_name;
   const std::string where =
       product.ctas == 0

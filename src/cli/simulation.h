@@ -39,13 +39,13 @@ struct Swept {
 };
 
 // Compiles an instance that is not ready, before a progress bar is drawn.
-void prepare(const runtime::Example& example);
+void prepare(const simulate::Example& example);
 // Runs one mode and adds what it showed. The timed mode runs on `timed_ctas` CTAs (0: as few as the others).
-void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept);
 
 // Runs all of them, up to the first that finds something.
-Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
             int timed_ctas, const std::string& label);
 
 struct Target {
@@ -66,9 +66,9 @@ Arch arch_of(const ProblemOptions& options);
 
 // A dense product on another architecture than Hopper: where and with which kernel it runs.
 struct ChosenProblem {
-  runtime::Problem problem;
+  problem::Problem problem;
   Target target;
-  runtime::Selection selection;
+  simulate::Selection selection;
   std::string shape() const;
 };
 // Throws UsageError or MissingError. Commands that cannot use a GPU take the simulator for "auto".
@@ -76,8 +76,8 @@ ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu);
 
 // A product in a simulator, ready to run.
 struct SimulatedProduct {
-  runtime::Example example;
-  runtime::Workload workload;
+  simulate::Example example;
+  reference::Workload workload;
   Target target;
   std::string problem;  // for people
   int ctas = 0;         // of the timed run; 0: a few
@@ -87,9 +87,9 @@ struct SimulatedProduct {
 SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out);
 
 // The simulator's limit on the size of a problem, and a note when it will take long.
-void check_simulated_size(const runtime::Problem& problem, Output& out);
+void check_simulated_size(const problem::Problem& problem, Output& out);
 // What of the options decides the size.
-runtime::Problem extents_of(const ProblemOptions& options);
+problem::Problem extents_of(const ProblemOptions& options);
 
 // Said wherever a predicted time is printed.
 const char* prediction_note(const Target& target);

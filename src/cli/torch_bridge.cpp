@@ -42,9 +42,9 @@ std::string find_library(const char* peer) {
 
 // The programs and what they import, as they lie in the source tree.
 void unpack(const TemporaryFolder& folder) {
-  for (const runtime::EmbeddedFile& file : runtime::embedded_package())
+  for (const system::EmbeddedFile& file : system::embedded_package())
     (void)folder.write(fs::path("warpwright") / file.name, file.text);
-  for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) (void)folder.write(file.name, file.text);
+  for (const system::EmbeddedFile& file : system::embedded_scripts()) (void)folder.write(file.name, file.text);
 }
 
 // Runs peer_PEER.py on the shapes.
@@ -88,7 +88,7 @@ bool python_was_named() { return !environment("WARPWRIGHT_PYTHON", "").empty(); 
 
 PythonResult bench_against_torch(const TorchBench& bench) {
   std::string shapes = "dtype\tm\tn\tk\n";
-  for (const runtime::GemmShape& s : bench.shapes)
+  for (const choice::GemmShape& s : bench.shapes)
     shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
   std::vector<std::string> options = {
       "--mode", bench.mode, "--rounds", std::to_string(bench.rounds), "--burst", fmt::format("{}", bench.burst_s)};
@@ -98,7 +98,7 @@ PythonResult bench_against_torch(const TorchBench& bench) {
 
 PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
   std::string shapes = "op\tdtype\tgroups\tm\tn\tk\n";
-  for (const runtime::GroupedShape& s : bench.shapes)
+  for (const choice::GroupedShape& s : bench.shapes)
     shapes += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", name(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
   std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",
                                       fmt::format("{}", bench.burst_s)};

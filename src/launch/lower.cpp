@@ -36,7 +36,7 @@ Lowered lower(const GemmProblem& p) {
   low.residual = stored(p.epilogue.residual_layout, p.m, p.n, p.batch);
   low.reads_c = p.beta != 0;
 
-  runtime::GemmShape& s = low.shape;
+  choice::GemmShape& s = low.shape;
   s.m = p.m;
   s.n = p.n;
   s.k = p.k;

@@ -20,7 +20,7 @@ struct StoredMatrix {
 
 struct Lowered {
   StoredMatrix a, b, c, d, residual;
-  runtime::GemmShape shape;
+  choice::GemmShape shape;
   bool reads_c = false;
   bool d_fits_tma = false;  // whatever moves A and B
 };

@@ -28,7 +28,7 @@ Lowered with_copies(Lowered low, const Packing& packing);
 double packing_us(const Lowered& low, const Packing& packing);
 
 struct Decision {
-  runtime::Choice choice;
+  choice::Choice choice;
   Packing packing;
   Lowered kernel;  // the problem as the kernel sees it
 
@@ -37,8 +37,8 @@ struct Decision {
 };
 // Which kernel serves a problem on the SMs of a chip that it may occupy, and whether operands are copied first: both by
 // the model where the problem names no plan.
-Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const runtime::Chip& whole,
-                        runtime::OnDemand on_demand = runtime::OnDemand::allowed);
+Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const choice::Chip& whole,
+                        choice::OnDemand on_demand = choice::OnDemand::allowed);
 
 // `copies` is memory of packing.bytes().
 PackRowsArgs pack_arguments(const Lowered& low, const Packing& packing, const GemmPointers& pointers, void* copies);

@@ -10,20 +10,20 @@
 #include "measure/peer_cublas.h"
 #include "problem/problem.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
 std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& plan) {
-  Problem problem;
+  problem::Problem problem;
   problem.m = s.m;
   problem.n = s.n;
   problem.k = s.k;
   problem.dtype = s.dtype;
   problem.out_dtype = s.epilogue.out;
-  if (auto why = validate(problem)) return why;
+  if (auto why = problem::validate(problem)) return why;
   if (s.k == 0) return "k = 0: there is nothing to measure.";
-  const auto choice = choose(s, h200(), plan);
+  const auto choice = choice::choose(s, choice::h200(), plan);
   if (!choice) return choice.status().message();
   return {};
 }
@@ -121,9 +121,10 @@ std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanT
     const LaunchSet peers = peer_launch(peer, operands);
     peer.choose(finalists(peer, peers, operands.sets(), BenchMode::sustained, 1, stream).front());
     measure({"", "cuBLASLt"}, peers);
-    for (const Instance& instance : candidates(shape, OnDemand::refused)) {
+    for (const catalog::Instance& instance : choice::candidates(shape, choice::OnDemand::refused)) {
       const Ours ours(shape, catalog::plan_name(instance), {}, operands);
-      measure({ours.name(), plan_text(instance), 0, 0, estimate(instance, shape, gpu.sm_count).us}, ours.launch());
+      measure({ours.name(), choice::plan_text(instance), 0, 0, choice::estimate(instance, shape, gpu.sm_count).us},
+              ours.launch());
     }
   } catch (const gpu::Failure& failure) {
     return failure.what();
@@ -155,4 +156,4 @@ std::optional<std::string> profile_dense(const BenchShape& shape, const std::str
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

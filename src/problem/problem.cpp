@@ -8,7 +8,7 @@
 
 #include "warpwright/kernel/cdna/config.h"
 
-namespace warpwright::runtime {
+namespace warpwright::problem {
 namespace {
 
 constexpr std::array<std::pair<Operation, const char*>, 5> operation_words = {{
@@ -144,4 +144,4 @@ std::optional<std::string> validate(const Problem& p, Arch arch) {
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::problem

@@ -8,7 +8,7 @@
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 
-namespace warpwright::runtime {
+namespace warpwright::problem {
 
 enum class Operation : uint8_t { dense, blockwise, grouped_contiguous, grouped_masked, grouped_k };
 // A then B. n: rows as written, A [m, k] and B [k, n]; t: transposed, so nt is A [m, k] times the transpose of B [n,
@@ -44,4 +44,4 @@ DType usual_result(DType operands);
 // rule. The kernels for sm80 have their own types, and rows of any length.
 std::optional<std::string> validate(const Problem& problem, Arch arch = Arch::sm90);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::problem

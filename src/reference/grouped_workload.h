@@ -5,7 +5,7 @@
 #include "launch/host_grouped.h"
 #include "reference/block_scaled_workload.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 struct GroupedSpec {
   std::vector<int> tokens;        // of each group
@@ -36,6 +36,7 @@ Workload grouped_workload(const GroupedSpec& spec, Data data, uint64_t seed, std
 // k][rows, padded to a multiple of 4], b_scales [matrix][blocks of n][blocks of k].
 Workload grouped_blockwise_workload(const GroupedSpec& spec, Data data, uint64_t seed);
 // The operands for the kernel, from pointers parallel to the arrays.
-GroupedOperands grouped_operands(const GroupedSpec& spec, const Workload& w, const std::vector<void*>& pointers);
+launch::GroupedOperands grouped_operands(const GroupedSpec& spec, const Workload& w,
+                                         const std::vector<void*>& pointers);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

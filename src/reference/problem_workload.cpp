@@ -5,7 +5,7 @@
 
 #include "launch/lower.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 // The factor of a quantized result; a power of two keeps integers exact.
@@ -84,4 +84,4 @@ GemmPointers pointers_of(const GemmProblem& problem, int64_t offset, const Workl
   return p;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -6,7 +6,7 @@
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 // The problem as the reference has it: C, residual and bias without gaps.
 GemmProblem with_packed_addends(GemmProblem problem);
@@ -20,4 +20,4 @@ void expect_again(const GemmProblem& problem, int64_t offset, Workload& workload
 GemmPointers pointers_of(const GemmProblem& problem, int64_t offset, const Workload& workload,
                          const std::vector<void*>& arrays);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -12,9 +12,9 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::Workload;
 
 // From the largest tile to the smallest: the choice takes the first that fits.
 const std::vector<Known>& known() {
@@ -50,9 +50,9 @@ std::vector<catalog::Instance> cdna_instances() {
   return list;
 }
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const CdnaMatmulConfig& c) {
+bool complete(Example& e, const catalog::Instance& instance, const CdnaMatmulConfig& c) {
   e.refuse = [c](Case s) {
-    runtime::Problem p;
+    problem::Problem p;
     p.m = s.m;
     p.n = s.n;
     p.k = s.k;
@@ -61,7 +61,7 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Cdna
     return validate(p, c.arch);
   };
   e.workload = [c](Case s, Data data, uint64_t seed) {
-    return runtime::gemm_workload(s, c.type, c.out_type, 1, data, seed);
+    return reference::gemm_workload(s, c.type, c.out_type, 1, data, seed);
   };
   // One workgroup for each tile: a CDNA launch has as many as it needs.
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int) {

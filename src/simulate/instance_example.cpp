@@ -16,10 +16,10 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::Workload;
+using simulate::Outcome;
 
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -143,7 +143,7 @@ std::string summary_of(const catalog::Instance& instance) {
                                                                                            : ", groups of rows");
 }
 
-runtime::Chip simulated_chip() { return runtime::h200(); }
+choice::Chip simulated_chip() { return choice::h200(); }
 
 std::optional<std::string> refuse_dense(const catalog::Instance& instance, Case s) {
   const auto product = dense_product(problem_of(instance, s), simulated_chip(), offset_of(instance));
@@ -191,16 +191,16 @@ GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
   }
   return p;
 }
-runtime::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
+reference::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
   const GroupedProblem p = grouped_problem(instance, s);
-  runtime::GroupedProduct product{.shape = s,
-                                  .type = p.type,
-                                  .out = p.out,
-                                  .groups = p.groups,
-                                  .b_scale_rows = p.b_scale_rows,
-                                  .swiglu = p.activation == Activation::swiglu,
-                                  .bias = p.bias != Bias::none,
-                                  .accumulate = p.accumulate};
+  reference::GroupedProduct product{.shape = s,
+                                    .type = p.type,
+                                    .out = p.out,
+                                    .groups = p.groups,
+                                    .b_scale_rows = p.b_scale_rows,
+                                    .swiglu = p.activation == Activation::swiglu,
+                                    .bias = p.bias != Bias::none,
+                                    .accumulate = p.accumulate};
   if (const auto* c = instance.as<GroupedGemmConfig>()) product.rows = table_of(*c, s);
   return product;
 }
@@ -225,18 +225,19 @@ bool is_grouped(const catalog::Instance& instance) {
   return instance.as<GroupedGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr;
 }
 
-void complete_dense(runtime::Example& e, const catalog::Instance& instance) {
+void complete_dense(Example& e, const catalog::Instance& instance) {
   e.summary = summary_of(instance);
   e.cases = cases_of(instance);
   e.refuse = [instance](Case s) { return refuse_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return runtime::workload_of(runtime::with_packed_addends(problem_of(instance, s)), offset_of(instance), data, seed);
+    return reference::workload_of(reference::with_packed_addends(problem_of(instance, s)), offset_of(instance), data,
+                                  seed);
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*dense_case(instance, w.shape), w, o, ctas);
   };
 }
-void complete_grouped(runtime::Example& e, const catalog::Instance& instance) {
+void complete_grouped(Example& e, const catalog::Instance& instance) {
   e.summary = summary_of(instance);
   e.cases = cases_of(instance);
   e.refuse = [instance](Case s) { return refuse_grouped(instance, s); };
@@ -263,9 +264,9 @@ Result<GroupedRun> grouped_case(const catalog::Instance& instance, Case shape) {
 
 bool has_example(const catalog::Instance& instance) { return instance.as<PackRowsConfig>() == nullptr; }
 
-Result<runtime::Example> example_of(const catalog::Instance& instance) {
+Result<Example> example_of(const catalog::Instance& instance) {
   if (Status s = catalog::refuse(instance); !s) return s;
-  runtime::Example e;
+  Example e;
   e.name = e.instance = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
   e.arch = catalog::arch_of(instance);

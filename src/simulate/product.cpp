@@ -22,8 +22,8 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Workload;
+using simulate::Outcome;
 
 void require(const Status& status) {
   if (!status) throw std::runtime_error(status.message());
@@ -45,7 +45,7 @@ int chip_sms() { return simulator::ChipTiming::of(Arch::sm90).sms; }
 int few_sms(int cluster, int splits) { return cluster * std::max(2, splits); }
 
 int64_t clusters_of(int cluster, int sm_limit) {
-  return launch::allowed_clusters(runtime::resident_clusters(chip_sms(), cluster), cluster, sm_limit);
+  return launch::allowed_clusters(choice::resident_clusters(chip_sms(), cluster), cluster, sm_limit);
 }
 
 Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays) {
@@ -76,9 +76,9 @@ void add_up(simulator::Result& result, const simulator::Result& before) {
 
 }  // namespace
 
-Result<DenseProduct> dense_product(const GemmProblem& problem, const runtime::Chip& chip, int64_t offset) {
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, int64_t offset) {
   if (Status s = validate(problem); !s) return s;
-  DenseProduct product{runtime::with_packed_addends(problem), {}, {}, offset};
+  DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = launch::lower(product.problem);
   auto decision = launch::decide(product.problem, product.low, chip);
   if (!decision) return decision.status();
@@ -86,10 +86,10 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const runtime::Ch
   return product;
 }
 
-Result<GroupedRun> grouped_run(const GroupedProblem& problem, const runtime::GroupedProduct& product,
-                               const runtime::Chip& chip) {
+Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::GroupedProduct& product,
+                               const choice::Chip& chip) {
   if (Status s = validate(problem); !s) return s;
-  auto choice = runtime::choose(problem, chip);
+  auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   return GroupedRun{problem, product, std::move(*choice)};
 }
@@ -106,7 +106,7 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
   const int cluster = compiled->plan->cluster;
   const int64_t clusters = clusters_of(cluster, sm_limit > 0 ? sm_limit : few_sms(cluster, instance.splits));
 
-  const GemmPointers pointers = runtime::pointers_of(problem, p.offset, w, arrays.pointers());
+  const GemmPointers pointers = reference::pointers_of(problem, p.offset, w, arrays.pointers());
   require(launch::check_pointers(problem, p.low, instance, pointers, p.decision.packing));
   void* sums = nullptr;
   if (auto* dense = std::get_if<DenseGemmArgs>(&args)) {
@@ -137,7 +137,7 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
   const auto* const compiled = compiled_of(p.instance());
   const int cluster = compiled->plan->cluster;
   const int64_t clusters = clusters_of(cluster, sm_limit > 0 ? sm_limit : few_sms(cluster, 1));
-  const GroupedPointers pointers = runtime::grouped_pointers(p.product, w, arrays.pointers());
+  const GroupedPointers pointers = reference::grouped_pointers(p.product, w, arrays.pointers());
   require(launch::check_pointers(problem, pointers));
   launch::Arguments args;
   require(launch::fill_arguments(args, p.instance(), problem, pointers, map_encoder()));
@@ -149,11 +149,11 @@ namespace {
 
 // SMs that the timed run, which stands for the whole chip, may take; the others are small.
 int ctas_for(int64_t work, int cluster) {
-  return int(std::min<int64_t>(work, runtime::resident_clusters(chip_sms(), cluster))) * cluster;
+  return int(std::min<int64_t>(work, choice::resident_clusters(chip_sms(), cluster))) * cluster;
 }
 
-runtime::Example blank(const catalog::Instance& instance, const simulator::Instance& compiled) {
-  runtime::Example e;
+Example blank(const catalog::Instance& instance, const simulator::Instance& compiled) {
+  Example e;
   e.name = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
   e.instance = catalog::name_of(instance);
@@ -175,33 +175,33 @@ int ctas_on_chip(const DenseProduct& p) {
 }
 int ctas_on_chip(const GroupedRun& p) {
   const int cluster = catalog::block_plan(p.instance()).cluster;
-  const auto facts = runtime::facts_of(p.instance(), p.problem, chip_sms());
+  const auto facts = choice::facts_of(p.instance(), p.problem, chip_sms());
   return ctas_for(std::max<int64_t>(1, facts.waves.tiles), cluster);
 }
 
-Result<runtime::Example> example_of(const DenseProduct& product) {
+Result<Example> example_of(const DenseProduct& product) {
   const auto compiled = ready(product.instance());
   if (!compiled) return compiled.status();
-  runtime::Example e = blank(product.instance(), **compiled);
+  Example e = blank(product.instance(), **compiled);
   e.plan_name = product.decision.name();
   const auto kept = std::make_shared<const DenseProduct>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](runtime::Case) { return std::nullopt; };
-  e.workload = [kept](runtime::Case, runtime::Data data, uint64_t seed) {
-    return runtime::workload_of(kept->problem, kept->offset, data, seed);
+  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
+    return reference::workload_of(kept->problem, kept->offset, data, seed);
   };
   e.simulate = [kept](const Workload& w, const simulator::Options& o, int ctas) { return run(*kept, w, o, ctas); };
   return e;
 }
 
-Result<runtime::Example> example_of(const GroupedRun& product) {
+Result<Example> example_of(const GroupedRun& product) {
   const auto compiled = ready(product.instance());
   if (!compiled) return compiled.status();
-  runtime::Example e = blank(product.instance(), **compiled);
+  Example e = blank(product.instance(), **compiled);
   const auto kept = std::make_shared<const GroupedRun>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](runtime::Case) { return std::nullopt; };
-  e.workload = [kept](runtime::Case, runtime::Data data, uint64_t seed) {
+  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
     return grouped_product_workload(kept->product, data, seed);
   };
   e.simulate = [kept](const Workload& w, const simulator::Options& o, int ctas) { return run(*kept, w, o, ctas); };

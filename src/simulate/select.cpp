@@ -7,14 +7,15 @@
 
 #include "reference/workload_parts.h"
 #include "sim/timing.h"
+#include "simulate/examples.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 namespace {
 
 bool is_product(const Example& e) { return e.gemm.tile_m > 0; }
 
 // A tile that is at most half full in either direction, or the second CTA of a cluster without any row, is waste.
-bool fits(const Example& e, const Problem& p) {
+bool fits(const Example& e, const problem::Problem& p) {
   return 2 * p.m > int64_t(e.gemm.tile_m) * (2 * e.plan->cluster - 1) && 2 * p.n > e.gemm.tile_n;
 }
 
@@ -22,13 +23,13 @@ int64_t cluster_tile(const Example& e) { return int64_t(e.gemm.tile_m) * e.gemm.
 
 int64_t tiles_along(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 
-int chip_ctas(const Example& e, const Problem& p) {
+int chip_ctas(const Example& e, const problem::Problem& p) {
   const int cluster = e.plan->cluster;
   const int64_t clusters = tiles_along(p.m, int64_t(e.gemm.tile_m) * cluster) * tiles_along(p.n, e.gemm.tile_n);
   return int(std::min<int64_t>(clusters, simulator::ChipTiming::of(e.arch).sms / cluster)) * cluster;
 }
 
-std::optional<std::string> mismatch(const Example& e, const Problem& p, std::optional<DType> out) {
+std::optional<std::string> mismatch(const Example& e, const problem::Problem& p, std::optional<DType> out) {
   const GemmTraits& g = e.gemm;
   if (g.type != p.dtype) return fmt::format("dtype = {}: {} takes {}.", name(p.dtype), e.name, name(g.type));
   if (out && *out != g.out_type)
@@ -38,7 +39,7 @@ std::optional<std::string> mismatch(const Example& e, const Problem& p, std::opt
 }
 
 // An instance by its name, or the instance of a plan that takes the problem, or else the first one of that plan.
-const Example* named(const std::string& plan, const Problem& p, std::optional<DType> out, Arch arch) {
+const Example* named(const std::string& plan, const problem::Problem& p, std::optional<DType> out, Arch arch) {
   if (const Example* e = find_example(plan); e != nullptr && is_product(*e)) return e;
   const Example* first = nullptr;
   for (const Example& e : examples()) {
@@ -68,8 +69,8 @@ std::vector<std::string> nearest(const std::string& plan, Arch arch) {
 
 }  // namespace
 
-std::optional<std::string> select(const Problem& p, std::optional<DType> out_dtype, Arch arch, const std::string& plan,
-                                  Selection& selection) {
+std::optional<std::string> select(const problem::Problem& p, std::optional<DType> out_dtype, Arch arch,
+                                  const std::string& plan, Selection& selection) {
   std::optional<std::string> why;
   const Example* best = nullptr;
   if (!plan.empty()) {
@@ -112,14 +113,14 @@ std::optional<std::string> select(const Problem& p, std::optional<DType> out_dty
   return {};
 }
 
-Workload workload_of(const Example& example, const Problem& p, uint64_t seed) {
-  Workload w = example.workload({p.m, p.n, p.k}, Data::normal, seed);
+reference::Workload workload_of(const Example& example, const problem::Problem& p, uint64_t seed) {
+  reference::Workload w = example.workload({p.m, p.n, p.k}, reference::Data::normal, seed);
   w.alpha = p.alpha;
   for (double& x : w.expected) x *= p.alpha;
   return w;
 }
 
-std::optional<std::string> take_operands(Workload& w, std::vector<uint8_t> a, std::vector<uint8_t> b) {
+std::optional<std::string> take_operands(reference::Workload& w, std::vector<uint8_t> a, std::vector<uint8_t> b) {
   const auto [m, n, k] = w.shape;
   std::vector<uint8_t>* const given[] = {&a, &b};
   for (size_t i = 0; i < 2; ++i) {
@@ -133,11 +134,11 @@ std::optional<std::string> take_operands(Workload& w, std::vector<uint8_t> a, st
     return "this kernel does more than multiply; operands of your own are for a plain one.";
   }
   std::vector<double> x(size_t(m * k)), y(size_t(n * k));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = element(w.arrays[0], int64_t(i));
-  for (size_t i = 0; i < y.size(); ++i) y[i] = element(w.arrays[1], int64_t(i));
-  w.expected = product_of(x, y, w.shape);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = reference::element(w.arrays[0], int64_t(i));
+  for (size_t i = 0; i < y.size(); ++i) y[i] = reference::element(w.arrays[1], int64_t(i));
+  w.expected = reference::product_of(x, y, w.shape);
   for (double& d : w.expected) d *= w.alpha;
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

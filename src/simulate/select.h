@@ -7,7 +7,7 @@
 #include "problem/problem.h"
 #include "simulate/example.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 
 struct Selection {
   const Example* example = nullptr;
@@ -16,13 +16,13 @@ struct Selection {
 
 // Chooses for a problem that validate() accepts; `plan` names the kernel to take instead. `out_dtype` is the type the
 // user asked for, nothing if any will do. Returns a sentence if none serves the problem.
-std::optional<std::string> select(const Problem& problem, std::optional<DType> out_dtype, Arch arch,
+std::optional<std::string> select(const problem::Problem& problem, std::optional<DType> out_dtype, Arch arch,
                                   const std::string& plan, Selection& selection);
 
 // The operands of a problem, random, with its reference.
-Workload workload_of(const Example& example, const Problem& problem, uint64_t seed);
+reference::Workload workload_of(const Example& example, const problem::Problem& problem, uint64_t seed);
 // Puts the user's own operands, row-major in the types of the workload, in the place of the random ones of a plain
 // product. A sentence says why they do not fit.
-std::optional<std::string> take_operands(Workload& workload, std::vector<uint8_t> a, std::vector<uint8_t> b);
+std::optional<std::string> take_operands(reference::Workload& workload, std::vector<uint8_t> a, std::vector<uint8_t> b);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

@@ -19,10 +19,10 @@ namespace warpwright::simulate {
 namespace {
 
 using Config = DenseGemmSm100Config;
-using runtime::Case;
-using runtime::Data;
-using runtime::GemmSpec;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::GemmSpec;
+using reference::Workload;
 using Pointers = std::vector<void*>;
 
 constexpr int kChipSms = 148;
@@ -47,7 +47,7 @@ int splits(const Config& c, Case s) {
 // ---- problems
 
 std::optional<std::string> refuse_plain(const Config& c, Case s) {
-  runtime::Problem p;
+  problem::Problem p;
   p.m = s.m;
   p.n = s.n;
   p.k = s.k;
@@ -57,7 +57,7 @@ std::optional<std::string> refuse_plain(const Config& c, Case s) {
 }
 std::optional<std::string> refuse_scaled(const Config& c, Case s) {
   if (s.m < 1 || s.n < 1 || s.k < 0) return "m and n: at least 1; k: at least 0.";
-  return runtime::refuse(c, int(s.m), int(s.n), int(s.k), nullptr, nullptr);
+  return problem::refuse(c, int(s.m), int(s.n), int(s.k), nullptr, nullptr);
 }
 // What the TMA moves has rows of whole 16-byte units.
 std::optional<std::string> refuse_fused(const Config& c, Case s) {
@@ -85,9 +85,9 @@ GemmSpec plain_spec(const Config& c, Case s) {
   spec.shape = s;
   spec.batch = batches(c);
   spec.a_type = spec.b_type = c.type;
-  spec.a = runtime::dense_layout(s.m, s.k);
-  spec.b = runtime::dense_layout(s.n, s.k);
-  spec.d = runtime::dense_layout(s.m, s.n);
+  spec.a = reference::dense_layout(s.m, s.k);
+  spec.b = reference::dense_layout(s.n, s.k);
+  spec.d = reference::dense_layout(s.m, s.n);
   if (c.batched) {  // rows between the matrices that belong to none
     spec.a.batch_stride = (s.m + 1) * s.k;
     spec.b.batch_stride = (s.n + 2) * s.k;
@@ -100,7 +100,8 @@ GemmSpec plain_spec(const Config& c, Case s) {
 GemmSpec fused_spec(const Config& c, Case s) {
   GemmSpec spec = plain_spec(c, s);
   const int columns = c.result_columns(int(s.n));
-  spec.d = c.store_stages > 0 ? runtime::aligned_layout(s.m, columns, c.out_type) : runtime::odd_layout(s.m, columns);
+  spec.d =
+      c.store_stages > 0 ? reference::aligned_layout(s.m, columns, c.out_type) : reference::odd_layout(s.m, columns);
   spec.epilogue = nodes(c);
   // Powers of two keep every sum exact.
   spec.alpha = 0.5;
@@ -113,14 +114,14 @@ GemmSpec fused_spec(const Config& c, Case s) {
 
 void set_parts(DenseGemmSm100Args& args, const Config& c, const Workload& w, const Pointers& p) {
   args.splits = splits(c, w.shape);
-  args.workspace = runtime::pointer_of(w, p, "workspace");
+  args.workspace = reference::pointer_of(w, p, "workspace");
   args.weights_are_constant = c.dependent;
 }
 std::optional<std::string> fill_plain(DenseGemmSm100Args& args, const Config& c, const Workload& w, const Pointers& p,
                                       const EncodeMaps& encode) {
   const GemmSpec s = plain_spec(c, w.shape);
-  auto why = runtime::fill(args, c, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                           float(w.alpha), encode, {batches(c), s.a.batch_stride, s.b.batch_stride, s.d.batch_stride});
+  auto why = launch::fill(args, c, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                          encode, {batches(c), s.a.batch_stride, s.b.batch_stride, s.d.batch_stride});
   set_parts(args, c, w, p);
   return why;
 }
@@ -131,24 +132,24 @@ std::optional<std::string> fill_fused(DenseGemmSm100Args& args, const Config& c,
   Config operands = c;  // the maps of the epilogue follow when it knows its matrices
   operands.store_stages = operands.epilogue_load_stages = 0;
   auto* const d = static_cast<uint8_t*>(p.back()) + s.d.offset * bits(c.out_type) / 8;
-  if (auto why = runtime::fill(args, operands, p[0], p[1], d, m, n, k, float(s.alpha), encode)) return why;
+  if (auto why = launch::fill(args, operands, p[0], p[1], d, m, n, k, float(s.alpha), encode)) return why;
   set_parts(args, c, w, p);
   args.d_row_stride = s.d.row_stride;
   EpilogueArgs& e = args.epilogue;
   e.beta = float(s.beta);
   e.scale = float(s.scale);
-  e.c = runtime::pointer_of(w, p, "C");
-  e.residual = runtime::pointer_of(w, p, "residual");
-  e.bias = runtime::pointer_of(w, p, "bias");
-  e.up_bias = runtime::pointer_of(w, p, "up_bias");
+  e.c = reference::pointer_of(w, p, "C");
+  e.residual = reference::pointer_of(w, p, "residual");
+  e.bias = reference::pointer_of(w, p, "bias");
+  e.up_bias = reference::pointer_of(w, p, "up_bias");
   e.c_row_stride = e.residual_row_stride = c.result_columns(n);
-  return runtime::fill_epilogue_maps(args, c, 1, 0, encode);
+  return launch::fill_epilogue_maps(args, c, 1, 0, encode);
 }
 std::optional<std::string> fill_scaled(DenseGemmSm100Args& args, const Config& c, const Workload& w, const Pointers& p,
                                        const EncodeMaps& encode) {
-  auto why = runtime::fill(args, c, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                           float(w.alpha), encode);
-  return why ? why : runtime::fill_block_scales(args, c, p[2], p[3], encode);
+  auto why = launch::fill(args, c, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                          encode);
+  return why ? why : launch::fill_block_scales(args, c, p[2], p[3], encode);
 }
 
 // ---- launches
@@ -175,7 +176,7 @@ Grid grid_of(const Config& c, Case s, const simulator::Options& options, int cta
 
 using Fill = std::optional<std::string> (*)(DenseGemmSm100Args&, const Config&, const Workload&, const Pointers&,
                                             const EncodeMaps&);
-void set_simulate(runtime::Example& e, const catalog::Instance& instance, const Config& c, Fill fill) {
+void set_simulate(Example& e, const catalog::Instance& instance, const Config& c, Fill fill) {
   e.simulate = [instance, c, fill](const Workload& w, const simulator::Options& options, int ctas) {
     const Grid grid = grid_of(c, w.shape, options, ctas);
     return run_filled<DenseGemmSm100Args>(instance, w, grid.options, grid.ctas,
@@ -184,7 +185,7 @@ void set_simulate(runtime::Example& e, const catalog::Instance& instance, const 
                                           });
   };
 }
-void complete_fused(runtime::Example& e, const catalog::Instance& instance, const Config& c) {
+void complete_fused(Example& e, const catalog::Instance& instance, const Config& c) {
   e.refuse = [c](Case s) { return refuse_fused(c, s); };
   e.workload = [c](Case s, Data data, uint64_t seed) { return gemm_workload(fused_spec(c, s), data, seed); };
   set_simulate(e, instance, c, fill_fused);
@@ -261,14 +262,14 @@ const std::vector<Known>& known() {
 
 }  // namespace
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const Config& c) {
+bool complete(Example& e, const catalog::Instance& instance, const Config& c) {
   // Batches are of plain products; where the tensor core applies factors, nothing else is asked for.
   if (c.batched && (is_fused(c) || c.scaled())) return false;
   if (c.scaled() && (is_fused(c) || c.split != DepthSplit::none)) return false;
   if (c.scaled()) {
     e.refuse = [c](Case s) { return refuse_scaled(c, s); };
     e.workload = [c](Case s, Data data, uint64_t seed) {
-      return runtime::block_scaled_workload(s, c.scaling, c.type, c.out_type, data, seed);
+      return reference::block_scaled_workload(s, c.scaling, c.type, c.out_type, data, seed);
     };
     set_simulate(e, instance, c, fill_scaled);
   } else if (is_fused(c)) {
@@ -292,7 +293,7 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Conf
   return true;
 }
 
-void complete_any_columns(runtime::Example& e, const catalog::Instance& instance) {
+void complete_any_columns(Example& e, const catalog::Instance& instance) {
   complete_fused(e, instance, *instance.as<Config>());
   e.summary = "any number of columns, rows of D that begin anywhere (simulator only)";
   e.cases = {{130, 263, 72}, {1, 1, 8}, {40, 17, 0}};

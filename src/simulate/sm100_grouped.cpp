@@ -20,12 +20,12 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Array;
-using runtime::Case;
-using runtime::Data;
-using runtime::GroupedOperands;
-using runtime::GroupedSpec;
-using runtime::Workload;
+using launch::GroupedOperands;
+using reference::Array;
+using reference::Case;
+using reference::Data;
+using reference::GroupedSpec;
+using reference::Workload;
 using Pointers = std::vector<void*>;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -89,7 +89,7 @@ GroupedSpec table_in(GroupedSpec g, const Workload& w) {
 
 std::optional<std::string> refuse_extents(const DenseGemmSm100Config& c, Case s) {
   if (s.m < 1 || s.n < 1 || s.k < 0) return "m and n: at least 1; k: at least 0.";
-  return runtime::refuse(c, int(s.m), int(s.n), int(s.k), nullptr, nullptr);
+  return problem::refuse(c, int(s.m), int(s.n), int(s.k), nullptr, nullptr);
 }
 
 // ---- groups by pointers
@@ -101,7 +101,7 @@ class ByPointers {
   ByPointers(const GroupedGemmSm100Config& c, const GroupedSpec& s, const Workload& w, Arrays& arrays)
       : config_(c), spec_(s), arrays_(arrays) {
     const Pointers& p = arrays.pointers();
-    all_ = runtime::grouped_operands(s, w, p);
+    all_ = reference::grouped_operands(s, w, p);
     for (const Array& a : w.arrays) {
       if (a.name == "matrix_alpha") alpha_ = words_of<float>(a);
     }
@@ -153,7 +153,7 @@ class ByPointers {
     GroupedGemmSm100Config config = config_;
     config.pointers = false;
     GroupedGemmSm100Args args;
-    if (const auto why = runtime::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
+    if (const auto why = launch::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
     return {args.a,
             args.b,
             args.a_scales,
@@ -170,8 +170,8 @@ class ByPointers {
   std::vector<float> alpha_;
 };
 
-runtime::Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm100Config& c, const Workload& w,
-                                 const simulator::Options& o, int ctas) {
+Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm100Config& c, const Workload& w,
+                        const simulator::Options& o, int ctas) {
   Arrays arrays(w);
   const GroupedGemmSm100Args args = ByPointers(c, table_in(spec_of(c, w.shape), w), w, arrays).arguments();
   return run_arguments(instance, &args, sizeof args, ctas, w, arrays, o);
@@ -179,7 +179,7 @@ runtime::Outcome run_by_pointers(const catalog::Instance& instance, const Groupe
 
 }  // namespace
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
+bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
   if (c.epilogue != factor_and_conversion(c.epilogue.out)) return false;
   e.refuse = [c](Case s) -> std::optional<std::string> {
     if (const int unit = 2 * scale_block(c.out_scaling); c.out_scaling != BlockScaling::none && s.n % unit != 0) {
@@ -193,7 +193,7 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Grou
     if (c.pointers) return run_by_pointers(instance, c, w, o, some);
     return run_filled<GroupedGemmSm100Args>(
         instance, w, o, some, [&](GroupedGemmSm100Args& args, const Pointers& p, const EncodeMaps& encode) {
-          return runtime::fill(args, c, grouped_operands(table_in(spec_of(c, w.shape), w), w, p), encode);
+          return launch::fill(args, c, grouped_operands(table_in(spec_of(c, w.shape), w), w, p), encode);
         });
   };
   const Known known[] = {
@@ -228,7 +228,7 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Grou
   return true;
 }
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c) {
+bool complete(Example& e, const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c) {
   EpilogueConfig nothing = c.epilogue;
   nothing.alpha = false;
   if (!nothing.trivial()) return false;
@@ -241,12 +241,12 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Bloc
       return run_filled<BlockwiseFp8Sm100Args>(
           instance, w, o, ctas ? ctas : 2 * c.cta_group,
           [&](BlockwiseFp8Sm100Args& args, const Pointers& p, const EncodeMaps& encode) {
-            return runtime::fill(args, c, grouped_operands(table_in(spec_of(c, w.shape), w), w, p), encode);
+            return launch::fill(args, c, grouped_operands(table_in(spec_of(c, w.shape), w), w, p), encode);
           });
     };
   } else {
     e.refuse = [c](Case s) -> std::optional<std::string> {
-      runtime::Problem p;
+      problem::Problem p;
       p.m = s.m;
       p.n = s.n;
       p.k = s.k;
@@ -258,14 +258,14 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Bloc
           "m = {}: the rows of the scales of A must be whole 16-byte units, so m must be a multiple of 4.", s.m);
     };
     e.workload = [c](Case s, Data data, uint64_t seed) {
-      return runtime::blockwise_workload(s, c.out_type, data, seed);
+      return reference::blockwise_workload(s, c.out_type, data, seed);
     };
     e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
       return run_filled<BlockwiseFp8Sm100Args>(
           instance, w, o, ctas ? ctas : 2 * c.cta_group,
           [&](BlockwiseFp8Sm100Args& args, const Pointers& p, const EncodeMaps& encode) {
-            return runtime::fill(args, c, p[0], p[1], p[2], p[3], p[4], int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                                 encode);
+            return launch::fill(args, c, p[0], p[1], p[2], p[3], p[4], int(w.shape.m), int(w.shape.n), int(w.shape.k),
+                                encode);
           });
     };
   }

@@ -12,16 +12,16 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::GemmSpec;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::GemmSpec;
+using reference::Workload;
 using Pointers = std::vector<void*>;
 
 // The operands lie where the copies of the instance can read them, and no better.
-runtime::MatrixLayout layout_of(const MmaSyncGemmConfig& c, int64_t rows, int64_t columns, DType type) {
-  if (c.copy == RowCopy::bytes16) return runtime::aligned_layout(rows, columns, type);
-  if (c.copy == RowCopy::registers) return runtime::odd_layout(rows, columns);
+reference::MatrixLayout layout_of(const MmaSyncGemmConfig& c, int64_t rows, int64_t columns, DType type) {
+  if (c.copy == RowCopy::bytes16) return reference::aligned_layout(rows, columns, type);
+  if (c.copy == RowCopy::registers) return reference::odd_layout(rows, columns);
   const int64_t word = 32 / bits(type), unit = 128 / bits(type);
   int64_t stride = (columns + word - 1) / word * word;
   if (stride % unit == 0) stride += word;
@@ -42,8 +42,8 @@ GemmSpec spec_of(const MmaSyncGemmConfig& c, Case s) {
 auto fill_of(const MmaSyncGemmConfig& c, const Workload& w) {
   return [&](MmaSyncGemmArgs& args, const Pointers& p, const EncodeMaps&) {
     const GemmSpec s = spec_of(c, w.shape);
-    const auto at = [&](const char* name, const runtime::MatrixLayout& l, DType type) {
-      auto* const first = static_cast<uint8_t*>(runtime::pointer_of(w, p, name));
+    const auto at = [&](const char* name, const reference::MatrixLayout& l, DType type) {
+      auto* const first = static_cast<uint8_t*>(reference::pointer_of(w, p, name));
       return first == nullptr ? nullptr : first + l.offset * bits(type) / 8;
     };
     args = {};
@@ -60,19 +60,19 @@ auto fill_of(const MmaSyncGemmConfig& c, const Workload& w) {
     e.alpha = float(w.alpha);
     e.beta = float(w.beta);
     e.scale = float(s.scale);
-    e.c = runtime::pointer_of(w, p, "C");
-    e.residual = runtime::pointer_of(w, p, "residual");
+    e.c = reference::pointer_of(w, p, "C");
+    e.residual = reference::pointer_of(w, p, "residual");
     e.c_row_stride = e.residual_row_stride = w.shape.n;
-    e.bias = runtime::pointer_of(w, p, "bias");
+    e.bias = reference::pointer_of(w, p, "bias");
     return launch::refuse_rows(c, args);
   };
 }
 
 }  // namespace
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
+bool complete(Example& e, const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
   e.refuse = [](Case s) { return launch::refuse_mma_sync_gemm(s.m, s.n, s.k); };
-  e.workload = [c](Case s, Data data, uint64_t seed) { return runtime::gemm_workload(spec_of(c, s), data, seed); };
+  e.workload = [c](Case s, Data data, uint64_t seed) { return reference::gemm_workload(spec_of(c, s), data, seed); };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<MmaSyncGemmArgs>(instance, w, o, ctas ? ctas : 2, fill_of(c, w));
   };

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::problem {
 namespace {
 
 Problem served() {
@@ -152,4 +152,4 @@ TEST(Problem, WordsAndValuesCorrespond) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::problem

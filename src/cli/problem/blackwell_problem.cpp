@@ -32,8 +32,8 @@ bool known(const std::string& word) {
 bool for_blackwell(const ProblemOptions& o) { return o.target == "sm100" || o.target == "sim:sm100"; }
 
 // Rows of the groups: contiguous ones of uneven lengths, masked ones that are partly full.
-runtime::GroupedSpec table_of(const ProblemOptions& o, const Kernel& kernel) {
-  runtime::GroupedSpec s;
+reference::GroupedSpec table_of(const ProblemOptions& o, const Kernel& kernel) {
+  reference::GroupedSpec s;
   s.matrix_count = int(o.groups);
   s.n = int(o.n);
   s.k = int(o.k);
@@ -78,9 +78,9 @@ void refuse_unserved(const ProblemOptions& o, const std::string& scaling) {
 }
 
 // Of the list, or made now and kept: a plan may name an instance that no list has.
-const runtime::Example* example_of(const catalog::Instance& instance) {
-  if (const runtime::Example* e = simulate::find_example(catalog::name_of(instance))) return e;
-  static std::deque<runtime::Example> made;
+const simulate::Example* example_of(const catalog::Instance& instance) {
+  if (const simulate::Example* e = simulate::find_example(catalog::name_of(instance))) return e;
+  static std::deque<simulate::Example> made;
   const auto fresh = simulate::example_of(instance);
   if (!fresh) fail(fresh.status());
   return &made.emplace_back(*fresh);
@@ -129,7 +129,7 @@ BlackwellProblem blackwell_problem_of(const ProblemOptions& o) {
                            ? 4 * blocks(o.k, 128) * (double(o.m) + double(matrices) * blocks(o.n, 128))
                            : blocks(o.k, scale_block(best.format)) * (double(o.m) + double(matrices) * double(o.n));
   const int sms = simulator::ChipTiming::of(Arch::sm100).sms;
-  p.waves = runtime::waves_of(matrices, rows, o.n, best.tile_m, best.tile_n, sms / best.cluster);
+  p.waves = choice::waves_of(matrices, rows, o.n, best.tile_m, best.tile_n, sms / best.cluster);
   p.reason = !o.plan.empty() ? "it was named by --plan"
                              : fmt::format("the kernel for {} operands{}{} whose tile of {} rows {} rows {}", scaling,
                                            p.grouped ? " in groups" : "", swiglu ? " and swiglu" : "", best.tile_m,
@@ -137,10 +137,10 @@ BlackwellProblem blackwell_problem_of(const ProblemOptions& o) {
   return p;
 }
 
-runtime::Workload BlackwellProblem::workload(std::uint64_t seed) const {
-  if (!grouped) return example->workload({work.rows, work.n, work.k}, runtime::Data::normal, seed);
-  return scaling == "blockwise" ? runtime::grouped_blockwise_workload(groups, runtime::Data::normal, seed)
-                                : runtime::grouped_workload(groups, runtime::Data::normal, seed);
+reference::Workload BlackwellProblem::workload(std::uint64_t seed) const {
+  if (!grouped) return example->workload({work.rows, work.n, work.k}, reference::Data::normal, seed);
+  return scaling == "blockwise" ? reference::grouped_blockwise_workload(groups, reference::Data::normal, seed)
+                                : reference::grouped_workload(groups, reference::Data::normal, seed);
 }
 
 std::string BlackwellProblem::text(const ProblemOptions& o) const {

@@ -14,16 +14,16 @@ namespace warpwright::cli {
 bool wants_block_scaling(const ProblemOptions& options);
 
 struct BlackwellProblem {
-  const runtime::Example* example = nullptr;
+  const simulate::Example* example = nullptr;
   std::string scaling;  // mxfp8, mxfp4, nvfp4, w4a8 or blockwise
   bool grouped = false;
   int tile_m = 0, tile_n = 0, tile_k = 0;  // rows and columns of D
-  runtime::GroupedSpec groups;             // grouped: the table, random
-  runtime::GroupedWork work;
-  runtime::GroupedWaves waves;
+  reference::GroupedSpec groups;           // grouped: the table, random
+  choice::GroupedWork work;
+  choice::GroupedWaves waves;
   std::string reason;
 
-  runtime::Workload workload(std::uint64_t seed) const;
+  reference::Workload workload(std::uint64_t seed) const;
   // "300x256x512 mxfp8, 4 groups (grouped_masked)".
   std::string text(const ProblemOptions& options) const;
 };

@@ -74,7 +74,7 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.k = o.k;
   p.batch = o.batch;
   p.a.type = p.b.type = dtype_of(o.dtype);
-  p.d.type = o.out_dtype.empty() ? runtime::usual_result(p.a.type) : dtype_of(o.out_dtype);
+  p.d.type = o.out_dtype.empty() ? problem::usual_result(p.a.type) : dtype_of(o.out_dtype);
   p.c.type = p.epilogue.residual_layout.type = bits(p.d.type) == 8 ? DType::bf16 : p.d.type;
   // The first letter is A: n is [m, k]. The second is B: n is [k, n].
   p.a.major = o.layout[0] == 'n' ? Major::K : Major::MN;

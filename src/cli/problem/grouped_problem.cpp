@@ -39,7 +39,7 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   refuse_unless(o.alpha == 1 && o.beta == 0, "--alpha, --beta");
   refuse_unless(o.batch == 1, "--batch");
   GroupedProblem p;
-  p.groups = runtime::groups_of(*runtime::parse_operation(o.op));
+  p.groups = choice::groups_of(*problem::parse_operation(o.op));
   p.m = o.m;
   p.n = o.n;
   p.k = o.k;

@@ -19,8 +19,8 @@
 namespace warpwright::cli {
 namespace {
 
-using runtime::GemmShape;
-using runtime::GroupedShape;
+using choice::GemmShape;
+using choice::GroupedShape;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
@@ -109,9 +109,9 @@ std::string nothing_served(const std::string& path, int skipped) {
                                                 skipped, skipped == 1 ? "" : "s"));
 }
 
-GroupedShape shape_of(runtime::Operation op, DType dtype, std::int64_t groups, const Size& size) {
+GroupedShape shape_of(problem::Operation op, DType dtype, std::int64_t groups, const Size& size) {
   GroupedShape shape{op, dtype, DType::bf16, groups, size.m, size.n, size.k};
-  if (op == runtime::Operation::grouped_k) shape.out = DType::fp32;
+  if (op == problem::Operation::grouped_k) shape.out = DType::fp32;
   return shape;
 }
 
@@ -120,14 +120,14 @@ void add_shape(std::vector<GroupedShape>& shapes, const GroupedShape& shape, con
   if (const Status s = validate(problem); !s) throw UsageError(fmt::format("{}: {}", where, s.message()));
   if (shape.groups < 1 || shape.rows < 1 || shape.n < 1 || shape.k < 1)
     throw UsageError(fmt::format("{}: there is nothing to measure", where));
-  if (const auto choice = runtime::choose(problem, runtime::h200()); !choice)
+  if (const auto choice = choice::choose(problem, choice::h200()); !choice)
     throw UsageError(fmt::format("{}: {}", where, choice.status().message()));
   shapes.push_back(shape);
 }
 
 void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
                const std::string& where) {
-  if (const auto why = runtime::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
+  if (const auto why = measure::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
   shapes.push_back(shape);
 }
 
@@ -144,7 +144,7 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
     const GemmShape shape{row.size.m, row.size.n, row.size.k, row.type.value_or(DType::bf16)};
-    if (row.op != "dense" || row.groups != 1 || !row.type || runtime::candidates(shape).empty()) {
+    if (row.op != "dense" || row.groups != 1 || !row.type || choice::candidates(shape).empty()) {
       ++skipped;
       continue;
     }
@@ -155,26 +155,26 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, runtime::Operation op, std::int64_t groups,
+std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, problem::Operation op, std::int64_t groups,
                                                   DType dtype) {
   std::vector<GroupedShape> shapes;
   for (const Size& size : read_sizes(sizes)) add_shape(shapes, shape_of(op, dtype, groups, size), size.where);
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<runtime::Operation>& ops,
+std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<problem::Operation>& ops,
                                                  Output& out) {
   std::vector<GroupedShape> shapes;
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
-    const auto op = runtime::parse_operation(row.op);
+    const auto op = problem::parse_operation(row.op);
     const bool wanted = op && std::find(ops.begin(), ops.end(), *op) != ops.end();
     if (!wanted || !row.type) {
       ++skipped;
       continue;
     }
     const GroupedShape shape = shape_of(*op, *row.type, row.groups, row.size);
-    if (validate(problem_of(shape)) && runtime::instances_for(problem_of(shape)).empty()) {
+    if (validate(problem_of(shape)) && choice::instances_for(problem_of(shape)).empty()) {
       ++skipped;
       continue;
     }
@@ -185,8 +185,8 @@ std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const 
   return shapes;
 }
 
-std::vector<GroupedShape> usual_grouped_shapes(const std::vector<runtime::Operation>& ops) {
-  using runtime::Operation;
+std::vector<GroupedShape> usual_grouped_shapes(const std::vector<problem::Operation>& ops) {
+  using problem::Operation;
   std::vector<GroupedShape> shapes;
   for (const Operation op : ops) {
     for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{4096, 7168}, {7168, 2048}}) {
@@ -197,7 +197,7 @@ std::vector<GroupedShape> usual_grouped_shapes(const std::vector<runtime::Operat
       const bool masked = op == Operation::grouped_masked;
       for (const DType type : {DType::e4m3, DType::bf16}) {
         const GroupedShape shape = shape_of(op, type, masked ? 32 : 8, {masked ? 192 : 4096, n, k, ""});
-        if (!runtime::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
+        if (!choice::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
       }
     }
   }
