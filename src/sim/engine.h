@@ -375,6 +375,9 @@ class Engine {
   std::string name_of(const Cta& cta, uint32_t offset) const;  // Plan name of a shared address
   std::string name_of_global(const void* p) const;
   Buffer* buffer_of(const void* p, uint64_t bytes);
+  // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock counts
+  // cache lines by it, so that a time does not depend on the host's heap.
+  uint64_t device_address(const void* p) const;
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void progress() { ++last_progress_; }
