@@ -75,6 +75,16 @@ ScheduleWord parse_schedule(const std::string& word) {
   return {kind, "", depth};
 }
 
+std::string empty_text(const ProblemOptions& o) {
+  if (o.m == 0 || o.n == 0 || o.batch == 0) return "nothing is launched: the result has no elements";
+  if (o.k == 0 && o.op == "grouped_k") return "k = 0: there is nothing to add to the result";
+  if (o.k == 0) {
+    return fmt::format("k = 0: there is nothing to sum, the result is what the epilogue makes of {}",
+                       o.beta == 0 ? "zeros" : "beta * C");
+  }
+  return "";
+}
+
 void add_mode_options(CommandLine& line, ProblemOptions& options) {
   const std::string group = "Simulator";
   line.text("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
