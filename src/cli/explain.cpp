@@ -134,7 +134,7 @@ Explanation explain_example(const ChosenProblem& chosen, bool named) {
           choice::floor_of(shape, example.arch)};
 }
 
-void print(const Explanation& e, const std::string& target, Output& out) {
+void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
   const choice::Floor& floor = e.floor;
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
@@ -167,9 +167,13 @@ void print(const Explanation& e, const std::string& target, Output& out) {
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.text)});
   table.row({"plan", e.name});
   table.row({"instance", e.instance});
-  table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
-                                 e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
-                                 e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
+  const std::string empty = empty_text(options);
+  if (!empty.empty()) table.row({"empty", empty});
+  const bool launched = e.waves > 0;
+  if (launched)
+    table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
+                                   e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
+                                   e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
   for (const Json& ring : rings) {
     table.row(
         {fmt::format("ring {}", ring["name"].get<std::string>()),
@@ -194,7 +198,7 @@ void print(const Explanation& e, const std::string& target, Output& out) {
   }
   table.row({"shared memory", fmt::format("{} of {} bytes", e.plan.shared_bytes, shared_limit(e.arch))});
   if (e.plan.tmem_columns > 0) table.row({"tensor memory", fmt::format("{} columns", e.plan.tmem_columns)});
-  table.row({"why", e.reason});
+  if (launched) table.row({"why", e.reason});
   table.row({fmt::format("floor on {}{}", e.arch == Arch::sm100 ? "a " : "an ", chip_of(e.arch)),
              fmt::format("{:.2f} us: tensor cores {:.2f} ({:.3g} GFLOP), memory {:.2f} ({:.3g} MB)", floor.us(),
                          floor.tensor_us, floor.flops * 1e-9, floor.memory_us, floor.bytes * 1e-6)});
@@ -206,23 +210,23 @@ void print(const Explanation& e, const std::string& target, Output& out) {
 int run_explain(ProblemOptions options, Output& out) {
   const std::string target = options.target;
   if (wants_block_scaling(options)) {
-    print(explain_blackwell(options), target == "auto" ? "sim:sm100" : target, out);
+    print(explain_blackwell(options), target == "auto" ? "sim:sm100" : target, options, out);
     return exit_ok;
   }
   if (options.op != "dense") {
     if (target != "auto" && !target.ends_with("sm90"))
       throw UsageError(fmt::format("target = {}: op = {} has kernels for sm90 and sm100", target, options.op));
-    print(explain_grouped(options), target == "auto" ? "sm90" : target, out);
+    print(explain_grouped(options), target == "auto" ? "sm90" : target, options, out);
     return exit_ok;
   }
   const Arch arch = arch_of(options);
   if (arch == Arch::sm90) {
-    print(explain_hopper(gemm_problem_of(options), options.plan), target == "auto" ? "sm90" : target, out);
+    print(explain_hopper(gemm_problem_of(options), options.plan), target == "auto" ? "sm90" : target, options, out);
     return exit_ok;
   }
   if (!target.starts_with("sim:")) options.target = fmt::format("sim:{}", name(arch));
   const ChosenProblem chosen = choose(options, false);
-  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, out);
+  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, options, out);
   return exit_ok;
 }
 

@@ -292,13 +292,16 @@ ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
   return chosen;
 }
 
-SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
+SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
+                                 const std::function<void(reference::Workload&)>& take) {
   const Arch arch = arch_of(options);
   if (arch != Arch::sm90) {
     const ChosenProblem chosen = choose(options, false);
     check_simulated_size(chosen.problem, out);
     const simulate::Example& example = *chosen.selection.example;
-    return {example, simulate::workload_of(example, chosen.problem, options.seed), chosen.target,
+    auto workload = simulate::workload_of(example, chosen.problem, options.seed);
+    if (take) take(workload);
+    return {example, std::move(workload), chosen.target,
             fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype)), chosen.selection.ctas};
   }
   const GemmProblem problem = gemm_problem_of(options);
@@ -306,9 +309,10 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
   const auto product = simulate::dense_product(problem, choice::h200());
   if (!product) fail(product.status());
-  auto example = simulate::example_of(*product);
-  if (!example) fail(example.status());
   auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
+  if (take) take(workload);
+  auto example = simulate::example_of(*product);  // compiles what is not ready
+  if (!example) fail(example.status());
   return {std::move(*example),
           std::move(workload),
           {"sim:sm90", Arch::sm90, true},
@@ -361,13 +365,16 @@ const char* prediction_note(const Target& target) {
              : "Times are predictions of the simulator, not measurements.";
 }
 
-int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out) {
+int show_swept(const Swept& swept, const SimulatedProduct& product, const ProblemOptions& options, double wall_s,
+               Output& out) {
   const simulate::Example& example = product.example;
   const std::string plan = example.plan_name.empty() ? example.name : example.plan_name;
   const std::string where =
       product.ctas == 0
           ? "a few SMs"
           : fmt::format("{} {}{}", product.ctas, is_cdna(example.arch) ? "CU" : "SM", product.ctas == 1 ? "" : "s");
+  const std::string empty = empty_text(options);
+  const bool launched = !product.workload.output().bytes.empty();
   Json document = {{"ok", swept.ok()},
                    {"target", product.target.word},
                    {"kernel", example.plan->kernel},
@@ -389,7 +396,8 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall_s)});
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, where)});
+    if (!empty.empty()) table.row({"empty", empty});
+    if (launched) table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, where)});
   } else {
     document["report"] = swept.report;
   }
@@ -399,7 +407,7 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_
     out.line(swept.report);
     return exit_wrong;
   }
-  out.line(prediction_note(product.target));
+  if (launched) out.line(prediction_note(product.target));
   return exit_ok;
 }
 

@@ -23,7 +23,13 @@ namespace {
 using Kernel = simulate::ScaledKernel;
 
 const std::vector<std::string>& scaling_words() {
-  static const std::vector<std::string> words = {"mxfp8", "mxfp4", "nvfp4", "w4a8", "blockwise"};
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all;
+    for (const BlockScaling s : kBlockScalings)
+      if (s != BlockScaling::none) all.emplace_back(name(s));
+    all.emplace_back("blockwise");
+    return all;
+  }();
   return words;
 }
 bool known(const std::string& word) {

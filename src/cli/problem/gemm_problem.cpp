@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "cli/commands.h"
@@ -11,59 +13,70 @@
 namespace warpwright::cli {
 namespace {
 
+constexpr const char* kResidualWord = "residual";
+constexpr const char* kQuantizeWord = "quantize";
+
 DType dtype_of(const std::string& word) {
   DType type = DType::bf16;
   if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
   return type;
 }
 
+// The value whose word is this one; `none` is no word of an option that joins them.
+template <class E, size_t N>
+std::optional<E> value_of(const E (&all)[N], const std::string& word) {
+  for (const E value : all)
+    if (value != E() && word == name(value)) return value;
+  return std::nullopt;
+}
+
 void read_epilogue(const std::string& text, Epilogue& e) {
-  const std::vector<std::string> known = {"bias",     "row_bias", "relu",     "gelu",
-                                          "gelu_erf", "silu",     "residual", "quantize"};
   for (const std::string& word : joined_words("--epilogue", text)) {
-    const auto activation = [&](Activation a) {
+    if (const auto bias = value_of(kBiases, word)) {
+      e.bias = *bias;
+    } else if (const auto activation = value_of(kActivations, word); activation && !is_pair(*activation)) {
       if (e.activation != Activation::none)
         throw UsageError(fmt::format("--epilogue {}: it has two activations", text));
-      e.activation = a;
-    };
-    if (word == "bias") {
-      e.bias = Bias::per_column;
-    } else if (word == "row_bias") {
-      e.bias = Bias::per_row;
-    } else if (word == "relu") {
-      activation(Activation::relu);
-    } else if (word == "gelu") {
-      activation(Activation::gelu_tanh);
-    } else if (word == "gelu_erf") {
-      activation(Activation::gelu_erf);
-    } else if (word == "silu") {
-      activation(Activation::silu);
-    } else if (word == "residual") {
+      e.activation = *activation;
+    } else if (word == kResidualWord) {
       e.residual = true;
-    } else if (word == "quantize") {
+    } else if (word == kQuantizeWord) {
       e.quantize = true;
     } else {
-      throw UsageError(fmt::format("--epilogue {}: '{}' is not one of {}, joined by '+'", text, word, listed(known)));
+      throw UsageError(
+          fmt::format("--epilogue {}: '{}' is not one of {}, joined by '+'", text, word, listed(dense_epilogues())));
     }
   }
 }
 
 void read_scaling(const std::string& text, GemmProblem& p) {
   for (const std::string& word : joined_words("--scaling", text)) {
-    if (word == "tensor") {
-      p.scaling = Scaling::tensor;
-    } else if (word == "row_column") {
-      p.scaling = Scaling::row_column;
-    } else if (word == "promoted") {
-      p.accumulation = Accumulation::promoted;
-    } else if (word != "none") {
-      throw UsageError(fmt::format("--scaling {}: '{}' is not one of none, tensor, row_column, promoted, joined by '+'",
-                                   text, word));
+    if (const auto scaling = value_of(kScalings, word)) {
+      p.scaling = *scaling;
+    } else if (const auto accumulation = value_of(kAccumulations, word)) {
+      p.accumulation = *accumulation;
+    } else if (word != name(Scaling::none)) {
+      throw UsageError(
+          fmt::format("--scaling {}: '{}' is not one of {}, joined by '+'", text, word, listed(dense_scalings())));
     }
   }
 }
 
 }  // namespace
+
+std::vector<std::string> dense_epilogues() {
+  std::vector<std::string> words = {name(Bias::per_column), name(Bias::per_row)};
+  for (const Activation a : kActivations)
+    if (a != Activation::none && !is_pair(a)) words.emplace_back(name(a));
+  words.insert(words.end(), {kResidualWord, kQuantizeWord});
+  return words;
+}
+std::vector<std::string> dense_scalings() {
+  std::vector<std::string> words;
+  for (const Scaling s : kScalings) words.emplace_back(name(s));
+  words.emplace_back(name(Accumulation::promoted));
+  return words;
+}
 
 GemmProblem gemm_problem_of(const ProblemOptions& o) {
   if (o.op != "dense") throw UsageError(fmt::format("op = {}: only dense has a kernel", o.op));
