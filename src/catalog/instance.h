@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "warpwright/core/address.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/cdna/config.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/kernel/sm100/config.h"
@@ -60,7 +60,7 @@ Result<Instance> parse_plan(std::string_view plan, const Instance& like);
 // Nothing wrong: ok. Otherwise unsupported, with the rule that the configuration breaks.
 Status refuse(const Instance& instance);
 // The layout of a block: roles, rings, barriers, shared memory. Only for what refuse() accepts.
-Plan block_plan(const Instance& instance);
+BlockPlan block_plan(const Instance& instance);
 // "128x256x64, 4 stages, cluster 2": for people.
 std::string description(const Instance& instance);
 

@@ -120,7 +120,7 @@ class Clock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-std::vector<Mode> modes_to_check(const Plan& plan, const CheckOptions& options) {
+std::vector<Mode> modes_to_check(const BlockPlan& plan, const CheckOptions& options) {
   if (options.modes.landing.empty() && options.modes.schedule.empty())
     return all_modes(plan, options.seeds, options.seed);
   ProblemOptions one = options.modes;

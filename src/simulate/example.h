@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reference/workload.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulate {
@@ -30,7 +30,7 @@ struct Example {
   std::string summary;
   std::string instance;  // its name in the catalogue
   Arch arch = Arch::sm90;
-  const Plan* plan = nullptr;
+  const BlockPlan* plan = nullptr;
   std::vector<reference::Case> cases;  // small sizes that reach its edges; the first is the default
   // Nothing, or a sentence that says why the kernel cannot take this shape.
   std::function<std::optional<std::string>(reference::Case)> refuse;

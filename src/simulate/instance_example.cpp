@@ -216,8 +216,8 @@ std::optional<std::string> refuse_grouped(const catalog::Instance& instance, Cas
 }
 
 // Layouts of blocks live as long as the examples that point at them.
-const Plan* kept_plan(const catalog::Instance& instance) {
-  static std::deque<Plan> plans;
+const BlockPlan* kept_plan(const catalog::Instance& instance) {
+  static std::deque<BlockPlan> plans;
   return &plans.emplace_back(catalog::block_plan(instance));
 }
 

@@ -24,7 +24,7 @@ class Reader {
     while (!ended_) {
       if (!described(next_line())) return false;
     }
-    Plan& p = file_.recorded.plan;
+    BlockPlan& p = file_.recorded.plan;
     return p.warps > 0 && p.warps <= 32 && p.cluster > 0 && p.cluster <= 16 && lists();
   }
 
@@ -49,7 +49,7 @@ class Reader {
   bool described(const std::string& text) {
     std::istringstream line(text);
     GpuRecording& r = file_.recorded;
-    Plan& p = r.plan;
+    BlockPlan& p = r.plan;
     std::string word;
     line >> word;
     if (word == "kernel") {

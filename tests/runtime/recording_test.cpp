@@ -24,8 +24,8 @@ constexpr uint32_t kBase = 2048;           // where the plan's shared memory beg
 constexpr uint64_t kFile = 0x7f0000001f0;  // of a file's name
 
 // A load warp, an MMA warpgroup and a store warp around two stages.
-Plan plan_of_ring(int cluster = 1) {
-  Plan plan("ring", Arch::sm90, cluster);
+BlockPlan plan_of_ring(int cluster = 1) {
+  BlockPlan plan("ring", Arch::sm90, cluster);
   plan.role("load", 1).role("mma", 4).role("store", 1);
   plan.region("input", 1024, 2, 1024);
   plan.barrier("input.full", 2, 1, "mma", {"load", 1});
@@ -33,7 +33,7 @@ Plan plan_of_ring(int cluster = 1) {
   plan.named_barrier("start", plan.threads());
   return plan;
 }
-const Plan kPlan = plan_of_ring();
+const BlockPlan kPlan = plan_of_ring();
 const uint32_t kFull = kPlan.barriers[0].offset, kEmpty = kPlan.barriers[1].offset;
 
 // The lists of a launch. Clocks run at half a nanosecond a cycle; those of CTA c are `skew * c` cycles ahead.
@@ -41,7 +41,8 @@ class Lists {
  public:
   static constexpr double kRate = 0.5;
 
-  explicit Lists(const Plan& plan, int ctas = 1, uint64_t first_clock = 1'000'000, uint64_t skew = 0) : plan_(plan) {
+  explicit Lists(const BlockPlan& plan, int ctas = 1, uint64_t first_clock = 1'000'000, uint64_t skew = 0)
+      : plan_(plan) {
     recording.files[kFile] = "kernel.h";
     for (int i = 0; i < ctas * plan.warps; ++i) {
       record::Warp w;
@@ -84,7 +85,7 @@ class Lists {
   Recording recording;
 
  private:
-  const Plan& plan_;
+  const BlockPlan& plan_;
 };
 
 // Stage 0 is filled, read and filled again.
@@ -157,7 +158,7 @@ TEST(Recording, AnArrowComesFromWhatCompletedThePhase) {
 }
 
 TEST(Recording, ThreadsOfAWarpThatArriveTogetherCountAsMany) {
-  Plan plan("threads", Arch::sm90);
+  BlockPlan plan("threads", Arch::sm90);
   plan.role("mma", 4).role("store", 1);
   plan.barrier("output.full", 1, 128, "store", {"mma", 128});
   Lists l(plan);
@@ -275,7 +276,7 @@ TEST(Recording, ACyclesLengthIsTheMedianOverTheSms) {
 }
 
 TEST(Recording, RemoteArrivalsCompleteThePhasesOfThePeer) {
-  Plan plan("pair", Arch::sm90, 2);
+  BlockPlan plan("pair", Arch::sm90, 2);
   plan.role("load", 1).role("mma", 1);
   plan.barrier("input.empty", 1, 2, "load", {"mma", 2});
   const uint32_t empty = kBase + plan.barriers[0].offset;

@@ -187,7 +187,7 @@ template <Config C>
 void expect_mutants_reported(size_t at_least) {
   const Workload w = reference::block_scaled_workload({2 * C.tile_m * C.cluster_m, 2 * C.tile_n, 3 * C.tile_k()},
                                                       C.scaling, C.type, C.out_type, Data::integers, 3);
-  constexpr const Plan& plan = kernel::sm100::DenseGemm<C>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::DenseGemm<C>::plan;
   Options list;
   list.list_fault_sites = true;
   const Outcome clean = run<C>(w, list, 1);

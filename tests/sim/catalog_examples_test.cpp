@@ -14,7 +14,7 @@
 #include "simulate/examples.h"
 #include "simulate/executor.h"
 #include "simulate/product.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright {
 namespace {
@@ -101,7 +101,7 @@ TEST(CatalogExamples, FourBitResultsAreJudged) {
 void expect_equal(const char* a, const char* b) {
   EXPECT_EQ(std::string_view(a == nullptr ? "" : a), std::string_view(b == nullptr ? "" : b));
 }
-void expect_equal(const Plan& a, const Plan& b) {
+void expect_equal(const BlockPlan& a, const BlockPlan& b) {
   expect_equal(a.kernel, b.kernel);
   EXPECT_EQ(a.arch, b.arch);
   EXPECT_EQ(a.cluster, b.cluster);

@@ -179,7 +179,8 @@ void expect_right_in_every_mode(typename Product<C>::Extra extra = {}, int seeds
   if (!C.swap_ab) expect_right<C>({1, 8, unit}, extra, o);
 }
 
-// One fault at a synchronization of the kernel. `object` is the name of what it touches in the Plan or in the launch.
+// One fault at a synchronization of the kernel. `object` is the name of what it touches in the block plan or in the
+// launch.
 struct Mutant {
   const char* word;
   const char* object;

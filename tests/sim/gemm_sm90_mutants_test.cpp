@@ -33,7 +33,7 @@ struct Subject {
 
 template <class S>
 void expect_all_reported(const Subject<S>& subject, size_t at_least) {
-  constexpr const Plan& plan = S::Kernel::plan;
+  constexpr const BlockPlan& plan = S::Kernel::plan;
   const Workload w = reference::gemm_workload(S::spec(subject.shape), reference::Data::integers, 3);
   Options list;
   list.list_fault_sites = true;

@@ -18,7 +18,7 @@ uint64_t cycles(size_t gap_a, size_t gap_b) {
   std::vector<uint8_t> memory(2 * bytes + gap_a + gap_b + 512);
   uint8_t* const begin = memory.data() + (256 - reinterpret_cast<uintptr_t>(memory.data()) % 256);
   uint8_t *const a = begin + gap_a, *const b = a + bytes + gap_b;
-  const Plan plan = block(kWarps, Arch::sm90, 1, 1024 + 2 * kThreads * kPiece);
+  const BlockPlan plan = block(kWarps, Arch::sm90, 1, 1024 + 2 * kThreads * kPiece);
   simulator::Launch launch;
   launch.plan = &plan;
   launch.grid = {1, 1, 1};

@@ -30,7 +30,7 @@ struct DenseGemm {
   using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>;
   using Output = typename Epilogue::Output;
   using Sums = machine::Accumulator<C.tile_n>;
-  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
   static constexpr bool kPingPong = C.schedule == Schedule::ping_pong;
   // Otherwise all tiles are alike to an MMA warpgroup.
@@ -246,7 +246,7 @@ struct DenseGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<DenseGemm>();
+    check_block_plan<DenseGemm>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr int mma_warps = plan.role("mma").warps, mma_registers = plan.role("mma").registers;
     constexpr int load_warp = plan.role("load").first_warp, load_registers = plan.role("load").registers;

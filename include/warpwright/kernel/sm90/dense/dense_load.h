@@ -13,7 +13,7 @@ struct DenseLoad {
   using Tiles = DenseTiles<C>;
   using InputRing = pipeline::Ring<C.stages>;
 
-  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr uint32_t kA = plan.region("input.a").offset, kABytes = C.a_bytes();
   static constexpr uint32_t kB = plan.region("input.b").offset, kBBytes = C.b_bytes();
   WW_FN static Shared<uint8_t> a_stage(uint32_t base, int stage) { return {base + kA + kABytes * uint32_t(stage)}; }

@@ -1,6 +1,6 @@
 // What the roles of the Hopper GEMM agree on: the plan, and the jobs that each of them walks.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/machine/machine.h"
@@ -8,8 +8,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan dense_gemm_plan(const DenseGemmConfig& c) {
-  Plan plan("dense_gemm", Arch::sm90, c.cluster);
+constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
+  BlockPlan plan("dense_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups();
   const bool threads_load = c.load == Mover::threads, tma_stores = c.store == Mover::tma;
   // With one MMA warpgroup every thread has 255 registers from the start; with more, load and store give theirs away:
