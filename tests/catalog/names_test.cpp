@@ -70,7 +70,7 @@ TEST(Names, OfAnyConfigurationAreReadBack) {
     d.overlapped = draw() % 4 != 0;
     d.epilogue = draw_epilogue(draw);
     d.group_rows = one_of(draw, {64, 128});
-    d.schedule = one_of(draw, {Schedule::cooperative, Schedule::ping_pong});
+    d.sharing = one_of(draw, {TileSharing::cooperative, TileSharing::ping_pong});
     d.a_major = one_of(draw, {Major::K, Major::MN});
     d.b_major = one_of(draw, {Major::K, Major::MN});
     d.promote_k = one_of(draw, {0, d.tile_k(), 2 * d.tile_k()});

@@ -75,7 +75,7 @@ TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
 }
 TEST(GemmSm90Mutants, InPingPong) {
   expect_all_reported(
-      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .schedule = Schedule::ping_pong}>{
+      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .sharing = TileSharing::ping_pong}>{
           .shape = {128, 48, 320},
           .ctas = 1,
           // The simulator does not count registers; the MMA warps of a plain product read nothing.

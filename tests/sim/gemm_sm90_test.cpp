@@ -114,21 +114,20 @@ TEST(GemmSm90, MovesMatricesThatTheTmaCannotAddress) {
 }
 
 TEST(GemmSm90, TakesTurnsInPingPong) {
-  constexpr Schedule ping_pong = Schedule::ping_pong;
-  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .schedule = ping_pong}>();
-  sweep<Config{.tile_m = 128, .tile_n = 16, .stages = 3, .cluster = 1, .group_rows = 128, .schedule = ping_pong}>();
+  constexpr TileSharing ping_pong = TileSharing::ping_pong;
+  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .sharing = ping_pong}>();
+  sweep<Config{.tile_m = 128, .tile_n = 16, .stages = 3, .cluster = 1, .group_rows = 128, .sharing = ping_pong}>();
   sweep<Config{.type = DType::e4m3,
                .tile_m = 64,
                .tile_n = 32,
                .stages = 4,
                .overlapped = false,
                .epilogue = dense_variant::kFused,
-               .schedule = ping_pong,
+               .sharing = ping_pong,
                .promote_k = 128,
                .scaling = Scaling::row_column,
                .batched = true}>();
-  sweep<Config{
-      .tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .schedule = ping_pong, .store = Mover::threads}>();
+  sweep<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .sharing = ping_pong, .store = Mover::threads}>();
 }
 
 TEST(GemmSm90, SharesTheDepthOfTiles) {
@@ -318,7 +317,7 @@ TEST(GemmSm90, EveryInstanceIsLegalAndRefusalsSayWhy) {
   expect_refusal({.tile_n = 128, .promote_k = 100}, "promote_k");
   expect_refusal({.cluster = 2, .load = Mover::threads, .store = Mover::threads}, "cluster is 1");
   expect_refusal({.cluster = 1, .load = Mover::threads}, "threads store");
-  expect_refusal({.tile_m = 64, .schedule = Schedule::ping_pong, .split = DepthSplit::split_k}, "cooperative");
+  expect_refusal({.tile_m = 64, .sharing = TileSharing::ping_pong, .split = DepthSplit::split_k}, "cooperative");
   expect_refusal({.epilogue = {.activation = Activation::swiglu}}, "pairs");
 }
 

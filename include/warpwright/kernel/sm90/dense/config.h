@@ -25,7 +25,7 @@ struct DenseGemmConfig {
   bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
-  Schedule schedule = Schedule::cooperative;
+  TileSharing sharing = TileSharing::cooperative;
   // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
   Major a_major = Major::K;
   Major b_major = Major::K;
@@ -47,7 +47,7 @@ struct DenseGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
-  WW_HD constexpr int warpgroups() const { return schedule == Schedule::ping_pong ? 2 : tile_m / group_rows; }
+  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::ping_pong ? 2 : tile_m / group_rows; }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
   // Registers of a thread that hold sums.
@@ -142,8 +142,8 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (const char* why = refuse(c.epilogue)) return why;
   if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
   if (c.group_rows != 64 && c.group_rows != 128) return "dense_gemm: a warpgroup has 64 or 128 rows";
-  if (c.schedule == Schedule::ping_pong ? c.tile_m != c.group_rows
-                                        : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
+  if (c.sharing == TileSharing::ping_pong ? c.tile_m != c.group_rows
+                                          : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
     return "dense_gemm: the rows of a tile are those of its warpgroups";
   }
   if (c.warpgroups() > 3) return "dense_gemm: one to three MMA warpgroups";
@@ -170,7 +170,7 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
     if (c.store != Mover::threads) return "dense_gemm: where threads load, threads store";
     if (c.warpgroups() > 2) return "dense_gemm: threads load for one or two MMA warpgroups";
   }
-  if (c.split != DepthSplit::none && c.schedule == Schedule::ping_pong) {
+  if (c.split != DepthSplit::none && c.sharing == TileSharing::ping_pong) {
     return "dense_gemm: only a cooperative schedule shares the depth of a tile";
   }
   if (c.raster_group < 1) return "dense_gemm: raster_group is at least 1";

@@ -32,7 +32,7 @@ struct DenseGemm {
   using Sums = machine::Accumulator<C.tile_n>;
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
-  static constexpr bool kPingPong = C.schedule == Schedule::ping_pong;
+  static constexpr bool kPingPong = C.sharing == TileSharing::ping_pong;
   // Otherwise all tiles are alike to an MMA warpgroup.
   static constexpr bool kPlaceMatters =
       kPingPong || C.split != DepthSplit::none || C.store == Mover::threads || !C.plain_epilogue();

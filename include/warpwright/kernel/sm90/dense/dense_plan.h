@@ -29,7 +29,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
   if (tma_stores) plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
 
   // Every MMA warp that multiplies this tile, in every CTA that receives a share from this CTA, hands the stage back.
-  const int multiplying = c.schedule == Schedule::ping_pong ? 1 : groups;
+  const int multiplying = c.sharing == TileSharing::ping_pong ? 1 : groups;
   const int releases = multiplying * 4 * c.cluster;
   const int publishes = threads_load ? 128 : 1;
   plan.barrier("input.full", c.stages, publishes, "mma", {"load", publishes});
@@ -40,7 +40,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
     plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
   }
   if (c.cluster == 1) plan.named_barrier("start", plan.threads());
-  if (c.schedule == Schedule::ping_pong) plan.named_barrier("turn.0", 256).named_barrier("turn.1", 256);
+  if (c.sharing == TileSharing::ping_pong) plan.named_barrier("turn.0", 256).named_barrier("turn.1", 256);
   return plan;
 }
 
@@ -95,7 +95,7 @@ struct DenseTiles {
   WW_FN static int finished(const Args& args, [[maybe_unused]] int group) {
     auto walk = jobs(args);
     if constexpr (C.split == DepthSplit::none) {
-      if constexpr (C.schedule == Schedule::ping_pong) return (walk.remaining() + 1 - group) / 2;
+      if constexpr (C.sharing == TileSharing::ping_pong) return (walk.remaining() + 1 - group) / 2;
       return walk.remaining();
     } else {
       int count = 0;
@@ -115,7 +115,7 @@ struct DenseTiles {
   }
   // Of the part of it that a warpgroup has.
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
-    return first_row(tile) + (C.schedule == Schedule::ping_pong ? 0 : group * C.group_rows);
+    return first_row(tile) + (C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
   }
   // A map of the batch has a third coordinate.
   WW_FN static auto corner(int inner, int outer, [[maybe_unused]] int batch) {
