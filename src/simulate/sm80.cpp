@@ -19,7 +19,7 @@ using reference::Workload;
 using Pointers = std::vector<void*>;
 
 // The operands lie where the copies of the instance can read them, and no better.
-reference::MatrixLayout layout_of(const MmaSyncGemmConfig& c, int64_t rows, int64_t columns, DType type) {
+reference::ArrayLayout layout_of(const MmaSyncGemmConfig& c, int64_t rows, int64_t columns, DType type) {
   if (c.copy == RowCopy::bytes16) return reference::aligned_layout(rows, columns, type);
   if (c.copy == RowCopy::registers) return reference::odd_layout(rows, columns);
   const int64_t word = 32 / bits(type), unit = 128 / bits(type);
@@ -42,7 +42,7 @@ GemmSpec spec_of(const MmaSyncGemmConfig& c, Case s) {
 auto fill_of(const MmaSyncGemmConfig& c, const Workload& w) {
   return [&](MmaSyncGemmArgs& args, const Pointers& p, const EncodeMaps&) {
     const GemmSpec s = spec_of(c, w.shape);
-    const auto at = [&](const char* name, const reference::MatrixLayout& l, DType type) {
+    const auto at = [&](const char* name, const reference::ArrayLayout& l, DType type) {
       auto* const first = static_cast<uint8_t*>(reference::pointer_of(w, p, name));
       return first == nullptr ? nullptr : first + l.offset * bits(type) / 8;
     };

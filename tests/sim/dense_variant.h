@@ -43,7 +43,7 @@ inline std::optional<std::string> refuse_variant(reference::Case s, DType out, M
   }
   return {};
 }
-inline MatrixArgs matrix_args(void* data, const reference::MatrixLayout& l, DType type) {
+inline MatrixArgs matrix_args(void* data, const reference::ArrayLayout& l, DType type) {
   return {static_cast<uint8_t*>(data) + l.offset * bits(type) / 8, l.row_stride, l.batch_stride};
 }
 inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference::Workload& w,
@@ -72,7 +72,7 @@ struct DenseVariant {
   static constexpr int most_ctas = 132;
 
   static std::optional<std::string> refuse(reference::Case s) { return refuse_variant(s, C.out_type(), C.store); }
-  static reference::MatrixLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
+  static reference::ArrayLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
     if (mover == Mover::threads) return reference::odd_layout(rows, columns);
     return C.batched || columns * bits(type) % 128 != 0 ? reference::aligned_layout(rows, columns, type)
                                                         : reference::dense_layout(rows, columns);
