@@ -60,9 +60,6 @@ const Family<TmemLifecycleConfig>& family();
 template <>
 const Family<PackRowsConfig>& family();
 
-// What a product of such operands is stored as when nothing else is asked for.
-DType usual_result(DType operands);
-
 inline std::optional<DType> read_dtype(std::string_view word) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (word == name(DType(i))) return DType(i);

@@ -37,8 +37,6 @@ runtime::Example required(Result<runtime::Example> e) {
 runtime::Example any_columns() {
   const auto instance = catalog::parse_instance("sm100/dense-128x128-c1x1-s6/bf16");
   runtime::Example e = required(example_of(*instance));
-  e.name.append(":").append(kAnyColumns);
-  e.gemm = {};
   complete_any_columns(e, *instance);
   return e;
 }
@@ -52,7 +50,7 @@ const std::vector<runtime::Example>& examples() {
       if (has_example(instance)) all.push_back(required(example_of(instance)));
     }
     all.push_back(any_columns());
-    for (const catalog::Instance& instance : cdna_instances()) all.push_back(required(example_of(instance)));
+    for (const catalog::Instance& instance : catalog::simulated_only()) all.push_back(required(example_of(instance)));
     return all;
   }();
   return list;

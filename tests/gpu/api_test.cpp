@@ -17,7 +17,7 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/dense.h"
-#include "launch/lower.h"
+#include "problem/lower.h"
 #include "measure/gemm_check.h"
 #include "measure/gpu_memory.h"
 
@@ -416,7 +416,7 @@ TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   auto other = make_plan(compiled);
   ASSERT_TRUE(other) << other.status().message();
 
-  const launch::Lowered low = launch::lower(problem);
+  const problem::Lowered low = problem::lower(problem);
   const auto choice = runtime::choose(low.shape, runtime::h200(), problem.plan);
   ASSERT_TRUE(choice) << choice.status().message();
   const catalog::Instance& instance = choice->instance;

@@ -6,7 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
-#include "problem/problem.h"
+#include "cli/simulation.h"
+#include "problem/validate.h"
+#include "problem/words.h"
 
 namespace warpwright::cli {
 namespace {
@@ -18,8 +20,8 @@ DType dtype_of(const std::string& word) {
 }
 
 void read_epilogue(const std::string& text, Epilogue& e) {
-  const std::vector<std::string> known = {"bias",     "row_bias", "relu",     "gelu",
-                                          "gelu_erf", "silu",     "residual", "quantize"};
+  const std::vector<std::string> known = {"bias", "row_bias", "relu",     "gelu",    "gelu_erf",
+                                          "silu", "swiglu",   "residual", "quantize"};
   for (const std::string& word : joined_words("--epilogue", text)) {
     const auto activation = [&](Activation a) {
       if (e.activation != Activation::none)
@@ -38,6 +40,8 @@ void read_epilogue(const std::string& text, Epilogue& e) {
       activation(Activation::gelu_erf);
     } else if (word == "silu") {
       activation(Activation::silu);
+    } else if (word == "swiglu") {
+      activation(Activation::swiglu);
     } else if (word == "residual") {
       e.residual = true;
     } else if (word == "quantize") {
@@ -56,10 +60,24 @@ void read_scaling(const std::string& text, GemmProblem& p) {
       p.scaling = Scaling::row_column;
     } else if (word == "promoted") {
       p.accumulation = Accumulation::promoted;
-    } else if (word != "none") {
-      throw UsageError(fmt::format("--scaling {}: '{}' is not one of none, tensor, row_column, promoted, joined by '+'",
-                                   text, word));
+    } else if (const auto blocks = problem::parse_block_scaling(word)) {
+      p.block_scaling = *blocks;
+    } else {
+      throw UsageError(fmt::format(
+          "--scaling {}: '{}' is not one of none, tensor, row_column, promoted, joined by '+', or for sm100 mxfp8, "
+          "mxfp4, nvfp4, w4a8, blockwise",
+          text, word));
     }
+  }
+}
+
+// The elements that have such factors. bf16 is what --dtype says when nobody said anything.
+void set_elements(const ProblemOptions& o, GemmProblem& p) {
+  const bool bytes = p.block_scaling == BlockScaling::mxfp8 || p.block_scaling == BlockScaling::w4a8;
+  if (p.a.type == DType::bf16) p.a.type = bytes ? DType::e4m3 : DType::e2m1;
+  p.b.type = b_dtype(p.block_scaling, p.a.type);
+  if (o.alpha != 1 || o.beta != 0) {
+    throw UsageError(fmt::format("--alpha, --beta: {} products have neither", problem::name(p.block_scaling)));
   }
 }
 
@@ -74,7 +92,9 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.k = o.k;
   p.batch = o.batch;
   p.a.type = p.b.type = dtype_of(o.dtype);
-  p.d.type = o.out_dtype.empty() ? runtime::usual_result(p.a.type) : dtype_of(o.out_dtype);
+  if (!o.scaling.empty()) read_scaling(o.scaling, p);
+  if (p.block_scaling != BlockScaling::none) set_elements(o, p);
+  p.d.type = o.out_dtype.empty() ? usual_result(p.a.type) : dtype_of(o.out_dtype);
   p.c.type = p.epilogue.residual_layout.type = bits(p.d.type) == 8 ? DType::bf16 : p.d.type;
   // The first letter is A: n is [m, k]. The second is B: n is [k, n].
   p.a.major = o.layout[0] == 'n' ? Major::K : Major::MN;
@@ -82,14 +102,15 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.alpha = float(o.alpha);
   p.beta = float(o.beta);
   if (!o.epilogue.empty()) read_epilogue(o.epilogue, p.epilogue);
-  if (!o.scaling.empty()) read_scaling(o.scaling, p);
   p.plan = o.plan;
-  if (const Status s = validate(p); !s) throw UsageError(s.message());
+  if (const Status s = problem::validate(p, arch_of(o)); !s) throw UsageError(s.message());
   return p;
 }
 
 std::string problem_text(const GemmProblem& p) {
-  const std::string shape = fmt::format("{}x{}x{} {}", p.m, p.n, p.k, name(p.a.type));
+  const std::string shape =
+      fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
+                  p.block_scaling == BlockScaling::none ? name(p.a.type) : problem::name(p.block_scaling));
   return p.batch == 1 ? shape : fmt::format("{} x {}", p.batch, shape);
 }
 

@@ -19,12 +19,12 @@ std::vector<runtime::GemmShape> shapes_of_file(const std::string& path, const st
 
 // The same for products with blockwise scales and by groups: m is the rows of a group. Of a file, the rows whose
 // operation is among `ops`.
-std::vector<runtime::GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, runtime::Operation op,
-                                                           std::int64_t groups, DType dtype);
-std::vector<runtime::GroupedShape> grouped_shapes_of_file(const std::string& path,
-                                                          const std::vector<runtime::Operation>& ops, Output& out);
+std::vector<runtime::GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
+                                                           DType dtype);
+std::vector<runtime::GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops,
+                                                          Output& out);
 // A few of each operation, from a mixture of experts.
-std::vector<runtime::GroupedShape> usual_grouped_shapes(const std::vector<runtime::Operation>& ops);
+std::vector<runtime::GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops);
 
 // Squares of 1024 to 8192.
 std::vector<runtime::GemmShape> square_shapes(DType dtype, const std::string& plan);
