@@ -53,8 +53,8 @@ void quantization(benchmark::State& state) {
   if (gpu::list_gpus().empty()) return state.SkipWithError("no GPU here");
   const size_t in = size_t(p.rows * p.columns * bits(source) / 8);
   const gpu::DeviceMemory from(in), values(size_t(value_bytes(p))), scales(size_t(scale_bytes(p))), tensor(256);
-  runtime::fill_normal(source, 1, from, in);
-  runtime::fill_normal(DType::fp32, 2, tensor, 256);
+  measure::fill_normal(source, 1, from, in);
+  measure::fill_normal(DType::fp32, 2, tensor, 256);
   const gpu::Stream stream;
   const QuantizePointers pointers{from.data(), values.data(), scales.data(), reinterpret_cast<float*>(tensor.data())};
   time_bytes(state, double(in) + double(value_bytes(p) + scale_bytes(p)), stream, [&] {

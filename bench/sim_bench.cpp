@@ -30,15 +30,15 @@ void FiberSwitches(benchmark::State& state) {
 }
 BENCHMARK(FiberSwitches)->Arg(1)->Arg(4)->Arg(12)->Unit(benchmark::kMillisecond);
 
-void Kernel(benchmark::State& state, const char* name, runtime::Case shape, bool check) {
-  const runtime::Example& example = *simulate::find_example(name);
-  const runtime::Workload work = example.workload(shape, runtime::Data::integers, 1);
+void Kernel(benchmark::State& state, const char* name, reference::Case shape, bool check) {
+  const simulate::Example& example = *simulate::find_example(name);
+  const reference::Workload work = example.workload(shape, reference::Data::integers, 1);
   simulator::Options options;
   options.landing = simulator::Landing::eager;
   options.check = check;
   uint64_t words = 0, warp_instructions = 0, checks = 0;
   for (auto _ : state) {
-    const runtime::Outcome out = example.simulate(work, options, 0);
+    const simulate::Outcome out = example.simulate(work, options, 0);
     if (!out.ok()) state.SkipWithError("wrong result");
     words += out.sim.stats.words;
     warp_instructions += out.sim.stats.warp_instructions;

@@ -3,7 +3,7 @@
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE names RELATIVE "${ROOT}" "${ROOT}/${PATTERN}")
 list(SORT names)
-string(CONCAT content "#include \"system/embedded.h\"\n\nnamespace warpwright::runtime {\nnamespace {\n"
+string(CONCAT content "#include \"system/embedded.h\"\n\nnamespace warpwright::system {\nnamespace {\n"
   "constexpr EmbeddedFile kFiles[] = {\n")
 foreach(name IN LISTS names)
   # No device code includes the simulator.
@@ -15,5 +15,5 @@ foreach(name IN LISTS names)
 endforeach()
 string(APPEND content "{nullptr, nullptr},\n};\n}  // namespace\n"
   "std::span<const EmbeddedFile> ${FUNCTION}() { return std::span(kFiles).first(std::size(kFiles) - 1); }\n"
-  "}  // namespace warpwright::runtime\n")
+  "}  // namespace warpwright::system\n")
 file(WRITE "${OUTPUT}" "${content}")

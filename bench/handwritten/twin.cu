@@ -75,7 +75,7 @@ struct Case {
     require(cudaLaunchKernelEx(&config, handwritten::dense_gemm, by_hand), "the hand-written kernel");
   }
   void launch_shipped() const {
-    require(warpwright::runtime::launch<Shipped>(shipped, ctas, nullptr), "the library's kernel");
+    require(warpwright::launch_kernel<Shipped>(shipped, ctas, nullptr), "the library's kernel");
   }
 };
 
@@ -120,7 +120,7 @@ bool measure(int side, int rounds, bool last) {
   c.shipped.m = c.shipped.n = c.shipped.k = side;
   c.shipped.epilogue.alpha = 1;
   const int tiles = (side / 256) * (side / 256);
-  c.ctas = 2 * unsigned(std::min(tiles, warpwright::runtime::max_active_clusters<Shipped>()));
+  c.ctas = 2 * unsigned(std::min(tiles, warpwright::max_active_clusters<Shipped>()));
   require(cudaFuncSetAttribute(handwritten::dense_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                int(handwritten::kSharedBytes)),
           "cudaFuncSetAttribute");

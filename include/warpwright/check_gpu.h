@@ -108,7 +108,7 @@ std::optional<std::string> Registry::launch(const typename K::Args& args, unsign
   const cudaError_t e = record::launch_to_file<K>(args, ctas, path);
   if (e == cudaSuccess) std::printf("%s: draw it with ./warpwright trace --recording %s\n", path.c_str(), path.c_str());
 #else
-  const cudaError_t e = runtime::launch<K>(args, ctas, nullptr);
+  const cudaError_t e = launch_kernel<K>(args, ctas, nullptr);
 #endif
   if (e == cudaSuccess) return {};
   return std::string(K::plan.kernel) + " could not be launched: " + cudaGetErrorString(e) + ".";

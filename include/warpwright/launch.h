@@ -6,7 +6,7 @@
 
 #include "warpwright/kernel/entry.h"
 
-namespace warpwright::runtime {
+namespace warpwright {
 
 // Programmatic dependent launch: the kernel may start before its predecessor in the stream has ended, and must call
 // grid_dependency_wait() before it touches what the predecessor writes.
@@ -69,8 +69,8 @@ cudaError_t allow_shared_memory() {
 
 // `grid_ctas` is a multiple of the plan's cluster size. Legal during stream capture.
 template <class K>
-cudaError_t launch(const typename K::Args& args, unsigned grid_ctas, cudaStream_t stream,
-                   DependentLaunch dependent = DependentLaunch::off) {
+cudaError_t launch_kernel(const typename K::Args& args, unsigned grid_ctas, cudaStream_t stream,
+                          DependentLaunch dependent = DependentLaunch::off) {
   if (const cudaError_t e = detail::allow_shared_memory<K>(); e != cudaSuccess) return e;
   const detail::LaunchConfig<K> config(grid_ctas, stream, dependent);
   return cudaLaunchKernelEx(config.get(), entry<K>, args);
@@ -78,8 +78,8 @@ cudaError_t launch(const typename K::Args& args, unsigned grid_ctas, cudaStream_
 #if defined(WW_RECORD)
 // The same, with timestamps.
 template <class K>
-cudaError_t launch(const typename K::Args& args, unsigned grid_ctas, cudaStream_t stream,
-                   const record::Buffers& buffers) {
+cudaError_t launch_kernel(const typename K::Args& args, unsigned grid_ctas, cudaStream_t stream,
+                          const record::Buffers& buffers) {
   if (const cudaError_t e = detail::allow_shared_memory<K>(); e != cudaSuccess) return e;
   const detail::LaunchConfig<K> config(grid_ctas, stream, DependentLaunch::off);
   return cudaLaunchKernelEx(config.get(), entry<K>, args, buffers);
@@ -107,4 +107,4 @@ int max_active_clusters() {
   return clusters;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright

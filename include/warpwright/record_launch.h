@@ -75,7 +75,7 @@ cudaError_t launch_to_file(const typename K::Args& args, unsigned ctas, const st
   if (lists.error() != cudaSuccess) return lists.error();
   tick<><<<multiprocessors, 32>>>(before.get());
   if (e = cudaGetLastError(); e != cudaSuccess) return e;
-  if (e = runtime::launch<K>(args, ctas, nullptr, lists.get()); e != cudaSuccess) return e;
+  if (e = launch_kernel<K>(args, ctas, nullptr, lists.get()); e != cudaSuccess) return e;
   if (e = cudaDeviceSynchronize(); e != cudaSuccess) return e;
   Launch first, launch;
   if (e = before.fetch(first); e != cudaSuccess) return e;

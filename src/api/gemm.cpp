@@ -37,7 +37,7 @@ struct GemmPlan::State {
   GemmProblem problem;
   problem::Lowered low;
   gpu::Device device;
-  runtime::Choice choice;
+  choice::Choice choice;
   choice::Packing packing;
   std::string name;
   const gpu::LoadedInstance* loaded;
@@ -76,14 +76,14 @@ int GemmPlan::device() const { return state_->device.number; }
 std::string GemmPlan::name() const { return state_->name; }
 std::string GemmPlan::instance() const { return catalog::name_of(state_->choice.instance); }
 std::string GemmPlan::explanation() const {
-  return fmt::format("{}: {}", runtime::plan_text(state_->choice.instance), state_->choice.reason);
+  return fmt::format("{}: {}", choice::plan_text(state_->choice.instance), state_->choice.reason);
 }
 
 namespace {
 // Where an early start pays. On an H200 it saves 1.3 us a launch, which a long kernel does not show: the CTAs that wait
 // for its end, or the power it is bound by, take them back (docs/evidence/hopper-log.md). The skinny kernel gains more
 // where it may fetch the weights at once.
-bool starts_early(const runtime::Choice& choice, bool weights_are_constant) {
+bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   constexpr double short_us = 25;
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
@@ -94,13 +94,13 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   problem::Lowered low = problem::lower(problem);
   auto device = gpu::hopper_device();
   if (!device) return device.status();
-  const runtime::Chip chip{device->name, device->multiprocessors};
+  const choice::Chip chip{device->name, device->multiprocessors};
   auto decision = choice::choose(problem, chip);
   if (!decision) return decision.status();
   auto loaded = gpu::ready(decision->choice.instance, device->number);
   if (!loaded && loaded.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = choice::choose(problem, chip, runtime::OnDemand::refused);
+    auto ahead = choice::choose(problem, chip, choice::OnDemand::refused);
     if (ahead) {
       decision = ahead;
       loaded = gpu::ready(decision->choice.instance, device->number);

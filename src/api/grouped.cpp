@@ -172,7 +172,7 @@ Status validate(const GroupedProblem& p) {
 struct GroupedPlan::State {
   GroupedProblem problem;
   gpu::Device device;
-  runtime::GroupedChoice choice;
+  choice::GroupedChoice choice;
   const gpu::LoadedInstance* loaded;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.group_count == 0; }
@@ -192,7 +192,7 @@ Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
   if (Status s = validate(problem); !s) return s;
   auto device = gpu::hopper_device();
   if (!device) return device.status();
-  auto choice = runtime::choose(problem, runtime::Chip{device->name, device->multiprocessors});
+  auto choice = choice::choose(problem, choice::Chip{device->name, device->multiprocessors});
   if (!choice) return choice.status();
   const auto loaded = gpu::ready(choice->instance, device->number);
   if (!loaded) return loaded.status();

@@ -9,9 +9,9 @@
 namespace warpwright::choice {
 namespace {
 
-using runtime::Chip;
-using runtime::ChosenBy;
-using runtime::Instance;
+using catalog::Instance;
+using choice::Chip;
+using choice::ChosenBy;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -32,8 +32,8 @@ Instance with_parts(Instance instance, const ClusterTile& t, const GemmProblem& 
   return instance;
 }
 
-runtime::PlanEstimate estimate(const Instance& instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
-  runtime::PlanEstimate e;
+PlanEstimate estimate(const Instance& instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
+  PlanEstimate e;
   e.tile_m = t.tile_m;
   e.tile_n = t.tile_n;
   e.tile_k = t.tile_k;
@@ -71,9 +71,9 @@ Result<Decision> choose_by_fill(const GemmProblem& p, const problem::Lowered& lo
   const auto decided = [&](const Instance& chosen, ChosenBy by, std::string reason) {
     const ClusterTile t = family.tile(chosen);
     const Instance instance = with_parts(chosen, t, p, chip);
-    const runtime::PlanEstimate e = estimate(instance, t, p, chip);
+    const PlanEstimate e = estimate(instance, t, p, chip);
     reason += fmt::format("; {} wave{} filled to {:.0f} %", e.waves, e.waves == 1 ? "" : "s", 100 * e.fill);
-    return Decision{runtime::Choice{instance, e, by, std::move(reason)}, {}, low};
+    return Decision{Choice{instance, e, by, std::move(reason)}, {}, low};
   };
   if (!p.plan.empty()) {
     const auto named = family.named(p.plan);

@@ -26,27 +26,27 @@ struct Family {
   Arch arch = Arch::sm100;
   // The listed instances that compute exactly this product, in the order of the choice; where there are none, those of
   // a short list that would be compiled for it.
-  std::vector<runtime::Instance> candidates;
+  std::vector<catalog::Instance> candidates;
   // The instance of such a name with the features of the problem.
-  std::function<Result<runtime::Instance>(const std::string& plan)> named;
-  std::function<ClusterTile(const runtime::Instance&)> tile;
-  std::function<bool(const runtime::Instance&)> serves;
+  std::function<Result<catalog::Instance>(const std::string& plan)> named;
+  std::function<ClusterTile(const catalog::Instance&)> tile;
+  std::function<bool(const catalog::Instance&)> serves;
 };
 
 // The plan that the problem names. Otherwise the first candidate whose tile the product fills more than half, which is
 // the largest; where it fills none, the one with the smallest tile. Instances without a number of parts of the depth
 // get one.
-Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const runtime::Chip& chip,
+Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                                 const Family& family);
 
 // The families, a file each.
-Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const runtime::Chip& chip);
-Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const runtime::Chip& chip);
-Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const runtime::Chip& chip);
+Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
 
 // A name that cannot be read, or is none of the architecture's, with those that resemble it.
 Status with_nearest(const Status& status, const std::string& plan, Arch arch);
 // The instance that `plan` names, whole or as a plan with the features of `like`, and that can be compiled.
-Result<runtime::Instance> named_for(const std::string& plan, const runtime::Instance& like);
+Result<catalog::Instance> named_for(const std::string& plan, const catalog::Instance& like);
 
 }  // namespace warpwright::choice

@@ -8,7 +8,7 @@ namespace warpwright::choice {
 namespace {
 
 using Config = CdnaMatmulConfig;
-using runtime::Instance;
+using catalog::Instance;
 
 Config with_features(Config c, const GemmProblem& p, Arch arch) {
   c.arch = arch;
@@ -19,7 +19,7 @@ Config with_features(Config c, const GemmProblem& p, Arch arch) {
 
 }  // namespace
 
-Result<Decision> choose_cdna(const GemmProblem& p, const problem::Lowered& low, const runtime::Chip& chip) {
+Result<Decision> choose_cdna(const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
   const Arch arch = chip.arch;
   const auto serves = [&](const Instance& instance) {
     const auto* c = instance.as<Config>();

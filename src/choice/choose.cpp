@@ -9,18 +9,14 @@
 
 namespace warpwright::choice {
 
-Result<Decision> choose(const GemmProblem& problem, const runtime::Chip& chip, runtime::OnDemand on_demand) {
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand) {
   const problem::Lowered low = problem::lower(problem);
   if (chip.arch == Arch::sm90) return decide(problem, low, chip, on_demand);
-  runtime::Chip part = chip;
+  Chip part = chip;
   if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
   if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
   return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part);
 }
-
-}  // namespace warpwright::choice
-
-namespace warpwright::runtime {
 
 Chip simulated_chip(Arch arch) {
   switch (arch) {
@@ -39,4 +35,4 @@ Chip simulated_chip(Arch arch) {
   return chip;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

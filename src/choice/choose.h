@@ -11,8 +11,7 @@ namespace warpwright::choice {
 
 // For a problem that problem::validate(problem, chip.arch) accepts: the plan it names, or the best one. Unsupported:
 // nothing serves it.
-Result<Decision> choose(const GemmProblem& problem, const runtime::Chip& chip,
-                        runtime::OnDemand on_demand = runtime::OnDemand::allowed);
-using runtime::choose;
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed);
+using choice::choose;
 
 }  // namespace warpwright::choice

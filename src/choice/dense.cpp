@@ -9,7 +9,7 @@
 #include "choice/tuned.h"
 #include "warpwright/core/plan.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 // What may be compiled for a shape: a choice of tiles like that of the plain kernels, but fewer, because each costs
@@ -193,4 +193,4 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
   return chosen(*best, ChosenBy::model);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -11,7 +11,7 @@
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 using catalog::Instance;
 using problem::GemmShape;
@@ -81,4 +81,4 @@ struct Choice {
 Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
                       OnDemand on_demand = OnDemand::allowed);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

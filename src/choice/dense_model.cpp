@@ -8,7 +8,7 @@
 
 #include "choice/tuned.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 // Fitted to brief times of every plan on the dense shapes of bench/shapes.tsv on an H200 (docs/evidence/hopper-log.md).
@@ -206,4 +206,4 @@ std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip&
   return text;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -4,7 +4,7 @@
 
 #include "choice/dense.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 std::string plan_text(const Instance& instance) {
   if (const auto* c = instance.as<SkinnyGemmConfig>()) {
@@ -25,4 +25,4 @@ std::string plan_text(const Instance& instance) {
   return text;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

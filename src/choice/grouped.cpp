@@ -9,7 +9,7 @@
 
 #include "choice/dense.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 // What the estimate rests on, fitted to brief times of every instance on an H200 (docs/evidence/blockwise-log.md).
@@ -224,4 +224,4 @@ Result<GroupedChoice> choose(const GroupedProblem& p, int multiprocessors) {
   return GroupedChoice{best, fmt::format("the fastest of {} by the model, {:.1f} us", list.size(), us(best))};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -7,7 +7,7 @@
 #include "warpwright/grouped.h"
 #include "warpwright/status.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 using catalog::Instance;
 
@@ -23,4 +23,4 @@ double estimated_us(const Instance& instance, const GroupedProblem& problem, int
 // For a problem that validate() accepts: the one it names, or the fastest by the estimate.
 Result<GroupedChoice> choose(const GroupedProblem& problem, int multiprocessors);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -7,7 +7,7 @@
 #include "choice/sm100_grouped.h"
 #include "warpwright/tile/paired_raster.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
@@ -106,4 +106,4 @@ Floor floor_of(const GroupedWork& w, Arch arch) {
   return floor;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -6,7 +6,7 @@
 #include "choice/grouped.h"
 #include "warpwright/core/block_scaling.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // Tiles over the chip, in clusters.
 struct GroupedWaves {
@@ -38,4 +38,4 @@ struct GroupedWork {
 GroupedWork work_of(const GroupedProblem& problem);
 Floor floor_of(const GroupedWork& work, Arch arch);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

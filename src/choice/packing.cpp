@@ -43,7 +43,7 @@ std::string sentence(const Packing& packing) {
 }
 
 // The SMs that the problem may occupy.
-runtime::Chip part_of(const runtime::Chip& chip, int sm_limit) {
+Chip part_of(const Chip& chip, int sm_limit) {
   if (sm_limit <= 0 || sm_limit >= chip.multiprocessors) return chip;
   // The tuned table was measured with all of them.
   return {fmt::format("{} SMs of {}", sm_limit, chip.name), sm_limit};
@@ -87,18 +87,17 @@ std::string Decision::name() const {
   return catalog::plan_name(choice.instance) + (packing.any() ? std::string(kPackedWord) : "");
 }
 
-Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const runtime::Chip& whole,
-                        runtime::OnDemand on_demand) {
-  const runtime::Chip chip = part_of(whole, problem.sm_limit);
+Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const Chip& whole, OnDemand on_demand) {
+  const Chip chip = part_of(whole, problem.sm_limit);
   const Packing packing = packing_of(problem, low);
   const auto without = [&](const std::string& plan) -> Result<Decision> {
-    auto choice = runtime::choose(low.shape, chip, plan, on_demand);
+    auto choice = choose(low.shape, chip, plan, on_demand);
     if (!choice) return choice.status();
     return Decision{std::move(*choice), {}, low};
   };
   const auto with = [&](const std::string& plan) -> Result<Decision> {
     Lowered kernel = with_copies(low, packing);
-    auto choice = runtime::choose(kernel.shape, chip, plan, on_demand);
+    auto choice = choose(kernel.shape, chip, plan, on_demand);
     if (!choice) return choice.status();
     choice->reason += sentence(packing);
     return Decision{std::move(*choice), packing, std::move(kernel)};

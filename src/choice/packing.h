@@ -31,7 +31,7 @@ Lowered with_copies(Lowered low, const Packing& packing);
 double packing_us(const Lowered& low, const Packing& packing);
 
 struct Decision {
-  runtime::Choice choice;
+  Choice choice;
   Packing packing;
   Lowered kernel;  // the problem as the kernel sees it
 
@@ -40,7 +40,7 @@ struct Decision {
 };
 // Which kernel serves a problem on the SMs of a chip that it may occupy, and whether operands are copied first: both by
 // the model where the problem names no plan.
-Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const runtime::Chip& whole,
-                        runtime::OnDemand on_demand = runtime::OnDemand::allowed);
+Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const Chip& whole,
+                        OnDemand on_demand = OnDemand::allowed);
 
 }  // namespace warpwright::choice

@@ -11,7 +11,7 @@ namespace warpwright::choice {
 namespace {
 
 using Config = DenseGemmSm100Config;
-using runtime::Instance;
+using catalog::Instance;
 
 // What is compiled for a product that no listed instance serves. Block-scaled MMAs have 128 rows of each CTA.
 const Config kOnDemand[] = {
@@ -71,7 +71,7 @@ ClusterTile tile_of(const Config& c) {
 
 }  // namespace
 
-Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const runtime::Chip& chip) {
+Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
   Family family;
   family.arch = Arch::sm100;
   family.serves = [&](const Instance& instance) { return serves(instance, p, low); };

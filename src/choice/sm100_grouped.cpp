@@ -13,7 +13,7 @@
 namespace warpwright::choice {
 namespace {
 
-using runtime::Instance;
+using catalog::Instance;
 using Grouped = GroupedGemmSm100Config;
 using Blockwise = BlockwiseFp8Sm100Config;
 
@@ -127,12 +127,12 @@ GroupedTile grouped_tile(const Instance& instance, const GroupedProblem& p) {
   return t;
 }
 
-Result<runtime::GroupedChoice> choose_sm100(const GroupedProblem& p, const runtime::Chip& chip) {
+Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
   const std::vector<Instance> list = candidates(p);
   if (!p.plan.empty()) {
     const auto instance = named(p, list);
     if (!instance) return instance.status();
-    return runtime::GroupedChoice{*instance, "it was named"};
+    return GroupedChoice{*instance, "it was named"};
   }
   const int64_t groups = p.groups == Groups::none ? 1 : p.group_count;
   const int64_t rows = p.groups == Groups::none ? p.m : p.usual_rows > 0 ? p.usual_rows : p.m / groups;
@@ -144,13 +144,13 @@ Result<runtime::GroupedChoice> choose_sm100(const GroupedProblem& p, const runti
   }
   const bool any = std::any_of(list.begin(), list.end(), fits);
   const Instance* best = nullptr;
-  runtime::GroupedWaves of_best;
+  GroupedWaves of_best;
   double least = 0;
   for (const Instance& instance : list) {
     const GroupedTile t = grouped_tile(instance, p);
     if (any ? !fits(instance) : t.tile_m != smallest) continue;
-    const auto waves = runtime::waves_of(groups, std::max<int64_t>(rows, 1), p.n, t.tile_m, t.tile_n,
-                                         std::max(1, chip.multiprocessors / t.cluster));
+    const auto waves = waves_of(groups, std::max<int64_t>(rows, 1), p.n, t.tile_m, t.tile_n,
+                                std::max(1, chip.multiprocessors / t.cluster));
     const double cycles = double(waves.waves) * t.cycles;
     if (best != nullptr && cycles >= least) continue;
     best = &instance;
@@ -160,7 +160,7 @@ Result<runtime::GroupedChoice> choose_sm100(const GroupedProblem& p, const runti
   if (best == nullptr) {
     return Status(Code::unsupported, fmt::format("{}: no kernel for sm100 makes them.", described(p)));
   }
-  return runtime::GroupedChoice{
+  return GroupedChoice{
       *best,
       fmt::format("of {} the one whose busiest SM is done first: {} wave{} of {:.0f} cycles, for {} rows {} tile "
                   "of {}",

@@ -16,11 +16,11 @@ struct GroupedTile {
   double cycles = 0;
 };
 // Of an instance for Blackwell that serves the problem.
-GroupedTile grouped_tile(const runtime::Instance& instance, const GroupedProblem& problem);
+GroupedTile grouped_tile(const catalog::Instance& instance, const GroupedProblem& problem);
 
 // The plan that the problem names. Otherwise, of the instances whose tile the usual rows of a group fill more than half
 // (where there is none, of those with the smallest tile), the one whose busiest SM is done first by the figures of a
 // B200; of equals the first listed.
-Result<runtime::GroupedChoice> choose_sm100(const GroupedProblem& problem, const runtime::Chip& chip);
+Result<GroupedChoice> choose_sm100(const GroupedProblem& problem, const Chip& chip);
 
 }  // namespace warpwright::choice

@@ -10,7 +10,7 @@ namespace warpwright::choice {
 namespace {
 
 using Config = MmaSyncGemmConfig;
-using runtime::Instance;
+using catalog::Instance;
 
 // What is compiled for a product that no listed instance serves.
 const Config kOnDemand[] = {
@@ -58,7 +58,7 @@ bool serves(const Instance& instance, const GemmProblem& p, const problem::Lower
 
 }  // namespace
 
-Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const runtime::Chip& chip) {
+Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
   Family family;
   family.arch = Arch::sm80;
   family.serves = [&](const Instance& instance) { return serves(instance, p, low); };

@@ -7,7 +7,7 @@
 
 #include "problem/words.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 constexpr TunedFormat kFormat = {"# warpwright tuned table, format 1",
@@ -95,4 +95,4 @@ std::string tuned_plan(const GemmShape& shape, const Chip& chip) {
   return "";
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -7,7 +7,7 @@
 #include "choice/dense.h"
 #include "choice/tuned_text.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // One measured answer of `warpwright tune`.
 struct TunedRow {
@@ -35,4 +35,4 @@ std::string tuned_plan(const GemmShape& shape, const Chip& chip);
 
 std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

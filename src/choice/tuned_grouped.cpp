@@ -9,7 +9,7 @@
 #include "choice/sm100_grouped.h"
 #include "problem/words.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 constexpr TunedFormat kFormat = {"# warpwright tuned table of grouped products, format 1",
@@ -169,4 +169,4 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
   return choose(problem, chip.multiprocessors);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

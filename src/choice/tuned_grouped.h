@@ -9,7 +9,7 @@
 #include "choice/grouped.h"
 #include "choice/tuned_text.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // A product as the table, the benchmark and the tuner see it.
 struct GroupedShape {
@@ -51,4 +51,4 @@ std::string tuned_plan(const GroupedProblem& problem, const Chip& chip);
 // model's, on the SMs of the chip that the problem may occupy; on Blackwell as sm100_grouped.h says.
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

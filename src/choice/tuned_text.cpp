@@ -9,7 +9,7 @@
 
 #include "system/embedded.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 std::vector<std::string> cells_of(const std::string& line) {
@@ -73,8 +73,8 @@ std::vector<std::string> tuned_texts(const char* variable) {
     texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     return texts;
   }
-  for (const EmbeddedFile& file : embedded_tables()) texts.emplace_back(file.text);
+  for (const system::EmbeddedFile& file : system::embedded_tables()) texts.emplace_back(file.text);
   return texts;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -7,7 +7,7 @@
 
 #include "warpwright/status.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 
 // A table is for the device it was made on, and says with which toolkit.
 struct TunedHead {
@@ -37,4 +37,4 @@ bool read_number(const std::string& cell, Number& value) {
   return !cell.empty() && stop == end && error == std::errc() && value >= 0;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

@@ -20,12 +20,12 @@
 namespace warpwright::cli {
 namespace {
 
-using runtime::BenchMode;
-using runtime::BenchOptions;
-using runtime::BenchReport;
-using runtime::BenchRow;
-using runtime::BenchShape;
-using runtime::GroupedShape;
+using choice::GroupedShape;
+using measure::BenchMode;
+using measure::BenchOptions;
+using measure::BenchReport;
+using measure::BenchRow;
+using measure::BenchShape;
 
 struct Options {
   std::string suite = "dense";
@@ -51,8 +51,8 @@ Json protocol(const BenchReport& report, const BenchOptions& options) {
            fmt::format(
                "of its first {} heuristics the {} fastest in a brief test of the mode, each in full rounds; the row "
                "is the one against which we are slowest",
-               runtime::kPeerChoices, options.finalists)},
-          {"peer_workspace_bytes", runtime::kPeerWorkspace},
+               measure::kPeerChoices, options.finalists)},
+          {"peer_workspace_bytes", measure::kPeerWorkspace},
           {"data", "standard normal"},
           {"layout", "nt"},
           {"accumulate", "fp32"},
@@ -81,7 +81,7 @@ Json row_json(const BenchRow& row, double copy_gbps) {
                {"m", row.shape.m},
                {"n", row.shape.n},
                {"k", row.shape.k},
-               {"mode", runtime::name(row.mode)},
+               {"mode", measure::name(row.mode)},
                {"us", digits(row.us, 3)},
                {"peer_us", digits(row.peer_us, 3)},
                {"ratio", digits(row.ratio, 4)},
@@ -186,9 +186,9 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
   Table table({"m", "n", "k", "plan", "sustained us", "cool us", "model us", "instance"});
   Progress progress("bench", shapes.size());
   for (const BenchShape& s : shapes) {
-    std::vector<runtime::PlanTime> times;
-    if (const auto failure = runtime::time_plans(s, times)) throw std::runtime_error(*failure);
-    for (const runtime::PlanTime& t : times) {
+    std::vector<measure::PlanTime> times;
+    if (const auto failure = measure::time_plans(s, times)) throw std::runtime_error(*failure);
+    for (const measure::PlanTime& t : times) {
       rows.push_back({{"m", s.m},
                       {"n", s.n},
                       {"k", s.k},
@@ -209,7 +209,7 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
 }
 
 void need_gpu(bool needs_peer) {
-  if (const auto missing = runtime::bench_missing(needs_peer)) throw MissingError(*missing);
+  if (const auto missing = measure::bench_missing(needs_peer)) throw MissingError(*missing);
 }
 
 Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) {
@@ -232,7 +232,7 @@ Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) 
   BenchReport report;
   {
     Progress progress("bench", shapes.size() * how.modes.size());
-    if (const auto failure = runtime::bench_dense(shapes, how, report, [&](const BenchRow&) { progress.advance(); }))
+    if (const auto failure = measure::bench_dense(shapes, how, report, [&](const BenchRow&) { progress.advance(); }))
       throw std::runtime_error(*failure);
   }
   return {document_of(report, how), report.ok() ? exit_ok : exit_wrong};
@@ -294,7 +294,7 @@ int run_bench(const Options& options, Output& out) {
   if (options.profile) {
     need_gpu(true);
     for (const BenchShape& shape : dense) {
-      if (const auto failure = runtime::profile_dense(shape, options.plan, options.peer_choice))
+      if (const auto failure = measure::profile_dense(shape, options.plan, options.peer_choice))
         throw std::runtime_error(*failure);
     }
     return exit_ok;
@@ -340,7 +340,7 @@ void configure_bench(CommandLine& line, Context& context) {
             10);
   line.number("--finalists", options->finalists,
               fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists), 1,
-              runtime::kPeerChoices);
+              measure::kPeerChoices);
   line.flag("--serial", options->serial, "our kernels start only after the launch ahead of them has ended");
   line.flag("--constant-b", options->constant_b,
             "our kernels are told that B is constant: they may fetch it before the launch ahead of them has ended");
@@ -348,7 +348,7 @@ void configure_bench(CommandLine& line, Context& context) {
   line.flag("--profile", options->profile,
             "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off");
   line.number("--peer-heuristic", options->peer_choice, "with --profile: which of cuBLASLt's heuristics (default 0)", 0,
-              runtime::kPeerChoices - 1);
+              measure::kPeerChoices - 1);
   context.runs(line, "./warpwright bench --sizes 4096x4096x4096 --json",
                [options](Output& out) { return run_bench(*options, out); });
 }

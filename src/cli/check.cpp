@@ -18,6 +18,7 @@
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
 #include "cli/user_kernel.h"
+#include "simulate/examples.h"
 #include "simulate/product.h"
 
 namespace warpwright::cli {
@@ -35,18 +36,18 @@ struct CheckOptions {
 };
 
 struct Checked {
-  const runtime::Example* example = nullptr;
+  const simulate::Example* example = nullptr;
   std::string verdict;
   int runs = 0;
   std::uint64_t checks = 0;
   std::string report;
 };
 
-std::string shape_text(const runtime::Case& c) {
+std::string shape_text(const reference::Case& c) {
   return c.k == 0 ? fmt::format("{}x{}", c.m, c.n) : fmt::format("{}x{}x{}", c.m, c.n, c.k);
 }
 
-runtime::Case parse_size(const std::string& word) {
+reference::Case parse_size(const std::string& word) {
   std::int64_t extent[3] = {};
   const auto parts = split(word, 'x');
   bool good = parts.size() == 2 || parts.size() == 3;
@@ -72,9 +73,9 @@ std::vector<std::string> nearest_instances(const std::string& name) {
 }
 
 // An instance, or the kernels of a source file.
-std::vector<const runtime::Example*> examples_named(const std::string& name) {
+std::vector<const simulate::Example*> examples_named(const std::string& name) {
   if (is_source_file(name)) return compile_user_kernels(name);
-  if (const runtime::Example* e = runtime::find_example(name)) return {e};
+  if (const simulate::Example* e = simulate::find_example(name)) return {e};
   // Not in the catalogue: any instance that can be compiled.
   const auto instance = catalog::parse_instance(name);
   if (!instance) {
@@ -83,15 +84,15 @@ std::vector<const runtime::Example*> examples_named(const std::string& name) {
   }
   auto example = simulate::example_of(*instance);
   if (!example) fail(example.status());
-  static std::deque<runtime::Example> kept;
+  static std::deque<simulate::Example> kept;
   return {&kept.emplace_back(std::move(*example))};
 }
 
-std::vector<runtime::Case> cases_of(const runtime::Example& example, const CheckOptions& options, Output& out) {
+std::vector<reference::Case> cases_of(const simulate::Example& example, const CheckOptions& options, Output& out) {
   if (options.sizes.empty()) return example.cases;
-  std::vector<runtime::Case> cases;
+  std::vector<reference::Case> cases;
   for (const auto& word : options.sizes) {
-    const runtime::Case c = parse_size(word);
+    const reference::Case c = parse_size(word);
     const bool has_k = std::count(word.begin(), word.end(), 'x') == 2;
     if (!has_k && example.cases.front().k != 0)
       throw UsageError(fmt::format("--sizes: '{}': a size of {} is MxNxK, such as {}", word, example.name,
@@ -124,15 +125,15 @@ std::vector<Mode> modes_to_check(const Plan& plan, const CheckOptions& options) 
   return modes_of(one, plan);
 }
 
-Checked check_one(const runtime::Example& example, const std::vector<runtime::Case>& cases, const CheckOptions& options,
-                  const Clock& clock) {
+Checked check_one(const simulate::Example& example, const std::vector<reference::Case>& cases,
+                  const CheckOptions& options, const Clock& clock) {
   prepare(example);
   const auto modes = modes_to_check(*example.plan, options);
   Checked checked{&example, "clean", 0, 0, ""};
   Progress progress(example.name, cases.size() * modes.size());
-  for (const runtime::Case& shape : cases) {
+  for (const reference::Case& shape : cases) {
     // Whole numbers: every sum is exact, so that a single wrong element is seen.
-    const auto workload = example.workload(shape, runtime::Data::integers, options.seed);
+    const auto workload = example.workload(shape, reference::Data::integers, options.seed);
     for (const Mode& mode : modes) {
       if (clock.over()) {
         checked.verdict = "incomplete";
@@ -158,7 +159,7 @@ Checked check_one(const runtime::Example& example, const std::vector<runtime::Ca
 int run_list(Output& out) {
   Table table({"instance", "what it does"});
   Json list = Json::array();
-  for (const auto& e : runtime::examples()) {
+  for (const auto& e : simulate::examples()) {
     const std::string target = fmt::format("sim:{}", name(e.arch));
     Json sizes = Json::array();
     for (const auto& c : e.cases) sizes.push_back(shape_text(c));
@@ -180,12 +181,12 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }
-  std::vector<std::pair<const runtime::Example*, std::vector<runtime::Case>>> work;
+  std::vector<std::pair<const simulate::Example*, std::vector<reference::Case>>> work;
   if (options.all) {
     if (!options.sizes.empty()) throw UsageError("--sizes: a size fits one kernel; name it instead of --all");
-    for (const auto& e : runtime::examples()) work.emplace_back(&e, e.cases);
+    for (const auto& e : simulate::examples()) work.emplace_back(&e, e.cases);
   } else {
-    for (const runtime::Example* e : examples_named(options.kernel)) work.emplace_back(e, cases_of(*e, options, out));
+    for (const simulate::Example* e : examples_named(options.kernel)) work.emplace_back(e, cases_of(*e, options, out));
   }
 
   const Clock clock(options.max_seconds);

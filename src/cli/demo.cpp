@@ -49,7 +49,7 @@ struct Shown {
 
 Shown run_show(const ProblemOptions& options, Output& out) {
   Shown shown{options, simulated_dense(options, out), {}};
-  const runtime::Example& example = shown.product.example;
+  const simulate::Example& example = shown.product.example;
   std::vector<Mode> modes = modes_of(options, *example.plan);
   modes.back().timeline = true;
   shown.swept = sweep(example, shown.product.workload, modes, shown.product.ctas, example.name);
@@ -65,42 +65,42 @@ std::string count_text(std::uint64_t n) {
 std::string shape_text(const ProblemOptions& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
 
 int run_demo(const DemoOptions& options, Output& out) {
-  const runtime::WholeFile file(options.timeline);
+  const system::WholeFile file(options.timeline);
   if (auto why = file.refuse()) throw UsageError("--timeline: " + *why);
   const auto begin = std::chrono::steady_clock::now();
 
   std::vector<Shown> shown;
   for (const ProblemOptions& show : shows()) shown.push_back(run_show(show, out));
   const Shown& first = shown.front();
-  const runtime::Example& example = first.product.example;
+  const simulate::Example& example = first.product.example;
 
-  std::optional<runtime::GemmOutcome> gpu;
+  std::optional<measure::GemmOutcome> gpu;
   if (can_use_gpu()) {
-    const runtime::GemmTrial trial{.seed = 1, .timed = true};
-    if (const Status s = runtime::check_gemm(gemm_problem_of(first.options), trial, gpu.emplace()); !s) {
+    const measure::GemmTrial trial{.seed = 1, .timed = true};
+    if (const Status s = measure::check_gemm(gemm_problem_of(first.options), trial, gpu.emplace()); !s) {
       out.note("The GPU was left out: " + s.message());
       gpu.reset();
     }
   }
 
-  runtime::TimelineRun timeline{runtime::model_of(first.swept.timed),
-                                {example.name, first.product.target.word, shape_text(first.options)}};
-  std::vector<runtime::TimelineRun> drawn;
+  timeline::TimelineRun timeline{timeline::model_of(first.swept.timed),
+                                 {example.name, first.product.target.word, shape_text(first.options)}};
+  std::vector<timeline::TimelineRun> drawn;
   if (gpu) {
     const ProblemOptions& p = first.options;
-    runtime::GpuRecording recording;
+    timeline::GpuRecording recording;
     const auto instance = catalog::parse_instance(example.instance);
-    if (const Status s = runtime::record_on_gpu(*instance, {p.m, p.n, p.k}, 1, recording); !s) {
+    if (const Status s = measure::record_on_gpu(*instance, {p.m, p.n, p.k}, 1, recording); !s) {
       out.note("The timeline of the GPU was left out: " + s.message());
     } else {
       if (!recording.same) gpu->verdict.ok = false;  // timestamps must not change a result
-      drawn.push_back(runtime::timeline_run(recording, example.name, shape_text(p)));
-      runtime::leave_out_launch(timeline.model, first.swept.timed.stats, example.arch);
+      drawn.push_back(timeline::timeline_run(recording, example.name, shape_text(p)));
+      timeline::leave_out_launch(timeline.model, first.swept.timed.stats, example.arch);
     }
   }
   drawn.push_back(timeline);
   const bool perfetto = file.path().ends_with(".json");
-  if (auto why = file.write(perfetto ? runtime::perfetto_of(drawn) : runtime::page_of(drawn)))
+  if (auto why = file.write(perfetto ? timeline::perfetto_of(drawn) : timeline::page_of(drawn)))
     throw UsageError("--timeline: " + *why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

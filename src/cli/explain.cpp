@@ -89,29 +89,29 @@ Json roles_of(const Plan& plan) {
 Explanation explain_dense(const ProblemOptions& options) {
   const Arch arch = arch_of(options);
   const GemmProblem problem = gemm_problem_of(options);
-  const runtime::Chip chip = chip_for(arch);
+  const choice::Chip chip = chip_for(arch);
   const auto decision = choice::choose(problem, chip);
   if (!decision) throw UsageError(decision.status().message());
-  const runtime::Choice& choice = decision->choice;
-  const runtime::PlanEstimate& e = choice.estimate;
+  const choice::Choice& choice = decision->choice;
+  const choice::PlanEstimate& e = choice.estimate;
   const std::string instance = catalog::name_of(choice.instance);
   const problem::GemmShape shape = problem::lower(problem).shape;
   return {catalog::block_plan(choice.instance),
           arch,
           decision->name(),
           instance,
-          arch == Arch::sm90 ? runtime::plan_text(choice.instance) : instance,
+          arch == Arch::sm90 ? choice::plan_text(choice.instance) : instance,
           {e.tile_m, e.tile_n, e.tile_k},
           e.waves,
           e.fill,
           choice.reason,
           chip_text(chip),
           shape.text(),
-          runtime::floor_of(shape, arch)};
+          choice::floor_of(shape, arch)};
 }
 
 void print(const Explanation& e, const std::string& target, Output& out) {
-  const runtime::Floor& floor = e.floor;
+  const choice::Floor& floor = e.floor;
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
@@ -195,15 +195,15 @@ const char* chip_of(Arch arch) {
   return arch == Arch::sm100 ? "B200" : "H200";
 }
 
-runtime::Chip chip_here() {
-  if (cuda_switched_off()) return runtime::h200();
+choice::Chip chip_here() {
+  if (cuda_switched_off()) return choice::h200();
   const auto gpus = gpu::list_gpus();
-  if (gpus.empty() || gpus.front().cc_major != 9) return runtime::h200();
+  if (gpus.empty() || gpus.front().cc_major != 9) return choice::h200();
   return {gpus.front().name, gpus.front().sm_count};
 }
 
-runtime::Chip chip_for(Arch arch) { return arch == Arch::sm90 ? chip_here() : runtime::simulated_chip(arch); }
-std::string chip_text(const runtime::Chip& chip) {
+choice::Chip chip_for(Arch arch) { return arch == Arch::sm90 ? chip_here() : choice::simulated_chip(arch); }
+std::string chip_text(const choice::Chip& chip) {
   return chip.arch == Arch::sm90 ? chip.name : fmt::format("the simulator's {}", chip_of(chip.arch));
 }
 

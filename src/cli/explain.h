@@ -21,17 +21,17 @@ struct Explanation {
   std::string reason;
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
-  runtime::Floor floor;
+  choice::Floor floor;
 };
 
 // The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
-runtime::Chip chip_here();
+choice::Chip chip_here();
 // "H200", "B200", ...: what a target stands for.
 const char* chip_of(Arch arch);
 
 // The chip that a choice is made for: chip_here() for Hopper, otherwise the one that the simulator stands for.
-runtime::Chip chip_for(Arch arch);
-std::string chip_text(const runtime::Chip& chip);
+choice::Chip chip_for(Arch arch);
+std::string chip_text(const choice::Chip& chip);
 
 // Products with blockwise scales and by groups.
 Explanation explain_grouped(const ProblemOptions& options);

@@ -12,10 +12,10 @@ namespace warpwright::cli {
 Explanation explain_grouped(const ProblemOptions& options) {
   const GroupedProblem problem = grouped_problem_of(options);
   const Arch arch = arch_of(options);
-  const runtime::Chip chip = chip_for(arch);
-  const auto choice = runtime::choose(problem, chip);
+  const choice::Chip chip = chip_for(arch);
+  const auto choice = choice::choose(problem, chip);
   if (!choice) throw UsageError(choice.status().message());
-  const runtime::GroupedFacts facts = runtime::facts_of(choice->instance, problem, chip.multiprocessors);
+  const choice::GroupedFacts facts = choice::facts_of(choice->instance, problem, chip.multiprocessors);
   return {facts.plan,
           arch,
           catalog::plan_name(choice->instance),
@@ -27,7 +27,7 @@ Explanation explain_grouped(const ProblemOptions& options) {
           choice->reason,
           chip_text(chip),
           problem_text(options, problem),
-          runtime::floor_of(runtime::work_of(problem), arch)};
+          choice::floor_of(choice::work_of(problem), arch)};
 }
 
 }  // namespace warpwright::cli

@@ -27,7 +27,7 @@ struct GemmOptions {
 
 int run_simulated(const GemmOptions& all, Output& out) {
   const ProblemOptions& options = all.problem;
-  std::optional<runtime::WholeFile> result;
+  std::optional<system::WholeFile> result;
   if (all.own.any()) {
     if (all.own.any_grouped()) throw UsageError("--table and --experts: a dense product has no groups");
     if (all.own.any_addend() && arch_of(options) != Arch::sm90) {
@@ -38,7 +38,7 @@ int run_simulated(const GemmOptions& all, Output& out) {
   const auto begin = std::chrono::steady_clock::now();
   SimulatedProduct product = simulated_dense(options, out);
   if (all.own.any()) {
-    take_dense_operands(all.own, runtime::with_packed_addends(gemm_problem_of(options)), product.workload);
+    take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), product.workload);
   }
   const auto modes = modes_of(options, *product.example.plan);
   const Swept swept = sweep(product.example, product.workload, modes, product.ctas, product.example.name);
@@ -53,10 +53,10 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   }
   const GemmProblem problem = gemm_problem_of(options);
   const auto begin = std::chrono::steady_clock::now();
-  runtime::GemmOutcome outcome;
-  if (const Status s = runtime::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
+  measure::GemmOutcome outcome;
+  if (const Status s = measure::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const runtime::Verdict& verdict = outcome.verdict;
+  const reference::Verdict& verdict = outcome.verdict;
   const std::string kernel = outcome.plan.starts_with("skinny") ? "skinny_gemm" : "dense_gemm";
 
   Json document = {{"ok", verdict.ok},
@@ -97,16 +97,16 @@ int run_mma_sync(const ProblemOptions& options, Output& out) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm80");
   }
   // A bad problem is a bad problem before it is a missing machine.
-  const auto product = simulate::dense_product(gemm_problem_of(options), runtime::simulated_chip(Arch::sm80));
+  const auto product = simulate::dense_product(gemm_problem_of(options), choice::simulated_chip(Arch::sm80));
   if (!product) fail(product.status());
   require_mma_sync_gpu();
   const auto begin = std::chrono::steady_clock::now();
-  const auto workload = runtime::workload_of(product->problem, 0, runtime::Data::normal, options.seed);
-  runtime::GpuOutcome outcome;
-  const runtime::Example example = simulate::gpu_example_of(*product);
-  if (auto why = runtime::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  const auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
+  simulate::GpuOutcome outcome;
+  const simulate::Example example = simulate::gpu_example_of(*product);
+  if (auto why = simulate::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const runtime::Verdict& verdict = outcome.verdict;
+  const reference::Verdict& verdict = outcome.verdict;
   Json document = {{"ok", verdict.ok},
                    {"target", "sm80"},
                    {"kernel", catalog::kernel_of(product->instance())},

@@ -17,7 +17,7 @@ namespace warpwright::cli {
 namespace {
 
 int run_simulated(const ProblemOptions& options, const OwnOperands& own, Output& out) {
-  std::optional<runtime::WholeFile> result;
+  std::optional<system::WholeFile> result;
   if (own.any()) result.emplace(result_file(own));
   const auto begin = std::chrono::steady_clock::now();
   const SimulatedProduct s = simulated_product(options, own, out);
@@ -31,11 +31,12 @@ SimulatedProduct grouped_product(const ProblemOptions& options, const OwnOperand
   const Arch arch = arch_of(options);
   const GroupedProblem p = grouped_problem_of(options);
   check_simulated_size(extents_of(options), out);
-  runtime::GroupedProduct product = runtime::sample_product(p, options.seed);
-  runtime::Workload workload = own.any() ? own_grouped_workload(own, product)
-                                         : simulate::workload_of(p, product, arch, runtime::Data::normal, options.seed);
+  reference::GroupedProduct product = measure::sample_product(p, options.seed);
+  reference::Workload workload = own.any()
+                                     ? own_grouped_workload(own, product)
+                                     : simulate::workload_of(p, product, arch, reference::Data::normal, options.seed);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
-  const auto run = simulate::grouped_run(p, product, runtime::simulated_chip(arch));
+  const auto run = simulate::grouped_run(p, product, choice::simulated_chip(arch));
   if (!run) fail(run.status());
   auto example = simulate::example_of(*run);
   if (!example) fail(example.status());
@@ -52,11 +53,11 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
   }
   if (cuda_switched_off()) throw MissingError("--target sm90 needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
   const auto begin = std::chrono::steady_clock::now();
-  runtime::GemmOutcome outcome;
-  const auto product = runtime::sample_product(p, options.seed);
-  if (const Status s = runtime::check_grouped(p, product, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
+  measure::GemmOutcome outcome;
+  const auto product = measure::sample_product(p, options.seed);
+  if (const Status s = measure::check_grouped(p, product, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const runtime::Verdict& verdict = outcome.verdict;
+  const reference::Verdict& verdict = outcome.verdict;
   const std::string kernel = outcome.plan.starts_with("blockwise") ? "skinny_blockwise" : "grouped_gemm";
   Json document = {{"ok", verdict.ok},
                    {"target", "sm90"},

@@ -140,16 +140,16 @@ std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t 
   return list;
 }
 
-void prepare(const runtime::Example& example) {
+void prepare(const simulate::Example& example) {
   const auto instance = catalog::parse_instance(example.instance);
   if (!instance) return;  // a kernel of the user's own
   if (const auto compiled = simulate::ready(*instance); !compiled) fail(compiled.status());
 }
 
-void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept) {
   const bool timed = mode.landing == Landing::timed;
-  runtime::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
+  simulate::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
   ++swept.runs;
   swept.checks += outcome.sim.stats.checks;
   swept.wall_s += outcome.sim.stats.wall_s;
@@ -171,7 +171,7 @@ void run_mode(const runtime::Example& example, const runtime::Workload& workload
   }
 }
 
-Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
             int timed_ctas, const std::string& label) {
   prepare(example);
   Swept swept;
@@ -233,11 +233,11 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
   const GemmProblem problem = gemm_problem_of(options);
   check_simulated_size(extents_of(options), out);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
-  const auto product = simulate::dense_product(problem, runtime::simulated_chip(arch));
+  const auto product = simulate::dense_product(problem, choice::simulated_chip(arch));
   if (!product) fail(product.status());
   auto example = simulate::example_of(*product);
   if (!example) fail(example.status());
-  auto workload = runtime::workload_of(product->problem, 0, runtime::Data::normal, options.seed);
+  auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
   return {std::move(*example),
           std::move(workload),
           {fmt::format("sim:{}", name(arch)), arch, true},
@@ -283,7 +283,7 @@ const char* prediction_note(const Target& target) {
 }
 
 int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out) {
-  const runtime::Example& example = product.example;
+  const simulate::Example& example = product.example;
   const std::string plan = example.plan_name.empty() ? example.name : example.plan_name;
   const std::string where =
       product.ctas == 0

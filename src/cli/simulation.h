@@ -38,13 +38,13 @@ struct Swept {
 };
 
 // Compiles an instance that is not ready, before a progress bar is drawn.
-void prepare(const runtime::Example& example);
+void prepare(const simulate::Example& example);
 // Runs one mode and adds what it showed. The timed mode runs on `timed_ctas` CTAs (0: as few as the others).
-void run_mode(const runtime::Example& example, const runtime::Workload& workload, const Mode& mode, int timed_ctas,
+void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
               Swept& swept);
 
 // Runs all of them, up to the first that finds something.
-Swept sweep(const runtime::Example& example, const runtime::Workload& workload, const std::vector<Mode>& modes,
+Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
             int timed_ctas, const std::string& label);
 
 struct Target {
@@ -69,8 +69,8 @@ void require_mma_sync_gpu();
 
 // A product in a simulator, ready to run.
 struct SimulatedProduct {
-  runtime::Example example;
-  runtime::Workload workload;
+  simulate::Example example;
+  reference::Workload workload;
   Target target;
   std::string problem;  // for people
   int ctas = 0;         // of the timed run; 0: a few

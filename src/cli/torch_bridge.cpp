@@ -43,9 +43,9 @@ std::string find_library(const char* peer) {
 
 // The programs and what they import, as they lie in the source tree.
 void unpack(const TemporaryFolder& folder) {
-  for (const runtime::EmbeddedFile& file : runtime::embedded_package())
+  for (const system::EmbeddedFile& file : system::embedded_package())
     (void)folder.write(fs::path("warpwright") / file.name, file.text);
-  for (const runtime::EmbeddedFile& file : runtime::embedded_scripts()) (void)folder.write(file.name, file.text);
+  for (const system::EmbeddedFile& file : system::embedded_scripts()) (void)folder.write(file.name, file.text);
 }
 
 // Runs peer_PEER.py on the shapes.
@@ -89,7 +89,7 @@ bool python_was_named() { return !environment("WARPWRIGHT_PYTHON", "").empty(); 
 
 PythonResult bench_against_torch(const TorchBench& bench) {
   std::string shapes = "dtype\tm\tn\tk\n";
-  for (const runtime::GemmShape& s : bench.shapes)
+  for (const problem::GemmShape& s : bench.shapes)
     shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
   std::vector<std::string> options = {
       "--mode", bench.mode, "--rounds", std::to_string(bench.rounds), "--burst", fmt::format("{}", bench.burst_s)};
@@ -99,7 +99,7 @@ PythonResult bench_against_torch(const TorchBench& bench) {
 
 PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
   std::string shapes = "op\tdtype\tgroups\tm\tn\tk\n";
-  for (const runtime::GroupedShape& s : bench.shapes)
+  for (const choice::GroupedShape& s : bench.shapes)
     shapes +=
         fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", problem::operation_of(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
   std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",

@@ -11,7 +11,7 @@
 namespace warpwright::cli {
 
 struct TorchBench {
-  std::vector<runtime::GemmShape> shapes;
+  std::vector<problem::GemmShape> shapes;
   std::string plan;  // empty: chosen
   std::string mode;  // sustained, cool or both
   int rounds = 8;
@@ -19,7 +19,7 @@ struct TorchBench {
 };
 
 struct DeepGemmBench {
-  std::vector<runtime::GroupedShape> shapes;
+  std::vector<choice::GroupedShape> shapes;
   std::string plan;  // empty: chosen; every: all, the fastest is reported
   int rounds = 8;
   double burst_s = 0.4;

@@ -36,19 +36,19 @@ struct TraceOptions {
 
 // What is written: what was asked for, or both.
 struct Files {
-  std::optional<runtime::WholeFile> html, perfetto;
+  std::optional<system::WholeFile> html, perfetto;
 
   explicit Files(const TraceOptions& options) {
     const bool both = options.html.empty() && options.perfetto.empty();
     const auto open = [&](const char* option, const std::string& path, const char* usual,
-                          std::optional<runtime::WholeFile>& file) {
+                          std::optional<system::WholeFile>& file) {
       if (path.empty() && !both) return;
       file.emplace(path.empty() ? usual : path);
       if (auto why = file->refuse()) throw UsageError(fmt::format("{}: {}", option, *why));
     };
     open("--html", options.html, "warpwright-trace.html", html);
     open("--perfetto", options.perfetto, "warpwright-trace.json", perfetto);
-    const auto place = [](const runtime::WholeFile& file) {
+    const auto place = [](const system::WholeFile& file) {
       std::error_code ignored;
       return std::filesystem::weakly_canonical(std::filesystem::absolute(file.path(), ignored), ignored);
     };
@@ -56,12 +56,12 @@ struct Files {
       throw UsageError(fmt::format("--html and --perfetto: both name {}; each needs a file of its own", html->path()));
     }
   }
-  void write(const std::vector<runtime::TimelineRun>& runs) const {
+  void write(const std::vector<timeline::TimelineRun>& runs) const {
     if (html) {
-      if (auto why = html->write(runtime::page_of(runs))) throw UsageError("--html: " + *why);
+      if (auto why = html->write(timeline::page_of(runs))) throw UsageError("--html: " + *why);
     }
     if (perfetto) {
-      if (auto why = perfetto->write(runtime::perfetto_of(runs))) throw UsageError("--perfetto: " + *why);
+      if (auto why = perfetto->write(timeline::perfetto_of(runs))) throw UsageError("--perfetto: " + *why);
     }
   }
   Json document() const {
@@ -74,7 +74,7 @@ struct Files {
 };
 
 struct Traced {
-  runtime::TimelineRun run;
+  timeline::TimelineRun run;
   bool ok = true;
   std::string report;
   Json facts;
@@ -84,14 +84,14 @@ struct Traced {
 // What runs on the GPU: a plain product by a kernel with timestamps. The simulator then runs the same instance.
 catalog::Instance choose_recorded(const ProblemOptions& options) {
   const GemmProblem p = gemm_problem_of(options);
-  const runtime::GemmShape shape = problem::lower(p).shape;
+  const problem::GemmShape shape = problem::lower(p).shape;
   if (p.alpha != 1 || p.batch != 1 || shape.epilogue != factor_and_conversion(p.d.type) || p.scaling != Scaling::none ||
       p.a.major != Major::K || p.b.major != Major::K || shape.store != Mover::tma) {
     throw UsageError("--target sm90, both: a kernel with timestamps only multiplies matrices stored along k");
   }
   const auto device = gpu::hopper_device();
-  const runtime::Chip chip = device ? runtime::Chip{device->name, device->multiprocessors} : runtime::h200();
-  const auto instance = runtime::recordable(shape, chip, options.plan);
+  const choice::Chip chip = device ? choice::Chip{device->name, device->multiprocessors} : choice::h200();
+  const auto instance = measure::recordable(shape, chip, options.plan);
   if (!instance) fail(instance.status());
   return *instance;
 }
@@ -105,9 +105,9 @@ Mode timeline_mode() {
 
 // `stacked`: below a measured run.
 Traced simulate(const SimulatedProduct& product, bool stacked) {
-  const runtime::Example& example = product.example;
+  const simulate::Example& example = product.example;
   const Swept swept = sweep(example, product.workload, {timeline_mode()}, product.ctas, example.name);
-  Traced t{{runtime::model_of(swept.timed), {example.name, product.target.word, product.problem}},
+  Traced t{{timeline::model_of(swept.timed), {example.name, product.target.word, product.problem}},
            swept.ok(),
            swept.report,
            {},
@@ -115,7 +115,7 @@ Traced simulate(const SimulatedProduct& product, bool stacked) {
            example.instance};
   t.facts = {{"predicted_us", swept.predicted_us}};
   if (stacked) {
-    runtime::leave_out_launch(t.run.model, swept.timed.stats, example.arch);
+    timeline::leave_out_launch(t.run.model, swept.timed.stats, example.arch);
     t.run.info.times += " from the first instruction on";
     t.facts["predicted_kernel_us"] = double(t.run.model.end) / 1e3;
   }
@@ -123,11 +123,11 @@ Traced simulate(const SimulatedProduct& product, bool stacked) {
 }
 
 Traced measure(const ProblemOptions& options, const catalog::Instance& instance) {
-  runtime::GpuRecording recording;
-  if (Status s = runtime::record_on_gpu(instance, {options.m, options.n, options.k}, options.seed, recording); !s)
+  timeline::GpuRecording recording;
+  if (Status s = measure::record_on_gpu(instance, {options.m, options.n, options.k}, options.seed, recording); !s)
     fail(s);
   Traced t;
-  t.run = runtime::timeline_run(recording, catalog::name_of(instance), problem_text(gemm_problem_of(options)));
+  t.run = timeline::timeline_run(recording, catalog::name_of(instance), problem_text(gemm_problem_of(options)));
   t.plan = catalog::plan_name(instance);
   t.instance = catalog::name_of(instance);
   t.ok = recording.same;
@@ -144,10 +144,10 @@ int run_recording(const TraceOptions& options, Output& out) {
   std::error_code ignored;
   if (std::filesystem::is_directory(options.recording, ignored))
     throw UsageError(fmt::format("--recording: {} is a folder, not a file", options.recording));
-  runtime::RecordingFile file;
-  if (auto why = runtime::read_recording(options.recording, file)) throw UsageError("--recording: " + *why);
+  timeline::RecordingFile file;
+  if (auto why = timeline::read_recording(options.recording, file)) throw UsageError("--recording: " + *why);
   const Files files(options);
-  const runtime::TimelineRun run = runtime::timeline_run(file.recorded, file.recorded.plan.kernel, options.recording);
+  const timeline::TimelineRun run = timeline::timeline_run(file.recorded, file.recorded.plan.kernel, options.recording);
   files.write({run});
   Json document = files.document();
   document.update({{"spans", run.model.recorded()},
@@ -168,7 +168,7 @@ int run_recording(const TraceOptions& options, Output& out) {
 // Writes the files and tells what is in them; `note` is said last.
 int finish(std::vector<Traced> traced, const Files& files, const std::string& target, std::string_view note,
            Output& out) {
-  std::vector<runtime::TimelineRun> runs;
+  std::vector<timeline::TimelineRun> runs;
   bool ok = true;
   size_t spans = 0, edges = 0;
   Json list = Json::array();

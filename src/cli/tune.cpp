@@ -28,20 +28,20 @@ struct Options {
   std::string dtype;  // empty: bf16 for dense products, e4m3 for the others
   std::string out;
   double budget = 0;
-  int finalists = runtime::TuneOptions{}.finalists;
-  int rounds = runtime::BenchOptions{}.rounds;
+  int finalists = measure::TuneOptions{}.finalists;
+  int rounds = measure::BenchOptions{}.rounds;
   double burst = 0.25;
   bool ahead_only = false;
 };
 
 void write(const std::string& path, const std::string& text) {
-  if (auto why = runtime::WholeFile(path).write(text)) throw UsageError("--out: " + *why);
+  if (auto why = system::WholeFile(path).write(text)) throw UsageError("--out: " + *why);
 }
 
 // What all rows of a report show.
 template <class Row>
 void add_figures(const Row& row, Json& json) {
-  json.update(Json({{"mode", runtime::name(row.mode)},
+  json.update(Json({{"mode", measure::name(row.mode)},
                     {"plan", row.plan},
                     {"us", digits(row.us, 3)},
                     {"current", row.current},
@@ -53,7 +53,7 @@ void add_figures(const Row& row, Json& json) {
 }
 template <class Row>
 void add_row(const Row& row, std::vector<std::string> shape, Table& table) {
-  shape.insert(shape.end(), {runtime::name(row.mode), row.plan, fmt::format("{:.2f}", row.us),
+  shape.insert(shape.end(), {measure::name(row.mode), row.plan, fmt::format("{:.2f}", row.us),
                              row.plan == row.current ? "the same" : row.current, fmt::format("{:.2f}", row.current_us),
                              fmt::format("{:.3f}", row.ratio), fmt::format("{:.3f}", row.ratio_lo),
                              fmt::format("{:.3f}", row.ratio_hi)});
@@ -76,11 +76,11 @@ void print(const Report& report, const Json& rows, const Table& table, const std
   if (report.left_out > 0) out.note(fmt::format("the time ended before {} shapes", report.left_out));
 }
 
-runtime::TuneOptions protocol_of(const Options& options) {
-  runtime::TuneOptions how;
+measure::TuneOptions protocol_of(const Options& options) {
+  measure::TuneOptions how;
   how.budget_s = options.budget;
   how.finalists = options.finalists;
-  if (options.ahead_only) how.on_demand = runtime::OnDemand::refused;
+  if (options.ahead_only) how.on_demand = choice::OnDemand::refused;
   how.protocol.rounds = options.rounds + options.rounds % 2;
   how.protocol.burst_s = options.burst;
   return how;
@@ -89,17 +89,17 @@ runtime::TuneOptions protocol_of(const Options& options) {
 // Before minutes of measuring.
 void check_machine(const Options& options) {
   if (!options.out.empty()) {
-    if (auto why = runtime::WholeFile(options.out).refuse()) throw UsageError("--out: " + *why);
+    if (auto why = system::WholeFile(options.out).refuse()) throw UsageError("--out: " + *why);
   }
   if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (const auto missing = runtime::bench_missing(false)) {
+  if (const auto missing = measure::bench_missing(false)) {
     constexpr std::string_view bench = "bench";
     throw MissingError(missing->starts_with(bench) ? "tune" + missing->substr(bench.size()) : *missing);
   }
 }
 
 int tune_grouped(const Options& options, Output& out) {
-  std::vector<runtime::GroupedShape> shapes;
+  std::vector<choice::GroupedShape> shapes;
   if (!options.sizes.empty()) {
     const Groups op = *problem::parse_operation(options.op);
     DType dtype = DType::e4m3;
@@ -109,20 +109,20 @@ int tune_grouped(const Options& options, Output& out) {
     shapes = grouped_shapes_of_file(options.shapes, {*problem::parse_operation(options.op)}, out);
   }
   check_machine(options);
-  runtime::GroupedTuneReport report;
+  measure::GroupedTuneReport report;
   {
     Progress progress("tune", shapes.size());
-    const auto advance = [&](const runtime::GroupedTuneRow&) { progress.advance(); };
-    if (const auto failure = runtime::tune(shapes, protocol_of(options), report, advance))
+    const auto advance = [&](const measure::GroupedTuneRow&) { progress.advance(); };
+    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
       throw std::runtime_error(*failure);
   }
-  const std::string text = runtime::write_table(report.table);
+  const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);
   Json rows = Json::array();
   Table table(
       {"op", "dtype", "groups", "m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
-  for (const runtime::GroupedTuneRow& row : report.rows) {
-    const runtime::GroupedShape& s = row.shape;
+  for (const measure::GroupedTuneRow& row : report.rows) {
+    const choice::GroupedShape& s = row.shape;
     Json json = {{"op", problem::operation_of(s.op)},
                  {"dtype", name(s.type)},
                  {"groups", s.groups},
@@ -150,19 +150,19 @@ int run_tune(const Options& options, Output& out) {
       options.sizes.empty() ? shapes_of_file(options.shapes, "", out) : shapes_of_sizes(options.sizes, dtype, "");
   if (options.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has 1 group", options.groups));
   check_machine(options);
-  runtime::TuneReport report;
+  measure::TuneReport report;
   {
     Progress progress("tune", shapes.size());
-    const auto advance = [&](const runtime::TuneRow&) { progress.advance(); };
-    if (const auto failure = runtime::tune(shapes, protocol_of(options), report, advance))
+    const auto advance = [&](const measure::TuneRow&) { progress.advance(); };
+    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
       throw std::runtime_error(*failure);
   }
-  const std::string text = runtime::write_table(report.table);
+  const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);
 
   Json rows = Json::array();
   Table table({"m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
-  for (const runtime::TuneRow& row : report.rows) {
+  for (const measure::TuneRow& row : report.rows) {
     Json json = {
         {"op", "dense"}, {"dtype", name(row.shape.dtype)}, {"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}};
     add_figures(row, json);

@@ -29,12 +29,13 @@ namespace fs = std::filesystem;
 // The closures of an Example are kept here: it holds views of them.
 struct UserKernel {
   check::Kernel kernel;
-  runtime::Example example;
+  simulate::Example example;
 };
 
-runtime::Outcome simulate(const check::Kernel& kernel, const runtime::Workload& w, const simulator::Options& options) {
+simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workload& w,
+                           const simulator::Options& options) {
   check::SimulatedArrays arrays(w.seed);
-  runtime::Outcome out;
+  simulate::Outcome out;
   out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
   out.verdict.ok = true;
   if (!out.sim.ok()) return out;
@@ -57,7 +58,7 @@ runtime::Outcome simulate(const check::Kernel& kernel, const runtime::Workload& 
 }
 
 // Arranging without running would launch nothing, so the simulator is asked for no step.
-std::optional<std::string> refuse(const check::Kernel& kernel, runtime::Case shape) {
+std::optional<std::string> refuse(const check::Kernel& kernel, reference::Case shape) {
   check::SimulatedArrays arrays(1);
   simulator::Options options;
   options.step_limit = 1;
@@ -70,23 +71,23 @@ std::optional<std::string> refuse(const check::Kernel& kernel, runtime::Case sha
   return "it declares no output, so that nothing could be compared.";
 }
 
-runtime::Example example_of(const check::Kernel& kernel) {
-  runtime::Example e{};
+simulate::Example example_of(const check::Kernel& kernel) {
+  simulate::Example e{};
   e.name = kernel.name.c_str();
   e.summary = "a kernel of the user's own";
   e.instance = "";
   e.arch = kernel.plan->arch;
   e.plan = kernel.plan;
   for (const check::Shape& s : kernel.shapes) e.cases.push_back({s.m, s.n, s.k});
-  e.refuse = [&kernel](runtime::Case shape) { return refuse(kernel, shape); };
-  e.workload = [](runtime::Case shape, runtime::Data data, uint64_t seed) {
-    runtime::Workload w;
+  e.refuse = [&kernel](reference::Case shape) { return refuse(kernel, shape); };
+  e.workload = [](reference::Case shape, reference::Data data, uint64_t seed) {
+    reference::Workload w;
     w.shape = shape;
     w.data = data;
     w.seed = seed;
     return w;
   };
-  e.simulate = [&kernel](const runtime::Workload& w, const simulator::Options& options, int) {
+  e.simulate = [&kernel](const reference::Workload& w, const simulator::Options& options, int) {
     return simulate(kernel, w, options);
   };
   return e;
@@ -101,7 +102,7 @@ bool is_source_file(const std::string& word) {
   return false;
 }
 
-std::vector<const runtime::Example*> compile_user_kernels(const std::string& file) {
+std::vector<const simulate::Example*> compile_user_kernels(const std::string& file) {
   if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is no file", file));
   const auto headers = jit::header_folder();
   if (!headers) throw MissingError(headers.status().message());
@@ -133,12 +134,12 @@ std::vector<const runtime::Example*> compile_user_kernels(const std::string& fil
   static std::deque<UserKernel> kept;
   check::Registry registry;
   entry(registry);
-  std::vector<const runtime::Example*> examples;
+  std::vector<const simulate::Example*> examples;
   for (const check::Kernel& kernel : registry.kernels()) {
     UserKernel& user = kept.emplace_back(UserKernel{kernel, {}});
     if (user.kernel.shapes.empty()) throw UsageError(fmt::format("'{}': {} names no shape", file, kernel.name));
     user.example = example_of(user.kernel);
-    for (const runtime::Case& shape : user.example.cases) {
+    for (const reference::Case& shape : user.example.cases) {
       if (auto why = user.example.refuse(shape))
         throw UsageError(fmt::format("'{}': {} {}x{}x{}: {}", file, kernel.name, shape.m, shape.n, shape.k, *why));
     }

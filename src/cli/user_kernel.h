@@ -12,6 +12,6 @@ bool is_source_file(const std::string& word);
 
 // The kernels that the file registers; they live until the process ends. Throws UsageError (no such file, it does not
 // compile, it registers nothing) or MissingError (no compiler, no headers).
-std::vector<const runtime::Example*> compile_user_kernels(const std::string& file);
+std::vector<const simulate::Example*> compile_user_kernels(const std::string& file);
 
 }  // namespace warpwright::cli

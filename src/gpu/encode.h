@@ -6,7 +6,7 @@
 #include "gpu/tensor_map.h"
 #include "launch/tensor_map.h"
 
-namespace warpwright::runtime {
+namespace warpwright::gpu {
 
 struct EncodeForGpu {
   std::optional<std::string> operator()(const launch::MatrixMap& matrix, TensorMap& map) const {
@@ -15,4 +15,4 @@ struct EncodeForGpu {
   }
 };
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::gpu

@@ -23,7 +23,7 @@ Digest key_of(const Source& source, const Toolkit& toolkit) {
   Sha256 hash;
   hash.text(source.text).text(source.arch).text(toolkit.version());
   for (const std::string& option : options()) hash.text(option);
-  for (const runtime::EmbeddedFile& header : runtime::embedded_headers()) hash.text(header.name).text(header.text);
+  for (const system::EmbeddedFile& header : system::embedded_headers()) hash.text(header.name).text(header.text);
   return hash.digest();
 }
 

@@ -182,7 +182,7 @@ Result<Compiled> Toolkit::compile(const std::string& source, const std::string& 
     return Status(Code::failed, fmt::format("{} failed: {}.", what, nvrtc.error_string(code)));
   };
   std::vector<const char*> names, texts;
-  for (const runtime::EmbeddedFile& header : runtime::embedded_headers()) {
+  for (const system::EmbeddedFile& header : system::embedded_headers()) {
     names.push_back(header.name);
     texts.push_back(header.text);
   }

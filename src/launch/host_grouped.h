@@ -6,7 +6,7 @@
 
 #include "launch/host_kernels.h"
 
-namespace warpwright::runtime {
+namespace warpwright::launch {
 
 // Pointers in device memory. `table` says how many rows, groups and matrices there are.
 struct GroupedOperands {
@@ -50,7 +50,7 @@ inline std::optional<std::string> refuse(const GroupedGemmSm100Config& c, const 
   if (c.out_scaling != BlockScaling::none && t.rows > 0 && (o.d_scales == nullptr || o.d_scale_tiles < 1)) {
     return "d_scales: there is no tile of factors.";
   }
-  if (auto e = refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b)) return e;
+  if (auto e = problem::refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b)) return e;
   return {};
 }
 
@@ -112,4 +112,4 @@ std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8S
   return encode(MatrixMap{config.scales_box(), o.a_scales, blocks, o.table.rows, 0, 0, padded}, args.a_scales);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::launch

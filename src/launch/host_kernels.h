@@ -13,9 +13,7 @@
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/kernel/sm90/skinny/config.h"
 
-namespace warpwright::runtime {
-
-using launch::MatrixMap;
+namespace warpwright::launch {
 
 template <class Encode>
 std::optional<std::string> fill(RingCopyArgs& args, const RingCopyConfig& config, void* x, void* y, int rows,
@@ -198,7 +196,8 @@ std::optional<std::string> fill_epilogue_maps(Args& args, const DenseGemmSm100Co
 // With a depth that is shared, `args.splits` and `args.workspace` are still to be set.
 template <class Encode>
 std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a, void* b, void* d,
-                                int m, int n, int k, float alpha, Encode&& encode, const GemmBatch& batch = {}) {
+                                int m, int n, int k, float alpha, Encode&& encode,
+                                const problem::GemmBatch& batch = {}) {
   if (auto e = refuse(config, m, n, k, a, b, batch)) return e;
   args = {};
   args.d = d;
@@ -268,4 +267,4 @@ std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8S
   return encode(MatrixMap{config.scales_box(), a_scales, blocks, m}, args.a_scales);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::launch

@@ -20,9 +20,9 @@ Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& c, const GemmP
   const int splits = args.splits;
   DenseGemmSm100Config operands = c;  // the maps of the epilogue follow when it knows its matrices
   operands.store_stages = operands.epilogue_load_stages = 0;
-  const runtime::GemmBatch batch{c.batched ? int(p.batch) : 0, step(low.a), step(low.b), step(low.d)};
-  if (auto why = runtime::fill(args, operands, const_cast<void*>(pointers.a), const_cast<void*>(pointers.b), pointers.d,
-                               int(p.m), int(p.n), int(p.k), p.alpha, encode, batch)) {
+  const problem::GemmBatch batch{c.batched ? int(p.batch) : 0, step(low.a), step(low.b), step(low.d)};
+  if (auto why = fill(args, operands, const_cast<void*>(pointers.a), const_cast<void*>(pointers.b), pointers.d,
+                      int(p.m), int(p.n), int(p.k), p.alpha, encode, batch)) {
     return failed(why);
   }
   args.splits = splits;
@@ -30,10 +30,10 @@ Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& c, const GemmP
   args.d_row_stride = low.d.stride;
   args.epilogue = epilogue_of(p, low);
   set_addresses(args.epilogue, pointers);
-  if (auto why = runtime::fill_epilogue_maps(args, c, args.batches, args.d_batch_stride, encode)) return failed(why);
+  if (auto why = fill_epilogue_maps(args, c, args.batches, args.d_batch_stride, encode)) return failed(why);
   if (!c.scaled()) return {};
-  return failed(runtime::fill_block_scales(args, c, const_cast<void*>(pointers.a_block_scales),
-                                           const_cast<void*>(pointers.b_block_scales), encode));
+  return failed(fill_block_scales(args, c, const_cast<void*>(pointers.a_block_scales),
+                                  const_cast<void*>(pointers.b_block_scales), encode));
 }
 
 }  // namespace warpwright::launch

@@ -8,8 +8,8 @@
 namespace warpwright::launch {
 namespace {
 
-runtime::GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& pointers) {
-  runtime::GroupedOperands o;
+GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& pointers) {
+  GroupedOperands o;
   const bool blocks = p.scaling != BlockScaling::none;
   o.a = const_cast<void*>(pointers.a);
   o.b = const_cast<void*>(pointers.b);
@@ -34,16 +34,16 @@ Status fill_sm100(Arguments& args, const catalog::Instance& instance, const Grou
     const Status s = maps.encode(spec_of(matrix), map);
     return s ? std::nullopt : std::optional(s.message());
   };
-  const runtime::GroupedOperands o = operands_of(p, pointers);
+  const GroupedOperands o = operands_of(p, pointers);
   std::optional<std::string> why;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
-    why = runtime::fill(args.emplace<GroupedGemmSm100Args>(), *c, o, encode);
+    why = fill(args.emplace<GroupedGemmSm100Args>(), *c, o, encode);
   } else {
     const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
     auto& to = args.emplace<BlockwiseFp8Sm100Args>();
-    why = blockwise.grouped ? runtime::fill(to, blockwise, o, encode)
-                            : runtime::fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n),
-                                            int(p.k), encode);
+    why = blockwise.grouped
+              ? fill(to, blockwise, o, encode)
+              : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), encode);
   }
   return why ? Status(Code::invalid_argument, *why) : Status();
 }

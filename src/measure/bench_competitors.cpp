@@ -7,7 +7,7 @@
 
 #include "gpu/require.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 constexpr int64_t kMostSets = 4096;
@@ -24,10 +24,10 @@ void spread(const gpu::DeviceMemory& pool, size_t pool_bytes, const gpu::DeviceM
   }
 }
 
-double difference(const Array& have, const Array& want) {
+double difference(const reference::Array& have, const reference::Array& want) {
   double error = 0, norm = 0;
   for (int64_t i = 0; i < have.rows * have.columns; ++i) {
-    const double x = element(have, i), y = element(want, i);
+    const double x = reference::element(have, i), y = reference::element(want, i);
     error += (x - y) * (x - y);
     norm += y * y;
   }
@@ -37,9 +37,9 @@ double difference(const Array& have, const Array& want) {
 }  // namespace
 
 void fill_normal(DType type, uint64_t seed, const gpu::DeviceMemory& to, size_t bytes) {
-  Array pool{"pool", type, 1, kPoolElements, false, {}};
+  reference::Array pool{"pool", type, 1, kPoolElements, false, {}};
   pool.bytes.resize(pool.size());
-  runtime::fill(pool, Data::normal, seed);
+  reference::fill(pool, reference::Data::normal, seed);
   const gpu::DeviceMemory values(pool.bytes.size());
   gpu::copy_to_device(values.data(), pool.bytes.data(), pool.bytes.size());
   spread(values, pool.bytes.size(), to, bytes);
@@ -63,8 +63,8 @@ Operands::Operands(const BenchShape& shape, uint64_t least_bytes)
 
 void Operands::poison(int set) const { gpu::set_bytes(d(set), 0xff, d_stride_); }
 
-Array Operands::result(int set) const {
-  Array array{"D", shape_.epilogue.out, shape_.m, shape_.n, true, {}};
+reference::Array Operands::result(int set) const {
+  reference::Array array{"D", shape_.epilogue.out, shape_.m, shape_.n, true, {}};
   array.bytes.resize(array.size());
   gpu::copy_to_host(array.bytes.data(), d(set), array.bytes.size(), "the copy of the result");
   return array;
@@ -131,7 +131,7 @@ std::vector<int> finalists(PeerGemm& peer, const LaunchSet& launch, int sets, Be
 
 double compare_results(const LaunchSet& ours, const LaunchSet& peers, const Operands& operands,
                        const gpu::Stream& stream) {
-  Array results[2];
+  reference::Array results[2];
   const LaunchSet* const launches[] = {&ours, &peers};
   for (int i = 0; i < 2; ++i) {
     operands.poison(0);
@@ -143,4 +143,4 @@ double compare_results(const LaunchSet& ours, const LaunchSet& peers, const Oper
   return difference(results[0], results[1]);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

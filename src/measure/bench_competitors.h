@@ -12,7 +12,7 @@
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 // Normal values from a pool that is repeated.
 void fill_normal(DType type, uint64_t seed, const gpu::DeviceMemory& to, size_t bytes);
@@ -28,7 +28,7 @@ class Operands {
   void* d(int set) const { return d_.data() + d_stride_ * size_t(set); }
 
   void poison(int set) const;
-  Array result(int set) const;
+  reference::Array result(int set) const;
 
  private:
   BenchShape shape_;
@@ -68,4 +68,4 @@ std::vector<int> finalists(PeerGemm& peer, const LaunchSet& launch, int sets, Be
 double compare_results(const LaunchSet& ours, const LaunchSet& peers, const Operands& operands,
                        const gpu::Stream& stream);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

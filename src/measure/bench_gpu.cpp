@@ -12,7 +12,7 @@
 #include "measure/peer_cublas.h"
 #include "problem/lower.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
@@ -20,7 +20,7 @@ std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& 
   GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
   problem.a.type = problem.b.type = s.dtype;
   problem.d.type = s.epilogue.out;
-  if (const Status status = validate(problem); !status) return status.message();
+  if (const Status status = problem::validate(problem); !status) return status.message();
   for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
     if (value < 1) return fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value);
   const problem::Lowered low = problem::lower(problem);
@@ -29,7 +29,7 @@ std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& 
     return fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
                        argument, matrix->columns, argument, 128 / bits(matrix->type));
   }
-  const auto choice = choose(s, h200(), plan);
+  const auto choice = choice::choose(s, choice::h200(), plan);
   if (!choice) return choice.status().message();
   return {};
 }
@@ -127,9 +127,10 @@ std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanT
     const LaunchSet peers = peer_launch(peer, operands);
     peer.choose(finalists(peer, peers, operands.sets(), BenchMode::sustained, 1, stream).front());
     measure({"", "cuBLASLt"}, peers);
-    for (const Instance& instance : candidates(shape, OnDemand::refused)) {
+    for (const catalog::Instance& instance : choice::candidates(shape, choice::OnDemand::refused)) {
       const Ours ours(shape, catalog::plan_name(instance), {}, operands);
-      measure({ours.name(), plan_text(instance), 0, 0, estimate(instance, shape, gpu.sm_count).us}, ours.launch());
+      measure({ours.name(), choice::plan_text(instance), 0, 0, choice::estimate(instance, shape, gpu.sm_count).us},
+              ours.launch());
     }
   } catch (const gpu::Failure& failure) {
     return failure.what();
@@ -161,4 +162,4 @@ std::optional<std::string> profile_dense(const BenchShape& shape, const std::str
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -9,9 +9,9 @@
 
 #include "choice/dense.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
-using BenchShape = GemmShape;
+using BenchShape = problem::GemmShape;
 
 enum class BenchMode : uint8_t { sustained, cool };
 const char* name(BenchMode mode);
@@ -77,4 +77,4 @@ std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanT
 // profiler: for ncu.
 std::optional<std::string> profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 double early_share(const LaunchSet& launch, int sets, const gpu::Stream& stream) {
   const gpu::Graph graph(stream, [&] {
@@ -123,4 +123,4 @@ double copy_gbps(const gpu::Stream& stream) {
   return 2 * double(bytes) / median(us) * 1e-3;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -8,7 +8,7 @@
 #include "measure/bench_gpu.h"
 #include "measure/bench_stats.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 // Puts the product of one set of operands on a stream.
 using LaunchSet = std::function<void(int set, const gpu::Stream&)>;
@@ -60,4 +60,4 @@ std::vector<double> there_and_back(int choices, const std::function<double(int)>
 // Bytes read plus written by a device-to-device copy of 1 GiB, back to back, in GB/s.
 double copy_gbps(const gpu::Stream& stream);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 bool BenchReport::ok() const {
   return std::none_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong; });
@@ -47,7 +47,7 @@ void summarize(BenchRow& row, const std::vector<Round>& rounds) {
   // The quotient of medians may lie a little outside what is known about the median of quotients.
   row.ratio_lo = std::min(interval.low, row.ratio);
   row.ratio_hi = std::max(interval.high, row.ratio);
-  const Floor floor = floor_of(row.shape);
+  const choice::Floor floor = choice::floor_of(row.shape);
   row.tflops = floor.flops / row.us * 1e-6;
   row.gbps = floor.bytes / row.us * 1e-3;
   row.memory_bound = floor.memory_us > floor.tensor_us;
@@ -74,4 +74,4 @@ void summarize(BenchReport& report) {
   if (measured > 0) report.geomean = std::exp(logs / measured);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

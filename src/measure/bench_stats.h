@@ -5,7 +5,7 @@
 
 #include "measure/bench_gpu.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 double median(std::vector<double> values);
 
@@ -30,4 +30,4 @@ void mark_counting(std::vector<BenchRow>& rows, size_t first);
 // Geometric mean and least ratio of the rows that count.
 void summarize(BenchReport& report);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -14,7 +14,7 @@
 #include "measure/guarded_arrays.h"
 #include "reference/problem_workload.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 constexpr int kTimedLaunches = 11;
@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kIdle(5);
 
 Status check_gemm(GemmProblem problem, const GemmTrial& trial, GemmOutcome& outcome) {
   outcome = {};
-  problem = with_packed_addends(std::move(problem));
+  problem = reference::with_packed_addends(std::move(problem));
   auto plan = make_plan(problem);
   if (!plan) return plan.status();
   const auto device = gpu::hopper_device();
@@ -35,16 +35,16 @@ Status check_gemm(GemmProblem problem, const GemmTrial& trial, GemmOutcome& outc
   outcome.instance = plan->instance();
   outcome.explanation = plan->explanation();
   try {
-    const Workload w = workload_of(problem, trial.offset, trial.data, trial.seed);
+    const reference::Workload w = workload_of(problem, trial.offset, trial.data, trial.seed);
     const GuardedArrays arrays(w);
-    const GemmPointers pointers = pointers_of(problem, trial.offset, w, arrays.pointers());
+    const GemmPointers pointers = reference::pointers_of(problem, trial.offset, w, arrays.pointers());
     std::optional<gpu::Stream> own;
     if (trial.stream == nullptr) own.emplace();
     void* const stream = own ? own->get() : trial.stream;
     if (Status s = plan->run(pointers, stream); !s) return s;
     gpu::synchronize(static_cast<gpu::abi::Stream>(stream), "the kernel");
     outcome.output = arrays.output();
-    outcome.verdict = judge(w, outcome.output);
+    outcome.verdict = reference::judge(w, outcome.output);
     outcome.elements = w.expected.size();
     outcome.stray_bytes = arrays.stray_bytes(w);
     if (outcome.stray_bytes != 0) outcome.verdict.ok = false;
@@ -68,4 +68,4 @@ Status check_gemm(GemmProblem problem, const GemmTrial& trial, GemmOutcome& outc
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

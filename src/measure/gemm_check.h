@@ -8,20 +8,20 @@
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 struct GemmOutcome {
-  Verdict verdict;           // not ok either when bytes outside the result changed
-  uint64_t elements = 0;     // of the result
-  uint64_t stray_bytes = 0;  // outside it that changed
-  double measured_us = 0;    // median of single launches with idle gaps between them
+  reference::Verdict verdict;  // not ok either when bytes outside the result changed
+  uint64_t elements = 0;       // of the result
+  uint64_t stray_bytes = 0;    // outside it that changed
+  double measured_us = 0;      // median of single launches with idle gaps between them
   std::string device, plan, instance, explanation;
   std::vector<uint8_t> output;
   int device_number = 0;
 };
 
 struct GemmTrial {
-  Data data = Data::normal;
+  reference::Data data = reference::Data::normal;
   uint64_t seed = 0;
   bool timed = false;
   // Elements by which the addresses of A, B and D miss the alignment of their memory; the problem's `alignment` must
@@ -34,4 +34,4 @@ struct GemmTrial {
 // except that C, residual and bias are packed.
 Status check_gemm(GemmProblem problem, const GemmTrial& trial, GemmOutcome& outcome);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

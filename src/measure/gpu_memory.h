@@ -4,7 +4,7 @@
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 using CudaFailure = gpu::Failure;
 using gpu::DeviceMemory;
@@ -12,4 +12,4 @@ using gpu::Event;
 using gpu::require;
 using gpu::Stream;
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

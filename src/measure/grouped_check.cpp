@@ -11,19 +11,19 @@
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
-GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed) {
-  GroupedProduct product{.shape = {p.m, p.n, p.k},
-                         .type = p.type,
-                         .out = p.out,
-                         .groups = p.groups,
-                         .b_scale_rows = p.b_scale_rows,
-                         .swiglu = p.activation == Activation::swiglu,
-                         .bias = p.bias != Bias::none,
-                         .bias_type = p.bias_type,
-                         .shared_bias = p.shared_bias,
-                         .accumulate = p.accumulate};
+reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed) {
+  reference::GroupedProduct product{.shape = {p.m, p.n, p.k},
+                                    .type = p.type,
+                                    .out = p.out,
+                                    .groups = p.groups,
+                                    .b_scale_rows = p.b_scale_rows,
+                                    .swiglu = p.activation == Activation::swiglu,
+                                    .bias = p.bias != Bias::none,
+                                    .bias_type = p.bias_type,
+                                    .shared_bias = p.shared_bias,
+                                    .accumulate = p.accumulate};
   std::mt19937_64 random(seed);
   const auto up_to = [&](int64_t most) { return uint32_t(random() % uint64_t(most + 1)); };
   if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) {
@@ -46,15 +46,16 @@ namespace {
 constexpr int kTimedLaunches = 11;
 constexpr std::chrono::milliseconds kIdle(5);  // the chip loses the heat of a launch
 
-Status run(const GroupedPlan& plan, const GroupedProduct& product, const GemmTrial& trial, GemmOutcome& outcome) {
-  const Workload w = grouped_product_workload(product, trial.data, trial.seed);
+Status run(const GroupedPlan& plan, const reference::GroupedProduct& product, const GemmTrial& trial,
+           GemmOutcome& outcome) {
+  const reference::Workload w = reference::grouped_product_workload(product, trial.data, trial.seed);
   const gpu::Stream stream;
   const GuardedArrays arrays(w);
-  const GroupedPointers pointers = grouped_pointers(product, w, arrays.pointers());
+  const GroupedPointers pointers = reference::grouped_pointers(product, w, arrays.pointers());
   if (Status s = plan.run(pointers, stream.get()); !s) return s;
   stream.synchronize();
   outcome.output = arrays.output();
-  outcome.verdict = judge(w, outcome.output);
+  outcome.verdict = reference::judge(w, outcome.output);
   outcome.elements = w.expected.size();
   outcome.stray_bytes = arrays.stray_bytes(w);
   if (outcome.stray_bytes != 0) outcome.verdict.ok = false;
@@ -76,7 +77,7 @@ Status run(const GroupedPlan& plan, const GroupedProduct& product, const GemmTri
 
 }  // namespace
 
-Status check_grouped(const GroupedProblem& problem, const GroupedProduct& product, const GemmTrial& trial,
+Status check_grouped(const GroupedProblem& problem, const reference::GroupedProduct& product, const GemmTrial& trial,
                      GemmOutcome& outcome) {
   outcome = {};
   auto plan = make_plan(problem);
@@ -93,4 +94,4 @@ Status check_grouped(const GroupedProblem& problem, const GroupedProduct& produc
   }
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -5,13 +5,13 @@
 #include "reference/grouped_sm90_workload.h"
 #include "warpwright/grouped.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 // A product of the problem's extents: contiguous groups of uneven lengths, masked groups that are partly full.
-GroupedProduct sample_product(const GroupedProblem& problem, uint64_t seed);
+reference::GroupedProduct sample_product(const GroupedProblem& problem, uint64_t seed);
 
 // Anything but ok: it could not be run. What ran and was wrong is in the outcome.
-Status check_grouped(const GroupedProblem& problem, const GroupedProduct& product, const GemmTrial& trial,
+Status check_grouped(const GroupedProblem& problem, const reference::GroupedProduct& product, const GemmTrial& trial,
                      GemmOutcome& outcome);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

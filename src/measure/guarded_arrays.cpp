@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 // Larger than a box of any kernel is wide, and a multiple of the TMA's alignment.
@@ -11,8 +11,8 @@ constexpr uint8_t kGuardByte = 0xff;
 
 }  // namespace
 
-GuardedArrays::GuardedArrays(const Workload& workload) {
-  for (const Array& array : workload.arrays) {
+GuardedArrays::GuardedArrays(const reference::Workload& workload) {
+  for (const reference::Array& array : workload.arrays) {
     const size_t bytes = array.bytes.size();
     slots_.push_back({gpu::DeviceMemory(bytes + 2 * kGuard), bytes});
     uint8_t* const base = slots_.back().memory.data();
@@ -30,7 +30,7 @@ std::vector<uint8_t> GuardedArrays::output() const {
   return bytes;
 }
 
-uint64_t GuardedArrays::stray_bytes(const Workload& workload) const {
+uint64_t GuardedArrays::stray_bytes(const reference::Workload& workload) const {
   uint64_t changed = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
@@ -39,11 +39,11 @@ uint64_t GuardedArrays::stray_bytes(const Workload& workload) const {
     const auto first = have.begin() + kGuard, last = first + std::ptrdiff_t(slot.bytes);
     const auto touched = [](uint8_t byte) { return byte != kGuardByte; };
     changed += uint64_t(std::count_if(have.begin(), first, touched) + std::count_if(last, have.end(), touched));
-    const Array& array = workload.arrays[i];
+    const reference::Array& array = workload.arrays[i];
     if (array.output || array.scratch) continue;
     for (size_t b = 0; b < slot.bytes; ++b) changed += first[std::ptrdiff_t(b)] != array.bytes[b];
   }
   return changed;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -8,16 +8,16 @@
 #include "gpu/memory.h"
 #include "reference/workload.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 class GuardedArrays {
  public:
-  explicit GuardedArrays(const Workload& workload);
+  explicit GuardedArrays(const reference::Workload& workload);
 
   const std::vector<void*>& pointers() const { return pointers_; }
   std::vector<uint8_t> output() const;
   // Bytes that changed although nobody may write there: the red zones and the inputs.
-  uint64_t stray_bytes(const Workload& workload) const;
+  uint64_t stray_bytes(const reference::Workload& workload) const;
 
  private:
   struct Slot {
@@ -28,4 +28,4 @@ class GuardedArrays {
   std::vector<void*> pointers_;
 };
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -15,7 +15,7 @@
 #include "gpu/memory.h"
 #include "gpu/require.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 // The major version of the header this file was compiled with; its successor may have another ABI.
@@ -227,11 +227,11 @@ std::string peer_version() {
   return fmt::format("cuBLASLt {}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure
 
 #else
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 struct PeerGemm::State {};
 PeerGemm::PeerGemm() = default;
@@ -248,6 +248,6 @@ std::optional<std::string> peer_problem() {
 }
 std::string peer_version() { return ""; }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "warpwright/core/dtype.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 constexpr uint64_t kPeerWorkspace = uint64_t(64) << 20;
 constexpr int kPeerChoices = 8;  // how many of its heuristics are tried
@@ -39,4 +39,4 @@ std::optional<std::string> peer_problem();
 // "cuBLASLt 13.1.0"; empty when it cannot be opened.
 std::string peer_version();
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

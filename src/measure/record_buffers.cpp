@@ -4,7 +4,7 @@
 #include "gpu/require.h"
 #include "warpwright/record_fetch.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 size_t event_bytes(size_t warps, uint32_t capacity) {
@@ -31,4 +31,4 @@ void RecordBuffers::fetch(record::Launch& launch) const {
   gpu::require(record::fetch(buffers_, count_, launch, copy), "the copy of the events");
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

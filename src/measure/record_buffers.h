@@ -6,7 +6,7 @@
 #include "gpu/memory.h"
 #include "warpwright/record_file.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 class RecordBuffers {
  public:
@@ -21,4 +21,4 @@ class RecordBuffers {
   record::Buffers buffers_;
 };
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

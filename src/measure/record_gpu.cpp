@@ -19,10 +19,10 @@
 #include "launch/host_kernels.h"
 #include "measure/record_buffers.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
-Status cannot_record(const Instance& instance) {
+Status cannot_record(const catalog::Instance& instance) {
   const auto* const dense = instance.as<DenseGemmConfig>();
   if (dense != nullptr && dense->split != DepthSplit::none) {
     return Status(Code::unsupported, "a kernel whose clusters share the depth of a tile is not recorded.");
@@ -33,32 +33,33 @@ Status cannot_record(const Instance& instance) {
 }  // namespace
 
 namespace {
-int64_t tiles_of(const Instance& instance, Case s) {
+int64_t tiles_of(const catalog::Instance& instance, reference::Case s) {
   if (const auto* c = instance.as<DenseGemmConfig>()) return c->tiles(int(s.m), int(s.n));
   return instance.as<SkinnyGemmConfig>()->tiles(int(s.m), int(s.n));
 }
 }  // namespace
 
-int ctas_of(const Instance& instance, Case s, int multiprocessors) {
-  const int cluster = cluster_of(instance);
+int ctas_of(const catalog::Instance& instance, reference::Case s, int multiprocessors) {
+  const int cluster = choice::cluster_of(instance);
   return int(std::min<int64_t>(tiles_of(instance, s), multiprocessors / cluster)) * cluster;
 }
 
-Result<Instance> recordable(const GemmShape& shape, const Chip& chip, const std::string& plan) {
+Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choice::Chip& chip,
+                                     const std::string& plan) {
   if (!plan.empty()) {
-    auto named = parse_plan(plan, shape);
+    auto named = choice::parse_plan(plan, shape);
     if (!named) return named.status();
     if (Status s = cannot_record(*named); !s) return s;
     return *named;
   }
-  const auto usual = choose(shape, chip, "", OnDemand::refused);
+  const auto usual = choice::choose(shape, chip, "", choice::OnDemand::refused);
   if (!usual) return usual.status();
   if (cannot_record(usual->instance).ok()) return usual->instance;
-  std::optional<Instance> best;
+  std::optional<catalog::Instance> best;
   double least = 0;
-  for (const Instance& other : candidates(shape, OnDemand::refused)) {
-    if (!cannot_record(other).ok() || !is_modelled(other)) continue;
-    const double us = estimate(other, shape, chip.multiprocessors).us;
+  for (const catalog::Instance& other : choice::candidates(shape, choice::OnDemand::refused)) {
+    if (!cannot_record(other).ok() || !choice::is_modelled(other)) continue;
+    const double us = choice::estimate(other, shape, chip.multiprocessors).us;
     if (best && us >= least) continue;
     best = other;
     least = us;
@@ -73,41 +74,42 @@ constexpr int kTimedLaunches = 11;
 constexpr std::chrono::milliseconds kIdle(5);
 constexpr uint32_t kLeastEvents = 512, kMostEvents = 32768;
 
-Array matrix(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
-  Array array{name, type, rows, columns, false, {}, false};
+reference::Array matrix(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
+  reference::Array array{name, type, rows, columns, false, {}, false};
   array.bytes.resize(array.size());
-  fill(array, Data::normal, seed);
+  reference::fill(array, reference::Data::normal, seed);
   return array;
 }
 
-gpu::DeviceMemory on_device(const Array& array) {
+gpu::DeviceMemory on_device(const reference::Array& array) {
   gpu::DeviceMemory memory(array.bytes.size());
   gpu::copy_to_device(memory.data(), array.bytes.data(), array.bytes.size(), "the copy of the operands");
   return memory;
 }
 
 template <class Args, class Config>
-Args filled(const Config& config, Case s, void* a, void* b, void* d) {
+Args filled(const Config& config, reference::Case s, void* a, void* b, void* d) {
   Args args;
-  gpu::require(fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, EncodeForGpu{}));
+  gpu::require(launch::fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, gpu::EncodeForGpu{}));
   return args;
 }
-launch::Arguments arguments(const Instance& instance, Case s, void* a, void* b, void* d) {
+launch::Arguments arguments(const catalog::Instance& instance, reference::Case s, void* a, void* b, void* d) {
   if (const auto* c = instance.as<DenseGemmConfig>()) return filled<DenseGemmArgs>(*c, s, a, b, d);
   return filled<SkinnyGemmArgs>(*instance.as<SkinnyGemmConfig>(), s, a, b, d);
 }
 
 // Enough for the events of each stage and of each tile that a CTA works on.
-uint32_t capacity_for(const Instance& instance, Case s, int ctas) {
+uint32_t capacity_for(const catalog::Instance& instance, reference::Case s, int ctas) {
   const auto* const dense = instance.as<DenseGemmConfig>();
   const int64_t depth = dense != nullptr ? dense->tile_k() : instance.as<SkinnyGemmConfig>()->tile_k();
-  const int64_t clusters = std::max(1, ctas / cluster_of(instance));
+  const int64_t clusters = std::max(1, ctas / choice::cluster_of(instance));
   const int64_t rounds = (tiles_of(instance, s) + clusters - 1) / clusters;
   const int64_t wanted = rounds * (8 * (s.k / depth + 1) + 96);
   return uint32_t(std::clamp<int64_t>((wanted + 7) / 8 * 8, kLeastEvents, kMostEvents));
 }
 
-Status run(const Instance& instance, Case s, uint64_t seed, const gpu::Device& device, GpuRecording& out) {
+Status run(const catalog::Instance& instance, reference::Case s, uint64_t seed, const gpu::Device& device,
+           timeline::GpuRecording& out) {
   const auto plain = gpu::ready(instance, device.number);
   if (!plain) return plain.status();
   const auto recorded = gpu::ready(instance, device.number, gpu::Timestamps::on);
@@ -144,7 +146,7 @@ Status run(const Instance& instance, Case s, uint64_t seed, const gpu::Device& d
   out.plain_us = us[kTimedLaunches / 2];
 
   const int ctas =
-      std::min(ctas_of(instance, s, device.multiprocessors), (*recorded)->clusters() * cluster_of(instance));
+      std::min(ctas_of(instance, s, device.multiprocessors), (*recorded)->clusters() * choice::cluster_of(instance));
   const uint32_t capacity = capacity_for(instance, s, ctas);
   const auto record = [&](const RecordBuffers& buffers) {
     gpu::require((*recorded)->launch_recorded(launch::bytes_of(with), buffers.get(), unsigned(ctas), stream.get()));
@@ -159,7 +161,7 @@ Status run(const Instance& instance, Case s, uint64_t seed, const gpu::Device& d
   stop.record(stream);
   stop.synchronize();
   out.recorded_us = stop.us_since(start);
-  Recording warm;
+  timeline::Recording warm;
   first.fetch(warm);
   second.fetch(out.recording);
   out.ns_per_cycle = record::ns_per_cycle(warm.warps, out.recording.warps);
@@ -174,7 +176,8 @@ Status run(const Instance& instance, Case s, uint64_t seed, const gpu::Device& d
 
 }  // namespace
 
-Status record_on_gpu(const Instance& instance, Case shape, uint64_t seed, GpuRecording& out) {
+Status record_on_gpu(const catalog::Instance& instance, reference::Case shape, uint64_t seed,
+                     timeline::GpuRecording& out) {
   out = {};
   if (Status s = cannot_record(instance); !s) return s;
   const auto device = gpu::hopper_device();
@@ -188,4 +191,4 @@ Status record_on_gpu(const Instance& instance, Case shape, uint64_t seed, GpuRec
   }
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

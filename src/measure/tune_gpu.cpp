@@ -6,14 +6,14 @@
 #include "measure/bench_competitors.h"
 #include "measure/tune_measure.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const gpu::GpuInfo& gpu) {
   const gpu::Stream stream;
   const Operands operands(shape, uint64_t(options.protocol.cache_multiple * double(gpu.l2_bytes)));
   // The name of the chip is left out: the table that is being made must not answer for itself.
-  const auto current = choose(shape, {"", gpu.sm_count}, "", options.on_demand);
+  const auto current = choice::choose(shape, {"", gpu.sm_count}, "", options.on_demand);
   gpu::require(current.status());
   const Ours incumbent(shape, catalog::plan_name(current->instance), Following{}, operands);
 
@@ -21,7 +21,7 @@ TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const gp
   row.shape = shape;
   row.plan = row.current = incumbent.name();
   std::vector<Ours> others;
-  for (const Instance& instance : candidates(shape, options.on_demand)) {
+  for (const catalog::Instance& instance : choice::candidates(shape, options.on_demand)) {
     const std::string name = catalog::plan_name(instance);
     if (name != row.current) others.emplace_back(shape, name, Following{}, operands);
   }
@@ -50,7 +50,7 @@ std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const Tun
       shapes, options, report, row,
       [&](const BenchShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },
       [](const TuneRow& measured) {
-        TunedRow entry = row_of(measured.shape);
+        choice::TunedRow entry = choice::row_of(measured.shape);
         entry.plan = measured.plan;
         entry.us = measured.us;
         entry.model_us = measured.current_us;
@@ -58,4 +58,4 @@ std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const Tun
       });
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -8,12 +8,12 @@
 #include "choice/tuned.h"
 #include "measure/bench_gpu.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 struct TuneOptions {
-  double budget_s = 0;                     // stop taking new shapes after so many seconds; 0: none
-  int finalists = 3;                       // candidates that are measured pairwise, after a brief test of all
-  OnDemand on_demand = OnDemand::allowed;  // refused: only instances that were compiled ahead
+  double budget_s = 0;  // stop taking new shapes after so many seconds; 0: none
+  int finalists = 3;    // candidates that are measured pairwise, after a brief test of all
+  choice::OnDemand on_demand = choice::OnDemand::allowed;  // refused: only instances that were compiled ahead
   BenchOptions protocol;
 };
 
@@ -38,7 +38,7 @@ struct TuneReportOf {
   std::vector<Row> rows;
   size_t left_out = 0;  // shapes the budget did not reach
 };
-using TuneReport = TuneReportOf<TunedTable, TuneRow>;
+using TuneReport = TuneReportOf<choice::TunedTable, TuneRow>;
 
 // That compiled the kernels ahead: "CUDA 13.0"; empty without one.
 std::string toolkit_version();
@@ -48,4 +48,4 @@ std::string toolkit_version();
 std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
                                 const std::function<void(const TuneRow&)>& row);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

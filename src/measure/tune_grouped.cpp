@@ -11,9 +11,9 @@
 #include "measure/bench_competitors.h"
 #include "measure/tune_measure.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
-GroupedTable table_for(const GroupedShape& shape) {
+GroupedTable table_for(const choice::GroupedShape& shape) {
   GroupedTable table{problem_of(shape), {}};
   GroupedProblem& p = table.problem;
   if (p.groups == Groups::none) return table;
@@ -95,7 +95,7 @@ class GroupedSets {
   gpu::DeviceMemory a_scales_, b_scales_, rows_;
 };
 
-LaunchSet launch_of(const GroupedSets& sets, const Instance& instance) {
+LaunchSet launch_of(const GroupedSets& sets, const catalog::Instance& instance) {
   GroupedProblem named = sets.problem();
   named.plan = catalog::name_of(instance);
   auto made = make_plan(named);
@@ -105,21 +105,21 @@ LaunchSet launch_of(const GroupedSets& sets, const Instance& instance) {
   };
 }
 
-GroupedTuneRow tune_shape(const GroupedShape& shape, const TuneOptions& options, const gpu::GpuInfo& gpu) {
+GroupedTuneRow tune_shape(const choice::GroupedShape& shape, const TuneOptions& options, const gpu::GpuInfo& gpu) {
   const gpu::Stream stream;
   const GroupedSets operands(table_for(shape), uint64_t(options.protocol.cache_multiple * double(gpu.l2_bytes)));
   // The model's choice: the table that is being made must not answer for itself.
-  const auto current = choose(operands.problem(), gpu.sm_count);
+  const auto current = choice::choose(operands.problem(), gpu.sm_count);
   gpu::require(current.status());
 
   GroupedTuneRow row;
   row.shape = shape;
   row.plan = row.current = catalog::plan_name(current->instance);
-  std::vector<Instance> others = instances_for(operands.problem());
+  std::vector<catalog::Instance> others = choice::instances_for(operands.problem());
   std::erase(others, current->instance);
   row.candidates = int(others.size()) + 1;
   std::vector<LaunchSet> launches;
-  for (const Instance& other : others) launches.push_back(launch_of(operands, other));
+  for (const catalog::Instance& other : others) launches.push_back(launch_of(operands, other));
   const Fastest fastest =
       fastest_of(launch_of(operands, current->instance), launches, operands.count(), options, stream);
   if (fastest.winner >= 0) row.plan = catalog::plan_name(others[size_t(fastest.winner)]);
@@ -129,14 +129,14 @@ GroupedTuneRow tune_shape(const GroupedShape& shape, const TuneOptions& options,
 
 }  // namespace
 
-std::optional<std::string> tune(const std::vector<GroupedShape>& shapes, const TuneOptions& options,
+std::optional<std::string> tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options,
                                 GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row) {
   return tune_all(
       shapes, options, report, row,
-      [&](const GroupedShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },
+      [&](const choice::GroupedShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },
       [](const GroupedTuneRow& measured) {
-        return GroupedTunedRow{measured.shape, measured.plan, measured.us, measured.current_us};
+        return choice::GroupedTunedRow{measured.shape, measured.plan, measured.us, measured.current_us};
       });
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

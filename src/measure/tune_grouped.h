@@ -8,10 +8,10 @@
 #include "choice/tuned_grouped.h"
 #include "measure/tune_gpu.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
-using GroupedTuneRow = TuneRowOf<GroupedShape>;
-using GroupedTuneReport = TuneReportOf<GroupedTunedTable, GroupedTuneRow>;
+using GroupedTuneRow = TuneRowOf<choice::GroupedShape>;
+using GroupedTuneReport = TuneReportOf<choice::GroupedTunedTable, GroupedTuneRow>;
 
 // The rows of the groups that are measured: between 0.7 and 1.3 of the shape's, the same on every machine. Masked
 // groups have room for twice the usual number.
@@ -19,10 +19,10 @@ struct GroupedTable {
   GroupedProblem problem;
   std::vector<uint32_t> rows;  // what GroupedPointers::rows takes; empty: no groups
 };
-GroupedTable table_for(const GroupedShape& shape);
+GroupedTable table_for(const choice::GroupedShape& shape);
 
 // Every instance that was compiled ahead; what replaces the current choice, and failures, are as in tune_gpu.h.
-std::optional<std::string> tune(const std::vector<GroupedShape>& shapes, const TuneOptions& options,
+std::optional<std::string> tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options,
                                 GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -4,7 +4,7 @@
 
 #include "measure/bench_stats.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 namespace {
 
@@ -56,4 +56,4 @@ Fastest fastest_of(const LaunchSet& current, const std::vector<LaunchSet>& other
   return best;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

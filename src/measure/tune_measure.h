@@ -12,7 +12,7 @@
 #include "measure/bench_measure.h"
 #include "measure/tune_gpu.h"
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 
 struct Fastest : TuneFigures {
   int winner = -1;  // of the others; -1: the current one stays
@@ -51,4 +51,4 @@ std::optional<std::string> tune_all(const std::vector<Shape>& shapes, const Tune
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -8,7 +8,7 @@
 
 #include "warpwright/kernel/sm100/config.h"
 
-namespace warpwright::runtime {
+namespace warpwright::problem {
 
 // The matrices of a batch; strides count elements, and 0 shares a matrix of A or B among all of them.
 struct GemmBatch {
@@ -74,4 +74,4 @@ inline std::optional<std::string> refuse_workspace(const DenseGemmSm100Config& c
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::problem

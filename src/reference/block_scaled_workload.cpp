@@ -7,7 +7,7 @@
 #include "reference/workload_parts.h"
 #include "warpwright/core/numeric.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 Array array(const char* name, DType type, int64_t rows, int64_t columns, std::vector<uint8_t> bytes) {
@@ -87,4 +87,4 @@ Workload block_scaled_workload(Case s, BlockScaling scaling, DType type, DType o
   return w;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

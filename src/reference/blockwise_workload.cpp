@@ -5,7 +5,7 @@
 
 #include "reference/workload_parts.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 constexpr int64_t block = 128;
@@ -39,4 +39,4 @@ Workload blockwise_workload(Case s, DType out_type, Data data, uint64_t seed) {
   return w;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

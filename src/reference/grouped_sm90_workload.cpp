@@ -11,7 +11,7 @@
 #include "reference/workload_parts.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 template <class T>
@@ -226,8 +226,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   return w;
 }
 
-GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p) {
-  GroupedProductOperands o;
+launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w,
+                                                const std::vector<void*>& p) {
+  launch::GroupedProductOperands o;
   o.a = p[0];
   o.b = p[1];
   o.a_scales = pointer_of(w, p, "a_scales");
@@ -257,7 +258,7 @@ GroupedProductOperands grouped_operands(const GroupedProduct& product, const Wor
 }
 
 GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p) {
-  const GroupedProductOperands o = grouped_operands(product, w, p);
+  const launch::GroupedProductOperands o = grouped_operands(product, w, p);
   GroupedPointers pointers;
   pointers.a = o.a;
   pointers.b = o.b;
@@ -272,4 +273,4 @@ GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& 
   return pointers;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

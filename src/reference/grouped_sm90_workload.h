@@ -7,10 +7,7 @@
 #include "reference/workload.h"
 #include "warpwright/grouped.h"
 
-namespace warpwright::runtime {
-
-using launch::fill;
-using launch::GroupedProductOperands;
+namespace warpwright::reference {
 
 struct GroupedProduct {
   Case shape;  // m: rows of A and D, of all groups together; k: of all groups along k together
@@ -42,8 +39,9 @@ struct GroupedProduct {
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
 
 // The operands of such a workload at the addresses of its arrays.
-GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p);
+launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w,
+                                                const std::vector<void*>& p);
 // The same as the API takes them.
 GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& w, const std::vector<void*>& p);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -10,7 +10,7 @@
 #include "warpwright/core/numeric.h"
 #include "warpwright/epilogue/quantize_block.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 template <class T>
@@ -222,8 +222,8 @@ Workload grouped_blockwise_workload(const GroupedSpec& s, Data data, uint64_t se
   return w;
 }
 
-GroupedOperands grouped_operands(const GroupedSpec& s, const Workload& w, const std::vector<void*>& p) {
-  GroupedOperands o;
+launch::GroupedOperands grouped_operands(const GroupedSpec& s, const Workload& w, const std::vector<void*>& p) {
+  launch::GroupedOperands o;
   o.a = pointer_of(w, p, "A");
   o.b = pointer_of(w, p, "B");
   o.a_scales = pointer_of(w, p, "a_scales");
@@ -308,4 +308,4 @@ GroupedPointers grouped_pointers(const GroupedProblem& problem, const Workload& 
   return to;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

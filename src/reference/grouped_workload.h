@@ -6,7 +6,7 @@
 #include "reference/block_scaled_workload.h"
 #include "warpwright/grouped.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 struct GroupedSpec {
   std::vector<int> tokens;        // of each group
@@ -43,6 +43,7 @@ GroupedSpec spec_of(const GroupedProblem& problem, const std::vector<uint32_t>& 
 // The arrays of such a workload, or of blockwise_workload(), as the API takes them.
 GroupedPointers grouped_pointers(const GroupedProblem& problem, const Workload& w, const std::vector<void*>& pointers);
 // The operands for the kernel, from pointers parallel to the arrays.
-GroupedOperands grouped_operands(const GroupedSpec& spec, const Workload& w, const std::vector<void*>& pointers);
+launch::GroupedOperands grouped_operands(const GroupedSpec& spec, const Workload& w,
+                                         const std::vector<void*>& pointers);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

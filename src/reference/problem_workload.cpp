@@ -6,7 +6,7 @@
 #include "problem/lower.h"
 #include "reference/block_scaled_workload.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 // The factor of a quantized result; a power of two keeps integers exact.
@@ -97,4 +97,4 @@ GemmPointers pointers_of(const GemmProblem& problem, Offset offset, const Worklo
   return p;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -6,7 +6,7 @@
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 // The problem as the reference has it: C, residual and bias without gaps.
 GemmProblem with_packed_addends(GemmProblem problem);
@@ -27,4 +27,4 @@ void expect_again(const GemmProblem& problem, Offset offset, Workload& workload)
 GemmPointers pointers_of(const GemmProblem& problem, Offset offset, const Workload& workload,
                          const std::vector<void*>& arrays);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

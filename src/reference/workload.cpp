@@ -10,7 +10,7 @@
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/tile/raster.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 namespace {
 
 uint64_t mix(uint64_t& state) {
@@ -375,4 +375,4 @@ Workload cluster_sum_workload(Case s, const ClusterRingConfig& c, int clusters, 
   return w;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -10,7 +10,7 @@
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/demo/config.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 // What an example is run on. A GEMM reads all three; a copy is m x n.
 struct Case {
@@ -96,4 +96,4 @@ void* pointer_of(const Workload& workload, const std::vector<void*>& pointers, c
 Workload affine_workload(Case shape, DType type, double alpha, double beta, Data data, uint64_t seed);
 Workload cluster_sum_workload(Case shape, const ClusterRingConfig& config, int clusters, Data data, uint64_t seed);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 Array new_array(const char* name, DType type, int64_t rows, int64_t columns) {
   Array a{name, type, rows, columns, false, {}};
@@ -35,4 +35,4 @@ std::vector<double> product_of(const std::vector<double>& x, const std::vector<d
   return sums;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -4,7 +4,7 @@
 
 #include "reference/workload.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 // Zeros, rows without gaps.
 Array new_array(const char* name, DType type, int64_t rows, int64_t columns);
@@ -13,4 +13,4 @@ Array new_scales(const char* name, int64_t rows, int64_t columns, Data data, uin
 // x [m, k] times the transpose of y [n, k].
 std::vector<double> product_of(const std::vector<double>& x, const std::vector<double>& y, Case shape);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::reference

@@ -15,9 +15,9 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::Workload;
 using Pointers = std::vector<void*>;
 
 // The sums have room for so many.
@@ -32,21 +32,21 @@ std::optional<std::string> refuse_rows(DType type, Case s) {
 
 auto fill_copy(const RingCopyConfig& c, const Workload& w) {
   return [&](RingCopyArgs& args, const Pointers& p, const EncodeMaps& encode) {
-    return runtime::fill(args, c, p[0], p[1], int(w.shape.m), int(w.shape.n), float(w.alpha), float(w.beta), encode);
+    return launch::fill(args, c, p[0], p[1], int(w.shape.m), int(w.shape.n), float(w.alpha), float(w.beta), encode);
   };
 }
 auto fill_sum(const ClusterRingConfig& c, const Workload& w) {
   return [&](ClusterRingArgs& args, const Pointers& p, const EncodeMaps& encode) {
     constexpr float scale[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    return runtime::fill(args, c, p[0], static_cast<float*>(p[1]), int(w.shape.m), int(w.shape.n), scale, encode);
+    return launch::fill(args, c, p[0], static_cast<float*>(p[1]), int(w.shape.m), int(w.shape.n), scale, encode);
   };
 }
 
 }  // namespace
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const RingCopyConfig& c) {
+bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c) {
   e.refuse = [c](Case s) { return refuse_rows(c.type, s); };
-  e.workload = [c](Case s, Data d, uint64_t seed) { return runtime::affine_workload(s, c.type, 2, -1, d, seed); };
+  e.workload = [c](Case s, Data d, uint64_t seed) { return reference::affine_workload(s, c.type, 2, -1, d, seed); };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<RingCopyArgs>(instance, w, o, ctas ? ctas : 2, fill_copy(c, w));
   };
@@ -63,10 +63,10 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Ring
   return true;
 }
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const ClusterRingConfig& c) {
+bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c) {
   e.refuse = [](Case s) { return refuse_rows(DType::fp32, s); };
   e.workload = [c](Case s, Data d, uint64_t seed) {
-    return runtime::cluster_sum_workload(s, c, kSumClusters, d, seed);
+    return reference::cluster_sum_workload(s, c, kSumClusters, d, seed);
   };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int) {
     return run_filled<ClusterRingArgs>(instance, w, o, kSumClusters * c.cluster, fill_sum(c, w));
@@ -84,7 +84,7 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Clus
   return true;
 }
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c) {
+bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c) {
   e.refuse = [c](Case s) -> std::optional<std::string> {
     GemmProblem p{.m = s.m, .n = s.n, .k = s.k};
     p.a.type = p.b.type = c.type;
@@ -95,11 +95,13 @@ bool complete(runtime::Example& e, const catalog::Instance& instance, const Tmem
     return fmt::format("n = {}: rows of D are stored in whole 16-byte units, so n must be a multiple of {}.", s.n,
                        unit);
   };
-  e.workload = [c](Case s, Data d, uint64_t seed) { return runtime::gemm_workload(s, c.type, c.out_type, 1, d, seed); };
+  e.workload = [c](Case s, Data d, uint64_t seed) {
+    return reference::gemm_workload(s, c.type, c.out_type, 1, d, seed);
+  };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<TmemLifecycleArgs>(
         instance, w, o, ctas ? ctas : 2, [&](TmemLifecycleArgs& args, const Pointers& p, const EncodeMaps& encode) {
-          return runtime::fill(args, c, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), encode);
+          return launch::fill(args, c, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), encode);
         });
   };
   const std::vector<Case> cases = {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}};

@@ -9,10 +9,10 @@
 #include "warpwright/core/plan.h"
 #include "warpwright/sim/simulator.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 
 struct Outcome {
-  Verdict verdict;
+  reference::Verdict verdict;
   simulator::Result sim;
   std::vector<uint8_t> output;
   bool ok() const { return verdict.ok && sim.ok(); }
@@ -24,19 +24,17 @@ struct Example {
   std::string instance;  // its name in the catalogue
   Arch arch = Arch::sm90;
   const Plan* plan = nullptr;
-  std::vector<Case> cases;  // small sizes that reach its edges; the first is the default
+  std::vector<reference::Case> cases;  // small sizes that reach its edges; the first is the default
   // Nothing, or a sentence that says why the kernel cannot take this shape.
-  std::function<std::optional<std::string>(Case)> refuse;
-  std::function<Workload(Case, Data, uint64_t seed)> workload;
+  std::function<std::optional<std::string>(reference::Case)> refuse;
+  std::function<reference::Workload(reference::Case, reference::Data, uint64_t seed)> workload;
   // ctas 0: a few, enough for every role to meet its peers.
-  std::function<Outcome(const Workload&, const simulator::Options&, int ctas)> simulate;
+  std::function<Outcome(const reference::Workload&, const simulator::Options&, int ctas)> simulate;
   // Puts the kernel on a CUDA stream; null where no device here runs it. The pointers are the arrays of the workload in
   // device memory. Compiles the kernel, if nobody has yet.
-  std::function<std::optional<std::string>(const Workload&, const std::vector<void*>& arrays, void* stream)> launch;
+  std::function<std::optional<std::string>(const reference::Workload&, const std::vector<void*>& arrays, void* stream)>
+      launch;
   std::string plan_name = {};  // of an instance
 };
 
-const std::vector<Example>& examples();
-const Example* find_example(const std::string& name);
-
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

@@ -12,8 +12,7 @@
 
 namespace warpwright::simulate {
 
-void describe(runtime::Example& e, std::span<const Known> list, const char* summary,
-              std::vector<runtime::Case> otherwise) {
+void describe(Example& e, std::span<const Known> list, const char* summary, std::vector<reference::Case> otherwise) {
   e.summary = summary;
   for (const Known& k : list) {
     if (e.name != k.name) continue;
@@ -22,30 +21,30 @@ void describe(runtime::Example& e, std::span<const Known> list, const char* summ
   }
   if (!e.cases.empty()) return;
   std::copy_if(otherwise.begin(), otherwise.end(), std::back_inserter(e.cases),
-               [&](runtime::Case c) { return !e.refuse(c); });
+               [&](reference::Case c) { return !e.refuse(c); });
 }
 
 namespace {
 
-runtime::Example required(Result<runtime::Example> e) {
+Example required(Result<Example> e) {
   // The lists are part of the program: an instance that cannot be an example is found by the first test that runs.
   if (!e) throw std::logic_error(e.status().message());
   return std::move(*e);
 }
 
 // One configuration, other problems: its name says which.
-runtime::Example any_columns() {
+Example any_columns() {
   const auto instance = catalog::parse_instance("sm100/dense-128x128-c1x1-s6/bf16");
-  runtime::Example e = required(example_of(*instance));
+  Example e = required(example_of(*instance));
   complete_any_columns(e, *instance);
   return e;
 }
 
 }  // namespace
 
-const std::vector<runtime::Example>& examples() {
-  static const std::vector<runtime::Example> list = [] {
-    std::vector<runtime::Example> all;
+const std::vector<Example>& examples() {
+  static const std::vector<Example> list = [] {
+    std::vector<Example> all;
     for (const catalog::Instance& instance : catalog::ahead()) {
       if (has_example(instance)) all.push_back(required(example_of(instance)));
     }
@@ -56,18 +55,10 @@ const std::vector<runtime::Example>& examples() {
   return list;
 }
 
-const runtime::Example* find_example(const std::string& name) {
-  for (const runtime::Example& e : examples())
+const Example* find_example(const std::string& name) {
+  for (const Example& e : examples())
     if (name == e.name) return &e;
   return nullptr;
 }
 
 }  // namespace warpwright::simulate
-
-namespace warpwright::runtime {
-
-// For callers who know the list by its old place.
-const std::vector<Example>& examples() { return simulate::examples(); }
-const Example* find_example(const std::string& name) { return simulate::find_example(name); }
-
-}  // namespace warpwright::runtime

@@ -8,8 +8,8 @@
 namespace warpwright::simulate {
 
 // Compiles nothing: an example is compiled when it is first run.
-const std::vector<runtime::Example>& examples();
+const std::vector<Example>& examples();
 // By its name. Null: none of the list; example_of() (product.h) makes one of any instance.
-const runtime::Example* find_example(const std::string& name);
+const Example* find_example(const std::string& name);
 
 }  // namespace warpwright::simulate

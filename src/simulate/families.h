@@ -13,25 +13,24 @@ namespace warpwright::simulate {
 
 // Fill in refuse, workload and simulate, and where there are such: summary, cases, launch. False: there is no problem
 // for such a configuration.
-bool complete(runtime::Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c);
-bool complete(runtime::Example& e, const catalog::Instance& instance, const RingCopyConfig& c);
-bool complete(runtime::Example& e, const catalog::Instance& instance, const ClusterRingConfig& c);
-bool complete(runtime::Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c);
+bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c);
 
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
-void complete_any_columns(runtime::Example& e, const catalog::Instance& instance);
+void complete_any_columns(Example& e, const catalog::Instance& instance);
 
 // What is said of an instance, and the sizes it is run on.
 struct Known {
   const char* name;
   const char* summary;
-  std::vector<runtime::Case> cases;  // empty: those made from the configuration
+  std::vector<reference::Case> cases;  // empty: those made from the configuration
 };
 // Of an instance that makes a product for another architecture than Hopper. Null: it is not listed.
 const Known* find_known(std::string_view name);
 // Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.refuse refuses are left
 // out of the latter.
-void describe(runtime::Example& e, std::span<const Known> list, const char* summary,
-              std::vector<runtime::Case> otherwise);
+void describe(Example& e, std::span<const Known> list, const char* summary, std::vector<reference::Case> otherwise);
 
 }  // namespace warpwright::simulate

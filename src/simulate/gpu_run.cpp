@@ -10,7 +10,7 @@
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 namespace {
 
 std::optional<std::string> cannot_run(const Example& example) {
@@ -24,17 +24,17 @@ constexpr int kTimedLaunches = 11;
 // Long enough for the chip to lose the heat of a launch of this size.
 constexpr std::chrono::milliseconds kIdle(5);
 
-void check(const Example& example, const Workload& workload, const GuardedArrays& arrays, const gpu::Stream& stream,
-           GpuOutcome& outcome) {
+void check(const Example& example, const reference::Workload& workload, const measure::GuardedArrays& arrays,
+           const gpu::Stream& stream, GpuOutcome& outcome) {
   gpu::require(example.launch(workload, arrays.pointers(), stream.get()));
   stream.synchronize();
   outcome.output = arrays.output();
-  outcome.verdict = judge(workload, outcome.output);
+  outcome.verdict = reference::judge(workload, outcome.output);
   outcome.stray_bytes = arrays.stray_bytes(workload);
   if (outcome.stray_bytes != 0) outcome.verdict.ok = false;
 }
 
-double median_us(const Example& example, const Workload& workload, const GuardedArrays& arrays,
+double median_us(const Example& example, const reference::Workload& workload, const measure::GuardedArrays& arrays,
                  const gpu::Stream& stream) {
   const gpu::Event start, stop;
   std::vector<double> us;
@@ -50,13 +50,14 @@ double median_us(const Example& example, const Workload& workload, const Guarded
   return us[kTimedLaunches / 2];
 }
 
-std::optional<std::string> run(const Example& example, const Workload& workload, GpuOutcome& outcome, bool timed) {
+std::optional<std::string> run(const Example& example, const reference::Workload& workload, GpuOutcome& outcome,
+                               bool timed) {
   if (auto why = cannot_run(example)) return why;
   outcome = {};
   outcome.device = gpu::list_gpus().front().name;
   try {
     const gpu::Stream stream;
-    const GuardedArrays arrays(workload);
+    const measure::GuardedArrays arrays(workload);
     check(example, workload, arrays, stream, outcome);
     if (timed) outcome.measured_us = median_us(example, workload, arrays, stream);
   } catch (const gpu::Failure& failure) {
@@ -67,11 +68,13 @@ std::optional<std::string> run(const Example& example, const Workload& workload,
 
 }  // namespace
 
-std::optional<std::string> run_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome) {
+std::optional<std::string> run_on_gpu(const Example& example, const reference::Workload& workload,
+                                      GpuOutcome& outcome) {
   return run(example, workload, outcome, true);
 }
-std::optional<std::string> check_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome) {
+std::optional<std::string> check_on_gpu(const Example& example, const reference::Workload& workload,
+                                        GpuOutcome& outcome) {
   return run(example, workload, outcome, false);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

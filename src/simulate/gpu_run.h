@@ -8,10 +8,10 @@
 #include "reference/workload.h"
 #include "simulate/example.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 
 struct GpuOutcome {
-  Verdict verdict;  // not ok either when bytes outside the output changed
+  reference::Verdict verdict;  // not ok either when bytes outside the output changed
   uint64_t stray_bytes = 0;
   std::vector<uint8_t> output;
   double measured_us = 0;  // median of single launches with idle gaps between them
@@ -19,9 +19,10 @@ struct GpuOutcome {
 };
 
 // Nothing, or a sentence that says why it could not be run: no device code in this build, no GPU, a launch that failed.
-std::optional<std::string> run_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome);
+std::optional<std::string> run_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome);
 
 // The same without the timing.
-std::optional<std::string> check_on_gpu(const Example& example, const Workload& workload, GpuOutcome& outcome);
+std::optional<std::string> check_on_gpu(const Example& example, const reference::Workload& workload,
+                                        GpuOutcome& outcome);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

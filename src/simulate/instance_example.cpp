@@ -17,10 +17,10 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Case;
+using reference::Data;
+using reference::Workload;
+using simulate::Outcome;
 
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -109,7 +109,7 @@ std::string summary_of(const catalog::Instance& instance) {
                                                                                            : ", groups of rows");
 }
 
-runtime::Chip chip_of(const catalog::Instance& instance) { return runtime::simulated_chip(catalog::arch_of(instance)); }
+choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
 std::optional<std::string> refuse_dense(const catalog::Instance& instance, Case s) {
   const auto product = dense_product(dense_problem(instance, s), chip_of(instance), offset_of(instance));
@@ -141,7 +141,7 @@ bool is_grouped(const catalog::Instance& instance) {
 }
 
 // Listed summaries and sizes, or those made from the configuration that the instance takes.
-void describe(runtime::Example& e, const catalog::Instance& instance) {
+void describe(Example& e, const catalog::Instance& instance) {
   if (const Known* known = find_known(catalog::name_of(instance))) {
     e.summary = known->summary;
     e.cases = known->cases;
@@ -156,11 +156,11 @@ void describe(runtime::Example& e, const catalog::Instance& instance) {
     if (!e.refuse(c)) e.cases.push_back(c);
 }
 
-void complete_dense(runtime::Example& e, const catalog::Instance& instance) {
+void complete_dense(Example& e, const catalog::Instance& instance) {
   e.refuse = [instance](Case s) { return refuse_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return runtime::workload_of(runtime::with_packed_addends(dense_problem(instance, s)), offset_of(instance), data,
-                                seed);
+    return reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance), data,
+                                  seed);
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*dense_case(instance, w.shape), w, o, ctas);
@@ -171,7 +171,7 @@ void complete_dense(runtime::Example& e, const catalog::Instance& instance) {
     };
   }
 }
-void complete_grouped(runtime::Example& e, const catalog::Instance& instance) {
+void complete_grouped(Example& e, const catalog::Instance& instance) {
   e.refuse = [instance](Case s) { return refuse_grouped(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
     return workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data,
@@ -206,8 +206,8 @@ Result<GroupedRun> grouped_case(const catalog::Instance& instance, Case shape) {
   return grouped_run(grouped_problem(instance, shape), grouped_product(instance, shape), chip_of(instance));
 }
 
-void complete_any_columns(runtime::Example& e, const catalog::Instance& instance) {
-  const runtime::Offset odd{0, 1};
+void complete_any_columns(Example& e, const catalog::Instance& instance) {
+  const reference::Offset odd{0, 1};
   const auto product = [instance, odd](Case s) {
     return dense_product(any_columns_problem(instance, s), chip_of(instance), odd);
   };
@@ -218,7 +218,7 @@ void complete_any_columns(runtime::Example& e, const catalog::Instance& instance
     return made ? std::nullopt : std::optional(made.status().message());
   };
   e.workload = [instance, odd](Case s, Data data, uint64_t seed) {
-    return runtime::workload_of(any_columns_problem(instance, s), odd, data, seed);
+    return reference::workload_of(any_columns_problem(instance, s), odd, data, seed);
   };
   e.simulate = [product](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*product(w.shape), w, o, ctas);
@@ -228,9 +228,9 @@ void complete_any_columns(runtime::Example& e, const catalog::Instance& instance
 
 bool has_example(const catalog::Instance& instance) { return instance.as<PackRowsConfig>() == nullptr; }
 
-Result<runtime::Example> example_of(const catalog::Instance& instance) {
+Result<Example> example_of(const catalog::Instance& instance) {
   if (Status s = catalog::refuse(instance); !s) return s;
-  runtime::Example e;
+  Example e;
   e.name = e.instance = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
   e.arch = catalog::arch_of(instance);

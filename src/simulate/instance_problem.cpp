@@ -8,7 +8,7 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
+using reference::Case;
 
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -221,7 +221,7 @@ GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
   return hopper_dense(instance, s);
 }
 
-runtime::Offset offset_of(const catalog::Instance& instance) {
+reference::Offset offset_of(const catalog::Instance& instance) {
   if (const auto* c = instance.as<DenseGemmConfig>()) return c->load == Mover::threads ? 1 : 0;
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) return c->copy == RowCopy::registers ? 1 : 0;
   const auto* c = instance.as<DenseGemmSm100Config>();
@@ -231,16 +231,16 @@ runtime::Offset offset_of(const catalog::Instance& instance) {
 GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
   return catalog::arch_of(instance) == Arch::sm100 ? blackwell_grouped(instance, s) : hopper_grouped(instance, s);
 }
-runtime::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
+reference::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
   const GroupedProblem p = grouped_problem(instance, s);
-  runtime::GroupedProduct product{.shape = s,
-                                  .type = p.type,
-                                  .out = p.out,
-                                  .groups = p.groups,
-                                  .b_scale_rows = p.b_scale_rows,
-                                  .swiglu = p.activation == Activation::swiglu,
-                                  .bias = p.bias != Bias::none,
-                                  .accumulate = p.accumulate};
+  reference::GroupedProduct product{.shape = s,
+                                    .type = p.type,
+                                    .out = p.out,
+                                    .groups = p.groups,
+                                    .b_scale_rows = p.b_scale_rows,
+                                    .swiglu = p.activation == Activation::swiglu,
+                                    .bias = p.bias != Bias::none,
+                                    .accumulate = p.accumulate};
   if (const auto* c = instance.as<GroupedGemmConfig>()) product.rows = table_of(*c, s);
   if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
     product.rows = six_groups(s);

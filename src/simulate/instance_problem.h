@@ -10,12 +10,12 @@
 namespace warpwright::simulate {
 
 // Of the instances that make a dense product.
-GemmProblem dense_problem(const catalog::Instance& instance, runtime::Case shape);
+GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
 // Where threads load or store, matrices begin at an odd element.
-runtime::Offset offset_of(const catalog::Instance& instance);
+reference::Offset offset_of(const catalog::Instance& instance);
 
 // Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
-GroupedProblem grouped_problem(const catalog::Instance& instance, runtime::Case shape);
-runtime::GroupedProduct grouped_product(const catalog::Instance& instance, runtime::Case shape);
+GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);
+reference::GroupedProduct grouped_product(const catalog::Instance& instance, reference::Case shape);
 
 }  // namespace warpwright::simulate

@@ -7,7 +7,7 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Case;
+using reference::Case;
 
 const std::vector<Known>& dense_sm100() {
   static const std::vector<Known> list = {

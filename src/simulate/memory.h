@@ -14,8 +14,8 @@ namespace warpwright::simulate {
 
 class Arrays {
  public:
-  explicit Arrays(const runtime::Workload& w) {
-    for (const runtime::Array& a : w.arrays) {
+  explicit Arrays(const reference::Workload& w) {
+    for (const reference::Array& a : w.arrays) {
       void* const at = add(a.name, a.bytes.size(),
                            a.output    ? simulator::Buffer::Use::output
                            : a.scratch ? simulator::Buffer::Use::inout

@@ -52,7 +52,7 @@ Result<GemmProblem> plain_problem(const catalog::Instance& instance, int64_t m, 
 Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t m, int64_t n, int64_t k) {
   const auto problem = plain_problem(instance, m, n, k);
   if (!problem) return problem.status();
-  const runtime::Chip chip = runtime::h200();
+  const choice::Chip chip = choice::h200();
   const auto product = dense_product(*problem, chip);
   if (!product) return product.status();
   const catalog::Instance& chosen = product->instance();  // with the parts of a split depth
@@ -69,7 +69,7 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t
                                  {operand(1), uint64_t(low.b.bytes()), "B"},
                                  {operand(2), uint64_t(low.d.bytes()), "D", Buffer::Use::output}};
   const int cluster = (*compiled)->plan->cluster;
-  const int64_t clusters = runtime::resident_clusters(chip.multiprocessors, cluster);
+  const int64_t clusters = choice::resident_clusters(chip.multiprocessors, cluster);
   struct alignas(128) Line {
     uint8_t bytes[128] = {};
   };

@@ -28,8 +28,8 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Workload;
+using simulate::Outcome;
 
 void require(const Status& status) {
   if (!status) throw std::runtime_error(status.message());
@@ -49,7 +49,7 @@ const simulator::Instance* compiled_of(const catalog::Instance& instance) {
 int64_t resident_clusters(const catalog::Instance& instance) {
   const Arch arch = catalog::arch_of(instance);
   const int sms = simulator::ChipTiming::of(arch).sms, cluster = launch::cluster_of(instance);
-  return arch == Arch::sm90 ? runtime::resident_clusters(sms, cluster) : std::max(1, sms / cluster);
+  return arch == Arch::sm90 ? choice::resident_clusters(sms, cluster) : std::max(1, sms / cluster);
 }
 
 // Enough for every role to meet its peers: two clusters, or as many as the parts of a tile. On Blackwell parts wait for
@@ -94,9 +94,9 @@ void add_up(simulator::Result& result, const simulator::Result& before) {
 
 }  // namespace
 
-Result<DenseProduct> dense_product(const GemmProblem& problem, const runtime::Chip& chip, runtime::Offset offset) {
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
-  DenseProduct product{runtime::with_packed_addends(problem), {}, {}, offset};
+  DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip);
   if (!decision) return decision.status();
@@ -104,10 +104,10 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const runtime::Ch
   return product;
 }
 
-Result<GroupedRun> grouped_run(const GroupedProblem& problem, const runtime::GroupedProduct& product,
-                               const runtime::Chip& chip) {
+Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::GroupedProduct& product,
+                               const choice::Chip& chip) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
-  auto choice = runtime::choose(problem, chip);
+  auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   return GroupedRun{problem, product, std::move(*choice)};
 }
@@ -128,7 +128,7 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
     options.resident_clusters = 2;
   }
 
-  const GemmPointers pointers = runtime::pointers_of(problem, p.offset, w, arrays.pointers());
+  const GemmPointers pointers = reference::pointers_of(problem, p.offset, w, arrays.pointers());
   require(launch::check_pointers(problem, p.low, instance, pointers, p.decision.packing));
   simulator::Result packed;
   GemmPointers seen = pointers;
@@ -149,13 +149,13 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
   return judged(w, std::move(result), arrays);
 }
 
-Workload workload_of(const GroupedProblem& p, const runtime::GroupedProduct& product, Arch arch, runtime::Data data,
+Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
                      uint64_t seed) {
   if (arch == Arch::sm90) return grouped_product_workload(product, data, seed);
-  if (p.groups == Groups::none) return runtime::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
-  const runtime::GroupedSpec spec = runtime::spec_of(p, product.rows, product.matrices);
-  return p.scaling == BlockScaling::none ? runtime::grouped_blockwise_workload(spec, data, seed)
-                                         : runtime::grouped_workload(spec, data, seed);
+  if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
+  const reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
+  return p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
+                                         : reference::grouped_workload(spec, data, seed);
 }
 
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& options, int sm_limit) {
@@ -165,8 +165,8 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
   const catalog::Instance& instance = p.instance();
   const auto* const compiled = compiled_of(instance);
   const GroupedPointers pointers = catalog::arch_of(instance) == Arch::sm90
-                                       ? runtime::grouped_pointers(p.product, w, arrays.pointers())
-                                       : runtime::grouped_pointers(problem, w, arrays.pointers());
+                                       ? reference::grouped_pointers(p.product, w, arrays.pointers())
+                                       : reference::grouped_pointers(problem, w, arrays.pointers());
   require(launch::check_pointers(problem, pointers));
   launch::Arguments args;
   require(launch::fill_arguments(args, instance, problem, pointers, map_encoder()));
@@ -176,7 +176,7 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
 
 std::optional<std::string> launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays,
                                          void* stream) {
-  const GemmPointers pointers = runtime::pointers_of(p.problem, p.offset, w, arrays);
+  const GemmPointers pointers = reference::pointers_of(p.problem, p.offset, w, arrays);
   launch::Arguments args;
   const catalog::Instance& instance = p.instance();
   if (Status s = launch::fill_arguments(args, instance, p.problem, p.decision.kernel, pointers, gpu::map_encoder());
@@ -189,8 +189,8 @@ std::optional<std::string> launch_on_gpu(const DenseProduct& p, const Workload& 
 
 namespace {
 
-runtime::Example blank(const catalog::Instance& instance, const simulator::Instance& compiled) {
-  runtime::Example e;
+Example blank(const catalog::Instance& instance, const simulator::Instance& compiled) {
+  Example e;
   e.name = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
   e.instance = catalog::name_of(instance);
@@ -218,12 +218,12 @@ int ctas_on_chip(const DenseProduct& p) {
 int ctas_on_chip(const GroupedRun& p) {
   const catalog::Instance& instance = p.instance();
   const int sms = simulator::ChipTiming::of(catalog::arch_of(instance)).sms;
-  const auto facts = runtime::facts_of(instance, p.problem, sms);
+  const auto facts = choice::facts_of(instance, p.problem, sms);
   return int(std::clamp<int64_t>(facts.waves.tiles, 1, resident_clusters(instance))) * launch::cluster_of(instance);
 }
 
-runtime::Example gpu_example_of(const DenseProduct& product) {
-  runtime::Example e;
+Example gpu_example_of(const DenseProduct& product) {
+  Example e;
   e.name = e.instance = catalog::name_of(product.instance());
   e.plan_name = product.decision.name();
   e.arch = catalog::arch_of(product.instance());
@@ -233,29 +233,29 @@ runtime::Example gpu_example_of(const DenseProduct& product) {
   return e;
 }
 
-Result<runtime::Example> example_of(const DenseProduct& product) {
+Result<Example> example_of(const DenseProduct& product) {
   const auto compiled = ready(product.instance());
   if (!compiled) return compiled.status();
-  runtime::Example e = blank(product.instance(), **compiled);
+  Example e = blank(product.instance(), **compiled);
   e.plan_name = product.decision.name();
   const auto kept = std::make_shared<const DenseProduct>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](runtime::Case) { return std::nullopt; };
-  e.workload = [kept](runtime::Case, runtime::Data data, uint64_t seed) {
-    return runtime::workload_of(kept->problem, kept->offset, data, seed);
+  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
+    return reference::workload_of(kept->problem, kept->offset, data, seed);
   };
   e.simulate = [kept](const Workload& w, const simulator::Options& o, int ctas) { return run(*kept, w, o, ctas); };
   return e;
 }
 
-Result<runtime::Example> example_of(const GroupedRun& product) {
+Result<Example> example_of(const GroupedRun& product) {
   const auto compiled = ready(product.instance());
   if (!compiled) return compiled.status();
-  runtime::Example e = blank(product.instance(), **compiled);
+  Example e = blank(product.instance(), **compiled);
   const auto kept = std::make_shared<const GroupedRun>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](runtime::Case) { return std::nullopt; };
-  e.workload = [kept](runtime::Case, runtime::Data data, uint64_t seed) {
+  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
     return workload_of(kept->problem, kept->product, catalog::arch_of(kept->instance()), data, seed);
   };
   e.simulate = [kept](const Workload& w, const simulator::Options& o, int ctas) { return run(*kept, w, o, ctas); };

@@ -20,47 +20,47 @@ struct DenseProduct {
   GemmProblem problem;  // with packed addends
   problem::Lowered low;
   choice::Decision decision;
-  runtime::Offset offset;  // of A, B and D in their memory
+  reference::Offset offset;  // of A, B and D in their memory
 
   const catalog::Instance& instance() const { return decision.choice.instance; }
 };
 // Validated and chosen for a chip of any architecture, on Hopper as make_plan() does it, with its sentences.
-Result<DenseProduct> dense_product(const GemmProblem& problem, const runtime::Chip& chip, runtime::Offset offset = 0);
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0);
 
 struct GroupedRun {
   GroupedProblem problem;
-  runtime::GroupedProduct product;  // the same with its table of groups
-  runtime::GroupedChoice choice;
+  reference::GroupedProduct product;  // the same with its table of groups
+  choice::GroupedChoice choice;
 
   const catalog::Instance& instance() const { return choice.instance; }
 };
-Result<GroupedRun> grouped_run(const GroupedProblem& problem, const runtime::GroupedProduct& product,
-                               const runtime::Chip& chip);
+Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::GroupedProduct& product,
+                               const choice::Chip& chip);
 
 // Operands and reference of a product: Blackwell's kernels take factors in another order than Hopper's.
-runtime::Workload workload_of(const GroupedProblem& problem, const runtime::GroupedProduct& product, Arch arch,
-                              runtime::Data data, uint64_t seed);
+reference::Workload workload_of(const GroupedProblem& problem, const reference::GroupedProduct& product, Arch arch,
+                                reference::Data data, uint64_t seed);
 
 // One run. `sm_limit` 0: few SMs, enough for every role to meet its peers. A failure to compile or to make arguments is
 // thrown as std::runtime_error.
-runtime::Outcome run(const DenseProduct& product, const runtime::Workload& workload, const simulator::Options& options,
-                     int sm_limit);
-runtime::Outcome run(const GroupedRun& product, const runtime::Workload& workload, const simulator::Options& options,
-                     int sm_limit);
+Outcome run(const DenseProduct& product, const reference::Workload& workload, const simulator::Options& options,
+            int sm_limit);
+Outcome run(const GroupedRun& product, const reference::Workload& workload, const simulator::Options& options,
+            int sm_limit);
 
 // Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory. Nothing, or why it
 // cannot.
-std::optional<std::string> launch_on_gpu(const DenseProduct& product, const runtime::Workload& workload,
+std::optional<std::string> launch_on_gpu(const DenseProduct& product, const reference::Workload& workload,
                                          const std::vector<void*>& arrays, void* stream);
 
 // A product by mma.sync as something that run_on_gpu() takes (gpu_run.h).
-runtime::Example gpu_example_of(const DenseProduct& product);
+Example gpu_example_of(const DenseProduct& product);
 
 // As something that `check`, `gemm` and `trace` run. Compiles it, if it must.
-Result<runtime::Example> example_of(const DenseProduct& product);
-Result<runtime::Example> example_of(const GroupedRun& run);
+Result<Example> example_of(const DenseProduct& product);
+Result<Example> example_of(const GroupedRun& run);
 // An instance of the catalogue, or any that can be compiled, with sizes that reach its edges.
-Result<runtime::Example> example_of(const catalog::Instance& instance);
+Result<Example> example_of(const catalog::Instance& instance);
 // Whether example_of(instance) knows the family.
 bool has_example(const catalog::Instance& instance);
 // Whether it makes a dense product, on any architecture.
@@ -68,8 +68,8 @@ bool is_dense(const catalog::Instance& instance);
 // Whether the host API runs it: a dense, skinny, grouped or blockwise instance for Hopper.
 bool behind_api(const catalog::Instance& instance);
 // The problem that example_of(instance) has for a size, by that instance: the API takes the same on a GPU.
-Result<DenseProduct> dense_case(const catalog::Instance& instance, runtime::Case shape);
-Result<GroupedRun> grouped_case(const catalog::Instance& instance, runtime::Case shape);
+Result<DenseProduct> dense_case(const catalog::Instance& instance, reference::Case shape);
+Result<GroupedRun> grouped_case(const catalog::Instance& instance, reference::Case shape);
 
 // SMs that a launch of it would take on the simulated chip.
 int ctas_on_chip(const DenseProduct& product);

@@ -7,16 +7,15 @@
 
 namespace warpwright::simulate {
 
-runtime::Outcome run_arguments(const catalog::Instance& instance, const void* arguments, size_t argument_bytes,
-                               int ctas, const runtime::Workload& w, const Arrays& arrays,
-                               const simulator::Options& options) {
+Outcome run_arguments(const catalog::Instance& instance, const void* arguments, size_t argument_bytes, int ctas,
+                      const reference::Workload& w, const Arrays& arrays, const simulator::Options& options) {
   const auto compiled = ready(instance);
   if (!compiled) throw NotReady(compiled.status());
   if ((*compiled)->argument_bytes != argument_bytes) {
     throw std::runtime_error(fmt::format("{} takes {} bytes of arguments, not {}.", catalog::name_of(instance),
                                          (*compiled)->argument_bytes, argument_bytes));
   }
-  runtime::Outcome out;
+  Outcome out;
   out.sim = simulator::run_instance(**compiled, arguments, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
   out.output = arrays.output();
   out.verdict = judge(w, out.output);

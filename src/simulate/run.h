@@ -29,16 +29,15 @@ struct EncodeMaps {
 };
 
 // One run and its verdict. Compiles the instance, if nobody has yet. Throws std::runtime_error if it cannot.
-runtime::Outcome run_arguments(const catalog::Instance& instance, const void* arguments, size_t argument_bytes,
-                               int ctas, const runtime::Workload& w, const Arrays& arrays,
-                               const simulator::Options& options);
+Outcome run_arguments(const catalog::Instance& instance, const void* arguments, size_t argument_bytes, int ctas,
+                      const reference::Workload& w, const Arrays& arrays, const simulator::Options& options);
 // Puts it on the current GPU, whose clusters share `work` pieces. Nothing, or why it cannot.
 std::optional<std::string> launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work,
                                             void* stream);
 
 template <class Args, class Fill>
-runtime::Outcome run_filled(const catalog::Instance& instance, const runtime::Workload& w,
-                            const simulator::Options& options, int ctas, const Fill& fill) {
+Outcome run_filled(const catalog::Instance& instance, const reference::Workload& w, const simulator::Options& options,
+                   int ctas, const Fill& fill) {
   const Arrays arrays(w);
   Args args;
   if (const auto why = fill(args, arrays.pointers(), EncodeMaps{map_encoder()})) throw std::runtime_error(*why);

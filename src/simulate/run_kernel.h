@@ -10,10 +10,10 @@
 #include "simulate/example.h"
 #include "warpwright/sim/simulator.h"
 
-namespace warpwright::runtime {
+namespace warpwright::simulate {
 
 struct EncodeForSimulator {
-  std::optional<std::string> operator()(const MatrixMap& matrix, TensorMap& map) const {
+  std::optional<std::string> operator()(const launch::MatrixMap& matrix, TensorMap& map) const {
     if (matrix.batches > 0) {
       return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, matrix.batches,
                                           int64_t(matrix.batch_bytes), map, matrix.row_bytes());
@@ -25,14 +25,14 @@ struct EncodeForSimulator {
 // With options.primary_pending a kernel ahead on the stream still writes everything that this one reads.
 // `fill_args(args, pointers, encode)` fills K::Args from the addresses of the arrays; a sentence means that it cannot.
 template <class K, class FillArgs>
-Outcome simulate(const Workload& w, const simulator::Options& options, int ctas, FillArgs&& fill_args) {
+Outcome simulate(const reference::Workload& w, const simulator::Options& options, int ctas, FillArgs&& fill_args) {
   struct alignas(128) Line {
     uint8_t b[128];
   };
   std::vector<std::vector<Line>> memory;  // device allocations are aligned; the TMA wants 16 bytes
   std::vector<void*> pointers;
   std::vector<simulator::Buffer> buffers;
-  for (const Array& a : w.arrays) {
+  for (const reference::Array& a : w.arrays) {
     memory.emplace_back((a.bytes.size() + 127) / 128 + 1);
     std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
     pointers.push_back(memory.back().data());
@@ -48,8 +48,8 @@ Outcome simulate(const Workload& w, const simulator::Options& options, int ctas,
   out.sim = simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, buffers, options);
   const auto* result = static_cast<const uint8_t*>(pointers.back());
   out.output.assign(result, result + w.output().bytes.size());
-  out.verdict = judge(w, out.output);
+  out.verdict = reference::judge(w, out.output);
   return out;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::simulate

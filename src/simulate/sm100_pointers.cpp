@@ -18,19 +18,19 @@
 namespace warpwright::simulate {
 namespace {
 
-using runtime::Array;
-using runtime::Case;
-using runtime::Data;
-using runtime::GroupedOperands;
-using runtime::GroupedSpec;
-using runtime::Workload;
+using launch::GroupedOperands;
+using reference::Array;
+using reference::Case;
+using reference::Data;
+using reference::GroupedSpec;
+using reference::Workload;
 using Pointers = std::vector<void*>;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 GroupedSpec spec_of_case(const catalog::Instance& instance, Case s) {
-  const runtime::GroupedProduct product = grouped_product(instance, s);
-  return runtime::spec_of(grouped_problem(instance, s), product.rows, product.matrices);
+  const reference::GroupedProduct product = grouped_product(instance, s);
+  return reference::spec_of(grouped_problem(instance, s), product.rows, product.matrices);
 }
 
 template <class T>
@@ -47,7 +47,7 @@ class ByPointers {
   ByPointers(const GroupedGemmSm100Config& c, const GroupedSpec& s, const Workload& w, Arrays& arrays)
       : config_(c), spec_(s), arrays_(arrays) {
     const Pointers& p = arrays.pointers();
-    all_ = runtime::grouped_operands(s, w, p);
+    all_ = reference::grouped_operands(s, w, p);
     for (const Array& a : w.arrays) {
       if (a.name == "matrix_alpha") alpha_ = words_of<float>(a);
     }
@@ -99,7 +99,7 @@ class ByPointers {
     GroupedGemmSm100Config config = config_;
     config.pointers = false;
     GroupedGemmSm100Args args;
-    if (const auto why = runtime::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
+    if (const auto why = launch::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
     return {args.a,
             args.b,
             args.a_scales,
@@ -116,8 +116,8 @@ class ByPointers {
   std::vector<float> alpha_;
 };
 
-runtime::Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm100Config& c, const Workload& w,
-                                 const simulator::Options& o, int ctas) {
+Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm100Config& c, const Workload& w,
+                        const simulator::Options& o, int ctas) {
   Arrays arrays(w);
   const GroupedGemmSm100Args args = ByPointers(c, spec_of_case(instance, w.shape), w, arrays).arguments();
   return run_arguments(instance, &args, sizeof args, ctas, w, arrays, o);
@@ -125,7 +125,7 @@ runtime::Outcome run_by_pointers(const catalog::Instance& instance, const Groupe
 
 }  // namespace
 
-bool complete(runtime::Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
+bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
   if (!c.pointers) return false;
   e.refuse = [instance](Case s) -> std::optional<std::string> {
     const Status status = problem::validate(grouped_problem(instance, s), Arch::sm100);

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-namespace warpwright::runtime {
+namespace warpwright::system {
 
 struct EmbeddedFile {
   const char* name;  // below the folder it was taken from
@@ -19,4 +19,4 @@ std::span<const EmbeddedFile> embedded_package();
 // The parts of the timeline's page: src/page.
 std::span<const EmbeddedFile> embedded_page();
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::system

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace warpwright::runtime {
+namespace warpwright::system {
 namespace {
 
 // The file behind a link, so that the link stays one.
@@ -70,4 +70,4 @@ std::optional<std::string> WholeFile::write(const std::string& text) const {
   return cannot_write(path_, error);
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::system

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::system {
 
 // A file that appears whole or not at all: written under another name in the same folder, then renamed.
 class WholeFile {
@@ -22,4 +22,4 @@ class WholeFile {
   std::string path_;
 };
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::system

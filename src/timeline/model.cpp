@@ -13,7 +13,7 @@
 
 #include "sim/timing.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 constexpr int kEngineOrder = 1000;
@@ -404,4 +404,4 @@ void leave_out_launch(TimelineModel& model, const simulator::Stats& stats, Arch 
   model.end -= ns;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -8,7 +8,7 @@
 
 #include "warpwright/sim/simulator.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 
 enum class BarKind : uint8_t { run, wait, arrive, engine };
 const char* word_of(BarKind kind);
@@ -69,4 +69,4 @@ TimelineModel model_of(const simulator::Result& result);
 // with their first instruction.
 void leave_out_launch(TimelineModel& model, const simulator::Stats& stats, Arch arch);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -12,11 +12,11 @@
 #include "text/json.h"
 #include "timeline/timeline.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 std::string part(const char* name) {
-  for (const EmbeddedFile& file : embedded_page()) {
+  for (const system::EmbeddedFile& file : system::embedded_page()) {
     if (std::strcmp(file.name, name) == 0) return file.text;
   }
   throw std::logic_error(fmt::format("the page has no part {}", name));
@@ -96,4 +96,4 @@ std::string page_of(const std::vector<TimelineRun>& runs) {
   return page;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 constexpr size_t kMostBars = 60'000;  // a page with more is slow
@@ -42,4 +42,4 @@ TimelineRun timeline_run(const GpuRecording& r, const std::string& kernel, const
   return run;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -6,7 +6,7 @@
 #include "timeline/timeline.h"
 #include "warpwright/core/plan.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 
 struct GpuRecording {
   Recording recording;
@@ -21,4 +21,4 @@ struct GpuRecording {
 // What is drawn of it: as many CTAs as a page can show.
 TimelineRun timeline_run(const GpuRecording& recorded, const std::string& kernel, const std::string& problem);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 using record::Kind;
@@ -112,4 +112,4 @@ RecordedTimes times_of(const Plan& plan, const Recording& recording, double rate
   return times;
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

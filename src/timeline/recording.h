@@ -9,7 +9,7 @@
 #include "warpwright/record_file.h"
 #include "warpwright/sim/simulator.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 
 using Recording = record::Launch;
 
@@ -51,4 +51,4 @@ struct RecordedTimeline {
 // wgmmas ends with the wait for it, at the latest.
 RecordedTimeline timeline_of(const Plan& plan, const Recording& recording, double ns_per_cycle, int most_ctas = 0);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

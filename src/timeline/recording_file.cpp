@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 constexpr uint64_t kMostWarps = 1 << 20;
@@ -138,4 +138,4 @@ std::optional<std::string> read_recording(const std::string& path, RecordingFile
   return {};
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

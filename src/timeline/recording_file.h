@@ -6,7 +6,7 @@
 
 #include "timeline/recorded.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 
 struct RecordingFile {
   GpuRecording recorded;
@@ -16,4 +16,4 @@ struct RecordingFile {
 // Nothing, or a sentence that says what is wrong with the file.
 std::optional<std::string> read_recording(const std::string& path, RecordingFile& file);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -10,7 +10,7 @@
 
 #include "timeline/recording.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 using record::Kind;
@@ -355,4 +355,4 @@ RecordedTimeline timeline_of(const Plan& plan, const Recording& recording, doubl
   return Timeline(plan, times, rate, most_ctas).take();
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -10,7 +10,7 @@
 
 #include "text/json.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 constexpr int kTracksPerProcess = 10000;  // thread ids are unique in the whole file
@@ -143,4 +143,4 @@ std::string perfetto_of(const std::vector<TimelineRun>& runs) {
 }
 std::string perfetto_of(const TimelineRun& run) { return perfetto_of(std::vector{run}); }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

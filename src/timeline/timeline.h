@@ -6,7 +6,7 @@
 
 #include "timeline/model.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 
 struct TimelineInfo {
   std::string kernel;
@@ -28,4 +28,4 @@ std::string perfetto_of(const TimelineRun& run);
 // A page with no address in it but its own: lanes, arrows, counters and critical path of the runs, one above the other.
 std::string page_of(const std::vector<TimelineRun>& runs);
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

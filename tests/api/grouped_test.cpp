@@ -159,23 +159,23 @@ TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
 
 TEST(GroupedApi, TakesAKernelThatFitsTheProblem) {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 576, 7168}, {128, 24576, 1536}, {4096, 2112, 7168}}) {
-    const auto choice = runtime::choose(blockwise(m, n, k), 132);
+    const auto choice = choice::choose(blockwise(m, n, k), 132);
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     EXPECT_TRUE(m <= 128 || choice->instance.as<SkinnyBlockwiseConfig>() == nullptr);
     GroupedProblem named = blockwise(m, n, k);
     named.plan = catalog::plan_name(choice->instance);
-    const auto again = runtime::choose(named, 132);
+    const auto again = choice::choose(named, 132);
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again->instance, choice->instance);
   }
-  EXPECT_NE(runtime::choose(blockwise(1, 576, 7168), 132)->instance.as<SkinnyBlockwiseConfig>(), nullptr);
-  EXPECT_EQ(runtime::choose(blockwise(4096, 576, 7168), 132)->instance.as<SkinnyBlockwiseConfig>(), nullptr);
+  EXPECT_NE(choice::choose(blockwise(1, 576, 7168), 132)->instance.as<SkinnyBlockwiseConfig>(), nullptr);
+  EXPECT_EQ(choice::choose(blockwise(4096, 576, 7168), 132)->instance.as<SkinnyBlockwiseConfig>(), nullptr);
 }
 
 TEST(GroupedApi, TakesTheKernelThatHasTheModeOfTheProblem) {
   const auto plan_for = [](const GroupedProblem& p) {
     EXPECT_EQ(validate(p).message(), "");
-    const auto choice = runtime::choose(p, 132);
+    const auto choice = choice::choose(p, 132);
     return choice ? catalog::plan_name(choice->instance) : choice.status().message();
   };
   GroupedProblem rows = blockwise(8, 576, 7168);
@@ -234,7 +234,7 @@ TEST(GroupedApi, TakesTheInstanceThatWasMeasuredToBeTheFastestForOneRow) {
       {7168, 2048, "blockwise-64x8-split1-s20"},
   };
   for (const auto& [n, k, plan] : measured) {
-    EXPECT_EQ(catalog::plan_name(runtime::choose(blockwise(1, n, k), 132)->instance), plan) << n << " x " << k;
+    EXPECT_EQ(catalog::plan_name(choice::choose(blockwise(1, n, k), 132)->instance), plan) << n << " x " << k;
   }
 }
 
@@ -247,14 +247,14 @@ TEST(GroupedApi, TakesTheInstanceThatWasMeasuredToBeTheFastestFor128Rows) {
       {7168, 2048, "blockwise-64x128-split1-s7"},
   };
   for (const auto& [n, k, plan] : measured) {
-    EXPECT_EQ(catalog::plan_name(runtime::choose(blockwise(128, n, k), 132)->instance), plan) << n << " x " << k;
+    EXPECT_EQ(catalog::plan_name(choice::choose(blockwise(128, n, k), 132)->instance), plan) << n << " x " << k;
   }
 }
 
 TEST(GroupedApi, RefusesAPlanThatDoesNotServeTheProblem) {
   GroupedProblem p = blockwise(4096, 576, 7168);
   p.plan = "blockwise-64x8-split4-s20";
-  const auto choice = runtime::choose(p, 132);
+  const auto choice = choice::choose(p, 132);
   ASSERT_FALSE(choice.ok());
   EXPECT_EQ(choice.status().message().rfind("plan = blockwise-64x8-split4-s20: it does not serve single products", 0),
             0u)
@@ -262,7 +262,7 @@ TEST(GroupedApi, RefusesAPlanThatDoesNotServeTheProblem) {
   p.plan = "";
   p.groups = Groups::contiguous;
   p.out = DType::fp32;
-  EXPECT_EQ(runtime::choose(p, 132).status().code(), Code::unsupported);
+  EXPECT_EQ(choice::choose(p, 132).status().code(), Code::unsupported);
 }
 
 TEST(GroupedApi, SaysWhatIsMissingWithoutAGpu) {

@@ -10,7 +10,7 @@
 namespace warpwright::launch {
 namespace {
 
-const runtime::Chip kChip{"NVIDIA H200", 132};
+const choice::Chip kChip{"NVIDIA H200", 132};
 
 Result<Decision> decided(const GemmProblem& p) { return decide(p, lower(p), kChip); }
 Packing copies(const GemmProblem& p) { return packing_of(p, lower(p)); }

@@ -19,7 +19,7 @@ class Pointers : public testing::Test {
 
   Status check() const {
     const Lowered low = lower(problem);
-    const auto kernels = runtime::candidates(low.shape);
+    const auto kernels = choice::candidates(low.shape);
     if (kernels.empty()) return Status(Code::unsupported, "no kernel");
     return check_pointers(problem, low, kernels.front(), pointers);
   }

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "choice/dense.h"
-#include "choice/tuned_grouped.h"
-#include "problem/lower.h"
 #include "choice/packing.h"
+#include "choice/tuned_grouped.h"
 #include "measure/grouped_check.h"
+#include "problem/lower.h"
 
 namespace warpwright::random_problems {
 namespace {
@@ -137,7 +137,7 @@ Dense any_dense(Random& random) {
 
 bool served(const GemmProblem& p) {
   if (!validate(p)) return false;
-  return bool(choice::decide(p, problem::lower(p), runtime::h200()));
+  return bool(choice::decide(p, problem::lower(p), choice::h200()));
 }
 
 void draw_modes(GroupedProblem& p, Random& random) {
@@ -177,7 +177,7 @@ GroupedProblem any_grouped(Random& random) {
   return p;
 }
 
-bool served(const GroupedProblem& p) { return validate(p) && runtime::choose(p, runtime::h200()); }
+bool served(const GroupedProblem& p) { return validate(p) && choice::choose(p, choice::h200()); }
 
 std::string strides(const MatrixLayout& m) {
   const auto number = [](int64_t s) { return s == kPacked ? std::string("packed") : std::to_string(s); };
@@ -200,7 +200,7 @@ std::string text(const Dense& d) {
 
 std::string text(const Grouped& g) {
   const GroupedProblem& p = g.problem;
-  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", name(runtime::operation_of(p.groups)),
+  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", name(problem::operation_of(p.groups)),
                      name(p.type), name(p.out), p.m, p.n, p.k, p.group_count,
                      p.type == DType::e4m3 ? fmt::format(", scales of {} rows of B", p.b_scale_rows) : "",
                      p.activation == Activation::swiglu ? ", swiglu" : "", p.bias != Bias::none ? ", bias" : "",
@@ -289,7 +289,7 @@ Problem draw(int number) {
   }
   for (;;) {
     const GroupedProblem p = any_grouped(random);
-    if (served(p)) return Grouped{p, runtime::sample_product(p, uint64_t(number))};
+    if (served(p)) return Grouped{p, measure::sample_product(p, uint64_t(number))};
   }
 }
 

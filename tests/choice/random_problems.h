@@ -16,7 +16,7 @@ struct Dense {
 };
 struct Grouped {
   GroupedProblem problem;
-  runtime::GroupedProduct product;  // with a table of groups
+  reference::GroupedProduct product;  // with a table of groups
 };
 using Problem = std::variant<Dense, Grouped>;
 

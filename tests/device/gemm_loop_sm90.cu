@@ -167,6 +167,6 @@ struct GemmLoop : GemmShape {
 
 cudaError_t launch_gemm_loop(const warpwright::words::GemmLoop::Args& args, cudaStream_t stream) {
   using warpwright::words::GemmLoop;
-  const int clusters = warpwright::runtime::max_active_clusters<GemmLoop>();
-  return warpwright::runtime::launch<GemmLoop>(args, unsigned(clusters * GemmLoop::kCluster), stream);
+  const int clusters = warpwright::max_active_clusters<GemmLoop>();
+  return warpwright::launch_kernel<GemmLoop>(args, unsigned(clusters * GemmLoop::kCluster), stream);
 }

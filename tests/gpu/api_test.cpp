@@ -17,16 +17,16 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/dense.h"
-#include "problem/lower.h"
 #include "measure/gemm_check.h"
 #include "measure/gpu_memory.h"
+#include "problem/lower.h"
 
 namespace warpwright {
 namespace {
 
-using runtime::Data;
-using runtime::GemmOutcome;
-using runtime::GemmTrial;
+using measure::GemmOutcome;
+using measure::GemmTrial;
+using reference::Data;
 
 class GpuApi : public testing::Test {
  protected:
@@ -42,7 +42,7 @@ class GpuApi : public testing::Test {
 
 void expect_right(const GemmProblem& problem, const GemmTrial& trial = {}) {
   GemmOutcome outcome;
-  const Status s = runtime::check_gemm(problem, trial, outcome);
+  const Status s = measure::check_gemm(problem, trial, outcome);
   ASSERT_TRUE(s) << s.message();
   EXPECT_TRUE(outcome.verdict.ok) << outcome.plan << " (" << problem.m << "x" << problem.n << "x" << problem.k
                                   << " batch " << problem.batch << "): " << outcome.verdict.wrong << " wrong of "
@@ -140,7 +140,7 @@ TEST_F(GpuApi, WhatTheTmaCannotAddressIsCopiedFirst) {
     for (const DType type : {DType::bf16, DType::e4m3}) {
       GemmProblem p = product(m, n, k, type);
       GemmOutcome outcome;
-      ASSERT_TRUE(runtime::check_gemm(p, {.data = Data::integers}, outcome));
+      ASSERT_TRUE(measure::check_gemm(p, {.data = Data::integers}, outcome));
       EXPECT_TRUE(outcome.plan.ends_with("-packed")) << outcome.plan;
       expect_right(p, {.data = Data::integers});
       p.plan = "dense-128x128-c1-s4";
@@ -184,8 +184,8 @@ TEST_F(GpuApi, EpiloguesAreRight) {
 
 TEST_F(GpuApi, EveryPlanOfAShapeIsRight) {
   for (const GemmProblem& p : {product(8, 520, 1032), product(300, 520, 392)}) {
-    runtime::GemmShape shape{p.m, p.n, p.k};
-    for (const catalog::Instance& instance : runtime::candidates(shape)) {
+    problem::GemmShape shape{p.m, p.n, p.k};
+    for (const catalog::Instance& instance : choice::candidates(shape)) {
       GemmProblem named = p;
       named.plan = catalog::plan_name(instance);
       expect_right(named, {.data = Data::integers});
@@ -212,7 +212,7 @@ TEST_F(GpuApi, AnSmLimitChangesNothingButTheTime) {
 TEST_F(GpuApi, RefusalsLaunchNothingAndLeaveNoError) {
   auto plan = make_plan(product(64, 64, 64));
   ASSERT_TRUE(plan) << plan.status().message();
-  const runtime::DeviceMemory memory(1 << 20);
+  const gpu::DeviceMemory memory(1 << 20);
   char* const base = reinterpret_cast<char*>(memory.data());
   ASSERT_EQ(cudaMemset(base, 0x5a, 1 << 20), cudaSuccess);
   EXPECT_EQ(plan->run({}).code(), Code::invalid_argument);
@@ -233,7 +233,7 @@ TEST_F(GpuApi, RefusalsLaunchNothingAndLeaveNoError) {
 struct Buffers {
   explicit Buffers(int64_t side) : a(bytes(side)), b(bytes(side)), d(bytes(side)), side(side) {
     std::vector<uint16_t> ones(size_t(side * side), 0x3f80);
-    for (const runtime::DeviceMemory* m : {&a, &b})
+    for (const gpu::DeviceMemory* m : {&a, &b})
       EXPECT_EQ(cudaMemcpy(m->data(), ones.data(), bytes(side), cudaMemcpyHostToDevice), cudaSuccess);
     clear();
   }
@@ -249,13 +249,13 @@ struct Buffers {
     return std::all_of(have.begin(), have.end(), [&](uint16_t x) { return x == uint16_t(pattern >> 16); });
   }
   static size_t bytes(int64_t side) { return size_t(side * side * 2); }
-  runtime::DeviceMemory a, b, d;
+  gpu::DeviceMemory a, b, d;
   int64_t side;
 };
 
 TEST_F(GpuApi, ARunCanBeCaptured) {
   const Buffers buffers(256);
-  const runtime::Stream stream;
+  const gpu::Stream stream;
   // Neither the plan nor its kernel was used before the capture.
   GemmProblem p = product(256, 256, 256);
   p.plan = "dense-64x64-c1-s4";
@@ -278,12 +278,12 @@ TEST_F(GpuApi, ARunCanBeCaptured) {
 // Its copies lie in the workspace, which is used as far as the plan says and no further, or in memory of the graph.
 TEST_F(GpuApi, ARunThatCopiesOperandsCanBeCaptured) {
   const Buffers buffers(255);
-  const runtime::Stream stream;
+  const gpu::Stream stream;
   auto plan = make_plan(product(255, 255, 255));
   ASSERT_TRUE(plan) << plan.status().message();
   ASSERT_TRUE(plan->name().ends_with("-packed")) << plan->name();
   ASSERT_GE(plan->workspace_bytes(), 2 * 255 * 256 * 2u);
-  const runtime::DeviceMemory workspace(plan->workspace_bytes() + 128);
+  const gpu::DeviceMemory workspace(plan->workspace_bytes() + 128);
   ASSERT_EQ(cudaMemset(workspace.data(), 0, plan->workspace_bytes() + 128), cudaSuccess);
   const Buffers others(255);
   GemmPointers pointers = buffers.pointers();
@@ -320,7 +320,7 @@ TEST_F(GpuApi, ARunThatCopiesOperandsCanBeCaptured) {
 
 TEST_F(GpuApi, ARunThatSharesTheDepthOfTilesCanBeCaptured) {
   const Buffers buffers(256);
-  const runtime::Stream stream;
+  const gpu::Stream stream;
   GemmProblem p = product(256, 256, 256);
   p.plan = "dense-64x64-c1-s12-splitk2";
   auto plan = make_plan(p);
@@ -347,13 +347,13 @@ TEST_F(GpuApi, ARunThatSharesTheDepthOfTilesCanBeCaptured) {
 TEST_F(GpuApi, ThreadsMayShareAPlanThatCopiesOperands) {
   auto plan = make_plan(product(255, 255, 255));
   ASSERT_TRUE(plan) << plan.status().message();
-  const runtime::Stream common;
+  const gpu::Stream common;
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       const Buffers one(255), other(253 - 2 * t);
-      const runtime::Stream own;
+      const gpu::Stream own;
       for (int i = 0; i < 50; ++i) {
         wrong += !plan->run(one.pointers(), t % 2 ? own.get() : common.get()).ok();
         wrong += !gemm(product(other.side, other.side, other.side), other.pointers(), common.get()).ok();
@@ -375,7 +375,7 @@ TEST_F(GpuApi, ThreadsMayShareAPlanAndTheCacheOfPlans) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       const Buffers shared(256), own(128 + 8 * t);
-      const runtime::Stream stream;
+      const gpu::Stream stream;
       for (int i = 0; i < 50; ++i) {
         wrong += !plan->run(shared.pointers(), stream.get()).ok();
         wrong += !gemm(product(own.side, own.side, own.side), own.pointers(), stream.get()).ok();
@@ -406,7 +406,7 @@ double host_us(Call&& call) {
 // What the driver takes for the launch is not ours: where that alone comes near the limit, the rest must be small.
 TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   const Buffers buffers(128);
-  const runtime::Stream stream;
+  const gpu::Stream stream;
   GemmProblem problem = product(128, 128, 128);
   problem.plan = "dense-64x64-c1-s4";  // compiled ahead
   auto plan = make_plan(problem);
@@ -417,7 +417,7 @@ TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   ASSERT_TRUE(other) << other.status().message();
 
   const problem::Lowered low = problem::lower(problem);
-  const auto choice = runtime::choose(low.shape, runtime::h200(), problem.plan);
+  const auto choice = choice::choose(low.shape, choice::h200(), problem.plan);
   ASSERT_TRUE(choice) << choice.status().message();
   const catalog::Instance& instance = choice->instance;
   const auto loaded = gpu::ready(instance, gpu::hopper_device()->number);

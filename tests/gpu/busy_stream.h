@@ -19,8 +19,8 @@ struct BusyStream {
   // A Work has `placed`, `plan` and `launches`, and is prepared on `stream`.
   template <class Work, class Random>
   void launch(const std::vector<std::unique_ptr<Work>>& work, const std::vector<std::unique_ptr<Work>>& beside,
-              int64_t launches, const runtime::Stream& stream, const runtime::Stream& busy, Random& random) {
-    const auto one = [&](const std::vector<std::unique_ptr<Work>>& from, const runtime::Stream& on) {
+              int64_t launches, const gpu::Stream& stream, const gpu::Stream& busy, Random& random) {
+    const auto one = [&](const std::vector<std::unique_ptr<Work>>& from, const gpu::Stream& on) {
       Work& w = *from[random() % from.size()];
       ++w.launches;
       return w.plan.run(w.placed.pointers(), on.get());

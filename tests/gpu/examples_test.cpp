@@ -1,6 +1,8 @@
 // Every kernel of the catalogue that this GPU can run, at the sizes that `check` runs: results equal to the float64
 // reference and to the bytes of the simulator, nothing written elsewhere, no hang. The Hopper instances run through the
 // API, each by its name; the others as the tool runs them.
+#include "simulate/examples.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,13 +29,18 @@
 #include "simulate/gpu_run.h"
 #include "simulate/product.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.m << "x" << c.n << "x" << c.k; }
 
+}  // namespace warpwright::reference
+
+namespace warpwright {
 namespace {
 
-std::string shape_text(Case c) { return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k); }
+std::string shape_text(reference::Case c) {
+  return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k);
+}
 
 bool behind_the_api(const std::string& name) {
   const auto instance = catalog::parse_instance(name);
@@ -41,34 +48,35 @@ bool behind_the_api(const std::string& name) {
 }
 
 // Those that are not behind the API, and run on a GPU all the same.
-std::vector<const Example*> launchable() {
-  std::vector<const Example*> list;
-  for (const Example& e : examples())
+std::vector<const simulate::Example*> launchable() {
+  std::vector<const simulate::Example*> list;
+  for (const simulate::Example& e : simulate::examples())
     if (e.launch != nullptr && !behind_the_api(e.name)) list.push_back(&e);
   return list;
 }
 std::vector<std::string> kernels() {
   std::vector<std::string> list = names_where([](const catalog::Instance& i) { return simulate::behind_api(i); });
-  for (const Example* e : launchable()) list.push_back(e->name);
+  for (const simulate::Example* e : launchable()) list.push_back(e->name);
   return list;
 }
 
 // A sentence: it could not be run.
-std::optional<std::string> run_by_api(const std::string& name, Case shape, Data data, uint64_t seed, GpuOutcome& out) {
+std::optional<std::string> run_by_api(const std::string& name, reference::Case shape, reference::Data data,
+                                      uint64_t seed, simulate::GpuOutcome& out) {
   const catalog::Instance instance = instance_named(name);
-  GemmOutcome outcome;
+  measure::GemmOutcome outcome;
   Status status;
   std::string wanted;
   if (simulate::is_dense(instance)) {
     const auto product = simulate::dense_case(instance, shape);
     if (!product) return product.status().message();
     wanted = catalog::name_of(product->instance());
-    status = check_gemm(product->problem, {.data = data, .seed = seed, .offset = product->offset}, outcome);
+    status = measure::check_gemm(product->problem, {.data = data, .seed = seed, .offset = product->offset}, outcome);
   } else {
     const auto run = simulate::grouped_case(instance, shape);
     if (!run) return run.status().message();
     wanted = catalog::name_of(run->instance());
-    status = check_grouped(run->problem, run->product, {.data = data, .seed = seed}, outcome);
+    status = measure::check_grouped(run->problem, run->product, {.data = data, .seed = seed}, outcome);
   }
   if (!status) return status.message();
   if (outcome.instance != wanted) return outcome.instance + " ran instead of " + wanted + ".";
@@ -87,17 +95,17 @@ class EachKernel : public testing::TestWithParam<std::string> {
       ASSERT_TRUE(made) << made.status().message();
       example_ = std::move(*made);
     } else {
-      example_ = *find_example(GetParam());
+      example_ = *simulate::find_example(GetParam());
     }
   }
   bool multiplies() const { return example_.cases.front().k > 0; }
 
   // The run itself must succeed, the result be right and nothing else touched. May be called by several threads.
-  std::vector<uint8_t> expect_right(Case shape, Data data, uint64_t seed) const {
-    GpuOutcome outcome;
+  std::vector<uint8_t> expect_right(reference::Case shape, reference::Data data, uint64_t seed) const {
+    simulate::GpuOutcome outcome;
     const auto failure = behind_the_api(GetParam())
                              ? run_by_api(GetParam(), shape, data, seed, outcome)
-                             : check_on_gpu(example_, example_.workload(shape, data, seed), outcome);
+                             : simulate::check_on_gpu(example_, example_.workload(shape, data, seed), outcome);
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     SCOPED_TRACE(shape_text(shape));
@@ -110,25 +118,26 @@ class EachKernel : public testing::TestWithParam<std::string> {
   }
 
   // The smallest two in which something is multiplied: the simulator takes longer than everything else here.
-  std::vector<Case> smallest_cases() const {
-    std::vector<Case> list;
-    for (const Case& c : example_.cases)
+  std::vector<reference::Case> smallest_cases() const {
+    std::vector<reference::Case> list;
+    for (const reference::Case& c : example_.cases)
       if (c.k > 0 || !multiplies()) list.push_back(c);
-    const auto size = [](const Case& c) { return c.m * c.n * std::max<int64_t>(c.k, 1); };
-    std::sort(list.begin(), list.end(), [&](const Case& a, const Case& b) { return size(a) < size(b); });
+    const auto size = [](const reference::Case& c) { return c.m * c.n * std::max<int64_t>(c.k, 1); };
+    std::sort(list.begin(), list.end(),
+              [&](const reference::Case& a, const reference::Case& b) { return size(a) < size(b); });
     if (list.size() > 2) list.resize(2);
     return list;
   }
 
   // Any extents that the kernel takes: some want whole blocks, or few rows.
-  std::vector<Case> random_cases(int count, unsigned seed) const {
+  std::vector<reference::Case> random_cases(int count, unsigned seed) const {
     std::mt19937 random(seed);
     const auto up_to = [&](unsigned most) { return int64_t(random() % most) + 1; };
     const auto round_up = [](int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; };
-    std::vector<Case> list;
+    std::vector<reference::Case> list;
     for (int tries = 0; tries < 100 * count && int(list.size()) < count; ++tries) {
       const int64_t blocks = tries % 4 == 3 ? 256 : tries % 4 == 2 ? 16 : 1;
-      Case c{up_to(500), round_up(up_to(500), blocks), multiplies() ? round_up(up_to(700), blocks) : 0};
+      reference::Case c{up_to(500), round_up(up_to(500), blocks), multiplies() ? round_up(up_to(700), blocks) : 0};
       if (tries % 3 == 1) c.m = round_up(c.m, 4);
       if (tries % 3 == 2) c.m = c.m % 128 + 1;
       if (tries % 5 == 4) c.m = c.m % 8 + 1;
@@ -137,48 +146,51 @@ class EachKernel : public testing::TestWithParam<std::string> {
     return list;
   }
 
-  Example example_;
+  simulate::Example example_;
 };
 
 TEST_P(EachKernel, equals_the_simulator_to_the_byte_on_integers) {
-  for (const Case& shape : smallest_cases()) {
-    const std::vector<uint8_t> bytes = expect_right(shape, Data::integers, 7);
+  for (const reference::Case& shape : smallest_cases()) {
+    const std::vector<uint8_t> bytes = expect_right(shape, reference::Data::integers, 7);
     simulator::Options options;
     options.landing = simulator::Landing::eager;
     options.check = false;
-    const Outcome simulated = example_.simulate(example_.workload(shape, Data::integers, 7), options, 0);
+    const simulate::Outcome simulated =
+        example_.simulate(example_.workload(shape, reference::Data::integers, 7), options, 0);
     EXPECT_TRUE(simulated.ok()) << shape_text(shape);
     EXPECT_EQ(bytes, simulated.output) << shape_text(shape);
   }
 }
 
 TEST_P(EachKernel, is_exact_on_integers) {
-  for (const Case& shape : example_.cases) expect_right(shape, Data::integers, 5);
-  const std::vector<Case> more = random_cases(12, 3);
+  for (const reference::Case& shape : example_.cases) expect_right(shape, reference::Data::integers, 5);
+  const std::vector<reference::Case> more = random_cases(12, 3);
   ASSERT_FALSE(more.empty());
   // The float64 reference takes longer than the GPU.
-  in_parallel(more, [&](const Case& shape) { expect_right(shape, Data::integers, uint64_t(shape.m)); });
+  in_parallel(more,
+              [&](const reference::Case& shape) { expect_right(shape, reference::Data::integers, uint64_t(shape.m)); });
 }
 
 TEST_P(EachKernel, is_within_tolerance_on_normal_data_and_repeats_its_bits) {
-  for (const Case& shape : example_.cases) {
-    if (shape.k > 0 || !multiplies()) expect_right(shape, Data::normal, 11);
+  for (const reference::Case& shape : example_.cases) {
+    if (shape.k > 0 || !multiplies()) expect_right(shape, reference::Data::normal, 11);
   }
-  const Case shape = example_.cases.front();
-  const std::vector<uint8_t> first = expect_right(shape, Data::normal, 9);
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(expect_right(shape, Data::normal, 9), first);
+  const reference::Case shape = example_.cases.front();
+  const std::vector<uint8_t> first = expect_right(shape, reference::Data::normal, 9);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(expect_right(shape, reference::Data::normal, 9), first);
 }
 
 // One launch on a shape with tails in every direction: short enough for compute-sanitizer.
 TEST_P(EachKernel, one_small_shape) {
   // Few rows for the kernels that take no more, whole 16-byte rows of 8-bit elements, or whole blocks with a scale, for
   // those that need them.
-  const std::vector<Case> shapes = multiplies() ? std::vector<Case>{{300, 272, 328}, {7, 272, 328},   {300, 272, 336},
-                                                                    {7, 272, 336},   {100, 272, 336}, {300, 512, 384}}
-                                                : std::vector<Case>{{100, 136, 0}};
-  const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](Case c) { return !example_.refuse(c); });
+  const std::vector<reference::Case> shapes =
+      multiplies() ? std::vector<reference::Case>{{300, 272, 328}, {7, 272, 328},   {300, 272, 336},
+                                                  {7, 272, 336},   {100, 272, 336}, {300, 512, 384}}
+                   : std::vector<reference::Case>{{100, 136, 0}};
+  const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](reference::Case c) { return !example_.refuse(c); });
   ASSERT_NE(shape, shapes.end()) << *example_.refuse(shapes.front());
-  expect_right(*shape, Data::integers, 3);
+  expect_right(*shape, reference::Data::integers, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(gpu, EachKernel, testing::ValuesIn(kernels()), test_name);
@@ -188,26 +200,27 @@ INSTANTIATE_TEST_SUITE_P(gpu, EachKernel, testing::ValuesIn(kernels()), test_nam
 TEST(Streams, launches_beside_a_busy_stream_end_and_are_right) {
   WW_NEEDS_A_GPU();
   struct Work {
-    const Example* example;
-    Workload workload;
+    const simulate::Example* example;
+    reference::Workload workload;
   };
   std::vector<Work> work;
-  for (const Example* e : launchable()) {
-    for (const Case& shape : e->cases) work.push_back({e, e->workload(shape, Data::integers, 1)});
+  for (const simulate::Example* e : launchable()) {
+    for (const reference::Case& shape : e->cases) work.push_back({e, e->workload(shape, reference::Data::integers, 1)});
   }
   if (work.empty()) GTEST_SKIP() << "every kernel of this build is behind the API";
-  const Stream stream, busy;
-  std::vector<GuardedArrays> arrays;
+  const gpu::Stream stream, busy;
+  std::vector<measure::GuardedArrays> arrays;
   for (const Work& w : work) arrays.emplace_back(w.workload);
   // The second stream copies, and multiplies with the largest tile: its CTAs take SMs away in the middle of a grid.
   const GemmProblem product{.m = 1024, .n = 1024, .k = 512, .plan = "dense-128x256-c2-s4"};
-  const Workload load = workload_of(with_packed_addends(product), 0, Data::integers, 1);
-  const GuardedArrays load_arrays(load);
-  const GemmPointers pointers = pointers_of(product, 0, load, load_arrays.pointers());
+  const reference::Workload load =
+      workload_of(reference::with_packed_addends(product), 0, reference::Data::integers, 1);
+  const measure::GuardedArrays load_arrays(load);
+  const GemmPointers pointers = reference::pointers_of(product, 0, load, load_arrays.pointers());
   const auto plan = make_plan(product);
   ASSERT_TRUE(plan) << plan.status().message();
   constexpr size_t copied = size_t(64) << 20;
-  const DeviceMemory from(copied), to(copied);
+  const gpu::DeviceMemory from(copied), to(copied);
   gpu::set_bytes(from.data(), 1, copied);
 
   std::mt19937 random(31);
@@ -228,12 +241,12 @@ TEST(Streams, launches_beside_a_busy_stream_end_and_are_right) {
   stream.synchronize();
   busy.synchronize();
   for (size_t i = 0; i < work.size(); ++i) {
-    const Verdict verdict = judge(work[i].workload, arrays[i].output());
+    const reference::Verdict verdict = reference::judge(work[i].workload, arrays[i].output());
     EXPECT_EQ(verdict.wrong, 0u) << work[i].example->name << " " << shape_text(work[i].workload.shape);
     EXPECT_EQ(arrays[i].stray_bytes(work[i].workload), 0u) << work[i].example->name;
   }
-  EXPECT_TRUE(judge(load, load_arrays.output()).ok);
+  EXPECT_TRUE(reference::judge(load, load_arrays.output()).ok);
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright

@@ -6,7 +6,7 @@
 
 #include "gpu/grouped_sm90.h"
 
-namespace warpwright::runtime {
+namespace warpwright::grouped_sm90 {
 namespace {
 
 std::vector<std::string> instances() {
@@ -16,7 +16,8 @@ std::vector<std::string> instances() {
   });
 }
 
-GroupedProduct product(const GroupedGemmConfig& c, Groups groups, Case shape, std::vector<uint32_t> rows) {
+reference::GroupedProduct product(const GroupedGemmConfig& c, Groups groups, reference::Case shape,
+                                  std::vector<uint32_t> rows) {
   return {.shape = shape,
           .type = c.type,
           .out = c.out,
@@ -28,9 +29,9 @@ GroupedProduct product(const GroupedGemmConfig& c, Groups groups, Case shape, st
           .bias = c.bias && !c.swiglu && c.out != DType::e4m3};
 }
 
-std::vector<GroupedProduct> along_k(const GroupedGemmConfig& c) {
+std::vector<reference::GroupedProduct> along_k(const GroupedGemmConfig& c) {
   const Groups g = Groups::by_depth;
-  std::vector<GroupedProduct> list;
+  std::vector<reference::GroupedProduct> list;
   if (c.scaled()) {
     list = {product(c, g, {300, 392, 2304}, {128, 128, 768, 896, 2176}), product(c, g, {40, 24, 0}, {0, 0, 0}),
             product(c, g, {4, 8, 128}, {0, 128}), product(c, g, {140, 136, 4096}, {0, 0, 3968, 4096})};
@@ -46,11 +47,11 @@ std::vector<GroupedProduct> along_k(const GroupedGemmConfig& c) {
   return list;
 }
 
-std::vector<GroupedProduct> along_rows(const GroupedGemmConfig& c) {
+std::vector<reference::GroupedProduct> along_rows(const GroupedGemmConfig& c) {
   // Halves of B with a scale for 128 rows, and scales of D, want multiples.
   const bool whole = c.swiglu || c.out == DType::e4m3;
   const auto n = [&](int64_t any, int64_t blocks) { return whole ? 256 * blocks : any; };
-  std::vector<GroupedProduct> list = {
+  std::vector<reference::GroupedProduct> list = {
       product(c, Groups::contiguous, {470, n(392, 3), 784}, {0, 1, 1, 200, 331, 460}),
       product(c, Groups::contiguous, {64, n(72, 1), 0}, {0, 30, 64}),
       product(c, Groups::contiguous, {320, n(200, 1), 2176}, {0, 30, 170, 320}),
@@ -78,23 +79,27 @@ std::vector<GroupedProduct> along_rows(const GroupedGemmConfig& c) {
   return list;
 }
 
-std::vector<GroupedProduct> cases(const GroupedGemmConfig& c) { return c.by_depth() ? along_k(c) : along_rows(c); }
+std::vector<reference::GroupedProduct> cases(const GroupedGemmConfig& c) {
+  return c.by_depth() ? along_k(c) : along_rows(c);
+}
 
 class EachGroupedMode : public testing::TestWithParam<std::string> {
  protected:
   static GroupedGemmConfig config() { return *instance_named(GetParam()).as<GroupedGemmConfig>(); }
-  static uint32_t run(const GroupedProduct& p, Data data) { return run_grouped(GetParam(), p, data); }
+  static uint32_t run(const reference::GroupedProduct& p, reference::Data data) {
+    return run_grouped(GetParam(), p, data);
+  }
 };
 
 TEST_P(EachGroupedMode, is_exact_on_integers) {
   WW_NEEDS_A_GPU();
-  for (const GroupedProduct& p : cases(config())) EXPECT_EQ(run(p, Data::integers), 0u);
+  for (const reference::GroupedProduct& p : cases(config())) EXPECT_EQ(run(p, reference::Data::integers), 0u);
 }
 
 TEST_P(EachGroupedMode, agrees_with_float64_on_random_operands) {
   WW_NEEDS_A_GPU();
-  for (const GroupedProduct& p : cases(config())) {
-    if (p.shape.k > 0) run(p, Data::normal);
+  for (const reference::GroupedProduct& p : cases(config())) {
+    if (p.shape.k > 0) run(p, reference::Data::normal);
   }
 }
 
@@ -103,21 +108,21 @@ TEST_P(EachGroupedMode, reports_a_table_that_is_not_legal_and_touches_nothing_el
   const GroupedGemmConfig c = config();
   if (c.by_depth()) {
     const uint32_t unaligned = c.scaled() ? uint32_t(kDepthUnaligned) : 0u;
-    EXPECT_EQ(run(product(c, Groups::by_depth, {70, 72, 640}, {5, 300, 200, 4000, 100}), Data::integers),
+    EXPECT_EQ(run(product(c, Groups::by_depth, {70, 72, 640}, {5, 300, 200, 4000, 100}), reference::Data::integers),
               kOffsetsDecrease | kRowsOutOfRange | unaligned);
     return;
   }
-  GroupedProduct p = product(c, Groups::contiguous, {210, 256, 128}, {2, 50, 30, 1000, 20});
-  EXPECT_EQ(run(p, Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
+  reference::GroupedProduct p = product(c, Groups::contiguous, {210, 256, 128}, {2, 50, 30, 1000, 20});
+  EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
   p.rows = {0, 20, 40, 90};
   p.matrices = {1, 7, 0};
   p.matrix_count = 2;
-  EXPECT_EQ(run(p, Data::integers), uint32_t(kMatrixOutOfRange));
+  EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kMatrixOutOfRange));
   p = product(c, Groups::masked, {210, 256, 128}, {~0u, 1u << 30, 20});
-  EXPECT_EQ(run(p, Data::integers), uint32_t(kRowsOutOfRange));
+  EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kRowsOutOfRange));
 }
 
 INSTANTIATE_TEST_SUITE_P(gpu, EachGroupedMode, testing::ValuesIn(instances()), test_name);
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::grouped_sm90

@@ -28,6 +28,7 @@
 namespace warpwright {
 namespace {
 
+using gpu::Stream;
 using gpu_random::Arena;
 using gpu_random::GroupedFindings;
 using gpu_random::GroupedTrial;
@@ -35,7 +36,6 @@ using gpu_random::Modes;
 using gpu_random::PlacedGrouped;
 using gpu_random::Random;
 using gpu_random::Tables;
-using runtime::Stream;
 
 int64_t setting(const char* name, int64_t otherwise) {
   const char* const given = std::getenv(name);
@@ -88,9 +88,9 @@ TEST_F(GroupedRandom, TheCheckSeesEveryKindOfMistake) {
       const auto flip = [](const void* matrix, int64_t element, uint16_t bits) {
         auto* const at = static_cast<uint16_t*>(const_cast<void*>(matrix)) + element;
         uint16_t value = 0;
-        runtime::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        gpu::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
         value ^= bits;
-        runtime::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
+        gpu::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
       };
       const auto complaint = [&](auto spoil, bool run = true) {
         placed.prepare(stream.get());
@@ -120,19 +120,19 @@ TEST_F(GroupedRandom, TheCheckSeesEveryKindOfMistake) {
 TEST_F(GroupedRandom, WithoutAnythingToDoTheStatusWordIsZeroAndDStays) {
   const Stream stream;
   uint32_t* words = nullptr;
-  runtime::require(cudaMalloc(&words, 2 * sizeof *words), "cudaMalloc");
+  gpu::require(cudaMalloc(&words, 2 * sizeof *words), "cudaMalloc");
   const std::unique_ptr<uint32_t, decltype(&cudaFree)> owner(words, cudaFree);
   const auto after = [&](const GroupedProblem& p) {
     const auto plan = make_plan(p);
     if (!plan) ADD_FAILURE() << plan.status().message();
     const uint32_t before[2] = {7, 7};
     // A copy from pageable memory may still be under way when it returns, and this stream does not wait for it.
-    runtime::require(cudaMemcpy(words, before, sizeof before, cudaMemcpyHostToDevice), "cudaMemcpy");
-    runtime::require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    gpu::require(cudaMemcpy(words, before, sizeof before, cudaMemcpyHostToDevice), "cudaMemcpy");
+    gpu::require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     if (plan && !plan->run({.d = words + 1, .status = words}, stream.get())) ADD_FAILURE() << "it does not run";
     stream.synchronize();
     std::array<uint32_t, 2> now{};
-    runtime::require(cudaMemcpy(now.data(), words, sizeof now, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    gpu::require(cudaMemcpy(now.data(), words, sizeof now, cudaMemcpyDeviceToHost), "cudaMemcpy");
     return now;
   };
   const std::array<uint32_t, 2> nothing = {0, 7};

@@ -12,10 +12,10 @@
 #include "reference/grouped_sm90_workload.h"
 #include "warpwright/grouped.h"
 
-namespace warpwright::runtime {
+namespace warpwright::grouped_sm90 {
 
 // What the API is asked for.
-inline GroupedProblem problem_of(const GroupedProduct& p, const std::string& plan) {
+inline GroupedProblem problem_of(const reference::GroupedProduct& p, const std::string& plan) {
   return {.groups = p.groups,
           .m = p.shape.m,
           .n = p.shape.n,
@@ -34,7 +34,8 @@ inline GroupedProblem problem_of(const GroupedProduct& p, const std::string& pla
 }
 
 // The status word, 0 without groups.
-inline uint32_t run_grouped(const std::string& instance, const GroupedProduct& product, Data data) {
+inline uint32_t run_grouped(const std::string& instance, const reference::GroupedProduct& product,
+                            reference::Data data) {
   SCOPED_TRACE(instance);
   const auto plan = make_plan(problem_of(product, instance));
   if (!plan) {
@@ -42,13 +43,13 @@ inline uint32_t run_grouped(const std::string& instance, const GroupedProduct& p
     return ~0u;
   }
   EXPECT_EQ(plan->instance(), instance);
-  const Workload w = grouped_product_workload(product, data, 5);
-  const GuardedArrays arrays(w);
-  const Stream stream;
-  const GroupedPointers pointers = grouped_pointers(product, w, arrays.pointers());
-  require(plan->run(pointers, stream.get()));
+  const reference::Workload w = reference::grouped_product_workload(product, data, 5);
+  const measure::GuardedArrays arrays(w);
+  const gpu::Stream stream;
+  const GroupedPointers pointers = reference::grouped_pointers(product, w, arrays.pointers());
+  gpu::require(plan->run(pointers, stream.get()));
   stream.synchronize();
-  const Verdict verdict = judge(w, arrays.output());
+  const reference::Verdict verdict = reference::judge(w, arrays.output());
   EXPECT_TRUE(verdict.ok) << product.shape.m << "x" << product.shape.n << "x" << product.shape.k << ": "
                           << verdict.wrong << " wrong, " << verdict.unwritten << " unwritten, error "
                           << verdict.max_rel_error;
@@ -61,4 +62,4 @@ inline uint32_t run_grouped(const std::string& instance, const GroupedProduct& p
 // Whether an instance has the tests of grouped_modes_sm90_test.cpp.
 inline bool has_modes(const GroupedGemmConfig& c) { return c.any_rows || c.by_depth() || c.bias; }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::grouped_sm90

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-namespace warpwright::runtime {
+namespace warpwright::grouped_sm90 {
 namespace {
 
 // The cases of a way of grouping, for one instance.
-std::vector<GroupedProduct> cases(const GroupedGemmConfig& c) {
-  GroupedProduct p{.shape = {}, .type = c.type, .out = c.out, .groups = c.groups};
-  const auto with = [&](Case shape, std::vector<uint32_t> rows) {
+std::vector<reference::GroupedProduct> cases(const GroupedGemmConfig& c) {
+  reference::GroupedProduct p{.shape = {}, .type = c.type, .out = c.out, .groups = c.groups};
+  const auto with = [&](reference::Case shape, std::vector<uint32_t> rows) {
     p.shape = shape;
     p.rows = std::move(rows);
     return p;
@@ -34,33 +34,35 @@ std::vector<GroupedProduct> cases(const GroupedGemmConfig& c) {
 class EachGrouped : public testing::TestWithParam<std::string> {
  protected:
   static GroupedGemmConfig config() { return *instance_named(GetParam()).as<GroupedGemmConfig>(); }
-  static uint32_t run(const GroupedProduct& p, Data data) { return run_grouped(GetParam(), p, data); }
+  static uint32_t run(const reference::GroupedProduct& p, reference::Data data) {
+    return run_grouped(GetParam(), p, data);
+  }
 };
 
 TEST_P(EachGrouped, is_exact_on_integers) {
   WW_NEEDS_A_GPU();
-  for (const GroupedProduct& p : cases(config())) EXPECT_EQ(run(p, Data::integers), 0u);
+  for (const reference::GroupedProduct& p : cases(config())) EXPECT_EQ(run(p, reference::Data::integers), 0u);
 }
 
 TEST_P(EachGrouped, agrees_with_float64_on_random_operands) {
   WW_NEEDS_A_GPU();
-  run(cases(config())[0], Data::normal);
+  run(cases(config())[0], reference::Data::normal);
 }
 
 TEST_P(EachGrouped, reports_a_table_that_is_not_legal_and_touches_nothing_else) {
   WW_NEEDS_A_GPU();
   const GroupedGemmConfig c = config();
-  GroupedProduct p{.shape = {210, 64, 128}, .type = c.type, .out = c.out, .groups = c.groups};
+  reference::GroupedProduct p{.shape = {210, 64, 128}, .type = c.type, .out = c.out, .groups = c.groups};
   if (c.groups == Groups::contiguous) {
     p.rows = {2, 50, 30, 1000, 20};
-    EXPECT_EQ(run(p, Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
+    EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));
     p.rows = {0, 20, 40, 90};
     p.matrices = {1, 7, 0};
     p.matrix_count = 2;
-    EXPECT_EQ(run(p, Data::integers), uint32_t(kMatrixOutOfRange));
+    EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kMatrixOutOfRange));
   } else if (c.groups == Groups::masked) {
     p.rows = {~0u, 1u << 30, 20};
-    EXPECT_EQ(run(p, Data::integers), uint32_t(kRowsOutOfRange));
+    EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kRowsOutOfRange));
   }
 }
 
@@ -77,14 +79,15 @@ TEST_P(EachSkinnyBlockwise, is_exact_on_integers_and_right_on_random_operands) {
   const SkinnyBlockwiseConfig c = *instance_named(GetParam()).as<SkinnyBlockwiseConfig>();
   // From 65 tokens on another one serves fewer rows.
   const int64_t least = c.tokens > 64 ? 65 : 1;
-  const auto run = [&](Case shape, Data data) {
+  const auto run = [&](reference::Case shape, reference::Data data) {
     shape.m = std::max(shape.m, least);
     run_grouped(GetParam(), {.shape = shape, .out = c.out}, data);
   };
-  for (const Case& s : {Case{c.tokens, 776, 2064}, {1, 8, 16}, {2, 72, 0}, {c.tokens - 3, 136, 400}}) {
-    run(s, Data::integers);
+  for (const reference::Case& s :
+       {reference::Case{c.tokens, 776, 2064}, {1, 8, 16}, {2, 72, 0}, {c.tokens - 3, 136, 400}}) {
+    run(s, reference::Data::integers);
   }
-  run({c.tokens - 1, 392, 1040}, Data::normal);
+  run({c.tokens - 1, 392, 1040}, reference::Data::normal);
 }
 
 INSTANTIATE_TEST_SUITE_P(gpu, EachSkinnyBlockwise, testing::ValuesIn(names_where([](const catalog::Instance& instance) {
@@ -93,4 +96,4 @@ INSTANTIATE_TEST_SUITE_P(gpu, EachSkinnyBlockwise, testing::ValuesIn(names_where
                          test_name);
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::grouped_sm90

@@ -128,8 +128,8 @@ void draw_layouts(Trial& t, const Features& f, Random& random) {
 }
 
 // Products of any kind, for finding instances that are not compiled ahead.
-runtime::GemmShape random_shape(Random& random) {
-  runtime::GemmShape s;
+problem::GemmShape random_shape(Random& random) {
+  problem::GemmShape s;
   constexpr DType inputs[] = {DType::bf16, DType::fp16, DType::e4m3, DType::e5m2};
   constexpr DType outputs[] = {DType::bf16, DType::fp16, DType::fp32, DType::e4m3};
   constexpr DType wide[] = {DType::bf16, DType::fp16, DType::fp32};
@@ -184,7 +184,7 @@ Result<std::vector<Instance>> on_demand(int count, uint64_t seed) {
   std::vector<Instance> list;
   std::set<std::string> known;
   for (int tries = 0; int(list.size()) < count && tries < 200 * count; ++tries) {
-    const auto choice = runtime::choose(random_shape(random), runtime::h200());
+    const auto choice = choice::choose(random_shape(random), choice::h200());
     if (!choice || catalog::is_ahead(choice->instance)) continue;
     const Instance instance{choice->instance.config};
     if (known.insert(catalog::image_name(instance)).second) list.push_back(instance);
@@ -224,7 +224,7 @@ std::string Trial::text() const {
 }
 
 std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random,
-                          std::optional<runtime::Case> extents) {
+                          std::optional<reference::Case> extents) {
   const Features f = features_of(instance);
   const TileExtents tile = tile_of(instance);
   for (int tries = 0; tries < 64; ++tries) {
@@ -261,9 +261,9 @@ std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random
     draw_layouts(t, f, random);
     p.plan = catalog::plan_name(instance);
     if (!validate(p)) continue;
-    const runtime::GemmShape shape = problem::lower(p).shape;
+    const problem::GemmShape shape = problem::lower(p).shape;
     // The name must mean this instance for this product, which a different mover or batch would change.
-    const auto named = runtime::parse_plan(p.plan, shape);
+    const auto named = choice::parse_plan(p.plan, shape);
     if (named && named->config == instance.config) return t;
   }
   return {};
@@ -271,7 +271,7 @@ std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random
 
 uint8_t* Arena::take(size_t bytes) {
   bytes = (bytes + 255) / 256 * 256;
-  if (bytes > bytes_ - used_) throw runtime::CudaFailure("the arena is too small.");
+  if (bytes > bytes_ - used_) throw measure::CudaFailure("the arena is too small.");
   used_ += bytes;
   return memory_.data() + used_ - bytes;
 }
@@ -365,10 +365,10 @@ PlacedTrial::PlacedTrial(const Trial& trial, Arena& arena) : trial_(trial) {
 void PlacedTrial::prepare(cudaStream_t stream) const {
   const device_check::Product& q = product_;
   const Values values = trial_.exact ? Values::integers : Values::normal;
-  runtime::require(cudaMemsetAsync(inputs_.begin, 0xff, inputs_.bytes, stream), "cudaMemset");
-  runtime::require(cudaMemsetAsync(output_.begin, 0xff, output_.bytes, stream), "cudaMemset");
+  gpu::require(cudaMemsetAsync(inputs_.begin, 0xff, inputs_.bytes, stream), "cudaMemset");
+  gpu::require(cudaMemsetAsync(output_.begin, 0xff, output_.bytes, stream), "cudaMemset");
   const device_check::Findings nothing;
-  runtime::require(cudaMemcpyAsync(findings_, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream), "cudaMemcpy");
+  gpu::require(cudaMemcpyAsync(findings_, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream), "cudaMemcpy");
   uint64_t salt = 0;
   for (const Matrix& m : {q.a, q.b, q.residual, bias_}) {
     ++salt;
@@ -382,11 +382,11 @@ void PlacedTrial::prepare(cudaStream_t stream) const {
     if (m.data != nullptr) device_check::fill(m, Values::powers_of_two, trial_.seed + ++salt, stream);
   }
   if (d_scale_.data != nullptr) {
-    runtime::require(cudaMemcpyAsync(d_scale_.data, &q.d_scale, sizeof(float), cudaMemcpyHostToDevice, stream),
-                     "cudaMemcpy");
+    gpu::require(cudaMemcpyAsync(d_scale_.data, &q.d_scale, sizeof(float), cudaMemcpyHostToDevice, stream),
+                 "cudaMemcpy");
   }
   device_check::add_checksum(inputs_.begin, inputs_.bytes, &findings_->checksum_before, stream);
-  runtime::require(cudaGetLastError(), "filling the operands");
+  gpu::require(cudaGetLastError(), "filling the operands");
 }
 
 device_check::Findings PlacedTrial::check(cudaStream_t stream) const {
@@ -394,8 +394,8 @@ device_check::Findings PlacedTrial::check(cudaStream_t stream) const {
   device_check::count_stray(product_.d, output_.begin, output_.bytes, findings_, stream);
   device_check::compare(product_, findings_, stream);
   device_check::Findings found;
-  runtime::require(cudaMemcpyAsync(&found, findings_, sizeof found, cudaMemcpyDeviceToHost, stream), "cudaMemcpy");
-  runtime::require(cudaStreamSynchronize(stream), "the kernel");
+  gpu::require(cudaMemcpyAsync(&found, findings_, sizeof found, cudaMemcpyDeviceToHost, stream), "cudaMemcpy");
+  gpu::require(cudaStreamSynchronize(stream), "the kernel");
   return found;
 }
 

@@ -43,7 +43,7 @@ struct Trial {
 // several distributions, strides, alignment, batch, factors, SM limit. With `extents` those are taken instead. Nothing
 // if no such product was found.
 std::optional<Trial> draw(const catalog::Instance& instance, int64_t most, Random& random,
-                          std::optional<runtime::Case> extents = {});
+                          std::optional<reference::Case> extents = {});
 
 // Device memory that is handed out from its beginning, and back all at once.
 class Arena {
@@ -53,7 +53,7 @@ class Arena {
   void reset() { used_ = 0; }
 
  private:
-  runtime::DeviceMemory memory_;
+  gpu::DeviceMemory memory_;
   size_t bytes_, used_ = 0;
 };
 

@@ -216,7 +216,7 @@ GroupedTrial draw_grouped(Groups groups, DType type, Tables tables, Modes modes,
     if (tables == Tables::wrong && groups != Groups::none) make_wrong(t, random);
     if (chance(random, 3)) p.usual_rows = spread(random, 1, 4096);
     if (chance(random, 8)) p.sm_limit = int(between(random, 1, 140));
-    const std::vector<catalog::Instance> all = runtime::instances_for(p);
+    const std::vector<catalog::Instance> all = choice::instances_for(p);
     if (all.empty()) continue;  // a mode that no instance has
     if (chance(random, 2)) p.plan = catalog::plan_name(all[random() % all.size()]);
     return t;
@@ -335,8 +335,8 @@ PlacedGrouped::PlacedGrouped(const GroupedTrial& trial, Arena& arena) : trial_(t
 void PlacedGrouped::spoil(const Region& region, int64_t offset, int64_t pitch, int64_t width, int64_t rows,
                           cudaStream_t stream) {
   if (region.data == nullptr || width <= 0 || rows <= 0) return;
-  runtime::require(cudaMemset2DAsync(region.data + offset, size_t(pitch), 0xff, size_t(width), size_t(rows), stream),
-                   "cudaMemset");
+  gpu::require(cudaMemset2DAsync(region.data + offset, size_t(pitch), 0xff, size_t(width), size_t(rows), stream),
+               "cudaMemset");
 }
 
 void PlacedGrouped::spoil_what_is_not_meant(cudaStream_t stream) const {
@@ -374,12 +374,12 @@ void PlacedGrouped::spoil_what_is_not_meant(cudaStream_t stream) const {
 void PlacedGrouped::prepare(cudaStream_t stream) const {
   const GroupedProblem& p = trial_.problem;
   const auto copy = [&](void* to, const void* from, size_t bytes) {
-    if (bytes > 0) runtime::require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpy");
+    if (bytes > 0) gpu::require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpy");
   };
-  runtime::require(cudaMemsetAsync(inputs_, 0xff, input_bytes_, stream), "cudaMemset");
+  gpu::require(cudaMemsetAsync(inputs_, 0xff, input_bytes_, stream), "cudaMemset");
   for (const Region& r : {d_, d_scales_}) {
     if (r.data == nullptr) continue;
-    runtime::require(cudaMemsetAsync(r.data - kAround, 0xff, r.bytes + 2 * kAround, stream), "cudaMemset");
+    gpu::require(cudaMemsetAsync(r.data - kAround, 0xff, r.bytes + 2 * kAround, stream), "cudaMemset");
   }
   const Values values = trial_.exact ? Values::integers : Values::normal;
   const Values factors = trial_.exact ? Values::powers_of_two : Values::normal;
@@ -402,7 +402,7 @@ void PlacedGrouped::prepare(cudaStream_t stream) const {
   copy(findings_, &nothing, sizeof nothing);
   if (pointers_.status != nullptr) copy(pointers_.status, &kNoStatus, sizeof kNoStatus);
   device_check::add_checksum(inputs_, input_bytes_, &findings_->checksum_before, stream);
-  runtime::require(cudaGetLastError(), "filling the operands");
+  gpu::require(cudaGetLastError(), "filling the operands");
 }
 
 GroupedFindings PlacedGrouped::check(cudaStream_t stream) const {
@@ -427,11 +427,11 @@ GroupedFindings PlacedGrouped::check(cudaStream_t stream) const {
   device_check::compare(product_, findings_, stream);
   GroupedFindings found;
   const auto read = [&](void* to, const void* from, size_t bytes) {
-    runtime::require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpy");
+    gpu::require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpy");
   };
   read(static_cast<device_check::Findings*>(&found), findings_, sizeof(*findings_));
   if (pointers_.status != nullptr) read(&found.status, pointers_.status, sizeof found.status);
-  runtime::require(cudaStreamSynchronize(stream), "the kernel");
+  gpu::require(cudaStreamSynchronize(stream), "the kernel");
   return found;
 }
 

@@ -33,11 +33,11 @@ namespace {
 
 using catalog::Instance;
 using device_check::Findings;
+using gpu::Stream;
 using gpu_random::Arena;
 using gpu_random::PlacedTrial;
 using gpu_random::Random;
 using gpu_random::Trial;
-using runtime::Stream;
 
 constexpr int64_t kLargest = 5000;
 constexpr size_t kArena = size_t(1) << 30;  // the largest product with its surroundings takes half of it
@@ -65,7 +65,7 @@ struct Tally {
 
   void add(const Trial& trial, const Findings& found, const std::string& plan) {
     const GemmProblem& p = trial.problem;
-    const runtime::GemmShape shape = problem::lower(p).shape;
+    const problem::GemmShape shape = problem::lower(p).shape;
     ++products;
     exact += trial.exact;
     by_choice += p.plan.empty();
@@ -156,9 +156,9 @@ TEST_F(GpuRandom, TheCheckSeesEveryKindOfMistake) {
     const auto flip = [](const void* matrix, int64_t element, uint16_t bits) {
       auto* const at = static_cast<uint16_t*>(const_cast<void*>(matrix)) + element;
       uint16_t value = 0;
-      runtime::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
+      gpu::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
       value ^= bits;
-      runtime::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
+      gpu::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
     };
     const auto complaint = [&](auto spoil, const GemmPlan* run) {
       placed.prepare(stream.get());
@@ -201,7 +201,7 @@ TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
     // What the library would choose itself, unless that has to be compiled first.
     if (random() % 2 == 0) {
       const auto choice =
-          runtime::choose(problem::lower(trial->problem).shape, runtime::Chip{device->name, device->multiprocessors});
+          choice::choose(problem::lower(trial->problem).shape, choice::Chip{device->name, device->multiprocessors});
       if (choice && std::any_of(list.begin(), list.end(),
                                 [&](const Instance& known) { return known.config == choice->instance.config; })) {
         trial->problem.plan.clear();
@@ -231,12 +231,12 @@ TEST_F(GpuRandom, EveryInstanceIsRightAtTheEdgesOfItsTile) {
       for (const int64_t n : {unit, tile.n - unit, tile.n, tile.n + unit})
         for (const int64_t k : {int64_t(1), tile.k - 1, tile.k, tile.k + 1}) {
           // What the instance cannot be asked for, more rows than it takes for example, is another instance's.
-          const auto trial = gpu_random::draw(instance, kLargest, random, runtime::Case{m, n, k});
+          const auto trial = gpu_random::draw(instance, kLargest, random, reference::Case{m, n, k});
           if (trial && failures < 5) failures += !right(*trial, arena, stream, tally);
         }
     }
-    for (const runtime::Case c :
-         {runtime::Case{0, tile.n, tile.k}, {tile.m, 0, tile.k}, {tile.m, tile.n, 0}, {1, unit, 0}}) {
+    for (const reference::Case c :
+         {reference::Case{0, tile.n, tile.k}, {tile.m, 0, tile.k}, {tile.m, tile.n, 0}, {1, unit, 0}}) {
       const auto trial = gpu_random::draw(instance, kLargest, random, c);
       if (trial && failures < 5) failures += !right(*trial, arena, stream, tally);
     }

@@ -18,10 +18,13 @@
 #include "gpu/watchdog.h"
 #include "measure/record_gpu.h"
 
-namespace warpwright::runtime {
+namespace warpwright::reference {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.m << "x" << c.n << "x" << c.k; }
 
+}  // namespace warpwright::reference
+
+namespace warpwright {
 namespace {
 
 using record::Kind;
@@ -30,8 +33,8 @@ using record::Kind;
 constexpr double kSkewNs = 200;
 
 struct Recorded {
-  GpuRecording gpu;
-  RecordedTimes times;
+  timeline::GpuRecording gpu;
+  timeline::RecordedTimes times;
 };
 
 // The events on the stream stand around the launch.
@@ -45,7 +48,7 @@ std::string file_word(std::string name) {
   return name;
 }
 
-Recorded record_instance(const std::string& name, Case shape) {
+Recorded record_instance(const std::string& name, reference::Case shape) {
   const Watchdog watchdog(name, std::chrono::seconds(60));
   Recorded r;
   const auto instance = catalog::parse_instance(name);
@@ -53,8 +56,8 @@ Recorded record_instance(const std::string& name, Case shape) {
   Status status;
   // Another program on the GPU may have its turn between the events and the kernel.
   for (int attempt = 0; attempt < 5 && status && !(attempt > 0 && close_to_events(r)); ++attempt) {
-    status = record_on_gpu(*instance, shape, 1, r.gpu);
-    if (status) r.times = times_of(r.gpu.plan, r.gpu.recording, r.gpu.ns_per_cycle);
+    status = measure::record_on_gpu(*instance, shape, 1, r.gpu);
+    if (status) r.times = timeline::times_of(r.gpu.plan, r.gpu.recording, r.gpu.ns_per_cycle);
   }
   EXPECT_TRUE(status) << status.message();
   std::printf("%s %ldx%ldx%ld: %.1f us in the kernel, %.1f us by events, %.1f us without timestamps, %.4f ns a cycle\n",
@@ -78,12 +81,12 @@ std::string role_of(const Plan& plan, int warp) {
 
 void expect_in_order(const Recorded& r) {
   std::vector<double> passed;
-  for (const RecordedTimes::Warp& w : r.times.warps) {
+  for (const timeline::RecordedTimes::Warp& w : r.times.warps) {
     SCOPED_TRACE("cta " + std::to_string(w.cta) + " warp " + std::to_string(w.warp));
     EXPECT_EQ(w.lost, 0u);
     EXPECT_LE(w.begin, w.end);
     double last = w.begin;
-    for (const RecordedEvent& e : w.events) {
+    for (const timeline::RecordedEvent& e : w.events) {
       ASSERT_NE(e.kind, Kind::none);
       ASSERT_LE(last, e.begin + 1) << e.at;
       ASSERT_LE(e.begin, e.end + 1) << e.at;
@@ -105,8 +108,8 @@ void expect_in_order(const Recorded& r) {
 
 void expect_roles(const Recorded& r) {
   std::map<std::string, std::set<Kind>> seen;
-  for (const RecordedTimes::Warp& w : r.times.warps) {
-    for (const RecordedEvent& e : w.events) seen[role_of(r.gpu.plan, w.warp)].insert(e.kind);
+  for (const timeline::RecordedTimes::Warp& w : r.times.warps) {
+    for (const timeline::RecordedEvent& e : w.events) seen[role_of(r.gpu.plan, w.warp)].insert(e.kind);
   }
   for (const Kind k : {Kind::wait_mbarrier, Kind::arrive_expect}) EXPECT_TRUE(seen["load"].count(k));
   EXPECT_TRUE(seen["load"].count(Kind::load) || seen["load"].count(Kind::load_multicast));
@@ -133,8 +136,8 @@ void expect_fills_and_drains_alternate(const Recorded& r, int fills_of_a_cta) {
     int fills;  // 1, or less a share of a drain
   };
   std::map<std::pair<int, int>, std::vector<Change>> slots;
-  for (const RecordedTimes::Warp& w : r.times.warps) {
-    for (const RecordedEvent& e : w.events) {
+  for (const timeline::RecordedTimes::Warp& w : r.times.warps) {
+    for (const timeline::RecordedEvent& e : w.events) {
       const auto slot = [&](const BarrierSpec& b) { return int(e.object - b.offset) / 8; };
       const auto within = [&](const BarrierSpec& b) {
         return e.object >= b.offset && e.object < b.offset + 8 * uint32_t(b.stages);
@@ -179,13 +182,13 @@ void expect_time(const Recorded& r) {
 }
 
 void expect_arrows(const Recorded& r) {
-  const RecordedTimeline t = timeline_of(r.gpu.plan, r.gpu.recording, r.gpu.ns_per_cycle, 8);
-  const TimelineModel m = model_of(t.result);
+  const timeline::RecordedTimeline t = timeline::timeline_of(r.gpu.plan, r.gpu.recording, r.gpu.ns_per_cycle, 8);
+  const timeline::TimelineModel m = timeline::model_of(t.result);
   std::set<int> released;
-  for (const TimelineArrow& a : m.arrows) released.insert(a.to);
+  for (const timeline::TimelineArrow& a : m.arrows) released.insert(a.to);
   int waits = 0, explained = 0;
   for (size_t i = 0; i < m.bars.size(); ++i) {
-    if (m.bars[i].kind != BarKind::wait || m.bars[i].ring.empty()) continue;
+    if (m.bars[i].kind != timeline::BarKind::wait || m.bars[i].ring.empty()) continue;
     ++waits;
     explained += released.count(int(i)) > 0;
   }
@@ -226,8 +229,8 @@ TEST(Record, AWholeChipOfTiles) {
 // Compiled now: NVRTC makes another kernel of the same source when timestamps are asked for.
 TEST(Record, KernelsCompiledWhenAskedFor) {
   WW_NEEDS_A_GPU();
-  for (const auto& [name, shape] : {std::pair("sm90/dense-64x64-c1-s4/bf16-nt", Case{256, 192, 512}),
-                                    std::pair("sm90/skinny-64x16-split4-s20/bf16-nt", Case{8, 384, 4096})}) {
+  for (const auto& [name, shape] : {std::pair("sm90/dense-64x64-c1-s4/bf16-nt", reference::Case{256, 192, 512}),
+                                    std::pair("sm90/skinny-64x16-split4-s20/bf16-nt", reference::Case{8, 384, 4096})}) {
     SCOPED_TRACE(name);
     const Recorded r = record_instance(name, shape);
     if (HasFailure()) return;
@@ -241,4 +244,4 @@ TEST(Record, KernelsCompiledWhenAskedFor) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright

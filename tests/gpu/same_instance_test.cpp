@@ -23,18 +23,18 @@
 namespace warpwright {
 namespace {
 
+using measure::GemmOutcome;
+using measure::GemmTrial;
 using random_problems::Dense;
 using random_problems::Grouped;
 using random_problems::Problem;
-using runtime::Data;
-using runtime::GemmOutcome;
-using runtime::GemmTrial;
-using runtime::Outcome;
+using reference::Data;
+using simulate::Outcome;
 
 constexpr uint64_t kSeed = 1;
 
 bool same_chip(const gpu::Device& device) {
-  const runtime::Chip chip = runtime::h200();
+  const choice::Chip chip = choice::h200();
   return device.name == chip.name && device.multiprocessors == chip.multiprocessors;
 }
 
@@ -48,13 +48,13 @@ Simulated simulate_problem(const Problem& problem) {
   options.landing = simulator::Landing::eager;
   options.check = false;
   if (const auto* d = std::get_if<Dense>(&problem)) {
-    const auto product = simulate::dense_product(d->problem, runtime::h200(), d->offset);
+    const auto product = simulate::dense_product(d->problem, choice::h200(), d->offset);
     if (!product) return {product.status().message(), {}};
     const auto work = workload_of(product->problem, product->offset, Data::integers, kSeed);
     return {catalog::name_of(product->instance()), simulate::run(*product, work, options, 0)};
   }
   const auto& g = std::get<Grouped>(problem);
-  const auto run = simulate::grouped_run(g.problem, g.product, runtime::h200());
+  const auto run = simulate::grouped_run(g.problem, g.product, choice::h200());
   if (!run) return {run.status().message(), {}};
   const auto work = grouped_product_workload(run->product, Data::integers, kSeed);
   return {catalog::name_of(run->instance()), simulate::run(*run, work, options, 0)};
@@ -80,10 +80,10 @@ std::vector<catalog::Instance> chosen(const std::vector<int>& numbers) {
   for (const int number : numbers) {
     const Problem problem = random_problems::draw(number);
     if (const auto* d = std::get_if<Dense>(&problem)) {
-      if (const auto p = simulate::dense_product(d->problem, runtime::h200(), d->offset)) add(p->instance());
+      if (const auto p = simulate::dense_product(d->problem, choice::h200(), d->offset)) add(p->instance());
     } else {
       const auto& g = std::get<Grouped>(problem);
-      if (const auto p = simulate::grouped_run(g.problem, g.product, runtime::h200())) add(p->instance());
+      if (const auto p = simulate::grouped_run(g.problem, g.product, choice::h200())) add(p->instance());
     }
   }
   return list;
@@ -140,7 +140,7 @@ TEST(SameSentence, RefusalsOfTheSimulatorAreThoseOfTheApi) {
   int refused = 0;
   for (int i = 0; i < 2000; ++i) {
     const GemmProblem p = random_problems::draw_questionable(i);
-    const auto product = simulate::dense_product(p, runtime::h200());
+    const auto product = simulate::dense_product(p, choice::h200());
     if (product) continue;
     ++refused;
     const auto plan = make_plan(p);

@@ -172,7 +172,7 @@ TEST(CompileToolkit, AMissingCompilerIsASentence) {
 
 TEST(CompileHeaders, HoldTheKernelsAndNotTheSimulator) {
   bool kernel = false;
-  for (const runtime::EmbeddedFile& header : runtime::embedded_headers()) {
+  for (const system::EmbeddedFile& header : system::embedded_headers()) {
     const std::string name = header.name;
     kernel |= name == "warpwright/kernel/sm90/dense/dense_gemm.h" && std::string(header.text).find("DenseGemm") != 0;
     EXPECT_EQ(name.find("/sim/"), std::string::npos) << name;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace warpwright::runtime {
+namespace warpwright::measure {
 namespace {
 
 TEST(Median, IsTheMiddle) {
@@ -73,4 +73,4 @@ TEST(Report, CountsTheModeThatMatters) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::measure

@@ -23,11 +23,11 @@ std::string instance_of(const Choice& choice) {
 }
 std::string chosen(const GemmProblem& p, Arch arch) {
   EXPECT_TRUE(problem::validate(p, arch)) << problem::validate(p, arch).message();
-  return instance_of(choose(p, runtime::simulated_chip(arch)));
+  return instance_of(choose(p, simulated_chip(arch)));
 }
 std::string chosen(const GroupedProblem& p) {
   EXPECT_TRUE(problem::validate(p, Arch::sm100)) << problem::validate(p, Arch::sm100).message();
-  return instance_of(runtime::choose(p, runtime::simulated_chip(Arch::sm100)));
+  return instance_of(choose(p, simulated_chip(Arch::sm100)));
 }
 
 GemmProblem dense(int64_t m, int64_t n, int64_t k, DType type = DType::bf16) {
@@ -86,7 +86,7 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
   EXPECT_EQ(chosen(dense(64, 64, 62), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_words");
   GemmProblem none = dense(64, 64, 64, DType::e4m3);
   none.d.type = DType::fp32;
-  const auto refused = choose(none, runtime::simulated_chip(Arch::gfx950));
+  const auto refused = choose(none, simulated_chip(Arch::gfx950));
   EXPECT_EQ(refused.status().code(), Code::unsupported);
 }
 
@@ -104,9 +104,9 @@ TEST(Choose, TheInstanceWhoseBusiestSmIsDoneFirst) {
   for (const BlockScaling scaling : {BlockScaling::mxfp8, BlockScaling::mxfp4, BlockScaling::nvfp4}) {
     const auto tile = [&](int64_t rows) {
       const GroupedProblem p = groups(rows, scaling);
-      const auto choice = runtime::choose(p, runtime::simulated_chip(Arch::sm100));
+      const auto choice = choose(p, simulated_chip(Arch::sm100));
       EXPECT_TRUE(choice) << choice.status().message();
-      return runtime::facts_of(choice->instance, p, 148).tile_m;
+      return facts_of(choice->instance, p, 148).tile_m;
     };
     EXPECT_EQ(tile(1), 8);
     EXPECT_EQ(tile(30), 32);
@@ -161,8 +161,8 @@ TEST(Choose, APlanForAnotherProductIsRefusedWithTheNearestNames) {
 
 TEST(Choose, ChipsHaveAsManySmsAsTheirSimulators) {
   for (const Arch arch : {Arch::sm80, Arch::sm90, Arch::sm100, Arch::gfx942, Arch::gfx950}) {
-    EXPECT_EQ(runtime::simulated_chip(arch).multiprocessors, simulator::ChipTiming::of(arch).sms) << name(arch);
-    EXPECT_EQ(runtime::simulated_chip(arch).arch, arch);
+    EXPECT_EQ(simulated_chip(arch).multiprocessors, simulator::ChipTiming::of(arch).sms) << name(arch);
+    EXPECT_EQ(simulated_chip(arch).arch, arch);
   }
 }
 

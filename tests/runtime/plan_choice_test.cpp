@@ -10,7 +10,7 @@
 #include "choice/dense.h"
 #include "warpwright/core/plan.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 constexpr int kSms = 132;
@@ -211,4 +211,4 @@ TEST(PlanChoice, PlansObeyTheirOwnRules) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

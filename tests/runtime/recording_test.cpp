@@ -14,7 +14,7 @@
 #include "timeline/recording_file.h"
 #include "timeline/timeline.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 using nlohmann::json;
@@ -373,4 +373,4 @@ TEST(Recording, ALineIsFoundFromTheLowBitsOfItsFilesAddress) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -5,7 +5,7 @@
 
 #include "launch/host_grouped.h"
 
-namespace warpwright::runtime {
+namespace warpwright::launch {
 namespace {
 
 constexpr uint32_t kOffsets[3] = {0, 5, 9};
@@ -54,9 +54,9 @@ TEST(RefuseGrouped, NamesWhatIsWrong) {
 
 TEST(RefuseBlockScaled, RowsOfFourBitElementsAreWholeUnits) {
   DenseGemmSm100Config c{.type = DType::e2m1, .tile_n = 64, .scaling = BlockScaling::nvfp4};
-  EXPECT_FALSE(refuse(c, 8, 8, 32, memory, memory));
-  expect_said(refuse(c, 8, 8, 16, memory, memory).value_or(""), "a multiple of 32 elements");
+  EXPECT_FALSE(problem::refuse(c, 8, 8, 32, memory, memory));
+  expect_said(problem::refuse(c, 8, 8, 16, memory, memory).value_or(""), "a multiple of 32 elements");
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::launch

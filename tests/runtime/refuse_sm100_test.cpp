@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpwright::runtime {
+namespace warpwright::problem {
 
 using Config = DenseGemmSm100Config;
 
@@ -60,4 +60,4 @@ TEST(RefuseSm100, NamesWhatTheWorkspaceLacks) {
   EXPECT_FALSE(refuse_workspace(Config{}, args, 0, 4)) << "tiles of one part need none";
 }
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::problem

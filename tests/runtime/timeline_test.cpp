@@ -18,9 +18,10 @@
 #include <utility>
 
 #include "simulate/example.h"
+#include "simulate/examples.h"
 #include "system/whole_file.h"
 
-namespace warpwright::runtime {
+namespace warpwright::timeline {
 namespace {
 
 using nlohmann::json;
@@ -33,10 +34,10 @@ simulator::Span span(const char* track, const char* name, double begin, double e
 }
 
 simulator::Result real_run() {
-  const Example& e = *find_example("sm90/dense-128x256-c2-s4/bf16-nt");
+  const simulate::Example& e = *simulate::find_example("sm90/dense-128x256-c2-s4/bf16-nt");
   simulator::Options options;
   options.timeline = true;
-  Outcome o = e.simulate(e.workload({256, 256, 320}, Data::integers, 1), options, 0);
+  simulate::Outcome o = e.simulate(e.workload({256, 256, 320}, reference::Data::integers, 1), options, 0);
   EXPECT_TRUE(o.ok());
   return std::move(o.sim);
 }
@@ -271,12 +272,12 @@ class File : public testing::Test {
 };
 
 TEST_F(File, AskingLeavesNothingBehind) {
-  EXPECT_EQ(WholeFile(folder_ / "a.json").refuse(), std::nullopt);
+  EXPECT_EQ(system::WholeFile(folder_ / "a.json").refuse(), std::nullopt);
   EXPECT_EQ(entries(), 0u);
 }
 
 TEST_F(File, IsWrittenAndReplaced) {
-  const WholeFile file(folder_ / "a.json");
+  const system::WholeFile file(folder_ / "a.json");
   EXPECT_EQ(file.write("first, longer"), std::nullopt);
   EXPECT_EQ(file.write("second"), std::nullopt);
   EXPECT_EQ(content(folder_ / "a.json"), "second");
@@ -286,7 +287,7 @@ TEST_F(File, IsWrittenAndReplaced) {
 TEST_F(File, ALinkStaysALink) {
   std::ofstream(folder_ / "real") << "old";
   fs::create_symlink("real", folder_ / "link");
-  EXPECT_EQ(WholeFile(folder_ / "link").write("new"), std::nullopt);
+  EXPECT_EQ(system::WholeFile(folder_ / "link").write("new"), std::nullopt);
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
   EXPECT_EQ(content(folder_ / "real"), "new");
 }
@@ -295,13 +296,13 @@ TEST_F(File, WhatIsNoOrdinaryFileIsRefused) {
   const std::vector<std::string> paths = {"", folder_.string(), folder_.string() + "/", "/dev/null",
                                           (folder_ / "absent" / "a.json").string()};
   for (const std::string& path : paths) {
-    const auto why = WholeFile(path).refuse();
+    const auto why = system::WholeFile(path).refuse();
     ASSERT_TRUE(why.has_value()) << path;
     EXPECT_EQ(why->back(), '.');
-    EXPECT_TRUE(WholeFile(path).write("x").has_value());
+    EXPECT_TRUE(system::WholeFile(path).write("x").has_value());
   }
   EXPECT_EQ(entries(), 0u);
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::timeline

@@ -9,7 +9,7 @@
 
 #include "choice/tuned.h"
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 const GroupedShape kMasked{Groups::masked, DType::bf16, DType::bf16, 32, 192, 4096, 2048};
@@ -45,10 +45,9 @@ TEST(GroupedTunedTable, IsNoTableOfDenseProductsNorTheOtherWayRound) {
 }
 
 TEST(GroupedTunedTable, AProblemAndItsShapeAreTheSame) {
-  for (const GroupedShape& shape :
-       {kMasked, GroupedShape{Groups::none, DType::e4m3, DType::bf16, 1, 128, 4096, 7168},
-        GroupedShape{Groups::contiguous, DType::e4m3, DType::bf16, 4, 8192, 4096, 2048},
-        GroupedShape{Groups::by_depth, DType::bf16, DType::fp32, 8, 4096, 7168, 2048}}) {
+  for (const GroupedShape& shape : {kMasked, GroupedShape{Groups::none, DType::e4m3, DType::bf16, 1, 128, 4096, 7168},
+                                    GroupedShape{Groups::contiguous, DType::e4m3, DType::bf16, 4, 8192, 4096, 2048},
+                                    GroupedShape{Groups::by_depth, DType::bf16, DType::fp32, 8, 4096, 7168, 2048}}) {
     const auto again = shape_of(problem_of(shape));
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, shape) << shape.text();
@@ -154,4 +153,4 @@ TEST(GroupedTunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

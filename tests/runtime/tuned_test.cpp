@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace warpwright::runtime {
+namespace warpwright::choice {
 namespace {
 
 TEST(TunedTable, IsReadAsItWasWritten) {
@@ -63,4 +63,4 @@ TEST(TunedTable, DecidesOnTheDeviceItWasMadeOnAndNowhereElse) {
 }
 
 }  // namespace
-}  // namespace warpwright::runtime
+}  // namespace warpwright::choice

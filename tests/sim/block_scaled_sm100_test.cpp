@@ -10,9 +10,9 @@
 namespace warpwright::gemm_sm100 {
 namespace {
 
-using runtime::Data;
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Data;
+using reference::Workload;
+using simulate::Outcome;
 
 constexpr Config kMxfp8{.type = DType::e4m3, .tile_n = 64, .stages = 2, .scaling = BlockScaling::mxfp8};
 
@@ -22,16 +22,16 @@ Outcome run(const Workload& w, Options o, int clusters = 2) {
     o.resident_clusters = clusters;
     clusters = std::max(1, int(C.tiles(int(w.shape.m), int(w.shape.n))));
   }
-  return runtime::simulate<kernel::sm100::DenseGemm<C>>(
+  return simulate::simulate<kernel::sm100::DenseGemm<C>>(
       w, o, clusters * C.cluster(), [&](auto& args, const auto& p, const auto& encode) {
-        auto why = runtime::fill(args, C, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                                 float(w.alpha), encode);
-        return why ? why : runtime::fill_block_scales(args, C, p[2], p[3], encode);
+        auto why = launch::fill(args, C, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
+                                float(w.alpha), encode);
+        return why ? why : launch::fill_block_scales(args, C, p[2], p[3], encode);
       });
 }
 template <Config C>
 void expect_product(Case shape, Data data, const Options& o, uint64_t seed = 1) {
-  const Workload w = runtime::block_scaled_workload(shape, C.scaling, C.type, C.out_type, data, seed);
+  const Workload w = reference::block_scaled_workload(shape, C.scaling, C.type, C.out_type, data, seed);
   const Outcome out = run<C>(w, o);
   ASSERT_TRUE(out.sim.ok()) << shape.m << "x" << shape.n << "x" << shape.k << "\n" << out.sim.findings[0].text();
   ASSERT_TRUE(out.verdict.ok) << shape.m << "x" << shape.n << "x" << shape.k << ": " << out.verdict.wrong << " wrong, "
@@ -138,7 +138,7 @@ TEST(BlockScaledGemm, Batches) {
     Workload all;
     for (int i = 0; i < batches; ++i) {
       const uint64_t seed = shares_b ? 1 : 1 + uint64_t(i);  // with one B, A is the same in all of them too
-      each.push_back(runtime::block_scaled_workload(shape, c.scaling, c.type, c.out_type, Data::integers, seed));
+      each.push_back(reference::block_scaled_workload(shape, c.scaling, c.type, c.out_type, Data::integers, seed));
       if (i == 0) {
         all = each[0];
         all.expected.clear();  // each is judged by itself
@@ -154,16 +154,16 @@ TEST(BlockScaledGemm, Batches) {
       }
     }
     const Outcome out =
-        runtime::simulate<kernel::sm100::DenseGemm<c>>(all, {}, 2, [&](auto& args, const auto& p, const auto& encode) {
-          auto why = runtime::fill(args, c, p[0], p[1], p.back(), int(shape.m), int(shape.n), int(shape.k), 1, encode,
-                                   {batches, shape.m * shape.k, shares_b ? 0 : shape.n * shape.k, shape.m * shape.n});
-          return why ? why : runtime::fill_block_scales(args, c, p[2], p[3], encode);
+        simulate::simulate<kernel::sm100::DenseGemm<c>>(all, {}, 2, [&](auto& args, const auto& p, const auto& encode) {
+          auto why = launch::fill(args, c, p[0], p[1], p.back(), int(shape.m), int(shape.n), int(shape.k), 1, encode,
+                                  {batches, shape.m * shape.k, shares_b ? 0 : shape.n * shape.k, shape.m * shape.n});
+          return why ? why : launch::fill_block_scales(args, c, p[2], p[3], encode);
         });
     ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
     const size_t size = each[0].output().bytes.size();
     for (size_t i = 0; i < batches; ++i) {
       const auto first = out.output.begin() + int64_t(i * size);
-      EXPECT_TRUE(runtime::judge(each[i], {first, first + int64_t(size)}).ok) << "matrix " << i << " " << shares_b;
+      EXPECT_TRUE(reference::judge(each[i], {first, first + int64_t(size)}).ok) << "matrix " << i << " " << shares_b;
     }
   }
 }
@@ -171,7 +171,7 @@ TEST(BlockScaledGemm, Batches) {
 // A factor of another row or of another block gives another result: the reference applies each where it belongs.
 TEST(BlockScaledGemm, AFactorThatIsOffByOneIsSeen) {
   const Workload w =
-      runtime::block_scaled_workload({128, 64, 256}, kMxfp8.scaling, kMxfp8.type, kMxfp8.out_type, Data::integers, 1);
+      reference::block_scaled_workload({128, 64, 256}, kMxfp8.scaling, kMxfp8.type, kMxfp8.out_type, Data::integers, 1);
   for (size_t array : {2u, 3u}) {
     for (size_t at : {0u, 3u, 16u, 512u}) {
       Workload other = w;
@@ -185,8 +185,8 @@ TEST(BlockScaledGemm, AFactorThatIsOffByOneIsSeen) {
 
 template <Config C>
 void expect_mutants_reported(size_t at_least) {
-  const Workload w = runtime::block_scaled_workload({2 * C.tile_m * C.cluster_m, 2 * C.tile_n, 3 * C.tile_k()},
-                                                    C.scaling, C.type, C.out_type, Data::integers, 3);
+  const Workload w = reference::block_scaled_workload({2 * C.tile_m * C.cluster_m, 2 * C.tile_n, 3 * C.tile_k()},
+                                                      C.scaling, C.type, C.out_type, Data::integers, 3);
   constexpr const Plan& plan = kernel::sm100::DenseGemm<C>::plan;
   Options list;
   list.list_fault_sites = true;

@@ -14,9 +14,9 @@ namespace {
 using namespace grouped_sm90;
 
 // The relative error of that scheme on the operands of a workload with one product.
-double two_level_error(const runtime::Workload& w) {
+double two_level_error(const reference::Workload& w) {
   const auto [m, n, k] = w.shape;
-  const runtime::Array &a = w.arrays[0], &b = w.arrays[1], &a_scales = w.arrays[2], &b_scales = w.arrays[3];
+  const reference::Array &a = w.arrays[0], &b = w.arrays[1], &a_scales = w.arrays[2], &b_scales = w.arrays[3];
   const int64_t blocks = (k + kScaleBlock - 1) / kScaleBlock;
   std::vector<uint8_t> d(size_t(m * n) * sizeof(float));
   for (int64_t r = 0; r < m; ++r) {
@@ -25,22 +25,22 @@ double two_level_error(const runtime::Workload& w) {
       for (int64_t block = 0; block < blocks; ++block) {
         float sum = 0;
         for (int64_t i = block * kScaleBlock; i < std::min<int64_t>((block + 1) * kScaleBlock, k); ++i) {
-          sum += float(runtime::element(a, r * k + i)) * float(runtime::element(b, c * k + i));
+          sum += float(reference::element(a, r * k + i)) * float(reference::element(b, c * k + i));
         }
-        const float scale = float(runtime::element(a_scales, r * blocks + block)) *
-                            float(runtime::element(b_scales, c / kScaleBlock * blocks + block));
+        const float scale = float(reference::element(a_scales, r * blocks + block)) *
+                            float(reference::element(b_scales, c / kScaleBlock * blocks + block));
         total = std::fma(scale, sum, total);
       }
       std::memcpy(d.data() + size_t(r * n + c) * sizeof total, &total, sizeof total);
     }
   }
-  return runtime::judge(w, d).max_rel_error;
+  return reference::judge(w, d).max_rel_error;
 }
 
 template <auto C>
 void expect_as_accurate(Case shape) {
   const GroupedProduct product{.shape = shape, .out = DType::fp32};
-  const runtime::Workload w = runtime::grouped_product_workload(product, Data::normal, 11);
+  const reference::Workload w = reference::grouped_product_workload(product, Data::normal, 11);
   const Outcome out = run<C>(product, w, {}, 2);
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
   const double theirs = two_level_error(w);

@@ -11,8 +11,8 @@
 
 namespace warpwright {
 
-using runtime::Case;
-using runtime::Outcome;
+using reference::Case;
+using simulate::Outcome;
 using simulator::Fault;
 using simulator::Landing;
 using simulator::Options;
@@ -20,11 +20,11 @@ using simulator::Scheduling;
 using Config = BlockwiseFp8Sm100Config;
 
 template <Config C>
-Outcome run(const runtime::Workload& w, const Options& o, int clusters) {
-  return runtime::simulate<kernel::sm100::BlockwiseFp8<C>>(
+Outcome run(const reference::Workload& w, const Options& o, int clusters) {
+  return simulate::simulate<kernel::sm100::BlockwiseFp8<C>>(
       w, o, clusters * C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
-        return runtime::fill(args, C, p[0], p[1], p[2], p[3], p[4], int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                             encode);
+        return launch::fill(args, C, p[0], p[1], p[2], p[3], p[4], int(w.shape.m), int(w.shape.n), int(w.shape.k),
+                            encode);
       });
 }
 
@@ -32,7 +32,7 @@ template <Config C>
 void sweep() {
   const int m = 128 * C.cta_group;
   for (const Case& c : {Case{m, C.tile_n, 256}, {m + 12, 2 * C.tile_n + 8, 400}, {4, 8, 16}, {40, 24, 0}}) {
-    const runtime::Workload w = runtime::blockwise_workload(c, C.out_type, runtime::Data::integers, 3);
+    const reference::Workload w = reference::blockwise_workload(c, C.out_type, reference::Data::integers, 3);
     uint64_t seed = 1;
     for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
       for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random}) {
@@ -63,7 +63,8 @@ TEST(BlockwiseFp8Sm100, IsExactInPairs) {
 
 // On arbitrary scales within what fp32 sums allow.
 TEST(BlockwiseFp8Sm100, IsCloseToTheFloat64Reference) {
-  const runtime::Workload w = runtime::blockwise_workload({300, 200, 520 + 8}, DType::fp32, runtime::Data::normal, 9);
+  const reference::Workload w =
+      reference::blockwise_workload({300, 200, 520 + 8}, DType::fp32, reference::Data::normal, 9);
   const Outcome out = run<Config{.out_type = DType::fp32, .cta_group = 2}>(w, {}, 2);
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
   EXPECT_LT(out.verdict.max_rel_error, 1e-6);
@@ -72,8 +73,8 @@ TEST(BlockwiseFp8Sm100, IsCloseToTheFloat64Reference) {
 template <Config C>
 void expect_reported(const Fault& fault) {
   SCOPED_TRACE(testing::Message() << int(fault.action) << " " << fault.word << " " << fault.object);
-  const runtime::Workload w =
-      runtime::blockwise_workload({128 * C.cta_group, 2 * C.tile_n, 5 * 128}, C.out_type, runtime::Data::integers, 3);
+  const reference::Workload w = reference::blockwise_workload({128 * C.cta_group, 2 * C.tile_n, 5 * 128}, C.out_type,
+                                                              reference::Data::integers, 3);
   int reported = 0;
   for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
     Options o;
@@ -126,33 +127,33 @@ TEST(BlockwiseFp8Sm100, IsExactWithSeveralWarpgroupsAndStoresByTma) {
 template <Config C>
 void expect_nodes_applied() {
   constexpr int m = 140, n = 136;
-  runtime::Workload w = runtime::blockwise_workload({m, n, 272}, C.out_type, runtime::Data::integers, 3);
+  reference::Workload w = reference::blockwise_workload({m, n, 272}, C.out_type, reference::Data::integers, 3);
   const auto made = [](const char* name, DType type, int64_t rows, uint64_t seed) {
-    runtime::Array a;
+    reference::Array a;
     a.name = name;
     a.type = type;
     a.rows = rows;
     a.columns = n;
     a.bytes.resize(a.size());
-    runtime::fill(a, runtime::Data::integers, seed);
+    reference::fill(a, reference::Data::integers, seed);
     return a;
   };
   const auto bias = made("bias", DType::fp32, 1, 5), residual = made("residual", DType::bf16, m, 6);
   for (size_t i = 0; i < w.expected.size(); ++i) {
-    const double sum = w.expected[i] + runtime::element(bias, int64_t(i % n));
-    w.expected[i] = std::max(sum, 0.0) + runtime::element(residual, int64_t(i));
+    const double sum = w.expected[i] + reference::element(bias, int64_t(i % n));
+    w.expected[i] = std::max(sum, 0.0) + reference::element(residual, int64_t(i));
   }
   w.arrays.insert(w.arrays.end() - 1, {bias, residual});
   for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
     Options o;
     o.landing = landing;
-    const Outcome out = runtime::simulate<kernel::sm100::BlockwiseFp8<C>>(
+    const Outcome out = simulate::simulate<kernel::sm100::BlockwiseFp8<C>>(
         w, o, C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
-          auto why = runtime::fill(args, C, p[0], p[1], p[2], p[3], p.back(), m, n, 272, encode);
+          auto why = launch::fill(args, C, p[0], p[1], p[2], p[3], p.back(), m, n, 272, encode);
           args.epilogue.bias = p[4];
           args.epilogue.residual = p[5];
           args.epilogue.residual_row_stride = n;
-          return why ? why : runtime::fill_epilogue_maps(args, C.dense(), 1, 0, encode);
+          return why ? why : launch::fill_epilogue_maps(args, C.dense(), 1, 0, encode);
         });
     ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
     EXPECT_TRUE(out.verdict.ok) << out.verdict.wrong << " wrong";

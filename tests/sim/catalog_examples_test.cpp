@@ -27,7 +27,7 @@ catalog::Instance parsed(const std::string& name) {
 
 TEST(CatalogExamples, NamesAreUnique) {
   std::set<std::string> names;
-  for (const runtime::Example& e : simulate::examples()) EXPECT_TRUE(names.insert(e.name).second) << e.name;
+  for (const simulate::Example& e : simulate::examples()) EXPECT_TRUE(names.insert(e.name).second) << e.name;
   EXPECT_GE(names.size(), catalog::ahead_names().size());
 }
 
@@ -43,14 +43,14 @@ TEST(CatalogExamples, EveryInstanceHasAnExampleOrPreparesOperands) {
 }
 
 TEST(CatalogExamples, AnExampleNamesItsInstanceAndTakesItsOwnSizes) {
-  for (const runtime::Example& e : simulate::examples()) {
+  for (const simulate::Example& e : simulate::examples()) {
     const catalog::Instance instance = parsed(e.instance);
     EXPECT_TRUE(e.name.starts_with(catalog::name_of(instance))) << e.name;
     EXPECT_EQ(e.plan_name, catalog::plan_name(instance));
     EXPECT_EQ(e.arch, catalog::arch_of(instance));
     EXPECT_FALSE(e.summary.empty()) << e.name;
     ASSERT_FALSE(e.cases.empty()) << e.name;
-    for (const runtime::Case& c : e.cases) EXPECT_EQ(e.refuse(c).value_or(""), "") << e.name;
+    for (const reference::Case& c : e.cases) EXPECT_EQ(e.refuse(c).value_or(""), "") << e.name;
   }
 }
 
@@ -64,7 +64,7 @@ TEST(CatalogExamples, AnyInstanceHasSizesThatItTakes) {
     ASSERT_TRUE(e) << e.status().message();
     EXPECT_EQ(simulate::find_example(name), nullptr) << name;
     ASSERT_GE(e->cases.size(), 2u) << name;
-    for (const runtime::Case& c : e->cases) EXPECT_EQ(e->refuse(c).value_or(""), "") << name;
+    for (const reference::Case& c : e->cases) EXPECT_EQ(e->refuse(c).value_or(""), "") << name;
   }
 }
 
@@ -84,17 +84,17 @@ TEST(CatalogExamples, RulesAreSaidBeforeACompilerIsAsked) {
 
 // Two elements to a byte, and no code that means "nobody wrote this".
 TEST(CatalogExamples, FourBitResultsAreJudged) {
-  const runtime::Example* e = simulate::find_example("sm100/grouped-n128-s4/e2m1-nvfp4-swiglu_to_nvfp4-clamped");
+  const simulate::Example* e = simulate::find_example("sm100/grouped-n128-s4/e2m1-nvfp4-swiglu_to_nvfp4-clamped");
   ASSERT_NE(e, nullptr);
-  const runtime::Workload w = e->workload({9, 32, 32}, runtime::Data::integers, 3);
+  const reference::Workload w = e->workload({9, 32, 32}, reference::Data::integers, 3);
   ASSERT_EQ(w.output().type, DType::e2m1);
   ASSERT_EQ(w.expected.size(), 9u * 16);
-  runtime::Outcome out = e->simulate(w, {}, 0);
+  simulate::Outcome out = e->simulate(w, {}, 0);
   ASSERT_TRUE(out.ok());
   for (size_t i = 0; i < out.output.size(); ++i) {
     std::vector<uint8_t> wrong = out.output;
     wrong[i] ^= 0x12;  // the lowest bit of one element, another one of its neighbour
-    EXPECT_EQ(runtime::judge(w, wrong).wrong, 2u) << i;
+    EXPECT_EQ(reference::judge(w, wrong).wrong, 2u) << i;
   }
 }
 

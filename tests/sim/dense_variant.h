@@ -12,7 +12,7 @@
 #include "warpwright/kernel/sm90/dense/dense_gemm.h"
 #include "warpwright/kernel/sm90/skinny/skinny_gemm.h"
 
-namespace warpwright::runtime {
+namespace warpwright::dense_variant {
 
 inline constexpr EpilogueConfig kFused{.out = DType::bf16,
                                        .alpha = true,
@@ -31,30 +31,31 @@ inline constexpr EpilogueConfig kQuantized{.out = DType::e4m3,
                                            .quantize = true};
 
 // Powers of two keep every result exact.
-inline void set_factors(GemmSpec& g) {
+inline void set_factors(reference::GemmSpec& g) {
   g.alpha = 0.5;
   g.beta = 2;
   g.scale = 0.0625;
 }
-inline std::optional<std::string> refuse_variant(Case s, DType out, Mover store) {
+inline std::optional<std::string> refuse_variant(reference::Case s, DType out, Mover store) {
   if (s.m < 1 || s.n < 1 || s.k < 0) return "m and n: at least 1; k: at least 0.";
   if (store == Mover::tma && s.n * bits(out) % 128 != 0) {
     return "n = " + std::to_string(s.n) + ": the TMA stores rows of whole 16-byte units.";
   }
   return {};
 }
-inline MatrixArgs matrix_args(void* data, const MatrixLayout& l, DType type) {
+inline MatrixArgs matrix_args(void* data, const reference::MatrixLayout& l, DType type) {
   return {static_cast<uint8_t*>(data) + l.offset * bits(type) / 8, l.row_stride, l.batch_stride};
 }
-inline EpilogueArgs epilogue_args(const GemmSpec& g, const Workload& w, const std::vector<void*>& p) {
+inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference::Workload& w,
+                                  const std::vector<void*>& p) {
   const auto [m, n, k] = w.shape;
   EpilogueArgs e;
   e.alpha = float(g.alpha);
   e.beta = float(g.beta);
   e.scale = float(g.scale);
-  e.c = pointer_of(w, p, "C");
-  e.residual = pointer_of(w, p, "residual");
-  e.bias = pointer_of(w, p, "bias");
+  e.c = reference::pointer_of(w, p, "C");
+  e.residual = reference::pointer_of(w, p, "residual");
+  e.bias = reference::pointer_of(w, p, "bias");
   e.c_row_stride = e.residual_row_stride = n;
   e.c_batch_stride = e.residual_batch_stride = m * n;
   e.bias_batch_stride = g.epilogue.bias == Bias::per_row ? m : n;
@@ -70,14 +71,14 @@ struct DenseVariant {
   // As many clusters as any launch here has: a workspace belongs to a number of them.
   static constexpr int most_ctas = 132;
 
-  static std::optional<std::string> refuse(Case s) { return refuse_variant(s, C.out_type(), C.store); }
-  static MatrixLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
-    if (mover == Mover::threads) return odd_layout(rows, columns);
-    return C.batched || columns * bits(type) % 128 != 0 ? aligned_layout(rows, columns, type)
-                                                        : dense_layout(rows, columns);
+  static std::optional<std::string> refuse(reference::Case s) { return refuse_variant(s, C.out_type(), C.store); }
+  static reference::MatrixLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
+    if (mover == Mover::threads) return reference::odd_layout(rows, columns);
+    return C.batched || columns * bits(type) % 128 != 0 ? reference::aligned_layout(rows, columns, type)
+                                                        : reference::dense_layout(rows, columns);
   }
-  static GemmSpec spec(Case s) {
-    GemmSpec g;
+  static reference::GemmSpec spec(reference::Case s) {
+    reference::GemmSpec g;
     g.shape = s;
     g.batch = C.batched ? 3 : 1;
     g.a_type = C.type;
@@ -97,11 +98,11 @@ struct DenseVariant {
     return g;
   }
   template <class Encode>
-  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
+  static std::optional<std::string> fill(Args& args, const reference::Workload& w, const std::vector<void*>& p,
                                          const Encode& encode) {
-    const GemmSpec g = spec(w.shape);
-    const auto floats = [&](const char* name) { return static_cast<const float*>(pointer_of(w, p, name)); };
-    DenseGemmOperands o;
+    const reference::GemmSpec g = spec(w.shape);
+    const auto floats = [&](const char* name) { return static_cast<const float*>(reference::pointer_of(w, p, name)); };
+    launch::DenseGemmOperands o;
     o.a = matrix_args(p[0], g.a, g.a_type);
     o.b = matrix_args(p[1], g.b, g.b_type);
     o.d = matrix_args(p.back(), g.d, C.out_type());
@@ -114,9 +115,9 @@ struct DenseVariant {
     o.b_scales = floats("b_scales");
     o.a_scales_batch_stride = C.scaling == Scaling::row_column ? w.shape.m : 0;
     o.b_scales_batch_stride = C.scaling == Scaling::row_column ? w.shape.n : 0;
-    o.workspace = pointer_of(w, p, "workspace");
+    o.workspace = reference::pointer_of(w, p, "workspace");
     o.splits = splits;
-    return runtime::fill(args, C, o, encode);
+    return launch::fill(args, C, o, encode);
   }
 };
 
@@ -126,33 +127,33 @@ struct SkinnyVariant {
   using Args = SkinnyGemmArgs;
   static constexpr int ctas = 2 * C.split;
 
-  static std::optional<std::string> refuse(Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
-  static GemmSpec spec(Case s) {
-    GemmSpec g;
+  static std::optional<std::string> refuse(reference::Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
+  static reference::GemmSpec spec(reference::Case s) {
+    reference::GemmSpec g;
     g.shape = s;
     g.a_type = g.b_type = C.type;
-    g.a = aligned_layout(s.m, s.k, C.type);
-    g.b = aligned_layout(s.n, s.k, C.type);
-    g.d = aligned_layout(s.m, s.n, C.out_type());
+    g.a = reference::aligned_layout(s.m, s.k, C.type);
+    g.b = reference::aligned_layout(s.n, s.k, C.type);
+    g.d = reference::aligned_layout(s.m, s.n, C.out_type());
     g.epilogue = C.epilogue;
     g.scaling = C.scaling;
     if (!C.plain_epilogue() || C.scaling != Scaling::none) set_factors(g);
     return g;
   }
   template <class Encode>
-  static std::optional<std::string> fill(Args& args, const Workload& w, const std::vector<void*>& p,
+  static std::optional<std::string> fill(Args& args, const reference::Workload& w, const std::vector<void*>& p,
                                          const Encode& encode) {
-    const GemmSpec g = spec(w.shape);
+    const reference::GemmSpec g = spec(w.shape);
     const auto [m, n, k] = w.shape;
-    if (auto why = runtime::fill(args, C, matrix_args(p[0], g.a, C.type), matrix_args(p[1], g.b, C.type),
-                                 matrix_args(p.back(), g.d, C.out_type()), int(m), int(n), int(k),
-                                 epilogue_args(g, w, p), encode)) {
+    if (auto why = launch::fill(args, C, matrix_args(p[0], g.a, C.type), matrix_args(p[1], g.b, C.type),
+                                matrix_args(p.back(), g.d, C.out_type()), int(m), int(n), int(k),
+                                epilogue_args(g, w, p), encode)) {
       return why;
     }
-    args.x_scales = static_cast<const float*>(pointer_of(w, p, "a_scales"));
-    args.w_scales = static_cast<const float*>(pointer_of(w, p, "b_scales"));
+    args.x_scales = static_cast<const float*>(reference::pointer_of(w, p, "a_scales"));
+    args.w_scales = static_cast<const float*>(reference::pointer_of(w, p, "b_scales"));
     return {};
   }
 };
 
-}  // namespace warpwright::runtime
+}  // namespace warpwright::dense_variant

@@ -48,7 +48,7 @@ class Problem {
       buffers.push_back({memory[i].data(), bytes, name, use, C.dependent});
       return static_cast<void*>(memory[i].data());
     };
-    const auto input = [&](int i, const runtime::Array& a) {
+    const auto input = [&](int i, const reference::Array& a) {
       return place(i, a.name.c_str(), a.bytes.data(), a.bytes.size(), simulator::Buffer::Use::input);
     };
     void* const a = input(0, a_);
@@ -59,10 +59,10 @@ class Problem {
     DenseGemmSm100Args args;
     DenseGemmSm100Config direct = C;
     direct.store_stages = direct.epilogue_load_stages = 0;
-    const runtime::GemmBatch batch{C.batched ? s_.batches : 0, int64_t(s_.m) * s_.k, int64_t(s_.n) * s_.k,
+    const problem::GemmBatch batch{C.batched ? s_.batches : 0, int64_t(s_.m) * s_.k, int64_t(s_.n) * s_.k,
                                    int64_t(s_.m) * stride_};
     auto why =
-        runtime::fill(args, direct, a, b, d + s_.offset, s_.m, s_.n, s_.k, 0, runtime::EncodeForSimulator{}, batch);
+        launch::fill(args, direct, a, b, d + s_.offset, s_.m, s_.n, s_.k, 0, simulate::EncodeForSimulator{}, batch);
     args.d_row_stride = stride_;
     args.epilogue = nodes();
     args.epilogue.c = input(2, c_);
@@ -72,7 +72,7 @@ class Problem {
     args.epilogue.bias = input(4, bias_);
     args.epilogue.up_bias = input(5, up_bias_);
     if (!why) {
-      why = runtime::fill_epilogue_maps(args, C, args.batches, args.d_batch_stride, runtime::EncodeForSimulator{});
+      why = launch::fill_epilogue_maps(args, C, args.batches, args.d_batch_stride, simulate::EncodeForSimulator{});
     }
     if (why) return *why;
     const int64_t scratch = C.workspace_bytes(s_.m, s_.n, s_.batches, s_.splits, clusters);
@@ -102,14 +102,14 @@ class Problem {
     std::memset(&v, 0xff, sizeof v);
     return v;
   }
-  static runtime::Array make(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
-    runtime::Array a;
+  static reference::Array make(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
+    reference::Array a;
     a.name = name;
     a.type = type;
     a.rows = rows;
     a.columns = columns;
     a.bytes.resize(a.size());
-    runtime::fill(a, runtime::Data::integers, seed);
+    reference::fill(a, reference::Data::integers, seed);
     return a;
   }
   static EpilogueArgs nodes() {
@@ -123,8 +123,8 @@ class Problem {
   float sum(int batch, int row, int column) const {
     double s = 0;
     for (int k = 0; k < s_.k; ++k) {
-      s += runtime::element(a_, (int64_t(batch) * s_.m + row) * s_.k + k) *
-           runtime::element(b_, (int64_t(batch) * s_.n + column) * s_.k + k);
+      s += reference::element(a_, (int64_t(batch) * s_.m + row) * s_.k + k) *
+           reference::element(b_, (int64_t(batch) * s_.n + column) * s_.k + k);
     }
     return float(s);
   }
@@ -135,11 +135,11 @@ class Problem {
         const int64_t at = (int64_t(batch) * s_.m + row) * columns_ + column;
         const int64_t along = kNodes.bias == Bias::per_row ? row : column;
         epilogue::Source source;
-        if (kNodes.source) source.c = float(runtime::element(c_, at));
-        if (kNodes.residual) source.residual = float(runtime::element(residual_, at));
+        if (kNodes.source) source.c = float(reference::element(c_, at));
+        if (kNodes.residual) source.residual = float(reference::element(residual_, at));
         if (kNodes.bias != Bias::none) {
-          source.bias = float(runtime::element(bias_, along));
-          source.up_bias = float(runtime::element(up_bias_, along));
+          source.bias = float(reference::element(bias_, along));
+          source.up_bias = float(reference::element(up_bias_, along));
         }
         float v = 0;
         if constexpr (kNodes.pair()) {
@@ -165,7 +165,7 @@ class Problem {
 
   Shape s_;
   int columns_, stride_;
-  runtime::Array a_, b_, c_, residual_, bias_, up_bias_;
+  reference::Array a_, b_, c_, residual_, bias_, up_bias_;
   std::vector<Out> expected_;
 };
 

@@ -13,7 +13,7 @@ namespace warpwright::example_list {
 
 // Of the products of Hopper, those that were compiled into this program: one of each form. Of the other families all;
 // they are compiled when they run.
-inline bool is_run(const runtime::Example& e) {
+inline bool is_run(const simulate::Example& e) {
   const auto instance = catalog::parse_instance(e.instance);
   const bool product = instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr ||
                        instance->as<GroupedGemmConfig>() != nullptr || instance->as<SkinnyBlockwiseConfig>() != nullptr;
@@ -21,10 +21,10 @@ inline bool is_run(const runtime::Example& e) {
   return !product || std::any_of(built_in.begin(), built_in.end(),
                                  [&](const auto& one) { return catalog::image_name(*instance) == one.name; });
 }
-inline const std::vector<const runtime::Example*>& all() {
-  static const std::vector<const runtime::Example*> list = [] {
-    std::vector<const runtime::Example*> found;
-    for (const runtime::Example& e : simulate::examples())
+inline const std::vector<const simulate::Example*>& all() {
+  static const std::vector<const simulate::Example*> list = [] {
+    std::vector<const simulate::Example*> found;
+    for (const simulate::Example& e : simulate::examples())
       if (is_run(e)) found.push_back(&e);
     return found;
   }();

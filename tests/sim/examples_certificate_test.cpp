@@ -10,9 +10,9 @@ namespace {
 
 TEST(ExampleCertificates, NoPhaseCanGoDifferently) {
   int proven = 0, examples = 0;
-  for (const runtime::Example* const one : example_list::all()) {
-    const runtime::Example& x = *one;
-    const runtime::Workload w = x.workload(x.cases.front(), runtime::Data::integers, 7);
+  for (const simulate::Example* const one : example_list::all()) {
+    const simulate::Example& x = *one;
+    const reference::Workload w = x.workload(x.cases.front(), reference::Data::integers, 7);
     simulator::Options o;
     o.certify = true;
     o.landing = simulator::Landing::eager;

@@ -8,9 +8,9 @@
 
 namespace warpwright {
 
-using runtime::Data;
-using runtime::Example;
-using runtime::Outcome;
+using reference::Data;
+using simulate::Example;
+using simulate::Outcome;
 using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
@@ -18,7 +18,7 @@ using simulator::Scheduling;
 class Examples : public testing::TestWithParam<const Example*> {
  protected:
   const Example& example() const { return *GetParam(); }
-  void expect_right(const runtime::Workload& w, const Options& o, const std::string& mode) {
+  void expect_right(const reference::Workload& w, const Options& o, const std::string& mode) {
     const Outcome out = example().simulate(w, o, 0);
     ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " "
                               << mode << "\n"
@@ -29,8 +29,8 @@ class Examples : public testing::TestWithParam<const Example*> {
 };
 
 TEST_P(Examples, AreExactOnIntegersInEveryLandingAndSchedule) {
-  for (const runtime::Case& c : example().cases) {
-    const runtime::Workload w = example().workload(c, Data::integers, 11);
+  for (const reference::Case& c : example().cases) {
+    const reference::Workload w = example().workload(c, Data::integers, 11);
     for (Landing landing : {Landing::eager, Landing::late, Landing::seeded, Landing::timed}) {
       Options o;
       o.landing = landing;
@@ -54,7 +54,7 @@ TEST_P(Examples, AreWithinToleranceOnNormalData) {
 }
 
 TEST_P(Examples, GiveTheSameBitsWithAndWithoutChecking) {
-  const runtime::Workload w = example().workload(example().cases[0], Data::normal, 3);
+  const reference::Workload w = example().workload(example().cases[0], Data::normal, 3);
   Options o;
   o.landing = Landing::seeded;
   const Outcome checked = example().simulate(w, o, 0);
@@ -66,7 +66,7 @@ TEST_P(Examples, GiveTheSameBitsWithAndWithoutChecking) {
 }
 
 TEST_P(Examples, AreDeterministicForASeed) {
-  const runtime::Workload w = example().workload(example().cases[0], Data::integers, 3);
+  const reference::Workload w = example().workload(example().cases[0], Data::integers, 3);
   Options o;
   o.landing = Landing::seeded;
   o.scheduling = Scheduling::random;
@@ -81,7 +81,7 @@ TEST_P(Examples, AreDeterministicForASeed) {
 // One fault at each synchronization of the shipped kernels: nothing may pass unseen.
 TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
   const Plan& plan = *example().plan;
-  const runtime::Workload w = example().workload(example().cases[0], Data::integers, 3);
+  const reference::Workload w = example().workload(example().cases[0], Data::integers, 3);
   for (int i = 0; i < plan.barrier_count; ++i)
     for (const char* word : {"mbarrier_arrive", "mbarrier_arrive_expect_tx", "tcgen05_commit"}) {
       Options o;

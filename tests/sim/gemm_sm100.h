@@ -17,7 +17,7 @@
 
 namespace warpwright::gemm_sm100 {
 
-using runtime::Case;
+using reference::Case;
 using simulator::Buffer;
 using simulator::Fault;
 using simulator::Landing;
@@ -38,7 +38,7 @@ class Product {
     int splits = 1;
     int clusters = 2;       // of the launch, and resident with CLC
     bool shares_b = false;  // one B for all matrices of a batch
-    runtime::Data data = runtime::Data::integers;
+    reference::Data data = reference::Data::integers;
     uint64_t seed = 1;
   };
 
@@ -52,8 +52,8 @@ class Product {
     b_ = array("B", C.type, count * (shape.n + 2), shape.k);
     d_ = array("D", C.out_type, count * (shape.m + 3), shape.n);
     for (int i = 0; i < extra.batches; ++i) {
-      const runtime::Workload w =
-          runtime::gemm_workload(shape, C.type, C.out_type, 1, extra.data, extra.seed + uint64_t(i) * 77);
+      const reference::Workload w =
+          reference::gemm_workload(shape, C.type, C.out_type, 1, extra.data, extra.seed + uint64_t(i) * 77);
       std::copy(w.arrays[0].bytes.begin(), w.arrays[0].bytes.end(), place(a_, i * a_stride_));
       if (i == 0 || !extra.shares_b) {
         std::copy(w.arrays[1].bytes.begin(), w.arrays[1].bytes.end(), place(b_, i * b_stride_));
@@ -66,12 +66,12 @@ class Product {
   }
 
   std::vector<Buffer> buffers() {
-    const auto buffer = [](runtime::Array& array, std::vector<Line>& memory, Buffer::Use use) {
+    const auto buffer = [](reference::Array& array, std::vector<Line>& memory, Buffer::Use use) {
       memory.assign(array.bytes.size() / 128 + 2, Line{});
       std::memcpy(memory.data(), array.bytes.data(), array.bytes.size());
       return Buffer{memory.data(), array.bytes.size(), array.name, use, false};
     };
-    runtime::poison(d_);
+    reference::poison(d_);
     std::vector<Buffer> all{buffer(a_, memory_[0], Buffer::Use::input), buffer(b_, memory_[1], Buffer::Use::input),
                             buffer(d_, memory_[2], Buffer::Use::output)};
     all.push_back({workspace_.data(), workspace_.size() * sizeof(Line), "workspace", Buffer::Use::inout, false});
@@ -84,8 +84,8 @@ class Product {
     std::vector<Buffer> all = buffers();
     DenseGemmSm100Args args;
     const auto why =
-        runtime::fill(args, C, all[0].data, all[1].data, all[2].data, int(shape_.m), int(shape_.n), int(shape_.k), 1,
-                      runtime::EncodeForSimulator{}, {extra_.batches, a_stride_, b_stride_, d_stride_});
+        launch::fill(args, C, all[0].data, all[1].data, all[2].data, int(shape_.m), int(shape_.n), int(shape_.k), 1,
+                     simulate::EncodeForSimulator{}, {extra_.batches, a_stride_, b_stride_, d_stride_});
     EXPECT_FALSE(why) << why.value_or("");
     args.splits = extra_.splits;
     args.workspace = workspace_.data();
@@ -101,14 +101,14 @@ class Product {
     for (int i = 0; i < extra_.batches; ++i) {
       const size_t element = size_t(bits(C.out_type)) / 8;
       const auto* first = d_.bytes.data() + size_t(i * d_stride_) * element;
-      const runtime::Verdict v =
-          runtime::judge(expected_[size_t(i)], {first, first + size_t(shape_.m * shape_.n) * element});
+      const reference::Verdict v =
+          reference::judge(expected_[size_t(i)], {first, first + size_t(shape_.m * shape_.n) * element});
       if (!v.ok) {
         return "matrix " + std::to_string(i) + ": " + std::to_string(v.wrong) + " wrong, " +
                std::to_string(v.unwritten) + " unwritten";
       }
       for (int64_t j = shape_.m * shape_.n; j < d_stride_; ++j)
-        if (!std::isnan(runtime::element(d_, i * d_stride_ + j))) return "something was written between the matrices";
+        if (!std::isnan(reference::element(d_, i * d_stride_ + j))) return "something was written between the matrices";
     }
     const auto* counters = reinterpret_cast<const uint8_t*>(workspace_.data());
     for (int64_t i = 0; i < counter_bytes(); ++i)
@@ -118,7 +118,7 @@ class Product {
   const std::vector<uint8_t>& result() const { return d_.bytes; }
 
  private:
-  static void multiply(runtime::Workload& w, const runtime::Array& b) {
+  static void multiply(reference::Workload& w, const reference::Array& b) {
     const auto [m, n, k] = w.shape;
     for (int64_t i = 0; i < m * n; ++i) {
       double& sum = w.expected[size_t(i)] = 0;
@@ -133,21 +133,21 @@ class Product {
     if (C.source == TileSource::persistent) return extra_.clusters * C.cluster();
     return int(C.jobs(int(shape_.m), int(shape_.n), int(shape_.k), extra_.batches, extra_.splits)) * C.cluster();
   }
-  static runtime::Array array(const char* name, DType type, int64_t rows, int64_t columns) {
-    runtime::Array a{name, type, rows, columns, false, {}};
+  static reference::Array array(const char* name, DType type, int64_t rows, int64_t columns) {
+    reference::Array a{name, type, rows, columns, false, {}};
     a.bytes.assign(a.size(), 0xff);  // NaN
     return a;
   }
-  static std::vector<uint8_t>::iterator place(runtime::Array& a, int64_t element) {
+  static std::vector<uint8_t>::iterator place(reference::Array& a, int64_t element) {
     return a.bytes.begin() + element * bits(a.type) / 8;
   }
 
   Case shape_;
   Extra extra_;
   int64_t a_stride_, b_stride_, d_stride_;
-  runtime::Array a_, b_, d_;
+  reference::Array a_, b_, d_;
   std::vector<Line> memory_[3], workspace_;
-  std::vector<runtime::Workload> expected_;
+  std::vector<reference::Workload> expected_;
 };
 
 template <Config C>

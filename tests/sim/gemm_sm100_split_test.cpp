@@ -72,7 +72,7 @@ void expect_same_bits(const typename Product<C>::Extra& extra) {
   std::vector<uint8_t> first;
   in_every_mode(kernel::sm100::DenseGemm<C>::plan, 2, [&](const Options& o) {
     typename Product<C>::Extra same = extra;
-    same.data = runtime::Data::normal;
+    same.data = reference::Data::normal;
     Product<C> product({136, 40, 600}, same);
     const auto r = product.launch(o);
     ASSERT_TRUE(r.ok()) << r.findings[0].text();

@@ -12,8 +12,8 @@
 
 namespace warpwright {
 
-using runtime::Case;
-using runtime::Outcome;
+using reference::Case;
+using simulate::Outcome;
 using simulator::Fault;
 using simulator::Landing;
 using simulator::Options;
@@ -21,17 +21,18 @@ using simulator::Scheduling;
 using Config = DenseGemmSm100Config;
 
 template <Config C>
-Outcome run(const runtime::Workload& w, const Options& o, int clusters) {
-  return runtime::simulate<kernel::sm100::DenseGemm<C>>(
+Outcome run(const reference::Workload& w, const Options& o, int clusters) {
+  return simulate::simulate<kernel::sm100::DenseGemm<C>>(
       w, o, clusters * C.cluster(), [&](auto& args, const auto& p, const auto& encode) {
-        return runtime::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
-                             encode);
+        return launch::fill(args, C, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), float(w.alpha),
+                            encode);
       });
 }
 
 template <Config C>
 void expect_exact(Case shape, const Options& o, int clusters) {
-  const runtime::Workload w = runtime::gemm_workload(shape, C.type, C.out_type, 2, runtime::Data::integers, o.seed);
+  const reference::Workload w =
+      reference::gemm_workload(shape, C.type, C.out_type, 2, reference::Data::integers, o.seed);
   const Outcome out = run<C>(w, o, clusters);
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
   ASSERT_TRUE(out.verdict.ok) << shape.m << "x" << shape.n << "x" << shape.k << ": " << out.verdict.wrong << " wrong, "
@@ -125,25 +126,25 @@ TEST(GemmSm100, AppliesItsEpilogueInFp32) {
                                   .activation = Activation::relu,
                                   .residual = true,
                                   .residual_type = DType::bf16}};
-  runtime::Workload w = runtime::gemm_workload({300, 72, 136}, C.type, C.out_type, 2, runtime::Data::integers, 4);
+  reference::Workload w = reference::gemm_workload({300, 72, 136}, C.type, C.out_type, 2, reference::Data::integers, 4);
   const auto made = [](const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
-    runtime::Array a{name, type, rows, columns, false, {}};
+    reference::Array a{name, type, rows, columns, false, {}};
     a.bytes.resize(a.size());
-    runtime::fill(a, runtime::Data::integers, seed);
+    reference::fill(a, reference::Data::integers, seed);
     return a;
   };
   const auto bias = made("bias", DType::fp32, 1, 72, 5), residual = made("residual", DType::bf16, 300, 72, 6);
   for (size_t i = 0; i < w.expected.size(); ++i) {
-    const double sum = w.expected[i] + runtime::element(bias, int64_t(i % 72));
-    w.expected[i] = std::max(sum, 0.0) + runtime::element(residual, int64_t(i));
+    const double sum = w.expected[i] + reference::element(bias, int64_t(i % 72));
+    w.expected[i] = std::max(sum, 0.0) + reference::element(residual, int64_t(i));
   }
   w.arrays.insert(w.arrays.end() - 1, {bias, residual});
   for (Landing landing : {Landing::eager, Landing::late}) {
     Options o;
     o.landing = landing;
-    const Outcome out = runtime::simulate<kernel::sm100::DenseGemm<C>>(
+    const Outcome out = simulate::simulate<kernel::sm100::DenseGemm<C>>(
         w, o, C.cluster(), [&](auto& args, const auto& p, const auto& encode) {
-          auto why = runtime::fill(args, C, p[0], p[1], p[4], 300, 72, 136, 2, encode);
+          auto why = launch::fill(args, C, p[0], p[1], p[4], 300, 72, 136, 2, encode);
           args.epilogue.bias = p[2];
           args.epilogue.residual = p[3];
           args.epilogue.residual_row_stride = 72;
@@ -173,7 +174,7 @@ template <Config C>
 void expect_reported(const Mutant& mutant) {
   SCOPED_TRACE(testing::PrintToString(mutant));
   const Case shape{C.tile_m * C.cluster_m, 6 * C.tile_n * C.cluster_n, 5 * C.tile_k()};
-  const runtime::Workload w = runtime::gemm_workload(shape, C.type, C.out_type, 1, runtime::Data::integers, 5);
+  const reference::Workload w = reference::gemm_workload(shape, C.type, C.out_type, 1, reference::Data::integers, 5);
   int reported = 0;
   std::vector<Options> modes(3);
   modes[0].landing = Landing::eager;

@@ -9,14 +9,15 @@
 #include "catalog/instance.h"
 #include "sim/rules.h"
 #include "simulate/example.h"
+#include "simulate/examples.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright {
 namespace {
 
-using runtime::Data;
-using runtime::Example;
-using runtime::Outcome;
+using reference::Data;
+using simulate::Example;
+using simulate::Outcome;
 using simulator::Fault;
 using simulator::Landing;
 using simulator::Options;
@@ -164,7 +165,7 @@ struct Found {
   uint32_t line = 0;
 };
 
-Found first_report(const Example& e, const runtime::Workload& w, const Fault& fault, int ctas) {
+Found first_report(const Example& e, const reference::Workload& w, const Fault& fault, int ctas) {
   for (Landing landing : {Landing::late, Landing::eager, Landing::seeded}) {
     for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random, Scheduling::pct}) {
       Options o;
@@ -205,12 +206,12 @@ class Mutants : public testing::Test {
  protected:
   const catalog::Instance instance = *catalog::parse_instance("sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
   const MmaSyncGemmConfig& config = *instance.as<MmaSyncGemmConfig>();
-  const Example& example = *runtime::find_example(catalog::name_of(instance));
+  const Example& example = *simulate::find_example(catalog::name_of(instance));
   // One tile, nine tiles of K.
-  const runtime::Workload one = example.workload({64, 64, 9 * config.tile_k()}, Data::integers, 3);
+  const reference::Workload one = example.workload({64, 64, 9 * config.tile_k()}, Data::integers, 3);
   const EntryCounts counts = counts_of_run(config, 9);
 
-  void expect_race(const Fault& fault, const runtime::Workload& w) {
+  void expect_race(const Fault& fault, const reference::Workload& w) {
     const Found found = first_report(example, w, fault, 1);
     EXPECT_TRUE(found.reported) << fault.word << " number " << fault.nth << " is not missed";
     EXPECT_EQ(found.rule.rfind("race", 0), 0u) << found.text;
@@ -261,7 +262,7 @@ TEST_F(Mutants, a_group_that_is_not_committed_is_a_race) {
 TEST_F(Mutants, the_barrier_between_two_tiles_left_out_is_a_race) {
   // The last tile of K lies in slot 0, which the first copies of the next tile of D fill.
   const int tiles = 2 * mma_sync_pipeline(config.order()).depths[0].depth + 1;
-  const runtime::Workload two = example.workload({128, 64, tiles * config.tile_k()}, Data::integers, 3);
+  const reference::Workload two = example.workload({128, 64, tiles * config.tile_k()}, Data::integers, 3);
   expect_race(left_out("sync_block", counts_of_run(config, tiles).barriers + 1), two);
 }
 

@@ -8,9 +8,9 @@
 
 namespace warpwright {
 
-using runtime::Case;
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Case;
+using reference::Workload;
+using simulate::Outcome;
 using simulator::Fault;
 using simulator::Landing;
 using simulator::Options;
@@ -26,7 +26,7 @@ struct Subject {
   // Behind a kernel that still writes what this one reads.
   Outcome run(const Workload& w, Options o) const {
     o.primary_pending = true;
-    return runtime::simulate<typename S::Kernel>(
+    return simulate::simulate<typename S::Kernel>(
         w, o, ctas, [&](auto& args, const auto& p, const auto& encode) { return S::fill(args, w, p, encode); });
   }
 };
@@ -34,7 +34,7 @@ struct Subject {
 template <class S>
 void expect_all_reported(const Subject<S>& subject, size_t at_least) {
   constexpr const Plan& plan = S::Kernel::plan;
-  const Workload w = runtime::gemm_workload(S::spec(subject.shape), runtime::Data::integers, 3);
+  const Workload w = reference::gemm_workload(S::spec(subject.shape), reference::Data::integers, 3);
   Options list;
   list.list_fault_sites = true;
   const Outcome clean = subject.run(w, list);
@@ -61,13 +61,13 @@ std::vector<std::string> with(std::vector<std::string> more, std::initializer_li
 }
 
 template <Config C>
-using Dense = Subject<runtime::DenseVariant<C>>;
+using Dense = Subject<dense_variant::DenseVariant<C>>;
 template <SkinnyGemmConfig C>
-using Skinny = Subject<runtime::SkinnyVariant<C>>;
+using Skinny = Subject<dense_variant::SkinnyVariant<C>>;
 
 TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
   expect_all_reported(
-      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .epilogue = runtime::kFused}>{
+      Dense<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .epilogue = dense_variant::kFused}>{
           .shape = {256, 64, 320},
           .ctas = 2,
           .equivalent = with({"drop cluster_sync by idle"}, {"load", "mma", "store", "idle"})},

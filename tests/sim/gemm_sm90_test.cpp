@@ -12,11 +12,11 @@
 
 namespace warpwright {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::DenseVariant;
-using runtime::Outcome;
-using runtime::Workload;
+using dense_variant::DenseVariant;
+using reference::Case;
+using reference::Data;
+using reference::Workload;
+using simulate::Outcome;
 using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
@@ -24,14 +24,14 @@ using Config = DenseGemmConfig;
 
 template <Config C>
 Outcome run(const Workload& w, const Options& o, int clusters) {
-  return runtime::simulate<kernel::sm90::DenseGemm<C>>(
+  return simulate::simulate<kernel::sm90::DenseGemm<C>>(
       w, o, clusters * C.cluster,
       [&](auto& args, const auto& p, const auto& encode) { return DenseVariant<C>::fill(args, w, p, encode); });
 }
 
 template <Config C>
 void expect_exact(Case shape, const Options& o, int clusters) {
-  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec(shape), Data::integers, o.seed);
+  const Workload w = reference::gemm_workload(DenseVariant<C>::spec(shape), Data::integers, o.seed);
   const Outcome out = run<C>(w, o, clusters);
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
   ASSERT_TRUE(out.verdict.ok) << shape.m << "x" << shape.n << "x" << shape.k << ": " << out.verdict.wrong << " wrong, "
@@ -96,7 +96,7 @@ TEST(GemmSm90, MovesMatricesThatTheTmaCannotAddress) {
                .tile_n = 64,
                .stages = 2,
                .cluster = 1,
-               .epilogue = runtime::kFused,
+               .epilogue = dense_variant::kFused,
                .a_major = Major::MN,
                .batched = true,
                .load = threads,
@@ -106,7 +106,7 @@ TEST(GemmSm90, MovesMatricesThatTheTmaCannotAddress) {
                .tile_n = 32,
                .stages = 2,
                .cluster = 1,
-               .epilogue = runtime::kQuantized,
+               .epilogue = dense_variant::kQuantized,
                .load = threads,
                .store = threads,
                .split = DepthSplit::split_k}>();
@@ -122,7 +122,7 @@ TEST(GemmSm90, TakesTurnsInPingPong) {
                .tile_n = 32,
                .stages = 4,
                .overlapped = false,
-               .epilogue = runtime::kFused,
+               .epilogue = dense_variant::kFused,
                .schedule = ping_pong,
                .promote_k = 128,
                .scaling = Scaling::row_column,
@@ -140,7 +140,7 @@ TEST(GemmSm90, SharesTheDepthOfTiles) {
                .tile_n = 32,
                .stages = 2,
                .axis = ClusterAxis::n,
-               .epilogue = runtime::kFused,
+               .epilogue = dense_variant::kFused,
                .promote_k = 128,
                .batched = true,
                .split = DepthSplit::stream_k}>();
@@ -161,7 +161,7 @@ TEST(GemmSm90, VisitsTilesInEveryOrder) {
 // An H200 does so too: the store of a row that ends inside a unit of 16 bytes overwrites what follows it there.
 TEST(GemmSm90, StoresByTmaInWholeUnits) {
   constexpr Config C{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1};
-  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({64, 29, 64}), Data::integers, 1);
+  const Workload w = reference::gemm_workload(DenseVariant<C>::spec({64, 29, 64}), Data::integers, 1);
   EXPECT_FALSE(run<C>(w, {}, 1).ok());
   EXPECT_TRUE(DenseVariant<C>::refuse({64, 29, 64}));
   EXPECT_FALSE(DenseVariant<C>::refuse({64, 24, 64}));
@@ -170,7 +170,7 @@ TEST(GemmSm90, StoresByTmaInWholeUnits) {
 // The sum of each tile is made in the order of k, whoever is fast.
 template <Config C>
 void expect_same_bits() {
-  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({150, 72, 700}), Data::normal, 3);
+  const Workload w = reference::gemm_workload(DenseVariant<C>::spec({150, 72, 700}), Data::normal, 3);
   std::vector<uint8_t> first;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     Options o;
@@ -207,14 +207,14 @@ TEST(GemmSm90, OverwritesCWithFactorsFromDeviceMemory) {
                      .cluster = 1,
                      .epilogue = {.out = DType::bf16, .alpha = true, .source = true, .source_type = DType::bf16}};
   constexpr int m = 100, n = 136, k = 72;
-  const Workload w = runtime::gemm_workload(DenseVariant<C>::spec({m, n, k}), Data::integers, 4);
+  const Workload w = reference::gemm_workload(DenseVariant<C>::spec({m, n, k}), Data::integers, 4);
   alignas(128) static uint8_t a[m * k * 2], b[n * k * 2], d[m * n * 2];
   static const float alpha = 0.5f;
   for (int landing = 0; landing < 3; ++landing) {
     std::copy(w.arrays[0].bytes.begin(), w.arrays[0].bytes.end(), a);
     std::copy(w.arrays[1].bytes.begin(), w.arrays[1].bytes.end(), b);
     std::copy(w.arrays[2].bytes.begin(), w.arrays[2].bytes.end(), d);
-    runtime::DenseGemmOperands o;
+    launch::DenseGemmOperands o;
     o.a = {a, k, 0};
     o.b = {b, k, 0};
     o.d = {d, n, 0};
@@ -224,7 +224,7 @@ TEST(GemmSm90, OverwritesCWithFactorsFromDeviceMemory) {
     o.epilogue.c = d;
     o.epilogue.c_row_stride = n;
     DenseGemmArgs args;
-    ASSERT_FALSE(runtime::fill(args, C, o, runtime::EncodeForSimulator{}));
+    ASSERT_FALSE(launch::fill(args, C, o, simulate::EncodeForSimulator{}));
     using Use = simulator::Buffer::Use;
     Options options;
     options.landing = Landing(landing);
@@ -236,7 +236,7 @@ TEST(GemmSm90, OverwritesCWithFactorsFromDeviceMemory) {
                                                            {d, sizeof d, "D", Use::inout, false}},
                                                           options);
     ASSERT_TRUE(result.ok()) << result.findings[0].text();
-    EXPECT_TRUE(runtime::judge(w, std::vector<uint8_t>(d, d + sizeof d)).ok);
+    EXPECT_TRUE(reference::judge(w, std::vector<uint8_t>(d, d + sizeof d)).ok);
   }
 }
 
@@ -246,7 +246,7 @@ simulator::Result run_behind_a_kernel() {
   constexpr int m = 64, n = 64, k = 64;
   alignas(128) static uint8_t a[m * k * 2] = {}, b[n * k * 2] = {}, d[m * n * 2];
   DenseGemmArgs args;
-  EXPECT_FALSE(runtime::fill(args, C, a, b, d, m, n, k, 1.f, runtime::EncodeForSimulator{}));
+  EXPECT_FALSE(launch::fill(args, C, a, b, d, m, n, k, 1.f, simulate::EncodeForSimulator{}));
   using Use = simulator::Buffer::Use;
   Options options;
   options.landing = Landing::eager;
@@ -268,7 +268,7 @@ TEST(GemmSm90, WaitsForTheKernelAhead) {
 // The skinny kernel reads weights that are said to be constant before the kernel ahead has ended, and nothing else.
 std::string skinny_behind_a_kernel(bool constant, bool weights_pending) {
   constexpr SkinnyGemmConfig c{.tokens = 16, .split = 2, .stages = 2};
-  const runtime::Workload w = runtime::gemm_workload({20, 72, 328}, DType::bf16, DType::bf16, 1, Data::integers, 3);
+  const reference::Workload w = reference::gemm_workload({20, 72, 328}, DType::bf16, DType::bf16, 1, Data::integers, 3);
   std::vector<uint8_t> memory[3];
   void* p[3];
   for (int i = 0; i < 3; ++i) {
@@ -277,7 +277,7 @@ std::string skinny_behind_a_kernel(bool constant, bool weights_pending) {
     std::copy(w.arrays[size_t(i)].bytes.begin(), w.arrays[size_t(i)].bytes.end(), static_cast<uint8_t*>(p[i]));
   }
   SkinnyGemmArgs args;
-  EXPECT_FALSE(runtime::fill(args, c, p[0], p[1], p[2], 20, 72, 328, 1.f, runtime::EncodeForSimulator{}));
+  EXPECT_FALSE(launch::fill(args, c, p[0], p[1], p[2], 20, 72, 328, 1.f, simulate::EncodeForSimulator{}));
   args.weights_are_constant = constant;
   Options options;
   options.primary_pending = true;
@@ -291,7 +291,7 @@ std::string skinny_behind_a_kernel(bool constant, bool weights_pending) {
                                                          options);
   if (!result.ok()) return result.findings[0].rule;
   const auto* d = static_cast<const uint8_t*>(p[2]);
-  return runtime::judge(w, std::vector<uint8_t>(d, d + size(2))).ok ? "" : "wrong";
+  return reference::judge(w, std::vector<uint8_t>(d, d + size(2))).ok ? "" : "wrong";
 }
 TEST(GemmSm90, SkinnyReadsOnlyConstantWeightsBeforeTheKernelAheadHasEnded) {
   EXPECT_EQ(skinny_behind_a_kernel(false, true), "");

@@ -14,9 +14,9 @@
 namespace warpwright::gemm_sm100 {
 namespace {
 
-using runtime::Data;
-using runtime::GroupedSpec;
-using runtime::Workload;
+using reference::Data;
+using reference::GroupedSpec;
+using reference::Workload;
 using Blockwise = BlockwiseFp8Sm100Config;
 constexpr EpilogueConfig kAlpha{.alpha = true};
 constexpr Blockwise kSingle{.tile_n = 64, .stages = 2, .epilogue = kAlpha, .grouped = true};
@@ -25,18 +25,18 @@ constexpr Blockwise kFp32{.out_type = DType::fp32, .tile_n = 128, .stages = 3, .
 
 struct Outcome {
   simulator::Result sim;
-  runtime::Verdict verdict;
+  reference::Verdict verdict;
   uint32_t status = 0;
 };
 template <Blockwise C>
 Outcome run(const GroupedSpec& s, const Options& o, int clusters = 2,
             const std::function<void(Workload&)>& change = {}) {
-  Workload w = runtime::grouped_blockwise_workload(s, Data::integers, o.seed);
+  Workload w = reference::grouped_blockwise_workload(s, Data::integers, o.seed);
   if (change) change(w);
   std::vector<std::vector<Line>> memory;
   std::vector<void*> p;
   std::vector<Buffer> buffers;
-  for (const runtime::Array& a : w.arrays) {
+  for (const reference::Array& a : w.arrays) {
     memory.emplace_back((a.bytes.size() + 127) / 128 + 1);
     std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
     p.push_back(memory.back().data());
@@ -45,14 +45,14 @@ Outcome run(const GroupedSpec& s, const Options& o, int clusters = 2,
   }
   BlockwiseFp8Sm100Args args;
   Outcome out;
-  if (auto why = runtime::fill(args, C, runtime::grouped_operands(s, w, p), runtime::EncodeForSimulator{})) {
+  if (auto why = launch::fill(args, C, reference::grouped_operands(s, w, p), simulate::EncodeForSimulator{})) {
     ADD_FAILURE() << *why;
     return out;
   }
   out.sim =
       simulator::run_kernel<kernel::sm100::BlockwiseFp8<C>>(args, {uint32_t(clusters * C.cta_group), 1, 1}, buffers, o);
   const auto* d = static_cast<const uint8_t*>(p.back());
-  out.verdict = runtime::judge(w, {d, d + w.output().bytes.size()});
+  out.verdict = reference::judge(w, {d, d + w.output().bytes.size()});
   out.status = *args.groups.status;
   return out;
 }

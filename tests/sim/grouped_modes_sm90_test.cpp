@@ -108,7 +108,7 @@ TEST(DepthGroups, TakeBadOffsetsAsTheNearestLegalOnes) {
 
 TEST(DepthGroups, ReportBadOffsets) {
   const auto status_of = [](const GroupedProduct& p) {
-    const runtime::Workload w = runtime::grouped_product_workload(p, Data::integers, 3);
+    const reference::Workload w = reference::grouped_product_workload(p, Data::integers, 3);
     using K = kernel::sm90::GroupedGemm<kDepth>;
     struct Line {
       alignas(128) uint8_t bytes[128];
@@ -116,14 +116,14 @@ TEST(DepthGroups, ReportBadOffsets) {
     std::vector<std::vector<Line>> memory;
     std::vector<void*> pointers;
     std::vector<simulator::Buffer> buffers;
-    for (const runtime::Array& a : w.arrays) {
+    for (const reference::Array& a : w.arrays) {
       memory.emplace_back(a.bytes.size() / 128 + 1);
       std::copy(a.bytes.begin(), a.bytes.end(), memory.back().front().bytes);
       pointers.push_back(memory.back().data());
       buffers.push_back({pointers.back(), a.bytes.size(), a.name, simulator::Buffer::Use::inout, true});
     }
     typename K::Args args;
-    EXPECT_FALSE(runtime::fill(args, kDepth, grouped_operands(p, w, pointers), runtime::EncodeForSimulator{}));
+    EXPECT_FALSE(launch::fill(args, kDepth, grouped_operands(p, w, pointers), simulate::EncodeForSimulator{}));
     EXPECT_TRUE(simulator::run_kernel<K>(args, {2, 1, 1}, buffers, {}).ok());
     return *args.groups.status;
   };

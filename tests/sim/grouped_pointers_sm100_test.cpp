@@ -42,10 +42,10 @@ Outcome run(const std::vector<Case>& shapes, const Options& o,
     const Case& c = shapes[g];
     GroupedSpec s = spec_of<C>({int(c.m)}, {}, int(c.n), int(c.k));
     s.k = int(c.k);
-    workloads.push_back(runtime::grouped_workload(s, Data::integers, g + 1));
+    workloads.push_back(reference::grouped_workload(s, Data::integers, g + 1));
     const Workload& w = workloads.back();
     std::vector<void*> pointers;
-    for (const runtime::Array& a : w.arrays) {
+    for (const reference::Array& a : w.arrays) {
       memory.emplace_back((a.bytes.size() + 127) / 128 + 1);
       std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
       pointers.push_back(memory.back().data());
@@ -59,7 +59,8 @@ Outcome run(const std::vector<Case>& shapes, const Options& o,
       return o;
     }();
     GroupedGemmSm100Args args;
-    const auto why = runtime::fill(args, one, runtime::grouped_operands(s, w, pointers), runtime::EncodeForSimulator{});
+    const auto why =
+        launch::fill(args, one, reference::grouped_operands(s, w, pointers), simulate::EncodeForSimulator{});
     EXPECT_FALSE(why) << why.value_or("");
     problems[g] = {args.a, args.b, args.a_scales, args.b_scales, args.d, 0, float(g % 2 == 0 ? 0.5 : 2)};
     results.push_back(static_cast<const uint8_t*>(args.d));
@@ -92,7 +93,7 @@ Outcome run(const std::vector<Case>& shapes, const Options& o,
     // grouped_workload has a factor of its own, of matrix 0.
     const double own = std::ldexp(1.0, int((g + 1) % 3) - 1);
     for (double& x : w.expected) x *= (g % 2 == 0 ? 0.5 : 2) / own;
-    out.wrong += runtime::judge(w, {results[g], results[g] + w.output().bytes.size()}).wrong;
+    out.wrong += reference::judge(w, {results[g], results[g] + w.output().bytes.size()}).wrong;
   }
   return out;
 }

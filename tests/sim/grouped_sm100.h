@@ -11,14 +11,14 @@
 
 namespace warpwright::gemm_sm100 {
 
-using runtime::Data;
-using runtime::GroupedSpec;
-using runtime::Workload;
+using reference::Data;
+using reference::GroupedSpec;
+using reference::Workload;
 using GroupedConfig = GroupedGemmSm100Config;
 
 struct GroupedResult {
   simulator::Result sim;
-  runtime::Verdict verdict;
+  reference::Verdict verdict;
   uint32_t status = 0;
   std::vector<uint8_t> d, d_scales;
 };
@@ -29,12 +29,12 @@ template <GroupedConfig C>
 GroupedResult run_grouped(const GroupedSpec& spec, Data data, const Options& o, int clusters = 2, uint64_t seed = 1,
                           const std::function<void(Workload&)>& change = {},
                           const std::function<void(GroupedGemmSm100Args&, const std::vector<void*>&)>& adapt = {}) {
-  Workload w = runtime::grouped_workload(spec, data, seed);
+  Workload w = reference::grouped_workload(spec, data, seed);
   if (change) change(w);
   std::vector<std::vector<Line>> memory;
   std::vector<void*> pointers;
   std::vector<Buffer> buffers;
-  for (const runtime::Array& a : w.arrays) {
+  for (const reference::Array& a : w.arrays) {
     memory.emplace_back((a.bytes.size() + 127) / 128 + 1);
     std::copy(a.bytes.begin(), a.bytes.end(), reinterpret_cast<uint8_t*>(memory.back().data()));
     pointers.push_back(memory.back().data());
@@ -42,7 +42,8 @@ GroupedResult run_grouped(const GroupedSpec& spec, Data data, const Options& o, 
                        a.output || a.scratch ? Buffer::Use::output : Buffer::Use::input, false});
   }
   GroupedGemmSm100Args args;
-  const auto why = runtime::fill(args, C, runtime::grouped_operands(spec, w, pointers), runtime::EncodeForSimulator{});
+  const auto why =
+      launch::fill(args, C, reference::grouped_operands(spec, w, pointers), simulate::EncodeForSimulator{});
   GroupedResult r;
   if (why) {
     ADD_FAILURE() << *why;
@@ -53,7 +54,7 @@ GroupedResult run_grouped(const GroupedSpec& spec, Data data, const Options& o, 
       simulator::run_kernel<kernel::sm100::GroupedGemm<C>>(args, {uint32_t(clusters * C.cta_group), 1, 1}, buffers, o);
   const auto* d = static_cast<const uint8_t*>(pointers.back());
   r.d.assign(d, d + w.output().bytes.size());
-  r.verdict = runtime::judge(w, r.d);
+  r.verdict = reference::judge(w, r.d);
   for (size_t i = 0; i < w.arrays.size(); ++i) {
     const auto* bytes = static_cast<const uint8_t*>(pointers[i]);
     if (w.arrays[i].name == "d_scales") r.d_scales.assign(bytes, bytes + w.arrays[i].bytes.size());

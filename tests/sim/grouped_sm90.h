@@ -13,10 +13,10 @@
 
 namespace warpwright::grouped_sm90 {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::GroupedProduct;
-using runtime::Outcome;
+using reference::Case;
+using reference::Data;
+using reference::GroupedProduct;
+using simulate::Outcome;
 using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
@@ -33,10 +33,10 @@ struct KernelOf<C> {
 };
 
 template <auto C>
-Outcome run(const GroupedProduct& spec, const runtime::Workload& w, const Options& o, int clusters) {
+Outcome run(const GroupedProduct& spec, const reference::Workload& w, const Options& o, int clusters) {
   using K = typename KernelOf<C>::type;
-  return runtime::simulate<K>(w, o, clusters * K::plan.cluster, [&](auto& args, const auto& p, const auto& encode) {
-    return runtime::fill(args, C, grouped_operands(spec, w, p), encode);
+  return simulate::simulate<K>(w, o, clusters * K::plan.cluster, [&](auto& args, const auto& p, const auto& encode) {
+    return launch::fill(args, C, grouped_operands(spec, w, p), encode);
   });
 }
 
@@ -49,7 +49,7 @@ inline void expect_right(const Outcome& out, const GroupedProduct& spec) {
 
 template <auto C>
 void expect_exact(const GroupedProduct& spec) {
-  const runtime::Workload w = runtime::grouped_product_workload(spec, Data::integers, 3);
+  const reference::Workload w = reference::grouped_product_workload(spec, Data::integers, 3);
   uint64_t seed = 1;
   for (Landing landing : {Landing::eager, Landing::late, Landing::seeded, Landing::timed}) {
     for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random}) {
@@ -66,7 +66,7 @@ void expect_exact(const GroupedProduct& spec) {
 // Random operands, against float64.
 template <auto C>
 void expect_close(const GroupedProduct& spec) {
-  expect_right(run<C>(spec, runtime::grouped_product_workload(spec, Data::normal, 5), {}, 2), spec);
+  expect_right(run<C>(spec, reference::grouped_product_workload(spec, Data::normal, 5), {}, 2), spec);
 }
 
 // A product for a configuration.

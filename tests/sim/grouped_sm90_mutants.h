@@ -13,7 +13,7 @@ template <auto C>
 void expect_all_reported(const GroupedProduct& product, const std::vector<std::string>& equivalent, size_t at_least) {
   using simulator::Fault;
   constexpr const Plan& plan = KernelOf<C>::type::plan;
-  const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 3);
+  const reference::Workload w = reference::grouped_product_workload(product, Data::integers, 3);
   Options list;
   list.list_fault_sites = true;
   const Outcome clean = run<C>(product, w, list, 1);

@@ -47,8 +47,8 @@ constexpr GroupedConfig kColumnsOfAPair{
 template <GroupedConfig C>
 void expect_bytes(const GroupedSpec& s, const GroupedResult& r) {
   std::vector<double> sums;
-  const Workload w = runtime::grouped_workload(s, Data::integers, 1, &sums);
-  const ScaledMatrix want = runtime::quantized_results(s, sums);
+  const Workload w = reference::grouped_workload(s, Data::integers, 1, &sums);
+  const ScaledMatrix want = reference::quantized_results(s, sums);
   const std::vector<uint32_t> starts = s.starts();
   const std::vector<uint8_t> tiles = tiled_scales(want, starts);
   const int64_t across = (want.scale_columns() + 3) / 4;
@@ -158,12 +158,12 @@ TEST(GroupedSwiglu, NvfpTensorScaleAndClamp) {
                             .clamped_swiglu = true};
   const GroupedSpec s = spec_of<c>({40, 3}, {}, 64, 256);
   std::vector<double> sums;
-  runtime::grouped_workload(s, Data::integers, 1, &sums);
+  reference::grouped_workload(s, Data::integers, 1, &sums);
   static const float out_scale[] = {0.25f, 3.f};
   const GroupedResult r = run_grouped<c>(
       s, Data::integers, {}, 2, 1,
       [](Workload& w) {
-        runtime::Array a{"out_scale", DType::fp32, 1, 2, false, {}};
+        reference::Array a{"out_scale", DType::fp32, 1, 2, false, {}};
         a.bytes.resize(8);
         std::memcpy(a.bytes.data(), out_scale, 8);
         w.arrays.insert(w.arrays.begin(), a);

@@ -62,12 +62,12 @@ TEST(Prediction, IsTheSameEveryTime) {
 void expect_the_cycles_of_a_run(const std::string& name, int64_t m, int64_t n, int64_t k) {
   GemmProblem p{.m = m, .n = n, .k = k};
   p.plan = name;
-  const auto product = simulate::dense_product(p, runtime::h200());
+  const auto product = simulate::dense_product(p, choice::h200());
   ASSERT_TRUE(product) << product.status().message();
   const auto example = simulate::example_of(*product);
   ASSERT_TRUE(example) << example.status().message();
-  const runtime::Workload w = example->workload({m, n, k}, runtime::Data::integers, 1);
-  const runtime::Outcome out = example->simulate(w, {}, simulate::ctas_on_chip(*product));
+  const reference::Workload w = example->workload({m, n, k}, reference::Data::integers, 1);
+  const simulate::Outcome out = example->simulate(w, {}, simulate::ctas_on_chip(*product));
   EXPECT_TRUE(out.ok());
   const Prediction predicted = predict(name, m, n, k);
   EXPECT_EQ(out.sim.stats.predicted_cycles, predicted.result.stats.predicted_cycles);

@@ -19,9 +19,9 @@ namespace {
 
 using random_problems::Dense;
 using random_problems::Grouped;
-using runtime::Data;
-using runtime::Outcome;
-using runtime::Workload;
+using reference::Data;
+using reference::Workload;
+using simulate::Outcome;
 using simulator::Landing;
 
 int count() { return std::getenv("WARPWRIGHT_FULL") != nullptr ? random_problems::kCount : 30; }
@@ -44,12 +44,12 @@ TEST_P(RandomProblem, is_right_and_clean_by_the_instance_chosen_for_it) {
   const random_problems::Problem problem = random_problems::draw(GetParam());
   SCOPED_TRACE(random_problems::text(problem));
   if (const auto* d = std::get_if<Dense>(&problem)) {
-    const auto product = simulate::dense_product(d->problem, runtime::h200(), d->offset);
+    const auto product = simulate::dense_product(d->problem, choice::h200(), d->offset);
     ASSERT_TRUE(product) << product.status().message();
     expect_right_and_clean(*product, workload_of(product->problem, product->offset, Data::integers, 1));
   } else {
     const auto& g = std::get<Grouped>(problem);
-    const auto run = simulate::grouped_run(g.problem, g.product, runtime::h200());
+    const auto run = simulate::grouped_run(g.problem, g.product, choice::h200());
     ASSERT_TRUE(run) << run.status().message();
     expect_right_and_clean(*run, grouped_product_workload(run->product, Data::integers, 1));
   }
@@ -66,7 +66,7 @@ TEST(QuestionableProblem, IsRefusedByTheSimulatorWithTheSentenceOfTheApi) {
   for (int i = 0; i < problems; ++i) {
     const GemmProblem p = random_problems::draw_questionable(i);
     const Status api = validate(p);
-    const auto product = simulate::dense_product(p, runtime::h200());
+    const auto product = simulate::dense_product(p, choice::h200());
     if (!api) {
       ++illegal;
       EXPECT_EQ(product.status().code(), Code::invalid_argument) << i;

@@ -13,7 +13,7 @@
 namespace warpwright {
 
 // Each mutant is reported but for those called `equivalent`, which change nothing, and none gives a wrong result in
-// silence. run(options) runs the kernel and gives its runtime::Outcome.
+// silence. run(options) runs the kernel and gives its simulate::Outcome.
 template <class Run>
 void expect_reported(const Plan& plan, const std::vector<simulator::Fault>& mutants,
                      const std::vector<std::string>& equivalent, Run run) {
@@ -23,7 +23,7 @@ void expect_reported(const Plan& plan, const std::vector<simulator::Fault>& muta
     in_every_mode(plan, 1, [&](simulator::Options o) {
       if (reported) return;
       o.faults = {f};
-      const runtime::Outcome out = run(o);
+      const simulate::Outcome out = run(o);
       reported = !out.sim.ok();
       EXPECT_TRUE(reported || out.verdict.ok) << "a silent wrong result: " << name;
     });

@@ -39,7 +39,7 @@ TEST(SkinnyBlockwiseMutants, OfTokensOnTheMSide) {
 template <SkinnyBlockwiseConfig C>
 void expect_exact_with_tokens_first() {
   const GroupedProduct product{.shape = {100, 136, 2448}, .out = C.out};
-  const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 3);
+  const reference::Workload w = reference::grouped_product_workload(product, Data::integers, 3);
   in_every_mode(kernel::sm90::SkinnyBlockwise<C>::plan, 1,
                 [&](const Options& o) { expect_right(run<C>(product, w, o, 1), product); });
 }
@@ -57,14 +57,14 @@ TEST(SkinnyBlockwise, WithTokensOnTheMSideWalksItsTiles) {
   constexpr SkinnyBlockwiseConfig c{.rows = 32, .tokens = 64, .stages = 3, .tokens_first = true};
   for (int blocks = 1; blocks <= 6; ++blocks) {
     const GroupedProduct product{.shape = {100, 200, blocks * 128 - 16}, .out = c.out};
-    const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, uint64_t(blocks));
+    const reference::Workload w = reference::grouped_product_workload(product, Data::integers, uint64_t(blocks));
     Options o;
     o.landing = blocks % 2 ? Landing::late : Landing::seeded;
     expect_right(run<c>(product, w, o, 1), product);
   }
   for (const Case shape : {Case{1, 8, 16}, {2, 72, 0}}) {
     const GroupedProduct product{.shape = shape, .out = c.out};
-    const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 1);
+    const reference::Workload w = reference::grouped_product_workload(product, Data::integers, 1);
     expect_right(run<c>(product, w, Options{}, 1), product);
   }
 }
@@ -74,7 +74,7 @@ TEST(SkinnyBlockwise, OfTwoWarpgroupsIsExactInEveryMode) {
   constexpr SkinnyBlockwiseConfig c = deepest(SkinnyBlockwiseConfig{.rows = 128, .tokens = 128, .split = 2});
   static_assert(c.mma_registers() > 0);
   const GroupedProduct product{.shape = {100, 136, 2448}, .out = c.out};
-  const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, 3);
+  const reference::Workload w = reference::grouped_product_workload(product, Data::integers, 3);
   in_every_mode(kernel::sm90::SkinnyBlockwise<c>::plan, 1,
                 [&](const Options& o) { expect_right(run<c>(product, w, o, 1), product); });
 }
@@ -83,7 +83,7 @@ TEST(SkinnyBlockwise, IsExactForEveryDepth) {
   constexpr SkinnyBlockwiseConfig c{.rows = 64, .tokens = 40, .stages = 3};
   for (int blocks = 1; blocks <= 12; ++blocks) {
     const GroupedProduct product{.shape = {40, 64, blocks * 128 - 16}, .out = c.out};
-    const runtime::Workload w = runtime::grouped_product_workload(product, Data::integers, uint64_t(blocks));
+    const reference::Workload w = reference::grouped_product_workload(product, Data::integers, uint64_t(blocks));
     Options o;
     o.landing = blocks % 2 ? Landing::late : Landing::seeded;
     expect_right(run<c>(product, w, o, 1), product);

@@ -10,17 +10,17 @@
 namespace warpwright {
 namespace {
 
-using runtime::Case;
-using runtime::Data;
-using runtime::SkinnyVariant;
+using dense_variant::SkinnyVariant;
+using reference::Case;
+using reference::Data;
 using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
 using Config = SkinnyGemmConfig;
 
 template <Config C>
-runtime::Outcome run(const runtime::Workload& w, const Options& o, int clusters) {
-  return runtime::simulate<kernel::sm90::SkinnyGemm<C>>(
+simulate::Outcome run(const reference::Workload& w, const Options& o, int clusters) {
+  return simulate::simulate<kernel::sm90::SkinnyGemm<C>>(
       w, o, clusters * C.split,
       [&](auto& args, const auto& p, const auto& encode) { return SkinnyVariant<C>::fill(args, w, p, encode); });
 }
@@ -38,7 +38,7 @@ void sweep() {
       o.scheduling = seed % 2 ? Scheduling::random : Scheduling::pct;
       o.seed = seed++;
       SCOPED_TRACE(testing::Message() << "split " << C.split << ", tokens " << C.tokens << ", seed " << o.seed);
-      const auto w = runtime::gemm_workload(SkinnyVariant<C>::spec(c), Data::integers, o.seed);
+      const auto w = reference::gemm_workload(SkinnyVariant<C>::spec(c), Data::integers, o.seed);
       const auto out = run<C>(w, o, 1 + int(seed % 2));
       ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
       ASSERT_TRUE(out.verdict.ok) << c.m << "x" << c.n << "x" << c.k << ": " << out.verdict.wrong << " wrong, "
@@ -56,7 +56,7 @@ TEST(SkinnySplit, IsExactWhateverTheSplit) {
 
 TEST(SkinnySplit, GivesTheSameBitsInEveryOrderOfEvents) {
   constexpr Config c{.tokens = 16, .split = 3, .stages = 2, .epilogue = factor_and_conversion(DType::fp32)};
-  const auto w = runtime::gemm_workload(SkinnyVariant<c>::spec({16, 64, 960}), Data::normal, 3);
+  const auto w = reference::gemm_workload(SkinnyVariant<c>::spec({16, 64, 960}), Data::normal, 3);
   std::vector<uint8_t> first;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     Options o;

@@ -43,13 +43,13 @@ void require_size(const char* option, std::size_t have, std::size_t want) {
   if (have != want) throw UsageError(fmt::format("{}: it has {} bytes, the array has {}", option, have, want));
 }
 
-runtime::Array* find(runtime::Workload& w, const char* name) {
+reference::Array* find(reference::Workload& w, const char* name) {
   const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const auto& a) { return a.name == name; });
   return found == w.arrays.end() ? nullptr : &*found;
 }
 
 // A reference that is no number, or that the result's type cannot hold, compares with nothing.
-void require_finite(const runtime::Workload& w) {
+void require_finite(const reference::Workload& w) {
   const DType type = w.output().type;
   const double largest = type == DType::fp16   ? 65504
                          : type == DType::e4m3 ? 448
@@ -72,7 +72,7 @@ struct Part {
   std::int64_t out = 0;  // row of D that the first one goes to
 };
 
-std::vector<Part> parts_of(const runtime::GroupedProduct& p) {
+std::vector<Part> parts_of(const reference::GroupedProduct& p) {
   const auto [m, n, k] = p.shape;
   if (p.groups == Groups::none) return {{0, m, 0, k, 0, 0}};
   std::vector<Part> parts;
@@ -93,16 +93,16 @@ std::vector<Part> parts_of(const runtime::GroupedProduct& p) {
 }
 
 // Elements times their factors; `rows_each` rows of a matrix of `tall` rows share a line of factors.
-std::vector<double> values_of(const runtime::Array& a, const runtime::Array* scales, std::int64_t tall,
+std::vector<double> values_of(const reference::Array& a, const reference::Array* scales, std::int64_t tall,
                               std::int64_t rows_each) {
   std::vector<double> x(std::size_t(a.rows * a.columns));
   const std::int64_t lines = tall == 0 ? 0 : (tall + rows_each - 1) / rows_each;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t c = 0; c < a.columns; ++c) {
-      double value = runtime::element(a, r * a.columns + c);
+      double value = reference::element(a, r * a.columns + c);
       if (scales != nullptr) {
         const std::int64_t line = r / tall * lines + r % tall / rows_each;
-        value *= runtime::element(*scales, line * scales->columns + c / kScaleBlock);
+        value *= reference::element(*scales, line * scales->columns + c / kScaleBlock);
       }
       x[std::size_t(r * a.columns + c)] = value;
     }
@@ -111,7 +111,7 @@ std::vector<double> values_of(const runtime::Array& a, const runtime::Array* sca
 }
 
 // Checks a table and puts it into the product.
-void take_table(const std::vector<std::int32_t>& table, runtime::GroupedProduct& p, std::int64_t groups) {
+void take_table(const std::vector<std::int32_t>& table, reference::GroupedProduct& p, std::int64_t groups) {
   const bool masked = p.groups == Groups::masked, along_k = p.groups == Groups::by_depth;
   const std::int64_t wanted = masked ? groups : groups + 1;
   if (std::int64_t(table.size()) != wanted) {
@@ -135,7 +135,7 @@ void take_table(const std::vector<std::int32_t>& table, runtime::GroupedProduct&
 
 // The kernels in the simulator have as many matrices as groups: those that are used come first. Fills product.matrices
 // and returns the given matrix for each place.
-std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t given, runtime::GroupedProduct& p) {
+std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t given, reference::GroupedProduct& p) {
   std::vector<std::int32_t> used;
   const auto groups = std::size_t(p.group_count());
   if (own.experts.empty()) {
@@ -167,11 +167,11 @@ std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std
   return bytes;
 }
 
-void multiply(const runtime::GroupedProduct& p, runtime::Workload& w) {
+void multiply(const reference::GroupedProduct& p, reference::Workload& w) {
   const auto [m, n, k] = p.shape;
   const std::vector<double> x = values_of(*find(w, "A"), find(w, "a_scales"), m, 1);
   const std::vector<double> y = values_of(*find(w, "B"), find(w, "b_scales"), n, p.b_scale_rows);
-  runtime::Array& d = *find(w, "D");
+  reference::Array& d = *find(w, "D");
   w.expected.assign(std::size_t(d.rows * d.columns), std::numeric_limits<double>::quiet_NaN());
   std::vector<double> sums;
   for (const Part& part : parts_of(p)) {
@@ -181,14 +181,14 @@ void multiply(const runtime::GroupedProduct& p, runtime::Workload& w) {
         double sum = 0;
         for (std::int64_t i = part.first_k; i < part.end_k; ++i) sum += left[i] * right[i];
         const std::int64_t at = (part.out + r - part.first) * n + c;
-        if (p.accumulate) sum += runtime::element(d, at);
+        if (p.accumulate) sum += reference::element(d, at);
         sums.push_back(sum);
         w.expected[std::size_t(at)] = sum;
       }
     }
   }
-  runtime::Workload written;
-  written.arrays = {runtime::Array{"D", d.type, 0, 0, true, {}}};
+  reference::Workload written;
+  written.arrays = {reference::Array{"D", d.type, 0, 0, true, {}}};
   written.expected = std::move(sums);
   require_finite(written);
 }
@@ -212,18 +212,18 @@ void add_own_operands(CommandLine& line, OwnOperands& own) {
   file("--out-scale", own.out_scale, "fp32 factor of --epilogue quantize");
 }
 
-runtime::WholeFile result_file(const OwnOperands& own) {
+system::WholeFile result_file(const OwnOperands& own) {
   if (own.a.empty() || own.b.empty() || own.d.empty()) throw UsageError("--a, --b and --d: all three or none");
-  runtime::WholeFile file(own.d);
+  system::WholeFile file(own.d);
   if (auto why = file.refuse()) throw UsageError("--d: " + *why);
   return file;
 }
 
-void write_result(const runtime::WholeFile& file, const std::vector<std::uint8_t>& result) {
+void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result) {
   if (auto why = file.write({result.begin(), result.end()})) throw UsageError("--d: " + *why);
 }
 
-void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, runtime::Workload& w) {
+void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& w) {
   const struct {
     const char *array, *option;
     const std::string& path;
@@ -236,7 +236,7 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, run
                {"b_scales", "--b-scales", own.b_scales},
                {"d_scale", "--out-scale", own.out_scale}};
   for (const auto& file : files) {
-    runtime::Array* const array = find(w, file.array);
+    reference::Array* const array = find(w, file.array);
     if (array == nullptr && !file.path.empty()) {
       throw UsageError(
           fmt::format("{}: this product has none; --epilogue, --scaling and --beta say what it has", file.option));
@@ -247,12 +247,12 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, run
     require_size(file.option, bytes.size(), array->bytes.size());
     array->bytes = std::move(bytes);
   }
-  runtime::expect_again(problem, 0, w);
+  reference::expect_again(problem, 0, w);
   require_finite(w);
 }
 
-runtime::Workload own_grouped_workload(const OwnOperands& own, runtime::GroupedProduct& product) {
-  runtime::GroupedProduct& p = product;
+reference::Workload own_grouped_workload(const OwnOperands& own, reference::GroupedProduct& product) {
+  reference::GroupedProduct& p = product;
   const auto [m, n, k] = p.shape;
   if (p.swiglu || p.bias) throw UsageError("--epilogue: operands of your own are for products without one");
   if (p.groups != Groups::none) {
@@ -286,9 +286,9 @@ runtime::Workload own_grouped_workload(const OwnOperands& own, runtime::GroupedP
     b = chosen(b, used, b_bytes, p.group_count());
     if (has_scales) b_scales = chosen(b_scales, used, b_scales_bytes, p.group_count());
   }
-  runtime::Workload w = grouped_product_workload(p, runtime::Data::normal, 0);
+  reference::Workload w = grouped_product_workload(p, reference::Data::normal, 0);
   const auto put = [&](const char* name, const char* option, std::vector<std::uint8_t> bytes) {
-    runtime::Array& array = *find(w, name);
+    reference::Array& array = *find(w, name);
     require_size(option, bytes.size(), array.bytes.size());
     array.bytes = std::move(bytes);
   };

@@ -31,16 +31,16 @@ struct OwnOperands {
 void add_own_operands(CommandLine& line, OwnOperands& own);
 
 // The file for the result. Throws UsageError unless --a, --b and --d are given and the file can be written.
-runtime::WholeFile result_file(const OwnOperands& own);
-void write_result(const runtime::WholeFile& file, const std::vector<std::uint8_t>& result);
+system::WholeFile result_file(const OwnOperands& own);
+void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result);
 
 // Puts the operands of a dense product into its workload, with the reference that belongs to them: what the problem
 // reads must be given. Throws UsageError.
-void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, runtime::Workload& workload);
+void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& workload);
 
 // The workload of a product by groups, or with factors, of these operands. Tables must be legal: what a kernel makes of
 // others is its own affair. The product gets its table. Throws
 // UsageError.
-runtime::Workload own_grouped_workload(const OwnOperands& own, runtime::GroupedProduct& product);
+reference::Workload own_grouped_workload(const OwnOperands& own, reference::GroupedProduct& product);
 
 }  // namespace warpwright::cli

@@ -47,7 +47,7 @@ Check schedule() {
 
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
-  for (const runtime::Example& example : simulate::examples()) names.push_back(example.name);
+  for (const simulate::Example& example : simulate::examples()) names.push_back(example.name);
   return names;
 }
 

@@ -20,8 +20,8 @@
 namespace warpwright::cli {
 namespace {
 
-using runtime::GemmShape;
-using runtime::GroupedShape;
+using choice::GroupedShape;
+using problem::GemmShape;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
@@ -121,14 +121,14 @@ void add_shape(std::vector<GroupedShape>& shapes, const GroupedShape& shape, con
   if (const Status s = validate(problem); !s) throw UsageError(fmt::format("{}: {}", where, s.message()));
   if (shape.groups < 1 || shape.rows < 1 || shape.n < 1 || shape.k < 1)
     throw UsageError(fmt::format("{}: there is nothing to measure", where));
-  if (const auto choice = runtime::choose(problem, runtime::h200()); !choice)
+  if (const auto choice = choice::choose(problem, choice::h200()); !choice)
     throw UsageError(fmt::format("{}: {}", where, choice.status().message()));
   shapes.push_back(shape);
 }
 
 void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
                const std::string& where) {
-  if (const auto why = runtime::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
+  if (const auto why = measure::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
   shapes.push_back(shape);
 }
 
@@ -145,7 +145,7 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
     const GemmShape shape{row.size.m, row.size.n, row.size.k, row.type.value_or(DType::bf16)};
-    if (row.op != "dense" || row.groups != 1 || !row.type || runtime::candidates(shape).empty()) {
+    if (row.op != "dense" || row.groups != 1 || !row.type || choice::candidates(shape).empty()) {
       ++skipped;
       continue;
     }
@@ -174,7 +174,7 @@ std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const 
       continue;
     }
     const GroupedShape shape = shape_of(*op, *row.type, row.groups, row.size);
-    if (validate(problem_of(shape)) && runtime::instances_for(problem_of(shape)).empty()) {
+    if (validate(problem_of(shape)) && choice::instances_for(problem_of(shape)).empty()) {
       ++skipped;
       continue;
     }
@@ -196,7 +196,7 @@ std::vector<GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops) {
       const bool masked = op == Groups::masked;
       for (const DType type : {DType::e4m3, DType::bf16}) {
         const GroupedShape shape = shape_of(op, type, masked ? 32 : 8, {masked ? 192 : 4096, n, k, ""});
-        if (!runtime::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
+        if (!choice::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
       }
     }
   }
