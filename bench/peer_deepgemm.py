@@ -35,9 +35,9 @@ class OurPlan:
     def __init__(self, abi, op, dtype, groups, usual, rows, n, k, plan=""):
         self.abi, problem = abi, abi.new_grouped_problem()
         problem.m, problem.n, problem.k, problem.group_count, problem.usual_rows = rows, n, k, groups, usual
-        problem.groups, problem.type = OPERATIONS.index(op), abi.DTYPES[TYPES[dtype]]
+        problem.groups, problem.type = OPERATIONS.index(op), abi.words("dtype")[TYPES[dtype]]
         if op == "grouped_k":
-            problem.usual_rows, problem.out, problem.accumulate = 0, abi.DTYPES["fp32"], 1
+            problem.usual_rows, problem.out, problem.accumulate = 0, abi.words("dtype")["fp32"], 1
             problem.b_scale_rows = 1 if TYPES[dtype] == "e4m3" else problem.b_scale_rows
         if plan:
             problem.plan = plan.encode()

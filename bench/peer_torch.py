@@ -24,11 +24,11 @@ class OurPlan:
     def __init__(self, abi, dtype, m, n, k, plan):
         self.abi, problem = abi, abi.new_problem()
         problem.m, problem.n, problem.k = m, n, k
-        problem.a.type = problem.b.type = abi.DTYPES[dtype]
-        problem.d.type = abi.DTYPES[dtype if dtype in ("bf16", "fp16") else "bf16"]
+        problem.a.type = problem.b.type = abi.words("dtype")[dtype]
+        problem.d.type = abi.words("dtype")[dtype if dtype in ("bf16", "fp16") else "bf16"]
         self.scaled = dtype in ("e4m3", "e5m2")
         if self.scaled:
-            problem.scaling = abi.SCALINGS["tensor"]
+            problem.scaling = abi.words("scaling")["tensor"]
         if plan:
             problem.plan = plan.encode()
         self.plan = abi.Plan(problem)

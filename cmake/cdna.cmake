@@ -9,27 +9,26 @@ endif()
 
 # Schedules are made in constant evaluation, which takes more steps than clang allows unasked.
 set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -std=c++20 -O3
-  -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
+  -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include")
 # The driver writes no dependency file when it links, so the rooms that these kernels include are named.
-file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/amd/kernels/*.h"
-  "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/schedule/*.h"
+file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h"
+  "${PROJECT_SOURCE_DIR}/include/warpwright/schedule/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/kernel/instance*.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/kernel/cdna/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/machine/cdna.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/machine/amdgcn/*.h")
+warpwright_names(CODE_OBJECT cdna_names)
+warpwright_sources(hip "${cdna_names}" cdna_sources)
 set(cdna_objects)
-function(warpwright_cdna architecture)
-  foreach(kernel IN LISTS ARGN)
-    set(object "${PROJECT_BINARY_DIR}/cdna/${architecture}/${kernel}.co")
-    set(source "${PROJECT_SOURCE_DIR}/src/amd/kernels/${kernel}.hip")
-    add_custom_command(OUTPUT "${object}"
-      COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/cdna/${architecture}"
-      COMMAND "${WARPWRIGHT_CLANG_CDNA}" ${cdna_flags} --offload-arch=${architecture} "${source}" -o "${object}"
-      DEPENDS "${source}" ${cdna_headers} COMMENT "CDNA kernel ${kernel} for ${architecture}" VERBATIM)
-    list(APPEND cdna_objects "${object}")
-  endforeach()
-  set(cdna_objects "${cdna_objects}" PARENT_SCOPE)
-endfunction()
-warpwright_cdna(gfx950 matmul_ping_pong_bf16 matmul_ping_pong_fp8 matmul_four_wave_bf16 matmul_four_wave_fp8
-  matmul_default_bf16 matmul_default_fp8)
-# 64 KiB of LDS and no 16-byte LDS DMA: only the kernel that goes through registers.
-warpwright_cdna(gfx942 matmul_default_bf16 matmul_default_fp8)
+foreach(name source IN ZIP_LISTS cdna_names cdna_sources)
+  # gfx950/matmul-pingpong/bf16 is the kernel matmul_pingpong_bf16 for gfx950.
+  string(REGEX MATCH "^[^/]+" architecture "${name}")
+  string(REGEX REPLACE "^[^/]+/(.+)$" "\\1" kernel "${name}")
+  string(REGEX REPLACE "[/-]" "_" kernel "${kernel}")
+  set(object "${PROJECT_BINARY_DIR}/cdna/${architecture}/${kernel}.co")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/cdna/${architecture}")
+  add_custom_command(OUTPUT "${object}"
+    COMMAND "${WARPWRIGHT_CLANG_CDNA}" ${cdna_flags} --offload-arch=${architecture} -DWW_INSTANCE_NAME=${kernel}
+      "${source}" -o "${object}"
+    DEPENDS "${source}" ${cdna_headers} COMMENT "CDNA kernel ${kernel} for ${architecture}" VERBATIM)
+  list(APPEND cdna_objects "${object}")
+endforeach()
 add_custom_target(warpwright_cdna ALL DEPENDS ${cdna_objects})

@@ -156,6 +156,7 @@ VALUES = {
     "cuBLASLt cycles": lambda: one(cycles_k("ncu.csv", "nvjet")),
     "mutants caught": lambda: document("mutants.json")["caught"],
     "mutant entries": lambda: document("mutants.json")["entries"],
+    "clean instances": lambda: int(text("check-catalogue.txt").rsplit("# ", 1)[1].split()[0]),
     "foundation runs": lambda: document("check-200-seeds.json")["runs"],
     "Blackwell runs": lambda: document("check-200-seeds-sm100.json")["runs"],
     "demo in a bare system": lambda: round(seconds(r"demo: exit code 0, [\d.]+ s, ([\d.]+) s of processor")[0]),

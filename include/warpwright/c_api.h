@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "warpwright/core/words.h"
+
 #if defined(__GNUC__)
 #define WW_API __attribute__((visibility("default")))
 #else
@@ -23,20 +25,23 @@ typedef enum ww_code {
   WW_FAILED = 4            /* CUDA or a compiler failed on a legal call */
 } ww_code;
 
-typedef enum ww_dtype { WW_BF16 = 0, WW_FP16 = 1, WW_FP32 = 3, WW_E4M3 = 4, WW_E5M2 = 5, WW_E2M1 = 6 } ww_dtype;
+/* WW_BF16, WW_E4M3, ...: the tables of warpwright/core/words.h, which also say what the words mean. */
+#define WW_C_DTYPE(name, NAME, value, word) WW_##NAME = value,
+typedef enum ww_dtype { WW_DTYPES(WW_C_DTYPE) } ww_dtype;
 /* Of A and B. K: stored [m, k] and [n, k]. MN: stored [k, m] and [k, n]. */
 typedef enum ww_major { WW_MAJOR_K = 0, WW_MAJOR_MN = 1 } ww_major;
-typedef enum ww_scaling { WW_SCALING_NONE = 0, WW_SCALING_TENSOR = 1, WW_SCALING_ROW_COLUMN = 2 } ww_scaling;
-typedef enum ww_accumulation { WW_ACCUMULATE_FAST = 0, WW_ACCUMULATE_PROMOTED = 1 } ww_accumulation;
-typedef enum ww_bias { WW_BIAS_NONE = 0, WW_BIAS_PER_ROW = 1, WW_BIAS_PER_COLUMN = 2 } ww_bias;
-typedef enum ww_activation {
-  WW_ACTIVATION_NONE = 0,
-  WW_ACTIVATION_RELU = 1,
-  WW_ACTIVATION_GELU_TANH = 2,
-  WW_ACTIVATION_GELU_ERF = 3,
-  WW_ACTIVATION_SILU = 4,
-  WW_ACTIVATION_SWIGLU = 5 /* of grouped products */
-} ww_activation;
+/* WW_SCALING_NONE, WW_SCALING_TENSOR, ... */
+#define WW_C_SCALING(name, NAME, value, word) WW_SCALING_##NAME = value,
+typedef enum ww_scaling { WW_SCALINGS(WW_C_SCALING) } ww_scaling;
+/* WW_ACCUMULATE_FAST, ... */
+#define WW_C_ACCUMULATION(name, NAME, value, word) WW_ACCUMULATE_##NAME = value,
+typedef enum ww_accumulation { WW_ACCUMULATIONS(WW_C_ACCUMULATION) } ww_accumulation;
+/* WW_BIAS_NONE, ... */
+#define WW_C_BIAS(name, NAME, value, word) WW_BIAS_##NAME = value,
+typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
+/* WW_ACTIVATION_NONE, ...; WW_ACTIVATION_SWIGLU is of grouped products. */
+#define WW_C_ACTIVATION(name, NAME, value, word) WW_ACTIVATION_##NAME = value,
+typedef enum ww_activation { WW_ACTIVATIONS(WW_C_ACTIVATION) } ww_activation;
 
 /* A stride without a gap. */
 #define WW_PACKED INT64_MIN
@@ -168,13 +173,12 @@ WW_API const char* ww_grouped_plan_name(const ww_grouped_plan* plan);
 WW_API const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan);
 
 /* From bf16, fp16 or fp32 to narrow elements with scale factors: the host API of warpwright/quantize.h. */
-typedef enum ww_quantization {
-  WW_QUANTIZE_TOKEN = 0, /* fp32 factors of 1 x 128 elements */
-  WW_QUANTIZE_BLOCK = 1, /* fp32 factors of 128 x 128 */
-  WW_QUANTIZE_MX = 2,    /* ue8m0 factors of 1 x 32 */
-  WW_QUANTIZE_NVFP4 = 3  /* ue4m3 factors of 1 x 16, and one fp32 factor of the tensor */
-} ww_quantization;
-typedef enum ww_scale_layout { WW_SCALES_ROWS = 0, WW_SCALES_COLUMNS = 1, WW_SCALES_TILES = 2 } ww_scale_layout;
+/* WW_QUANTIZE_TOKEN, ... */
+#define WW_C_QUANTIZATION(name, NAME, value, word) WW_QUANTIZE_##NAME = value,
+typedef enum ww_quantization { WW_QUANTIZATIONS(WW_C_QUANTIZATION) } ww_quantization;
+/* WW_SCALES_ROWS, ... */
+#define WW_C_SCALE_LAYOUT(name, NAME, value, word) WW_SCALES_##NAME = value,
+typedef enum ww_scale_layout { WW_SCALE_LAYOUTS(WW_C_SCALE_LAYOUT) } ww_scale_layout;
 
 typedef struct ww_quantize_problem {
   uint64_t size; /* sizeof(ww_quantize_problem), set by ww_quantize_problem_init() */
@@ -196,6 +200,10 @@ WW_API size_t ww_quantize_scale_bytes(const ww_quantize_problem* problem);
 /* `tensor_scale` is for WW_QUANTIZE_NVFP4 and NULL otherwise. Legal during stream capture. */
 WW_API int32_t ww_quantize(const ww_quantize_problem* problem, const void* source, void* values, void* scales,
                            float* tensor_scale, void* stream);
+
+/* The words of a table and their values, "none=0 relu=1 ...". The tables are dtype, activation, bias, scaling,
+ * accumulation, quantization and scale_layout; NULL for any other. */
+WW_API const char* ww_words(const char* table);
 
 /* The sentence of the last failure in this thread; empty before the first. Valid until the thread's next call. */
 WW_API const char* ww_last_error(void);

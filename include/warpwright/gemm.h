@@ -19,6 +19,7 @@
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
+#include "warpwright/core/words.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
@@ -37,9 +38,7 @@ struct MatrixLayout {
   int64_t batch_stride = kPacked;  // from one matrix to the next; 0, but not for D: all use the same matrix
 };
 
-// How products of 8-bit operands are summed. The tensor core keeps 14 bits of fraction; `promoted` adds its sums of 128
-// elements in fp32.
-enum class Accumulation : uint8_t { fast, promoted };
+WW_WORDS(Accumulation, kAccumulations, WW_ACCUMULATIONS)
 
 // The nodes between a sum and D, in the order of epilogue/config.h, after alpha and beta * C.
 struct Epilogue {

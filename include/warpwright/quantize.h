@@ -21,11 +21,12 @@
 
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
+#include "warpwright/core/words.h"
 #include "warpwright/status.h"
 
 namespace warpwright {
 
-enum class Quantization : uint8_t { token, block, mx, nvfp4 };
+WW_WORDS(Quantization, kQuantizations, WW_QUANTIZATIONS)
 
 WW_HD constexpr int block_rows(Quantization q) { return q == Quantization::block ? 128 : 1; }
 WW_HD constexpr int block_columns(Quantization q) {
@@ -35,10 +36,8 @@ WW_HD constexpr DType scale_dtype(Quantization q) {
   return q == Quantization::mx ? DType::ue8m0 : q == Quantization::nvfp4 ? DType::ue4m3 : DType::fp32;
 }
 
-// Where the factors lie. `rows`: [scale rows][scale columns], as the Hopper kernels take them. `columns`, of fp32
-// factors: [scale columns][scale rows], the rows padded with zeros to a multiple of 4 (16 bytes). `tiles`, of 8-bit
-// factors: those of core/block_scaling.h, as the Blackwell kernels take them.
-enum class ScaleLayout : uint8_t { rows, columns, tiles };
+// Where the factors lie: `rows` as the Hopper kernels take them, `tiles` as the Blackwell kernels do.
+WW_WORDS(ScaleLayout, kScaleLayouts, WW_SCALE_LAYOUTS)
 
 struct QuantizeProblem {
   int64_t rows = 0;  // may be 0, like columns

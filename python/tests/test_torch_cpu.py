@@ -14,7 +14,7 @@ import warpwright
 from warpwright import _abi, _torch, _torch_grouped
 
 NARROW = torch.float8_e4m3fn
-CODES = {code: _torch.NAMES[word] for word, code in _abi.DTYPES.items()}
+CODES = {code: _torch.NAMES[word] for word, code in _abi.words("dtype").items() if word in _torch.NAMES}
 
 
 def matrices(x, layout, rows, columns, batch):
@@ -34,14 +34,14 @@ def multiply(x, settings):
     _abi.raise_on(_abi.library().ww_gemm_validate(ctypes.byref(p)))
     a, b = matrices(x.a, p.a, p.m, p.k, p.batch).double(), matrices(x.b, p.b, p.n, p.k, p.batch).double()
     d = p.alpha * a @ b.transpose(1, 2)
-    if p.scaling == _abi.SCALINGS["tensor"]:
+    if p.scaling == _abi.words("scaling")["tensor"]:
         d = d * x.a_scale * x.b_scale
     elif p.scaling:
         d = d * x.a_scale.view(p.batch, p.m, 1) * x.b_scale.view(p.batch, 1, p.n)
     if p.beta:
         d = d + p.beta * matrices(x.c, p.c, p.m, p.n, p.batch).double()
     if p.bias:
-        d = d + (x.bias.view(1, 1, p.n) if p.bias == _abi.BIASES["per_column"] else x.bias.view(1, p.m, 1)).double()
+        d = d + (x.bias.view(1, 1, p.n) if p.bias == _abi.words("bias")["bias"] else x.bias.view(1, p.m, 1)).double()
     d = {"none": lambda t: t, "relu": torch.relu, "silu": torch.nn.functional.silu}[settings.activation](d)
     if p.residual:
         d = d + matrices(x.residual, p.residual_layout, p.m, p.n, p.batch).double()

@@ -10,12 +10,7 @@ from typing import Any, Iterator
 
 from ._errors import MissingError, error_of
 
-DTYPES = {"bf16": 0, "fp16": 1, "fp32": 3, "e4m3": 4, "e5m2": 5}
 MAJOR_K, MAJOR_MN = 0, 1
-SCALINGS = {"none": 0, "tensor": 1, "row_column": 2}
-ACCUMULATIONS = {"fast": 0, "promoted": 1}
-BIASES = {"none": 0, "per_row": 1, "per_column": 2}
-ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "gelu_erf": 3, "silu": 4}
 PACKED = -(2**63)
 
 
@@ -63,9 +58,6 @@ class QuantizeProblem(ctypes.Structure):
                 ("on_host", ctypes.c_int32)]
 
 
-QUANTIZATIONS = {"token": 0, "block": 1, "mx": 2, "nvfp4": 3}
-SCALE_LAYOUTS = {"rows": 0, "columns": 1, "tiles": 2}
-NARROW_DTYPES = {"e4m3": 4, "e5m2": 5, "e2m1": 6}
 GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED, GROUPS_BY_DEPTH = 0, 1, 2, 3
 STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
               "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers,
@@ -92,7 +84,7 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise MissingError(f"{path} cannot be loaded: {error}") from None
     c.ww_last_error.restype = c.ww_version.restype = c.ww_plan_name.restype = ctypes.c_char_p
-    c.ww_plan_explanation.restype = ctypes.c_char_p
+    c.ww_plan_explanation.restype = c.ww_words.restype = ctypes.c_char_p
     c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
     c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
     for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
@@ -105,6 +97,13 @@ def library() -> ctypes.CDLL:
     if problem.size != ctypes.sizeof(Problem):
         raise MissingError(f"{path} has another interface than this package; build both from one source")
     return c
+
+
+@functools.lru_cache(maxsize=None)
+def words(table: str) -> dict[str, int]:
+    """The words of a table of the library (include/warpwright/core/words.h) and their values."""
+    pairs = (pair.split("=") for pair in library().ww_words(table.encode()).decode().split())
+    return {word: int(value) for word, value in pairs}
 
 
 def raise_on(code: int) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 SCALE_BLOCK = 128
-ACTIVATIONS = {"none": 0, "swiglu": 5}
+ACTIVATIONS = ("none", "swiglu")
 
 
 @overload

@@ -69,8 +69,8 @@ def new_problem(rows: int, columns: int, stride: int, source: str, scheme: str, 
                 given: bool) -> _abi.QuantizeProblem:
     p = _abi.new_quantize_problem()
     p.rows, p.columns, p.stride = rows, columns, stride
-    p.source, p.kind, p.type = _abi.DTYPES[source], _abi.QUANTIZATIONS[scheme], _abi.NARROW_DTYPES[dtype]
-    p.layout, p.given_tensor_scale = _abi.SCALE_LAYOUTS[layout], int(given)
+    p.source, p.kind, p.type = _abi.words("dtype")[source], _abi.words("quantization")[scheme], _abi.words("dtype")[dtype]
+    p.layout, p.given_tensor_scale = _abi.words("scale_layout")[layout], int(given)
     return p
 
 
@@ -110,7 +110,7 @@ def quantize(x: Any, scheme: str = TOKEN, *, dtype: str | None = None, layout: s
         x = np.asarray(x)
     dtype = _check(x, scheme, dtype, layout, tensor_scale)
     if torch_tensor:
-        if x.device.type == "cuda" and scheme in _abi.QUANTIZATIONS or scheme in DTYPES:
+        if x.device.type == "cuda" and scheme in _abi.words("quantization") or scheme in DTYPES:
             from . import _torch_quantize
 
             return Quantized(*_torch_quantize.quantize(x, scheme, dtype, layout, tensor_scale), dtype, layout)

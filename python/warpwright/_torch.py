@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     batch_stride: int
 
     def structure(self) -> _abi.MatrixLayout:
-        return _abi.MatrixLayout(_abi.DTYPES[self.type], self.major, self.stride, self.batch_stride)
+        return _abi.MatrixLayout(_abi.words("dtype")[self.type], self.major, self.stride, self.batch_stride)
 
 
 class Operands(NamedTuple):
@@ -188,7 +188,7 @@ def _shape(a: Any, b: Any) -> tuple[int, ...]:
 
 
 def _bias(bias: Tensor, m: int, n: int) -> tuple[str, str]:
-    kind = "per_column" if tuple(bias.shape) == (n,) else "per_row" if tuple(bias.shape) == (m, 1) else None
+    kind = "bias" if tuple(bias.shape) == (n,) else "row_bias" if tuple(bias.shape) == (m, 1) else None
     if kind is None:
         raise ValueError(
             f"bias: its shape is {tuple(bias.shape)}; ({n},) is added to every row, ({m}, 1) to every column")
@@ -239,8 +239,8 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     c = x.c if settings.beta != 0 else None
     if x.out_scale is not None and (x.out_scale.numel() != 1 or x.out_scale.dtype != torch.float32):
         raise ValueError(f"out_scale: one torch.float32 is needed, not {x.out_scale.numel()} of {x.out_scale.dtype}")
-    _word("accumulation", settings.accumulation, _abi.ACCUMULATIONS)
-    _word("activation", settings.activation, _abi.ACTIVATIONS)
+    _word("accumulation", settings.accumulation, _abi.words("accumulation"))
+    _word("activation", settings.activation, _abi.words("activation"))
     product = Product(
         x.a.device.index, m, n, x.a.shape[-1], batch, a_layout, b_layout, d_layout,
         _result("c", c, shape, WIDE) if c is not None else None,
@@ -257,15 +257,15 @@ def problem_of(product: Product) -> _abi.Problem:
     p.m, p.n, p.k, p.batch = product.m, product.n, product.k, product.batch
     p.a, p.b, p.d = product.a.structure(), product.b.structure(), product.d.structure()
     p.alpha, p.beta, p.alignment, p.sm_limit = s.alpha, s.beta, product.alignment, s.sm_limit
-    p.deterministic, p.scaling = int(s.deterministic), _abi.SCALINGS[product.scaling]
-    p.accumulation, p.activation = _abi.ACCUMULATIONS[s.accumulation], _abi.ACTIVATIONS[s.activation]
+    p.deterministic, p.scaling = int(s.deterministic), _abi.words("scaling")[product.scaling]
+    p.accumulation, p.activation = _abi.words("accumulation")[s.accumulation], _abi.words("activation")[s.activation]
     p.quantize = int(product.quantize)
     if product.c:
         p.c = product.c.structure()
     if product.residual:
         p.residual, p.residual_layout = 1, product.residual.structure()
     if product.bias:
-        p.bias, p.bias_type = _abi.BIASES[product.bias[0]], _abi.DTYPES[product.bias[1]]
+        p.bias, p.bias_type = _abi.words("bias")[product.bias[0]], _abi.words("dtype")[product.bias[1]]
     if s.plan:
         p.plan = s.plan.encode()
     return p

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi
-from ._grouped import ACTIVATIONS, SCALE_BLOCK, kind_of, result_shape
+from ._grouped import SCALE_BLOCK, kind_of, result_shape
 from ._torch import MOST_PLANS, as_tensor, check_out, is_traced, result_type, type_of, wants_gradient
 
 
@@ -168,11 +168,11 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
     p.m, p.n, p.k, p.groups = product.m, product.n, product.k, product.kind
     p.group_count, p.matrix_count = product.groups, product.matrices
     p.usual_rows, p.sm_limit = s.usual_rows, s.sm_limit
-    p.type, p.out = _abi.DTYPES[product.type], _abi.DTYPES[product.out]
+    p.type, p.out = _abi.words("dtype")[product.type], _abi.words("dtype")[product.out]
     p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
-    p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, ACTIVATIONS[s.activation], int(s.accumulate)
+    p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
     if product.bias:
-        p.bias, p.bias_type = _abi.BIASES["per_column"], _abi.DTYPES[product.bias[0]]
+        p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
         p.shared_bias = int(product.bias[1])
     if s.plan:
         p.plan = s.plan.encode()

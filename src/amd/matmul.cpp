@@ -95,22 +95,15 @@ std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kern
   CdnaMatmulConfig config;
   if (chip == Chip::other) return std::nullopt;
   config.arch = chip == Chip::gfx942 ? Arch::gfx942 : Arch::gfx950;
-  const std::string prefix = "matmul_";
-  const size_t last = kernel.rfind('_');
-  if (kernel.rfind(prefix, 0) != 0 || last < prefix.size()) return std::nullopt;
-  const std::string variant = kernel.substr(prefix.size(), last - prefix.size()), type = kernel.substr(last + 1);
-  if (variant == "ping_pong") {
-    config.variant = CdnaVariant::ping_pong;
-  } else if (variant == "four_wave") {
-    config.variant = CdnaVariant::four_wave;
-  } else if (variant == "default") {
-    config.variant = CdnaVariant::standard;
-  } else {
-    return std::nullopt;
+  for (const CdnaVariant variant : kCdnaVariants) {
+    for (const DType type : {DType::bf16, DType::e4m3}) {
+      if (kernel != fmt::format("matmul_{}_{}", name(variant), name(type))) continue;
+      config.variant = variant;
+      config.type = type;
+      return config;
+    }
   }
-  if (type != "bf16" && type != "fp8") return std::nullopt;
-  config.type = type == "bf16" ? DType::bf16 : DType::e4m3;
-  return config;
+  return std::nullopt;
 }
 
 schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config) {

@@ -11,7 +11,7 @@
 
 namespace warpwright::amd {
 
-// From a kernel's name, "matmul_ping_pong_bf16"; nothing if it is not one of ours.
+// From a kernel's name, "matmul_pingpong_bf16" for the instance matmul-pingpong/bf16; nothing if it is not one of ours.
 std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kernel);
 
 // The schedule that the kernel is made from.

@@ -16,15 +16,7 @@
 
 using namespace warpwright;
 
-static_assert(int(WW_BF16) == int(DType::bf16) && int(WW_FP16) == int(DType::fp16) &&
-              int(WW_FP32) == int(DType::fp32) && int(WW_E4M3) == int(DType::e4m3) && int(WW_E5M2) == int(DType::e5m2));
 static_assert(int(WW_MAJOR_K) == int(Major::K) && int(WW_MAJOR_MN) == int(Major::MN));
-static_assert(int(WW_SCALING_TENSOR) == int(Scaling::tensor) && int(WW_SCALING_ROW_COLUMN) == int(Scaling::row_column));
-static_assert(int(WW_ACCUMULATE_PROMOTED) == int(Accumulation::promoted));
-static_assert(int(WW_BIAS_PER_ROW) == int(Bias::per_row) && int(WW_BIAS_PER_COLUMN) == int(Bias::per_column));
-static_assert(int(WW_ACTIVATION_RELU) == int(Activation::relu) && int(WW_ACTIVATION_SILU) == int(Activation::silu) &&
-              int(WW_ACTIVATION_GELU_TANH) == int(Activation::gelu_tanh) &&
-              int(WW_ACTIVATION_GELU_ERF) == int(Activation::gelu_erf));
 static_assert(int(WW_FAILED) == int(Code::failed) && int(WW_MISSING) == int(Code::missing));
 static_assert(WW_PACKED == kPacked);
 
@@ -42,22 +34,15 @@ struct ww_plan {
 namespace {
 
 using api::guarded;
+using api::word;
 
 Status refused(const char* argument, int64_t value, const char* rule) {
   return Status(Code::invalid_argument, fmt::format("{} = {}: {}", argument, value, rule));
 }
 
-// A number from C becomes an enumerator only if it is one.
-template <class E>
-Status word(const char* argument, int32_t value, int32_t last, E& to) {
-  if (value < 0 || value > last) return refused(argument, value, "it is not one of the values of its type.");
-  to = E(value);
-  return {};
-}
-
 Status layout(const char* argument, const ww_matrix_layout& from, MatrixLayout& to) {
-  if (Status s = word(argument, from.type, kDTypeCount - 1, to.type); !s) return s;
-  if (Status s = word(argument, from.major, 1, to.major); !s) return s;
+  if (Status s = word(argument, from.type, kDTypes, to.type); !s) return s;
+  if (Status s = word(argument, from.major, Major::MN, to.major); !s) return s;
   to.stride = from.stride;
   to.batch_stride = from.batch_stride;
   return {};
@@ -91,12 +76,12 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   if (Status s = layout("d", from.d, p.d); !s) return s;
   p.alpha = from.alpha;
   p.beta = from.beta;
-  if (Status s = word("scaling", from.scaling, 2, p.scaling); !s) return s;
-  if (Status s = word("accumulation", from.accumulation, 1, p.accumulation); !s) return s;
-  if (Status s = word("bias", from.bias, 2, p.epilogue.bias); !s) return s;
-  if (Status s = word("bias_type", from.bias_type, kDTypeCount - 1, p.epilogue.bias_type); !s) return s;
+  if (Status s = word("scaling", from.scaling, kScalings, p.scaling); !s) return s;
+  if (Status s = word("accumulation", from.accumulation, kAccumulations, p.accumulation); !s) return s;
+  if (Status s = word("bias", from.bias, kBiases, p.epilogue.bias); !s) return s;
+  if (Status s = word("bias_type", from.bias_type, kDTypes, p.epilogue.bias_type); !s) return s;
   p.epilogue.bias_batch_stride = from.bias_batch_stride;
-  if (Status s = word("activation", from.activation, int(Activation::silu), p.epilogue.activation); !s) return s;
+  if (Status s = word("activation", from.activation, kActivations, p.epilogue.activation); !s) return s;
   p.epilogue.residual = from.residual != 0;
   if (Status s = layout("residual_layout", from.residual_layout, p.epilogue.residual_layout); !s) return s;
   p.epilogue.quantize = from.quantize != 0;
@@ -116,6 +101,13 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
        from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
   return {};
 }
+
+#define WW_WORD_AND_VALUE(name_, NAME, value, word) " " word "=" #value
+#define WW_TABLE_ROW(name_, TABLE) {name_, TABLE(WW_WORD_AND_VALUE) + 1},
+constexpr struct {
+  const char* name;
+  const char* words;
+} kWordTables[] = {WW_WORD_TABLES(WW_TABLE_ROW)};
 
 ww_matrix_layout packed_bf16() { return {WW_BF16, WW_MAJOR_K, WW_PACKED, WW_PACKED}; }
 
@@ -139,6 +131,12 @@ void ww_gemm_pointers_init(ww_gemm_pointers* pointers) {
   if (pointers == nullptr) return;
   *pointers = {};
   pointers->size = sizeof *pointers;
+}
+
+const char* ww_words(const char* table) {
+  for (const auto& row : kWordTables)
+    if (table != nullptr && std::strcmp(table, row.name) == 0) return row.words;
+  return nullptr;
 }
 
 int32_t ww_gemm_validate(const ww_gemm_problem* problem) {

@@ -21,6 +21,8 @@ struct ww_grouped_plan {
 
 namespace {
 
+using api::word;
+
 // A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
 template <class T>
 Status take(const char* argument, const T* from, T& to) {
@@ -35,16 +37,6 @@ Status take(const char* argument, const T* from, T& to) {
   return {};
 }
 
-template <class E>
-Status word(const char* argument, int32_t value, int32_t last, E& to) {
-  if (value < 0 || value > last) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} = {}: it is not one of the values of its type.", argument, value));
-  }
-  to = E(value);
-  return {};
-}
-
 Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   ww_grouped_problem from;
   ww_grouped_problem_init(&from);
@@ -55,17 +47,17 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   p.group_count = from.group_count;
   p.matrix_count = from.matrix_count;
   p.usual_rows = from.usual_rows;
-  if (Status s = word("groups", from.groups, int(Groups::by_depth), p.groups); !s) return s;
-  if (Status s = word("type", from.type, kDTypeCount - 1, p.type); !s) return s;
-  if (Status s = word("out", from.out, kDTypeCount - 1, p.out); !s) return s;
+  if (Status s = word("groups", from.groups, Groups::by_depth, p.groups); !s) return s;
+  if (Status s = word("type", from.type, kDTypes, p.type); !s) return s;
+  if (Status s = word("out", from.out, kDTypes, p.out); !s) return s;
   p.sm_limit = from.sm_limit;
   p.a_scales = {from.a_scales_rows, from.a_scales_columns};
   p.b_scales = {from.b_scales_rows, from.b_scales_columns};
   if (from.plan != nullptr) p.plan = from.plan;
   p.b_scale_rows = from.b_scale_rows;
-  if (Status s = word("activation", from.activation, int(Activation::swiglu), p.activation); !s) return s;
-  if (Status s = word("bias", from.bias, int(Bias::per_column), p.bias); !s) return s;
-  if (Status s = word("bias_type", from.bias_type, kDTypeCount - 1, p.bias_type); !s) return s;
+  if (Status s = word("activation", from.activation, kActivations, p.activation); !s) return s;
+  if (Status s = word("bias", from.bias, kBiases, p.bias); !s) return s;
+  if (Status s = word("bias_type", from.bias_type, kDTypes, p.bias_type); !s) return s;
   p.shared_bias = from.shared_bias != 0;
   p.accumulate = from.accumulate != 0;
   return {};

@@ -8,23 +8,9 @@
 
 using namespace warpwright;
 
-static_assert(int(WW_QUANTIZE_TOKEN) == int(Quantization::token) &&
-              int(WW_QUANTIZE_BLOCK) == int(Quantization::block) && int(WW_QUANTIZE_MX) == int(Quantization::mx) &&
-              int(WW_QUANTIZE_NVFP4) == int(Quantization::nvfp4));
-static_assert(int(WW_SCALES_ROWS) == int(ScaleLayout::rows) && int(WW_SCALES_COLUMNS) == int(ScaleLayout::columns) &&
-              int(WW_SCALES_TILES) == int(ScaleLayout::tiles) && int(WW_E2M1) == int(DType::e2m1));
-
 namespace {
 
-template <class E>
-Status word(const char* argument, int32_t value, int32_t last, E& to) {
-  if (value < 0 || value > last) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} = {}: it is not one of the values of its type.", argument, value));
-  }
-  to = E(value);
-  return {};
-}
+using api::word;
 
 // A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
 Status convert(const ww_quantize_problem* given, QuantizeProblem& p, bool& on_host) {
@@ -42,10 +28,10 @@ Status convert(const ww_quantize_problem* given, QuantizeProblem& p, bool& on_ho
   p.rows = from.rows;
   p.columns = from.columns;
   p.stride = from.stride;
-  if (Status s = word("source", from.source, kDTypeCount - 1, p.source); !s) return s;
-  if (Status s = word("kind", from.kind, int(Quantization::nvfp4), p.kind); !s) return s;
-  if (Status s = word("type", from.type, kDTypeCount - 1, p.type); !s) return s;
-  if (Status s = word("layout", from.layout, int(ScaleLayout::tiles), p.layout); !s) return s;
+  if (Status s = word("source", from.source, kDTypes, p.source); !s) return s;
+  if (Status s = word("kind", from.kind, kQuantizations, p.kind); !s) return s;
+  if (Status s = word("type", from.type, kDTypes, p.type); !s) return s;
+  if (Status s = word("layout", from.layout, kScaleLayouts, p.layout); !s) return s;
   p.given_tensor_scale = from.given_tensor_scale != 0;
   on_host = from.on_host != 0;
   return {};

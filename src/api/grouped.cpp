@@ -114,8 +114,8 @@ Status validate(const GroupedProblem& p) {
                    p.scaling != BlockScaling::none       ? "scaling"
                    : p.out_scaling != BlockScaling::none ? "out_scaling"
                                                          : "clamped_swiglu",
-                   p.scaling != BlockScaling::none       ? problem::name(p.scaling)
-                   : p.out_scaling != BlockScaling::none ? problem::name(p.out_scaling)
+                   p.scaling != BlockScaling::none       ? name(p.scaling)
+                   : p.out_scaling != BlockScaling::none ? name(p.out_scaling)
                                                          : "true");
   }
   if (Status s = check_extent("m", p.m); !s) return s;

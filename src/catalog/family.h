@@ -60,11 +60,14 @@ const Family<TmemLifecycleConfig>& family();
 template <>
 const Family<PackRowsConfig>& family();
 
-inline std::optional<DType> read_dtype(std::string_view word) {
-  for (int i = 0; i < kDTypeCount; ++i)
-    if (word == name(DType(i))) return DType(i);
+// The value of a table of core/words.h that has this word.
+template <class E, size_t N>
+std::optional<E> read_word(const E (&all)[N], std::string_view word) {
+  for (const E value : all)
+    if (word == name(value)) return value;
   return {};
 }
+inline std::optional<DType> read_dtype(std::string_view word) { return read_word(kDTypes, word); }
 
 // A word of a table that has one for each value.
 template <class T, size_t N>
@@ -91,16 +94,18 @@ inline constexpr WordTable<TileOrder, 5> kRasters{{{TileOrder::serpentine, "serp
                                                    {TileOrder::row_major, "rows"},
                                                    {TileOrder::column_major, "columns"},
                                                    {TileOrder::hilbert, "hilbert"}}};
-inline constexpr WordTable<Activation, 5> kActivations{{{Activation::relu, "relu"},
-                                                        {Activation::gelu_tanh, "gelu"},
-                                                        {Activation::gelu_erf, "gelu_erf"},
-                                                        {Activation::silu, "silu"},
-                                                        {Activation::swiglu, "swiglu"}}};
-inline constexpr WordTable<BlockScaling, 4> kBlockScalings{{{BlockScaling::mxfp8, "mxfp8"},
-                                                            {BlockScaling::mxfp4, "mxfp4"},
-                                                            {BlockScaling::nvfp4, "nvfp4"},
-                                                            {BlockScaling::w4a8, "w4a8"}}};
 
+// A field whose words are those of core/words.h.
+template <class C, class E, size_t N>
+void add_words(Words<C>& words, const E (&all)[N], E C::*member, E usual, std::string prefix = "") {
+  words.rule([=](const C& c) { return c.*member == usual ? std::string() : prefix + name(c.*member); },
+             [=, &all](C& c, std::string_view word) {
+               if (!word.starts_with(prefix)) return false;
+               const auto value = read_word(all, word.substr(prefix.size()));
+               if (value && *value != usual) c.*member = *value;
+               return value && *value != usual;
+             });
+}
 template <class C, class T, size_t N>
 void add_table(Words<C>& words, const WordTable<T, N>& table, T C::*member, T usual, std::string prefix = "") {
   words.rule([=](const C& c) { return c.*member == usual ? std::string() : prefix + table.print(c.*member); },
@@ -168,8 +173,7 @@ void add_epilogue_nodes(Words<C>& words) {
       [](const C& c) {
         const EpilogueConfig& e = c.epilogue;
         if (e.bias == Bias::none) return std::string();
-        return std::string(e.bias == Bias::per_row ? "row_bias" : "bias") +
-               (e.bias_type == DType::fp32 ? "" : std::string("_") + name(e.bias_type));
+        return std::string(name(e.bias)) + (e.bias_type == DType::fp32 ? "" : std::string("_") + name(e.bias_type));
       },
       [](C& c, std::string_view word) {
         EpilogueConfig& e = c.epilogue;
@@ -184,12 +188,13 @@ void add_epilogue_nodes(Words<C>& words) {
       });
   words.rule(
       [](const C& c) {
-        return c.epilogue.activation == Activation::none ? std::string() : kActivations.print(c.epilogue.activation);
+        return std::string(c.epilogue.activation == Activation::none ? "" : name(c.epilogue.activation));
       },
       [](C& c, std::string_view word) {
-        const auto a = kActivations.read(word);
-        if (a) c.epilogue.activation = *a;
-        return a.has_value();
+        const auto a = read_word(kActivations, word);
+        if (!a || *a == Activation::none) return false;
+        c.epilogue.activation = *a;
+        return true;
       });
   add_typed<C>(words, "residual", &EpilogueConfig::residual, &EpilogueConfig::residual_type);
   words.rule([](const C& c) { return std::string(c.epilogue.quantize ? "quantize" : ""); },

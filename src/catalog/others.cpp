@@ -9,8 +9,6 @@ namespace warpwright::catalog {
 namespace {
 
 constexpr WordTable<RowCopy, 2> kRowCopies{{{RowCopy::bytes4, "words"}, {RowCopy::registers, "registers"}}};
-constexpr WordTable<CdnaVariant, 3> kCdnaVariants{
-    {{CdnaVariant::standard, "default"}, {CdnaVariant::ping_pong, "pingpong"}, {CdnaVariant::four_wave, "4wave"}}};
 
 Family<MmaSyncGemmConfig> mma_sync() {
   using C = MmaSyncGemmConfig;
@@ -45,11 +43,11 @@ Family<MmaSyncGemmConfig> mma_sync() {
 Family<CdnaMatmulConfig> cdna() {
   using C = CdnaMatmulConfig;
   Family<C> f{"matmul", "cdna/matmul.h", "cdna::Matmul", "CdnaMatmulConfig", "matmul-pingpong", {}, {}};
-  f.plan.rule([](const C& c) { return kCdnaVariants.print(c.variant); },
+  f.plan.rule([](const C& c) { return std::string(name(c.variant)); },
               [](C& c, std::string_view word) {
-                const auto variant = kCdnaVariants.read(word);
-                if (variant) c.variant = *variant;
-                return variant.has_value();
+                for (const CdnaVariant variant : kCdnaVariants)
+                  if (word == name(variant)) return c.variant = variant, true;
+                return false;
               });
   f.plan.required();
   add_types(f.features);

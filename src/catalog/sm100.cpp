@@ -32,7 +32,7 @@ Family<DenseGemmSm100Config> dense() {
   f.plan.number("l", &C::epilogue_load_stages, usual.epilogue_load_stages);
   add_types(f.features);
   add_epilogue(f.features);
-  add_table(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
+  add_words(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
   f.features.flag("batched", &C::batched);
   return f;
 }
@@ -82,9 +82,9 @@ Family<GroupedGemmSm100Config> grouped() {
   f.plan.number("a", &C::accumulators, usual.accumulators).flag("swap", &C::swap_ab);
   f.plan.number("e", &C::epilogue_warps, usual.epilogue_warps);
   add_types(f.features);
-  add_table(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
+  add_words(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
   add_epilogue(f.features);
-  add_table(f.features, kBlockScalings, &C::out_scaling, BlockScaling::none, "swiglu_to_");
+  add_words(f.features, kBlockScalings, &C::out_scaling, BlockScaling::none, "swiglu_to_");
   f.features.flag("clamped", &C::clamped_swiglu).flag("pointers", &C::pointers);
   f.begin = [](C& c) { c.scaling = BlockScaling::none; };
   return f;

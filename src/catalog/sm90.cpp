@@ -9,7 +9,6 @@ namespace warpwright::catalog {
 namespace {
 
 constexpr WordTable<CacheHint, 2> kHints{{{CacheHint::evict_first, "first"}, {CacheHint::evict_last, "last"}}};
-constexpr WordTable<Scaling, 2> kScalings{{{Scaling::tensor, "tensor"}, {Scaling::row_column, "row_column"}}};
 constexpr WordTable<Groups, 3> kGroups{
     {{Groups::contiguous, "contiguous"}, {Groups::masked, "masked"}, {Groups::by_depth, "along_k"}}};
 
@@ -87,7 +86,7 @@ Family<DenseGemmConfig> dense() {
   add_out<C>(
       features, [](const C& c) { return c.epilogue.out; }, set_out);
   add_epilogue(features);
-  add_table(features, kScalings, &C::scaling, Scaling::none);
+  add_words(features, kScalings, &C::scaling, Scaling::none);
   features.rule(
       [](const C& c) {
         return std::string(c.load == Mover::threads    ? "by_threads"
@@ -122,7 +121,7 @@ Family<SkinnyGemmConfig> skinny() {
   add_out<C>(
       f.features, [](const C& c) { return c.epilogue.out; }, set_out);
   add_epilogue(f.features);
-  add_table(f.features, kScalings, &C::scaling, Scaling::none);
+  add_words(f.features, kScalings, &C::scaling, Scaling::none);
   add_promotion_depth(f.plan);
   add_promotion(f.features);
   f.begin = [](C& c) { c.split = 1, c.stages = kUnset; };

@@ -12,6 +12,5 @@ namespace warpwright::choice {
 // For a problem that problem::validate(problem, chip.arch) accepts: the plan it names, or the best one. Unsupported:
 // nothing serves it.
 Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed);
-using choice::choose;
 
 }  // namespace warpwright::choice

@@ -93,7 +93,7 @@ std::vector<Instance> candidates(const GroupedProblem& p) {
 
 std::string described(const GroupedProblem& p) {
   return fmt::format("{} products of {}{}", problem::operation_of(p.groups),
-                     p.scaling == BlockScaling::none ? "e4m3" : problem::name(p.scaling),
+                     p.scaling == BlockScaling::none ? "e4m3" : name(p.scaling),
                      p.activation == Activation::swiglu ? " with swiglu" : "");
 }
 

@@ -110,7 +110,7 @@ Explanation explain_dense(const ProblemOptions& options) {
           choice::floor_of(shape, arch)};
 }
 
-void print(const Explanation& e, const std::string& target, Output& out) {
+void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
   const choice::Floor& floor = e.floor;
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
@@ -143,9 +143,13 @@ void print(const Explanation& e, const std::string& target, Output& out) {
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.text)});
   table.row({"plan", e.name});
   table.row({"instance", e.instance});
-  table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
-                                 e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
-                                 e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
+  const std::string empty = empty_text(options);
+  if (!empty.empty()) table.row({"empty", empty});
+  const bool launched = e.waves > 0;
+  if (launched)
+    table.row({"grid", fmt::format("{} wave{} filled to {:.0f} %, clusters of {}, {} threads, {} {}", e.waves,
+                                   e.waves == 1 ? "" : "s", 100 * e.fill, e.plan.cluster, e.plan.threads(),
+                                   e.plan.blocks_per_sm, is_cdna(e.arch) ? "workgroup on a CU" : "CTA on an SM")});
   for (const Json& ring : rings) {
     table.row(
         {fmt::format("ring {}", ring["name"].get<std::string>()),
@@ -170,7 +174,7 @@ void print(const Explanation& e, const std::string& target, Output& out) {
   }
   table.row({"shared memory", fmt::format("{} of {} bytes", e.plan.shared_bytes, shared_limit(e.arch))});
   if (e.plan.tmem_columns > 0) table.row({"tensor memory", fmt::format("{} columns", e.plan.tmem_columns)});
-  table.row({"why", e.reason});
+  if (launched) table.row({"why", e.reason});
   table.row({fmt::format("floor on {}{}", e.arch == Arch::sm100 ? "a " : "an ", chip_of(e.arch)),
              fmt::format("{:.2f} us: tensor cores {:.2f} ({:.3g} GFLOP), memory {:.2f} ({:.3g} MB)", floor.us(),
                          floor.tensor_us, floor.flops * 1e-9, floor.memory_us, floor.bytes * 1e-6)});
@@ -184,7 +188,7 @@ int run_explain(const ProblemOptions& options, Output& out) {
   const Arch arch = arch_of(options);
   const Explanation e = grouped ? explain_grouped(options) : explain_dense(options);
   const std::string usual = fmt::format("{}{}", arch == Arch::sm90 ? "" : "sim:", name(arch));
-  print(e, options.target == "auto" ? usual : options.target, out);
+  print(e, options.target == "auto" ? usual : options.target, options, out);
   return exit_ok;
 }
 

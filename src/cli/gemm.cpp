@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,15 +37,18 @@ int run_simulated(const GemmOptions& all, Output& out) {
     result.emplace(result_file(all.own));
   }
   const auto begin = std::chrono::steady_clock::now();
-  SimulatedProduct product = simulated_dense(options, out);
+  std::function<void(reference::Workload&)> take;
   if (all.own.any()) {
-    take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), product.workload);
+    take = [&](reference::Workload& workload) {
+      take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), workload);
+    };
   }
+  const SimulatedProduct product = simulated_dense(options, out, take);
   const auto modes = modes_of(options, *product.example.plan);
   const Swept swept = sweep(product.example, product.workload, modes, product.ctas, product.example.name);
   if (result && swept.ok()) write_result(*result, swept.output);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return show_swept(swept, product, wall, out);
+  return show_swept(swept, product, options, wall, out);
 }
 
 int run_on_gpu(const ProblemOptions& options, Output& out) {
@@ -77,7 +81,8 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   table.row({"problem", problem_text(problem)});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
-  table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
+  if (const std::string empty = empty_text(options); !empty.empty()) table.row({"empty", empty});
+  if (outcome.elements > 0) table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
   std::string report;
   if (!verdict.ok) {
     report =

@@ -24,7 +24,7 @@ int run_simulated(const ProblemOptions& options, const OwnOperands& own, Output&
   const Swept swept = sweep(s.example, s.workload, modes_of(options, *s.example.plan), s.ctas, s.example.name);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (result && swept.ok()) write_result(*result, swept.output);
-  return show_swept(swept, s, wall, out);
+  return show_swept(swept, s, options, wall, out);
 }
 
 SimulatedProduct grouped_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
@@ -77,7 +77,8 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
   table.row({"problem", problem_text(options, p)});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
-  table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
+  if (const std::string empty = empty_text(options); !empty.empty()) table.row({"empty", empty});
+  if (outcome.elements > 0) table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
   std::string report;
   if (!verdict.ok) {
     report =

@@ -228,16 +228,18 @@ void require_mma_sync_gpu() {
   }
 }
 
-SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out) {
+SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
+                                 const std::function<void(reference::Workload&)>& take) {
   const Arch arch = arch_of(options);
   const GemmProblem problem = gemm_problem_of(options);
   check_simulated_size(extents_of(options), out);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
   const auto product = simulate::dense_product(problem, choice::simulated_chip(arch));
   if (!product) fail(product.status());
-  auto example = simulate::example_of(*product);
-  if (!example) fail(example.status());
   auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
+  if (take) take(workload);
+  auto example = simulate::example_of(*product);  // compiles what is not ready
+  if (!example) fail(example.status());
   return {std::move(*example),
           std::move(workload),
           {fmt::format("sim:{}", name(arch)), arch, true},
@@ -282,13 +284,16 @@ const char* prediction_note(const Target& target) {
              : "Times are predictions of the simulator, not measurements.";
 }
 
-int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out) {
+int show_swept(const Swept& swept, const SimulatedProduct& product, const ProblemOptions& options, double wall_s,
+               Output& out) {
   const simulate::Example& example = product.example;
   const std::string plan = example.plan_name.empty() ? example.name : example.plan_name;
   const std::string where =
       product.ctas == 0
           ? "a few SMs"
           : fmt::format("{} {}{}", product.ctas, is_cdna(example.arch) ? "CU" : "SM", product.ctas == 1 ? "" : "s");
+  const std::string empty = empty_text(options);
+  const bool launched = !product.workload.output().bytes.empty();
   Json document = {{"ok", swept.ok()},
                    {"target", product.target.word},
                    {"kernel", example.plan->kernel},
@@ -310,7 +315,8 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall_s)});
   if (swept.ok()) {
     document["predicted_us"] = swept.predicted_us;
-    table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, where)});
+    if (!empty.empty()) table.row({"empty", empty});
+    if (launched) table.row({"predicted", fmt::format("{:.1f} us on {}", swept.predicted_us, where)});
   } else {
     document["report"] = swept.report;
   }
@@ -320,7 +326,7 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_
     out.line(swept.report);
     return exit_wrong;
   }
-  out.line(prediction_note(product.target));
+  if (launched) out.line(prediction_note(product.target));
   return exit_ok;
 }
 

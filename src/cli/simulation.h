@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,10 @@ struct SimulatedProduct {
   std::string problem;  // for people
   int ctas = 0;         // of the timed run; 0: a few
 };
-// A dense product on any architecture: the instance that a GPU would run. Throws UsageError for what is not served.
-SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out);
+// A dense product on any architecture: the instance that a GPU would run. `take` may replace the random operands, and
+// does so before anything is compiled. Throws UsageError for what is not served.
+SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
+                                 const std::function<void(reference::Workload&)>& take = {});
 
 // The simulator's limit on the size of a problem, and a note when it will take long.
 struct Extents {
@@ -92,6 +95,7 @@ Extents extents_of(const ProblemOptions& options);
 const char* prediction_note(const Target& target);
 
 // The document and the table of `gemm`, and its exit code. `wall_s` includes the making of operands.
-int show_swept(const Swept& swept, const SimulatedProduct& product, double wall_s, Output& out);
+int show_swept(const Swept& swept, const SimulatedProduct& product, const ProblemOptions& options, double wall_s,
+               Output& out);
 
 }  // namespace warpwright::cli

@@ -19,7 +19,7 @@ std::string GemmShape::text() const {
   if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
   if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
   if (promoted) text += ", promoted sums";
-  if (block_scaling != BlockScaling::none) text += fmt::format(", {}", problem::name(block_scaling));
+  if (block_scaling != BlockScaling::none) text += fmt::format(", {}", name(block_scaling));
   if (load == Mover::threads) {
     text += ", operands not aligned for the TMA";
   } else if (store == Mover::threads) {

@@ -32,24 +32,8 @@ std::optional<std::pair<Major, Major>> parse_layout(std::string_view word) {
   return {};
 }
 
-const char* name(BlockScaling scaling) {
-  switch (scaling) {
-    case BlockScaling::mxfp8:
-      return "mxfp8";
-    case BlockScaling::mxfp4:
-      return "mxfp4";
-    case BlockScaling::nvfp4:
-      return "nvfp4";
-    case BlockScaling::w4a8:
-      return "w4a8";
-    case BlockScaling::none:
-      break;
-  }
-  return "none";
-}
 std::optional<BlockScaling> parse_block_scaling(std::string_view word) {
-  for (const BlockScaling s :
-       {BlockScaling::none, BlockScaling::mxfp8, BlockScaling::mxfp4, BlockScaling::nvfp4, BlockScaling::w4a8})
+  for (const BlockScaling s : kBlockScalings)
     if (word == name(s)) return s;
   return {};
 }

@@ -19,8 +19,6 @@ std::optional<Groups> parse_operation(std::string_view word);
 const char* layout_of(Major a, Major b);
 std::optional<std::pair<Major, Major>> parse_layout(std::string_view word);
 
-// "mxfp8", "mxfp4", "nvfp4", "w4a8", or "none".
-const char* name(BlockScaling scaling);
 std::optional<BlockScaling> parse_block_scaling(std::string_view word);
 
 }  // namespace warpwright::problem

@@ -152,18 +152,12 @@ double dot(const double* p, const double* q, int64_t k) {
 // The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
 // the true ones.
 double activated(Activation f, double v) {
-  switch (f) {
-    case Activation::relu:
-      return double(epilogue::relu(float(v)));
-    case Activation::gelu_tanh:
-      return double(epilogue::gelu_tanh(float(v)));
-    case Activation::gelu_erf:
-      return double(epilogue::gelu_erf(float(v)));
-    case Activation::silu:
-      return double(epilogue::silu(float(v)));
-    default:
-      return v;
-  }
+#define WW_CASE_ACTIVATE(name_, NAME, value, word) \
+  case Activation::name_:                          \
+    return f == Activation::none ? v : double(epilogue::activate<Activation::name_>(float(v)));
+  switch (f) { WW_ACTIVATIONS(WW_CASE_ACTIVATE) }
+#undef WW_CASE_ACTIVATE
+  return v;
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 
 namespace warpwright::simulator {
 
-void ask_for_box(CachedLines& lines, const model::TensorMapFields& m, const int32_t* coords) {
+void ask_for_box(Engine& e, const model::TensorMapFields& m, const int32_t* coords) {
   const int64_t first = std::max(coords[0], 0), last = std::min(int64_t(coords[0]) + m.box[0], int64_t(m.dims[0]));
   if (first >= last) return;
   const int bits = model::element_bits(m.type);
+  const uint64_t base = e.device_address(m.base);
   uint32_t i[5] = {};
   while (true) {
     int64_t offset = first * bits / 8;
@@ -17,8 +18,7 @@ void ask_for_box(CachedLines& lines, const model::TensorMapFields& m, const int3
       inside &= at >= 0 && at < int64_t(m.dims[d]);
       offset += at * int64_t(m.strides[d]);
     }
-    if (inside)
-      lines.ask(reinterpret_cast<uint64_t>(m.base) + uint64_t(offset), uint64_t(last - first) * uint64_t(bits) / 8);
+    if (inside) e.timing.cached.ask(base + uint64_t(offset), uint64_t(last - first) * uint64_t(bits) / 8);
     int d = 1;
     while (d < m.rank && ++i[d] == m.box[d]) i[d++] = 0;
     if (d >= m.rank) return;

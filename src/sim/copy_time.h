@@ -8,7 +8,7 @@
 namespace warpwright::simulator {
 
 // The rows of a box that lie in the tensor: what a load reads of device memory.
-void ask_for_box(CachedLines& lines, const model::TensorMapFields& map, const int32_t* coords);
+void ask_for_box(Engine& e, const model::TensorMapFields& map, const int32_t* coords);
 
 // Of a load whose lines were asked for. `to` are the destinations: whatever has
 // a `cta`.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "cdna_engine.h"
@@ -256,6 +257,22 @@ void Engine::maybe_yield(Thread& t) {
   if (dying) throw Abort{};
 }
 
+void Engine::let_earlier_run(Thread& t) {
+  if (!timed()) return;
+  const auto is_earlier = [&] {
+    const auto lane = [&](const Thread* o) { return o && o->ready && !o->done && o->time < t.time; };
+    const auto warp = [&](const Warp* w) { return w->priority < t.time; };
+    return (!events_.empty() && events_.front().due < t.time) ||
+           std::any_of(std::begin(t.warp->lanes), std::end(t.warp->lanes), lane) ||
+           std::any_of(queue_.begin(), queue_.end(), warp);
+  };
+  while (is_earlier()) {
+    enqueue(*t.warp);
+    leave(t);
+    if (dying) throw Abort{};
+  }
+}
+
 size_t Engine::place(here at) {
   constexpr size_t lines = 1024;  // of a file; more would share numbers
   size_t file = 0;
@@ -269,7 +286,7 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
     fail("wgmma.register", "registers of a wgmma in flight went out of scope before a wgmma.wait_group covered it", &t,
          t.where);
   ++stats.words;
-  t.time += cycles;
+  t.time = std::max(t.time, t.loads_due) + cycles;
   t.where = at;
   if (timed() && timing.chip.fetch) {
     const size_t p = place(at);
@@ -283,6 +300,23 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
          fmt::format("{} words in a row without an end: a loop that never finishes, or a trip count that underflowed",
                      words_in_a_row_),
          &t, at);
+}
+
+void Engine::load_word(Thread& t, const void* p, uint32_t bytes, here at) {
+  const uint64_t in_flight = std::exchange(t.loads_due, 0);
+  if (in_flight <= t.time) let_earlier_run(t);
+  word(t, timing.chip.word_issue, at);
+  uint64_t came = t.time;
+  if (timed()) {
+    timing.cached.ask(device_address(p), bytes);
+    if (const uint64_t missing = timing.cached.missing_bytes()) {
+      timing.look_at_clock(t.time, stats.tensor_busy_cycles);
+      came = timing.through_memory(t.time, missing);
+    }
+    came = std::max(came, timing.cached.latest());
+    timing.cached.came(came);
+  }
+  t.loads_due = std::max(in_flight, came + timing.chip.global_load);
 }
 
 void Engine::async(uint64_t due, std::function<void()> land, uint64_t* in_order) {

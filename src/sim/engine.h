@@ -149,6 +149,7 @@ struct Thread {
   int64_t wait_phase = 0;
   here where{"", 0};
   uint64_t time = 0;
+  uint64_t loads_due = 0;  // when the last of its loads from global memory in flight comes
   int polls = 0;
 
   // what this thread has in flight
@@ -335,7 +336,13 @@ class Engine {
   void wake(Thread& t, uint64_t time);
   void wake_all(std::vector<Thread*>& list, uint64_t time);
   void maybe_yield(Thread& t);
+  // In a timed run: whoever is behind this thread comes first, in its own warp too. For words whose time depends on what
+  // others have asked for.
+  void let_earlier_run(Thread& t);
   void word(Thread& t, uint64_t cycles, here at);  // accounts for one word
+  // The same for a load from global memory. Loads that follow each other are in flight together: a thread waits where
+  // it uses a value, and what comes after a row of loads is taken for that place.
+  void load_word(Thread& t, const void* p, uint32_t bytes, here at);
   // Schedules an effect. `latency` in cycles matters in timed runs; `in_order` keeps effects of one queue in order.
   void async(uint64_t due, std::function<void()> land, uint64_t* in_order = nullptr);
   uint64_t now() const { return now_; }
@@ -375,6 +382,9 @@ class Engine {
   std::string name_of(const Cta& cta, uint32_t offset) const;  // Plan name of a shared address
   std::string name_of_global(const void* p) const;
   Buffer* buffer_of(const void* p, uint64_t bytes);
+  // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock counts
+  // cache lines by it, so that a time does not depend on the host's heap.
+  uint64_t device_address(const void* p) const;
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void progress() { ++last_progress_; }

@@ -90,10 +90,12 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   const bool strong = order != Order::relaxed;
   const char* word = strong ? "ld.acquire" : "ld.global";
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
-  e.word(t, e.timing.chip.global_load, at);
   if (strong) {  // a spinning loop must let others run
+    e.word(t, e.timing.chip.global_load, at);
     e.pollers().push_back(&t);
     e.block(t, Wait::poll, p, at);
+  } else {
+    e.load_word(t, p, bytes, at);
   }
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, false);
   const Fault* f = strong && e.has_faults() ? e.fault(t, "load_acquire", e.name_of_global(p)) : nullptr;
@@ -112,6 +114,11 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   if (f && f->action == Fault::Action::drop) return;
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
   e.word(t, e.timing.chip.global_store, at);
+  if (e.timed()) {
+    e.let_earlier_run(t);
+    e.timing.look_at_clock(t.time, e.stats.tensor_busy_cycles);
+    e.timing.through_memory(t.time, bytes);  // written back some time, for room
+  }
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, true);
   if (strong && !f) publish(e, t, p, order);  // altered: the value without what was written before it
   e.progress();

@@ -166,7 +166,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   const uint64_t begin = t.time;
   uint64_t due = 0;
   if (e.timed()) {
-    ask_for_box(e.timing.cached, m, coords);
+    ask_for_box(e, m, coords);
     due = load_done(e, t, bytes, to);
   }
   std::array<int32_t, 5> c{};
@@ -200,7 +200,7 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   const uint64_t begin = t.time;
   uint64_t due = 0;
   if (e.timed()) {
-    e.timing.cached.ask(reinterpret_cast<uint64_t>(src), bytes);
+    e.timing.cached.ask(e.device_address(src), bytes);
     due = load_done(e, t, bytes, to);
   }
   e.async(due, [&e, &t, src, dst, bytes, to, at, word, begin] {

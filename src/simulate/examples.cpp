@@ -49,7 +49,9 @@ const std::vector<Example>& examples() {
       if (has_example(instance)) all.push_back(required(example_of(instance)));
     }
     all.push_back(any_columns());
-    for (const catalog::Instance& instance : catalog::simulated_only()) all.push_back(required(example_of(instance)));
+    for (const catalog::Instance& instance : catalog::simulated_only()) {
+      if (has_example(instance)) all.push_back(required(example_of(instance)));
+    }
     return all;
   }();
   return list;

@@ -74,14 +74,16 @@ Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays
   return out;
 }
 
-// The launch that copies operands for the TMA, ahead of the kernel on the same stream.
+// The launch that copies operands for the TMA, ahead of the kernel on the same stream: on two CTAs, or as a GPU has it
+// where the kernel has its own grid too.
 simulator::Result pack(const DenseProduct& p, const GemmPointers& pointers, void* copies, const Arrays& arrays,
-                       const simulator::Options& options) {
+                       const simulator::Options& options, bool whole_chip) {
   PackRowsConfig config;
   config.element_bytes = bits(p.low.a.type) / 8;
   const PackRowsArgs args = launch::pack_arguments(p.low, p.decision.packing, pointers, copies);
   const auto* const instance = compiled_of({config});
-  const int64_t clusters = std::min<int64_t>(launch::work_of(config, args), 2);
+  const int64_t most = whole_chip ? int64_t(chip_sms()) * config.blocks_per_sm : 2;
+  const int64_t clusters = std::min(launch::work_of(config, args), most);
   return run_instance(*instance, &args, {uint32_t(std::max<int64_t>(clusters, 1)), 1, 1}, arrays.buffers(), options);
 }
 
@@ -134,7 +136,7 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
   GemmPointers seen = pointers;
   if (p.decision.packing.any()) {
     void* const copies = arrays.add("copies", size_t(p.decision.packing.bytes()), simulator::Buffer::Use::inout, true);
-    packed = pack(p, pointers, copies, arrays, options);
+    packed = pack(p, pointers, copies, arrays, options, sm_limit > 0);
     if (!packed.ok()) return judged(w, std::move(packed), arrays);
     seen = launch::packed_pointers(p.decision.packing, pointers, copies);
   }

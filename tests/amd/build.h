@@ -44,13 +44,9 @@ class BuildFolder {
     return object(name + "." + chip, {"--target=amdgcn-amd-amdhsa", "-mcpu=" + chip, "-O3", "-nogpulib",
                                       std::string(WW_TEST_DATA) + "/kernels/" + name + ".cpp"});
   }
-  // A shipped one, by its name.
+  // A shipped one, by its name, which the build has compiled.
   const CodeObject& matmul(const std::string& name, const std::string& chip) {
-    const std::string root = std::string(WW_TEST_DATA) + "/../..";
-    return object(name + "." + chip,
-                  {"-x", "hip", "--offload-arch=" + chip, "-nogpuinc", "-nogpulib", "--offload-device-only",
-                   "--no-gpu-bundle-output", "-O3", "-fconstexpr-steps=1000000000", "-I" + root + "/include",
-                   "-I" + root + "/src", root + "/src/amd/kernels/" + name + ".hip"});
+    return loaded(name + "." + chip, std::string(WW_CODE_OBJECTS) + "/" + chip + "/" + name + ".co");
   }
 
  private:
@@ -61,17 +57,19 @@ class BuildFolder {
   const CodeObject& object(const std::string& name, std::vector<std::string> arguments) {
     const auto known = objects_.find(name);
     if (known != objects_.end()) return known->second;
-    CodeObject& object = objects_[name];
     arguments.insert(arguments.begin(), {kCompiler, "-std=c++20"});
     arguments.insert(arguments.end(), {"-o", file(name + ".co")});
     std::string output, error;
     const bool compiled = system::run_program(arguments, output, error);
     EXPECT_TRUE(compiled) << error << "\n" << output;
-    if (!compiled) return object;
-    Loaded<CodeObject> loaded = load_code_object(file(name + ".co"));
-    EXPECT_EQ(loaded.error, "");
-    object = std::move(loaded.value);
-    return object;
+    return loaded(name, file(name + ".co"));
+  }
+  const CodeObject& loaded(const std::string& name, const std::string& path) {
+    const auto known = objects_.find(name);
+    if (known != objects_.end()) return known->second;
+    Loaded<CodeObject> object = load_code_object(path);
+    EXPECT_EQ(object.error, "");
+    return objects_[name] = std::move(object.value);
   }
 
   std::filesystem::path path_;

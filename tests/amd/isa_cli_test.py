@@ -11,7 +11,7 @@ objects = build / "cdna" / "gfx950"
 if not shutil.which("llvm-objdump-22"):
     print("skipped: llvm-objdump-22 is not installed")
     sys.exit(77)
-if not (objects / "matmul_ping_pong_bf16.co").exists():
+if not (objects / "matmul_pingpong_bf16.co").exists():
     print("skipped: the CDNA code objects are not built")
     sys.exit(77)
 
@@ -21,24 +21,24 @@ def run(schedule, target, file, *more):
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-done = run("ping-pong", "gfx950", objects / "matmul_ping_pong_bf16.co", "--json")
+done = run("ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co", "--json")
 assert done.returncode == 0, done.stdout + done.stderr
 document = json.loads(done.stdout)
 assert document["proven"] is True
 (kernel,) = document["isa"]
-assert kernel["kernel"] == "matmul_ping_pong_bf16" and kernel["proven"] is True
+assert kernel["kernel"] == "matmul_pingpong_bf16" and kernel["proven"] is True
 assert kernel["registers"]["spills"] == 0
 assert kernel["order"]["verified"] is True and kernel["order"]["waves"] == 8 and kernel["order"]["mismatches"] == []
 assert [e["landing"] for e in kernel["executions"]] == ["earliest", "latest", "seeded"]
 for execution in kernel["executions"]:
     assert execution["wrong"] == 0 and execution["findings"] == [] and execution["error"] == "", execution
 
-done = run("ping-pong", "gfx950", objects / "matmul_ping_pong_bf16.co")
+done = run("ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co")
 assert done.returncode == 0 and "order verified" in done.stdout and "not on hardware" in done.stdout, done.stdout
 
 # A weaker wait, written into the machine code: every vmcnt of the file is raised by one. s_waitcnt is 0xbf8cNNNN with
 # vmcnt in bits 3:0 (its upper bits 15:14 are set when it is not meant).
-code = bytearray((objects / "matmul_ping_pong_bf16.co").read_bytes())
+code = bytearray((objects / "matmul_pingpong_bf16.co").read_bytes())
 changed = 0
 for at in range(0, len(code) - 3, 4):
     word = int.from_bytes(code[at : at + 4], "little")
@@ -54,10 +54,10 @@ with tempfile.TemporaryDirectory() as folder:
     assert "waits for vmcnt(" in done.stdout and "lds-raw" in done.stdout, done.stdout
 
 for schedule, target, file, sentence in (
-    ("4-wave", "gfx950", objects / "matmul_ping_pong_bf16.co", "has no kernel made from '4-wave'"),
+    ("4-wave", "gfx950", objects / "matmul_pingpong_bf16.co", "has no kernel made from '4-wave'"),
     ("default", "gfx942", objects / "matmul_default_bf16.co", "is for gfx950, not for gfx942"),
     ("default", "sm80", objects / "matmul_default_bf16.co", "has no AMD code objects"),
-    ("legacy/ping-pong", "gfx950", objects / "matmul_ping_pong_bf16.co", "no kernel is made from the schedule"),
+    ("legacy/ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co", "no kernel is made from the schedule"),
     ("default", "gfx950", "/does/not/exist.co", "is no file"),
 ):
     done = run(schedule, target, file)

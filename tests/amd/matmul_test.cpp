@@ -121,7 +121,7 @@ TEST_P(EveryKernel, NoticesAMissingFragmentWait) {
 
 TEST(Stagger, ThePingPongGroupsNeedTheirExtraBarrier) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  const ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const Loop loop = hot_loop(k.kernel);
   // Barriers outside of the loop, one at a time: a missing one is a race or leaves waves that do not meet.
@@ -139,7 +139,7 @@ TEST(Stagger, ThePingPongGroupsNeedTheirExtraBarrier) {
 
 TEST(Seeds, EveryLandingAndInterleavingGivesTheSame) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_ping_pong_fp8", "gfx950"});
+  const ShippedKernel k({"matmul_pingpong_e4m3", "gfx950"});
   ASSERT_TRUE(k.loaded());
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const MatmulRun r = run_matmul(*k.object, k.kernel, k.config, {100, 200, 7 * 128}, Completion::seeded, seed);
@@ -149,7 +149,7 @@ TEST(Seeds, EveryLandingAndInterleavingGivesTheSame) {
 
 TEST(Speed, TheLargeTileTakesSecondsAtMost) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  const ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const MatmulRun r = run_matmul(*k.object, k.kernel, k.config, {512, 512, 512}, Completion::latest);
   EXPECT_TRUE(r.passed()) << text_of(r);
@@ -157,13 +157,13 @@ TEST(Speed, TheLargeTileTakesSecondsAtMost) {
 }
 
 TEST(MatmulConfig, ComesFromTheName) {
-  const auto c = matmul_config(Chip::gfx950, "matmul_four_wave_fp8");
+  const auto c = matmul_config(Chip::gfx950, "matmul_4wave_e4m3");
   ASSERT_TRUE(c.has_value());
   EXPECT_EQ(c->variant, CdnaVariant::four_wave);
   EXPECT_EQ(c->type, DType::e4m3);
   EXPECT_FALSE(matmul_config(Chip::gfx950, "gemm").has_value());
   EXPECT_FALSE(matmul_config(Chip::gfx950, "matmul_round_robin_bf16").has_value());
-  EXPECT_FALSE(matmul_config(Chip::other, "matmul_four_wave_fp8").has_value());
+  EXPECT_FALSE(matmul_config(Chip::other, "matmul_4wave_e4m3").has_value());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(Order, EveryShippedKernelKeepsItsSchedule) {
 
 TEST(Order, AnotherWaitValueNamesTheEntry) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto waits = k.in_loop([](const Instruction& in) { return in.wait("vmcnt") >= 0; });
   ASSERT_FALSE(waits.empty());
@@ -61,7 +61,7 @@ TEST(Order, AnotherWaitValueNamesTheEntry) {
 
 TEST(Order, AMissingBarrierNamesWhatComesInstead) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_four_wave_bf16", "gfx950"});
+  ShippedKernel k({"matmul_4wave_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto barriers = k.in_loop([](const Instruction& in) { return in.opcode == "s_barrier"; });
   ASSERT_FALSE(barriers.empty());
@@ -71,7 +71,7 @@ TEST(Order, AMissingBarrierNamesWhatComesInstead) {
 
 TEST(Order, SwappedInstructionsAreFound) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto loads = k.in_loop([](const Instruction& in) { return in.has("lds"); });
   const auto multiplies = k.in_loop([](const Instruction& in) { return starts(in, "v_mfma"); });
@@ -83,7 +83,7 @@ TEST(Order, SwappedInstructionsAreFound) {
 
 TEST(Order, AnotherPriorityIsFound) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto priorities = k.in_loop([](const Instruction& in) { return in.opcode == "s_setprio"; });
   ASSERT_FALSE(priorities.empty());
@@ -94,7 +94,7 @@ TEST(Order, AnotherPriorityIsFound) {
 
 TEST(Order, AFragmentOfTheWrongHalfIsFound) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_four_wave_bf16", "gfx950"});
+  ShippedKernel k({"matmul_4wave_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   // The registers of two fragment reads change places: the order is the same, what is multiplied is not.
   const auto reads = k.in_loop([](const Instruction& in) { return starts(in, "ds_read_b128"); });
@@ -123,7 +123,7 @@ std::vector<std::string> run_mismatches(const ShippedKernel& k, const Kernel& ke
 
 TEST(Order, PrologueAndEpilogueAreComparedToo) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  const ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   EXPECT_TRUE(run_mismatches(k, k.kernel).empty());
   const Loop loop = hot_loop(k.kernel);
@@ -150,7 +150,7 @@ TEST(Order, PrologueAndEpilogueAreComparedToo) {
 
 TEST(Order, TheStaggerOfTheGroupsIsPartOfTheRun) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_ping_pong_bf16", "gfx950"});
+  const ShippedKernel k({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const MatmulRun r = run_matmul(*k.object, k.kernel, k.config, {64, 64, 4 * 64, 1, 0, true}, Completion::latest);
   ASSERT_TRUE(r.passed());
@@ -165,7 +165,7 @@ TEST(Order, TheStaggerOfTheGroupsIsPartOfTheRun) {
 
 TEST(Order, AnAccumulatorOfAnotherQuadrantIsFound) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_four_wave_bf16", "gfx950"});
+  ShippedKernel k({"matmul_4wave_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto multiplies = k.in_loop([](const Instruction& in) { return starts(in, "v_mfma"); });
   ASSERT_GE(multiplies.size(), 32u);
@@ -175,7 +175,7 @@ TEST(Order, AnAccumulatorOfAnotherQuadrantIsFound) {
 
 TEST(Order, ALoadThroughTheOtherDescriptorIsFound) {
   WW_NEEDS_AMD_TOOLS();
-  ShippedKernel k({"matmul_ping_pong_fp8", "gfx950"});
+  ShippedKernel k({"matmul_pingpong_e4m3", "gfx950"});
   ASSERT_TRUE(k.loaded());
   const auto loads = k.in_loop([](const Instruction& in) { return in.has("lds"); });
   ASSERT_FALSE(loads.empty());
@@ -201,7 +201,7 @@ TEST(Order, ASpillInTheLoopIsFound) {
 
 TEST(Order, AnotherSchedulesKernelIsRefused) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel four({"matmul_four_wave_bf16", "gfx950"}), ping({"matmul_ping_pong_bf16", "gfx950"});
+  const ShippedKernel four({"matmul_4wave_bf16", "gfx950"}), ping({"matmul_pingpong_bf16", "gfx950"});
   ASSERT_TRUE(four.loaded() && ping.loaded());
   EXPECT_FALSE(compare_order(four.kernel, ping.order).ok());
   EXPECT_FALSE(compare_order(ping.kernel, four.order).ok());
@@ -209,7 +209,7 @@ TEST(Order, AnotherSchedulesKernelIsRefused) {
 
 TEST(Order, AKernelWithoutALoopIsRefused) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel four({"matmul_four_wave_bf16", "gfx950"});
+  const ShippedKernel four({"matmul_4wave_bf16", "gfx950"});
   const Kernel* kernel = test_kernels("exchange", "gfx950").find("exchange");
   ASSERT_NE(kernel, nullptr);
   EXPECT_TRUE(says(compare_order(*kernel, four.order), {"kernel 'exchange' has no loop with a matrix instruction"}));
@@ -218,7 +218,7 @@ TEST(Order, AKernelWithoutALoopIsRefused) {
 // What the compiler may do and is not wrong.
 TEST(Order, ARotatedLoopIsRecognised) {
   WW_NEEDS_AMD_TOOLS();
-  const ShippedKernel k({"matmul_four_wave_bf16", "gfx950"});
+  const ShippedKernel k({"matmul_4wave_bf16", "gfx950"});
   ASSERT_TRUE(k.loaded());
   for (size_t r = 1; r < k.order.entries.size(); ++r) {
     ExpectedOrder rotated = k.order;

@@ -25,6 +25,9 @@ int main(void) {
   expect(strlen(ww_version()) >= 5, "a version");
   expect(strcmp(ww_last_error(), "") == 0, "no error before the first");
 
+  expect(strcmp(ww_words("scaling"), "none=0 tensor=1 row_column=2") == 0, "words with their values");
+  expect(ww_words("colour") == NULL && ww_words(NULL) == NULL, "words of no table");
+
   ww_gemm_problem_init(&problem);
   expect(problem.size == sizeof problem && problem.batch == 1 && problem.alpha == 1.0f && problem.alignment == 16,
          "defaults");
@@ -40,8 +43,10 @@ int main(void) {
   problem.a.type = 77;
   expect_refused(ww_gemm_validate(&problem), "a = 77");
   problem.a.type = WW_BF16;
-  problem.activation = 5; /* swiglu, which the interface does not have */
-  expect_refused(ww_gemm_validate(&problem), "activation = 5");
+  problem.activation = WW_ACTIVATION_SWIGLU;
+  expect_refused(ww_gemm_validate(&problem), "swiglu");
+  problem.activation = 77;
+  expect_refused(ww_gemm_validate(&problem), "activation = 77");
   problem.activation = WW_ACTIVATION_NONE;
   problem.size = sizeof problem + 8;
   expect_refused(ww_gemm_validate(&problem), "size");

@@ -1,7 +1,8 @@
 """The Python package describes the structures of the C interface again: both must be the same, and a failure of the
-library must arrive as its sentence, in the benchmarks too. Needs neither torch nor a GPU.
+library must arrive as its sentence, in the benchmarks too. The words of types and options are those of one table.
+Needs neither torch nor a GPU.
 
-Usage: python_abi_test.py libwarpwright.so
+Usage: python_abi_test.py libwarpwright.so TOOL
 """
 import contextlib
 import ctypes
@@ -10,11 +11,12 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-library_path = sys.argv[1]
+library_path, tool = sys.argv[1:]
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "bench"))
 peer, peer_torch = importlib.import_module("peer"), importlib.import_module("peer_torch")
@@ -43,6 +45,39 @@ for name, structure in descriptions:
     assert int(stated[name]) == ctypes.sizeof(structure), name
     for field, *_ in structure._fields_:
         assert int(stated[f"{name}.{field}"]) == getattr(structure, field).offset, f"{name}.{field}"
+
+# One table of words: what the library tells Python is what the enumerations of C say, and what the tool and the page of
+# gemm offer.
+program = ['#include <stdio.h>', '#include "warpwright/c_api.h"', "int main(void) {"]
+ENUMERATORS = {"dtype": "WW_", "activation": "WW_ACTIVATION_", "bias": "WW_BIAS_", "scaling": "WW_SCALING_",
+               "accumulation": "WW_ACCUMULATE_", "quantization": "WW_QUANTIZE_", "scale_layout": "WW_SCALES_"}
+OTHER_NAMES = {"gelu": "gelu_tanh", "row_bias": "per_row", "bias": "per_column"}
+for table, prefix in ENUMERATORS.items():
+    words = abi.words(table)
+    assert len(words) > 1 and len(set(words.values())) == len(words), table
+    for word, value in words.items():
+        program.append(f"_Static_assert({prefix}{OTHER_NAMES.get(word, word).upper()} == {value}, \"{table} {word}\");")
+program.append("}")
+with tempfile.TemporaryDirectory() as folder:
+    source = pathlib.Path(folder) / "words.c"
+    source.write_text("\n".join(program))
+    subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-I", str(root / "include"), str(source)], check=True)
+
+
+def listed(text, begin):
+    """The words of a sentence from `begin` to its end, as a help page breaks it into lines."""
+    sentence = re.search(re.escape(begin) + r"([^;]*);", " ".join(text.split()))
+    return set(re.findall(r"[a-z0-9_]+", sentence.group(1))) - {"or", "and"}
+
+
+page = subprocess.run([tool, "gemm", "--help"], check=True, capture_output=True, text=True).stdout
+epilogues = listed(page, "what happens to a sum on its way out:")
+activations, biases = set(abi.words("activation")) - {"none"}, set(abi.words("bias")) - {"none"}
+assert epilogues == activations | biases | {"residual", "quantize"}, epilogues
+assert set(abi.words("scaling")) < listed(page, "factors of narrow operands:")
+text = (root / "python" / "warpwright" / "_gemm.py").read_text()
+line = re.search(r"^ +activation +('none'.*)$", text, re.MULTILINE).group(1)
+assert set(re.findall(r"'(\w+)'", line)) == activations - {"swiglu"} | {"none"}, line
 
 for size, word in ((-1, "m = -1"), (1 << 40, "at most")):
     try:

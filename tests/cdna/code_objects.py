@@ -6,15 +6,15 @@ import struct
 import sys
 from pathlib import Path
 
-#architecture : LDS bytes of a workgroup
+# architecture: LDS bytes of a workgroup
 LDS = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
-#kernel : LDS bytes, threads.Waves of 512 threads share each SIMD two by two, so they have half of the registers.
+# kernel: LDS bytes, threads. Waves of 512 threads share each SIMD two by two, so they have half of the registers.
 KERNELS = {
-    "matmul_ping_pong_bf16": (128 * 1024, 512), "matmul_ping_pong_fp8": (128 * 1024, 512),
-    "matmul_four_wave_bf16": (96 * 1024, 256), "matmul_four_wave_fp8": (96 * 1024, 256),
-    "matmul_default_bf16": (32 * 1024, 256), "matmul_default_fp8": (32 * 1024, 256),
+    "matmul_pingpong_bf16": (128 * 1024, 512), "matmul_pingpong_e4m3": (128 * 1024, 512),
+    "matmul_4wave_bf16": (96 * 1024, 256), "matmul_4wave_e4m3": (96 * 1024, 256),
+    "matmul_default_bf16": (32 * 1024, 256), "matmul_default_e4m3": (32 * 1024, 256),
 }
-EXPECTED = {"gfx950": list(KERNELS), "gfx942": ["matmul_default_bf16", "matmul_default_fp8"]}
+EXPECTED = {"gfx950": list(KERNELS), "gfx942": ["matmul_default_bf16", "matmul_default_e4m3"]}
 NT_AMDGPU_METADATA = 32
 SKIPPED = 77
 

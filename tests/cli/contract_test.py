@@ -410,6 +410,28 @@ class Kernels(unittest.TestCase):
             gemm = self.document("gemm", "--op", *op, "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm90")
             self.assertIs(gemm["ok"], True, op)
 
+    def test_an_empty_result_has_no_launch_and_no_time(self):
+        for command in ("gemm", "explain"):
+            for extents in ("0 64 64", "64 0 64"):
+                m, n, k = extents.split()
+                text = run(command, "--m", m, "--n", n, "--k", k, "--target", "sim:sm90").stdout
+                self.assertIn("nothing is launched: the result has no elements", text)
+                self.assertNotIn("predicted", text)
+                self.assertNotIn("wave", text)
+            text = run(command, "--m", "64", "--n", "64", "--k", "0", "--target", "sim:sm90").stdout
+            self.assertIn("k = 0: there is nothing to sum, the result is what the epilogue makes of zeros", text)
+
+    def test_operands_are_looked_at_before_anything_is_compiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            short = os.path.join(folder, "short")
+            with open(short, "wb") as file:
+                file.write(bytes(100))
+            for path, word in (("/nonexistent", "cannot be read"), (short, "100 bytes")):
+                done = run(*GEMM, "--target", "sim:sm90", "--epilogue", "silu", "--a", path, "--b", path, "--d",
+                           os.path.join(folder, "d"), WARPWRIGHT_CACHE_DIR=folder, CXX="/nonexistent/c++")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(word, done.stderr)
+
     def test_what_was_not_compiled_ahead_is_compiled_once(self):
         with tempfile.TemporaryDirectory() as cache:
             command = (*GEMM, "--target", "sim:sm90", "--epilogue", "silu", "--landing", "late", "--json")

@@ -3,12 +3,11 @@
 #pragma once
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/tensor_box.h"
+#include "warpwright/core/words.h"
 
 namespace warpwright {
 
-// mxfp8: e4m3 or e5m2, a ue8m0 factor for 32 elements. mxfp4: e2m1, the same factors. nvfp4: e2m1, a ue4m3 factor for
-// 16 elements. w4a8: A as mxfp8, B as mxfp4.
-enum class BlockScaling : uint8_t { none, mxfp8, mxfp4, nvfp4, w4a8 };
+WW_WORDS(BlockScaling, kBlockScalings, WW_BLOCK_SCALINGS)
 
 WW_HD constexpr int scale_block(BlockScaling s) { return s == BlockScaling::nvfp4 ? 16 : 32; }
 WW_HD constexpr DType scale_dtype(BlockScaling s) { return s == BlockScaling::nvfp4 ? DType::ue4m3 : DType::ue8m0; }

@@ -1,12 +1,13 @@
 // The element types of operands, results and scale factors, as values and as the words users write.
 #pragma once
 #include "warpwright/core/std.h"
+#include "warpwright/core/words.h"
 
 namespace warpwright {
 
-enum class DType : uint8_t { bf16, fp16, tf32, fp32, e4m3, e5m2, e2m1, ue8m0, ue4m3, s8 };
+WW_WORDS(DType, kDTypes, WW_DTYPES)
 
-inline constexpr int kDTypeCount = 10;
+inline constexpr int kDTypeCount = sizeof(kDTypes);
 
 // Bits of one element in memory: tf32 occupies a 32-bit word, ue4m3 a byte whose top bit is zero.
 WW_HD constexpr int bits(DType type) {
@@ -27,32 +28,6 @@ WW_HD constexpr int bits(DType type) {
       break;
   }
   return 8;
-}
-
-WW_HD constexpr const char* name(DType type) {
-  switch (type) {
-    case DType::bf16:
-      return "bf16";
-    case DType::fp16:
-      return "fp16";
-    case DType::tf32:
-      return "tf32";
-    case DType::fp32:
-      return "fp32";
-    case DType::e4m3:
-      return "e4m3";
-    case DType::e5m2:
-      return "e5m2";
-    case DType::e2m1:
-      return "e2m1";
-    case DType::ue8m0:
-      return "ue8m0";
-    case DType::ue4m3:
-      return "ue4m3";
-    case DType::s8:
-      return "s8";
-  }
-  return "?";
 }
 
 namespace detail {

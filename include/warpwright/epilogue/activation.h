@@ -2,6 +2,7 @@
 // tile/convert.h with exactly one rounding, no approximate instruction of the GPU and no function of the C library.
 // A NaN stays a NaN; its payload is not part of the promise.
 #pragma once
+#include "warpwright/epilogue/config.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::epilogue {
@@ -66,6 +67,22 @@ WW_FN float gelu_erf(float x) {
   const float half = tile::multiply(tile::multiply(p, t), 0.5f);
   const float tail = tile::multiply(half, detail::exp_of_negative(tile::multiply(z, -z)));
   return tile::multiply(x, x < 0.f ? tail : tile::add(1.f, -tail));
+}
+
+template <Activation A>
+WW_FN float activate(float v) {
+  if constexpr (A == Activation::relu) {
+    return relu(v);
+  } else if constexpr (A == Activation::gelu_tanh) {
+    return gelu_tanh(v);
+  } else if constexpr (A == Activation::gelu_erf) {
+    return gelu_erf(v);
+  } else if constexpr (A == Activation::silu) {
+    return silu(v);
+  } else {
+    static_assert(A == Activation::none || is_pair(A), "this activation has no function yet");
+    return v;
+  }
 }
 
 }  // namespace warpwright::inline WW_WORLD::epilogue

@@ -3,12 +3,14 @@
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
+#include "warpwright/core/words.h"
 
 namespace warpwright {
 
-enum class Bias : uint8_t { none, per_row, per_column };
-// gelu_tanh and gelu_erf are the two customary forms; swiglu takes a pair of accumulators: silu(gate) * up.
-enum class Activation : uint8_t { none, relu, gelu_tanh, gelu_erf, silu, swiglu };
+WW_WORDS(Bias, kBiases, WW_BIASES)
+WW_WORDS(Activation, kActivations, WW_ACTIVATIONS)
+// Of two sums that become one.
+WW_HD constexpr bool is_pair(Activation a) { return a == Activation::swiglu; }
 
 // The nodes, all in fp32, in this order:
 //   v = alpha * accumulator      one rounding
@@ -30,7 +32,7 @@ struct EpilogueConfig {
   DType residual_type = DType::bf16;
   bool quantize = false;  // multiply by `scale`
 
-  WW_HD constexpr bool pair() const { return activation == Activation::swiglu; }
+  WW_HD constexpr bool pair() const { return is_pair(activation); }
   // Nothing but a conversion.
   WW_HD constexpr bool trivial() const {
     return !alpha && !source && bias == Bias::none && activation == Activation::none && !residual && !quantize;

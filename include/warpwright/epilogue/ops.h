@@ -78,11 +78,7 @@ struct EpilogueOps {
     float v = scaled(accumulator, args);
     if constexpr (C.source) v = tile::multiply_add(args.beta, source.c, v);
     v = biased(v, source.bias);
-    if constexpr (C.activation == Activation::relu) v = relu(v);
-    if constexpr (C.activation == Activation::gelu_tanh) v = gelu_tanh(v);
-    if constexpr (C.activation == Activation::gelu_erf) v = gelu_erf(v);
-    if constexpr (C.activation == Activation::silu) v = silu(v);
-    return finish(v, args, source);
+    return finish(activate<C.activation>(v), args, source);
   }
 
   WW_FN float operator()(float gate, float up, int row, int column, const EpilogueArgs& args,

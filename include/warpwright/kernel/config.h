@@ -30,9 +30,7 @@ enum class Schedule : uint8_t { cooperative, ping_pong };
 // Who moves a matrix between device memory and the SM. The TMA wants rows that start at multiples of 16 bytes and,
 // since it stores no less, rows of D that end at one; threads take any alignment, element by element.
 enum class Mover : uint8_t { tma, threads };
-// Factors of the product, in device memory: one for A and one for B, or one for each row of A and each row of B
-// (a column of D).
-enum class Scaling : uint8_t { none, tensor, row_column };
+WW_WORDS(Scaling, kScalings, WW_SCALINGS)
 
 // A matrix in device memory for threads that address it themselves. Strides count elements.
 struct MatrixArgs {

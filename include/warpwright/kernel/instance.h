@@ -46,6 +46,21 @@ WW_HD constexpr unsigned long count_bytes(Bytes...) {
         ::warpwright::simulator::instance_of<InstanceKernel>();                \
     return &instance;                                                          \
   }
+#elif defined(__AMDGCN__)
+// Code objects are told apart by the names of their kernels, which the build gives. The LDS of a workgroup begins at
+// address 0 and is addressed by number, so the array is only there to be allocated.
+#if !defined(WW_INSTANCE_NAME)
+#define WW_INSTANCE_NAME warpwright_kernel
+#endif
+#define WW_INSTANCE(kernel_, config_, ...)                                                                             \
+  WW_INSTANCE_KERNEL(kernel_, config_, __VA_ARGS__)                                                                    \
+  __attribute__((device, shared, aligned(1024))) char instance_lds[InstanceKernel::plan.shared_bytes];                 \
+  extern "C" __attribute__((global, amdgpu_flat_work_group_size(instance_config.threads(), instance_config.threads()), \
+                            amdgpu_waves_per_eu(instance_config.waves() / 4, instance_config.waves() / 4))) void       \
+  WW_INSTANCE_NAME(InstanceKernel::Args args) {                                                                        \
+    asm volatile("" ::"v"((__attribute__((address_space(3))) char*)instance_lds));                                     \
+    InstanceKernel::body(args);                                                                                        \
+  }
 #else
 #if defined(WW_RECORD)
 #define WW_INSTANCE_ENTRY                                                            \

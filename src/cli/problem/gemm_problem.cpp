@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "cli/commands.h"
@@ -13,60 +15,53 @@
 namespace warpwright::cli {
 namespace {
 
+constexpr const char* kResidualWord = "residual";
+constexpr const char* kQuantizeWord = "quantize";
+
 DType dtype_of(const std::string& word) {
   DType type = DType::bf16;
   if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
   return type;
 }
 
+// The value whose word is this one; `none` is no word of an option that joins them.
+template <class E, size_t N>
+std::optional<E> value_of(const E (&all)[N], const std::string& word) {
+  for (const E value : all)
+    if (value != E() && word == name(value)) return value;
+  return std::nullopt;
+}
+
 void read_epilogue(const std::string& text, Epilogue& e) {
-  const std::vector<std::string> known = {"bias", "row_bias", "relu",     "gelu",    "gelu_erf",
-                                          "silu", "swiglu",   "residual", "quantize"};
   for (const std::string& word : joined_words("--epilogue", text)) {
-    const auto activation = [&](Activation a) {
+    if (const auto bias = value_of(kBiases, word)) {
+      e.bias = *bias;
+    } else if (const auto activation = value_of(kActivations, word); activation) {
       if (e.activation != Activation::none)
         throw UsageError(fmt::format("--epilogue {}: it has two activations", text));
-      e.activation = a;
-    };
-    if (word == "bias") {
-      e.bias = Bias::per_column;
-    } else if (word == "row_bias") {
-      e.bias = Bias::per_row;
-    } else if (word == "relu") {
-      activation(Activation::relu);
-    } else if (word == "gelu") {
-      activation(Activation::gelu_tanh);
-    } else if (word == "gelu_erf") {
-      activation(Activation::gelu_erf);
-    } else if (word == "silu") {
-      activation(Activation::silu);
-    } else if (word == "swiglu") {
-      activation(Activation::swiglu);
-    } else if (word == "residual") {
+      e.activation = *activation;
+    } else if (word == kResidualWord) {
       e.residual = true;
-    } else if (word == "quantize") {
+    } else if (word == kQuantizeWord) {
       e.quantize = true;
     } else {
-      throw UsageError(fmt::format("--epilogue {}: '{}' is not one of {}, joined by '+'", text, word, listed(known)));
+      throw UsageError(
+          fmt::format("--epilogue {}: '{}' is not one of {}, joined by '+'", text, word, listed(dense_epilogues())));
     }
   }
 }
 
 void read_scaling(const std::string& text, GemmProblem& p) {
   for (const std::string& word : joined_words("--scaling", text)) {
-    if (word == "tensor") {
-      p.scaling = Scaling::tensor;
-    } else if (word == "row_column") {
-      p.scaling = Scaling::row_column;
-    } else if (word == "promoted") {
-      p.accumulation = Accumulation::promoted;
-    } else if (const auto blocks = problem::parse_block_scaling(word)) {
+    if (const auto scaling = value_of(kScalings, word)) {
+      p.scaling = *scaling;
+    } else if (const auto accumulation = value_of(kAccumulations, word)) {
+      p.accumulation = *accumulation;
+    } else if (const auto blocks = value_of(kBlockScalings, word)) {
       p.block_scaling = *blocks;
-    } else {
-      throw UsageError(fmt::format(
-          "--scaling {}: '{}' is not one of none, tensor, row_column, promoted, joined by '+', or for sm100 mxfp8, "
-          "mxfp4, nvfp4, w4a8, blockwise",
-          text, word));
+    } else if (word != name(Scaling::none)) {
+      throw UsageError(
+          fmt::format("--scaling {}: '{}' is not one of {}, joined by '+'", text, word, listed(dense_scalings())));
     }
   }
 }
@@ -77,11 +72,27 @@ void set_elements(const ProblemOptions& o, GemmProblem& p) {
   if (p.a.type == DType::bf16) p.a.type = bytes ? DType::e4m3 : DType::e2m1;
   p.b.type = b_dtype(p.block_scaling, p.a.type);
   if (o.alpha != 1 || o.beta != 0) {
-    throw UsageError(fmt::format("--alpha, --beta: {} products have neither", problem::name(p.block_scaling)));
+    throw UsageError(fmt::format("--alpha, --beta: {} products have neither", name(p.block_scaling)));
   }
 }
 
 }  // namespace
+
+std::vector<std::string> dense_epilogues() {
+  std::vector<std::string> words = {name(Bias::per_column), name(Bias::per_row)};
+  for (const Activation a : kActivations)
+    if (a != Activation::none) words.emplace_back(name(a));
+  words.insert(words.end(), {kResidualWord, kQuantizeWord});
+  return words;
+}
+std::vector<std::string> dense_scalings() {
+  std::vector<std::string> words;
+  for (const Scaling s : kScalings) words.emplace_back(name(s));
+  words.emplace_back(name(Accumulation::promoted));
+  for (const BlockScaling s : kBlockScalings)
+    if (s != BlockScaling::none) words.emplace_back(name(s));
+  return words;
+}
 
 GemmProblem gemm_problem_of(const ProblemOptions& o) {
   if (o.op != "dense") throw UsageError(fmt::format("op = {}: only dense has a kernel", o.op));
@@ -110,7 +121,7 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
 std::string problem_text(const GemmProblem& p) {
   const std::string shape =
       fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
-                  p.block_scaling == BlockScaling::none ? name(p.a.type) : problem::name(p.block_scaling));
+                  p.block_scaling == BlockScaling::none ? name(p.a.type) : name(p.block_scaling));
   return p.batch == 1 ? shape : fmt::format("{} x {}", p.batch, shape);
 }
 

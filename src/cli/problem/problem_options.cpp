@@ -7,7 +7,10 @@
 #include <system_error>
 
 #include "cli/line/arguments.h"
+#include "cli/problem/gemm_problem.h"
 #include "simulate/examples.h"
+#include "warpwright/core/block_scaling.h"
+#include "warpwright/core/dtype.h"
 
 namespace warpwright::cli {
 namespace {
@@ -18,7 +21,13 @@ constexpr std::int64_t most_seeds = 1'000'000;
 constexpr int deepest_pct = 64;
 
 const std::vector<std::string>& dtype_words() {
-  static const std::vector<std::string> words = {"bf16", "fp16", "tf32", "fp32", "e4m3", "e5m2", "e2m1", "s8", "fp8"};
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all;
+    for (const DType type : kDTypes)
+      if (type != DType::ue8m0 && type != DType::ue4m3) all.emplace_back(name(type));  // types of factors only
+    all.emplace_back("fp8");
+    return all;
+  }();
   return words;
 }
 
@@ -66,6 +75,16 @@ ScheduleWord parse_schedule(const std::string& word) {
   return {kind, "", depth};
 }
 
+std::string empty_text(const ProblemOptions& o) {
+  if (o.m == 0 || o.n == 0 || o.batch == 0) return "nothing is launched: the result has no elements";
+  if (o.k == 0 && o.op == "grouped_k") return "k = 0: there is nothing to add to the result";
+  if (o.k == 0) {
+    return fmt::format("k = 0: there is nothing to sum, the result is what the epilogue makes of {}",
+                       o.beta == 0 ? "zeros" : "beta * C");
+  }
+  return "";
+}
+
 void add_mode_options(CommandLine& line, ProblemOptions& options) {
   const std::string group = "Simulator";
   line.text("--landing", options.landing, "when asynchronous copies land (default: a quick sweep of all)")
@@ -103,10 +122,13 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
       .group(group);
   line.real("--alpha", options.alpha, "factor of the product (default 1)").group(group);
   line.real("--beta", options.beta, "factor of C (default 0)").group(group);
-  const std::vector<std::string> epilogues = {"bias", "row_bias", "relu",     "gelu",    "gelu_erf",
-                                              "silu", "swiglu",   "residual", "quantize"};
-  const std::vector<std::string> scalings = {"none",           "tensor", "row_column", "promoted", "blockwise",
-                                             "blockwise_rows", "mxfp8",  "mxfp4",      "nvfp4",    "w4a8"};
+  std::vector<std::string> epilogues = dense_epilogues();
+  for (const Activation a : kActivations)
+    if (is_pair(a)) epilogues.emplace_back(name(a));
+  std::vector<std::string> scalings = dense_scalings();
+  scalings.insert(scalings.end(), {"blockwise", "blockwise_rows"});
+  for (const BlockScaling s : kBlockScalings)
+    if (s != BlockScaling::none) scalings.emplace_back(name(s));
   line.text("--epilogue", options.epilogue,
             fmt::format("what happens to a sum on its way out: {}; several joined by '+'", listed(epilogues)))
       .offers(epilogues)

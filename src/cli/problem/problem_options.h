@@ -47,6 +47,9 @@ std::vector<std::string> kernel_names();
 ScheduleWord parse_schedule(const std::string& word);
 
 // Adds the options to a command; with `sizes_required` the user must give --m, --n and --k.
+// What is true of a problem one of whose extents is 0; empty for all others.
+std::string empty_text(const ProblemOptions& options);
+
 void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_required = true);
 
 // Only --landing and --schedule.

@@ -10,6 +10,12 @@ namespace warpwright {
 //   ping_pong   LDS DMA; 8 waves in two groups, one barrier apart: while one multiplies, the other moves data
 //   four_wave   LDS DMA; 4 waves with a SIMD each
 enum class CdnaVariant : uint8_t { standard, ping_pong, four_wave };
+inline constexpr CdnaVariant kCdnaVariants[] = {CdnaVariant::standard, CdnaVariant::ping_pong, CdnaVariant::four_wave};
+// Its word in the names of instances and of compiled kernels.
+WW_HD constexpr const char* name(CdnaVariant variant) {
+  constexpr const char* words[] = {"default", "pingpong", "4wave"};
+  return words[int(variant)];
+}
 
 // D[m, n] = alpha * sum over k of A[m, k] * B[n, k]; all row-major, sums in fp32.
 struct CdnaMatmulConfig {

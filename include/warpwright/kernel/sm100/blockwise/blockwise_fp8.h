@@ -8,6 +8,7 @@
 #pragma once
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/dense/dense_gemm.h"
+#include "warpwright/kernel/sm100/input.h"
 #include "warpwright/tile/groups.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
@@ -59,8 +60,7 @@ struct BlockwiseFp8 {
   using EpilogueWarp = warp::EpilogueWarp<output, kMmaThreads, kEpilogueThreads>;
 
   WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
-    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
-    return pipeline::ring_at<C.stages>(base, full, empty);
+    return input_ring_of<BlockwiseFp8, C.stages>(base);
   }
   WW_FN static Payload payload(uint32_t base) {
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;

@@ -13,6 +13,7 @@
 #include "warpwright/kernel/sm100/dense/dense_epilogue.h"
 #include "warpwright/kernel/sm100/dense/dense_load.h"
 #include "warpwright/kernel/sm100/dense/dense_multiply.h"
+#include "warpwright/kernel/sm100/input.h"
 #include "warpwright/pipeline/init.h"
 #include "warpwright/warp/warp_role.h"
 
@@ -59,16 +60,6 @@ constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
   return {plan, output};
 }
 
-// A choice that does not name the other payload, whose rules the bytes would break.
-template <bool Scaled, TileBytes Bytes>
-struct PayloadOf {
-  using type = pipeline::StandardPayload<Bytes>;
-};
-template <TileBytes Bytes>
-struct PayloadOf<true, Bytes> {
-  using type = pipeline::BlockScaledPayload<Bytes>;
-};
-
 template <DenseGemmSm100Config C>
 struct DenseGemm {
   static_assert(Refusal<refuse(C)>::none);
@@ -87,25 +78,13 @@ struct DenseGemm {
                                         .b_scales = C.scaled() ? C.b_scale_bytes() : 0,
                                         .gaps = C.gap_bytes()};
   using Payload = typename PayloadOf<C.scaled(), kTileBytes>::type;
-  using FreeInput = stdx::conditional_t<(C.cluster() > 1), pipeline::ReleaseByWarpCommitMulticast<C.cta_group>,
-                                        pipeline::ReleaseByWarpCommit<C.cta_group>>;
+  using FreeInput = FreeInputOf<C>;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, C.k_group, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
 
-  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
-    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
-    return pipeline::ring_at<C.stages>(base, full, empty);
-  }
-  WW_FN static Payload payload(uint32_t base) {
-    constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
-    if constexpr (C.scaled()) {
-      constexpr uint32_t a_scales = plan.region("input.a_scales").offset;
-      constexpr uint32_t b_scales = plan.region("input.b_scales").offset;
-      return {{base + a}, {base + b}, {base + a_scales}, {base + b_scales}};
-    } else {
-      return {{base + a}, {base + b}};
-    }
-  }
+  static constexpr const char* kBScales = "input.b_scales";
+  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) { return input_ring_of<DenseGemm, C.stages>(base); }
+  WW_FN static Payload payload(uint32_t base) { return payload_of<DenseGemm, C.scaled()>(base); }
 
   // The tiles of a raster are those of a whole cluster.
   WW_FN static auto raster(const Args& args) {

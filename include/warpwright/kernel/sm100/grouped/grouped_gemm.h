@@ -8,6 +8,7 @@
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/epilogue_quantize.h"
 #include "warpwright/kernel/sm100/grouped/grouped_scales.h"
+#include "warpwright/kernel/sm100/input.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
@@ -57,28 +58,16 @@ struct GroupedGemm {
                                         .b_scales = kDense.scaled() && !C.has_sfb() ? kDense.b_scale_bytes() : 0,
                                         .gaps = kDense.gap_bytes()};
   using Payload = typename PayloadOf<kDense.scaled(), kTileBytes>::type;
-  using FreeInput = stdx::conditional_t<(C.cta_group > 1), pipeline::ReleaseByWarpCommitMulticast<C.cta_group>,
-                                        pipeline::ReleaseByWarpCommit<C.cta_group>>;
+  using FreeInput = FreeInputOf<kDense>;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
   using MmaWarp = warp::MmaWarpContext<output, kMmaThreads, kEpilogueThreads>;
   using Load = DenseLoad<kDense>;
   using Epilogue = DenseEpilogue<kDense>;
 
-  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
-    constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
-    return pipeline::ring_at<C.stages>(base, full, empty);
-  }
-  WW_FN static Payload payload(uint32_t base) {
-    constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
-    if constexpr (kDense.scaled()) {
-      constexpr uint32_t a_scales = plan.region("input.a_scales").offset;
-      constexpr uint32_t b_scales = plan.region(C.has_sfb() ? "sfb" : "input.b_scales").offset;
-      return {{base + a}, {base + b}, {base + a_scales}, {base + b_scales}};
-    } else {
-      return {{base + a}, {base + b}};
-    }
-  }
+  static constexpr const char* kBScales = C.has_sfb() ? "sfb" : "input.b_scales";
+  WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) { return input_ring_of<GroupedGemm, C.stages>(base); }
+  WW_FN static Payload payload(uint32_t base) { return payload_of<GroupedGemm, kDense.scaled()>(base); }
   WW_FN static tile::ScheduledGroupTiles<C.slots> tiles(uint32_t base) {
     return tile::ScheduledGroupTiles<C.slots>(tile::group_slots_at<GroupedGemm, C.slots>(base));
   }

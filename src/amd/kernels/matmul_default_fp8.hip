@@ -1,4 +1,0 @@
-#include "amd/kernels/instance.h"
-
-WW_CDNA_KERNEL(matmul_default_fp8, .arch = WW_CDNA_ARCH, .variant = warpwright::CdnaVariant::standard,
-               .type = warpwright::DType::e4m3)
