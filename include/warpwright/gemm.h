@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
 #include "warpwright/core/words.h"
@@ -77,6 +78,9 @@ struct GemmProblem {
   // kernel may read B without waiting.
   bool b_is_constant = false;
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
+  // Blackwell, which runs in the simulator only: elements of A and B have factors for blocks along k, which the tensor
+  // core applies. Hopper has none.
+  BlockScaling block_scaling = BlockScaling::none;
 };
 
 // Device memory. What a problem does not use is ignored.
@@ -95,6 +99,9 @@ struct GemmPointers {
   // pool of the device in every run; in a captured run the graph takes both.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
+  const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
+  const void* b_block_scales = nullptr;
+  const void* up_bias = nullptr;  // Blackwell, swiglu with a bias: that of the second column of each pair
 };
 
 // The sentence names the argument, its value and the rule. Needs no GPU; a problem it accepts may still be unsupported.

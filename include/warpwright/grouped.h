@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/gemm.h"
 #include "warpwright/status.h"
@@ -50,6 +51,12 @@ struct GroupedProblem {
   ScaleShape b_scales = {};       // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
   int sm_limit = 0;               // SMs the kernel may occupy; 0: all
   std::string plan = {};          // take this plan, as plan.name() prints it; empty: the best one
+  // Blackwell, which runs in the simulator only; Hopper has none of these. Groups of rows whose elements have factors
+  // for blocks along k, which the tensor core applies. D after swiglu, of neighbouring columns there, has elements and
+  // factors of out_scaling.
+  BlockScaling scaling = BlockScaling::none;
+  BlockScaling out_scaling = BlockScaling::none;
+  bool clamped_swiglu = false;  // gates and ups are kept within bounds
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
@@ -68,6 +75,14 @@ struct GroupedPointers {
   uint32_t* status = nullptr;         // the GroupFault bits that a run found; null: nobody asks
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
+  // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns). With it
+  // factors lie in tiles (core/block_scaling.h), of which every group, or slot, and every matrix begins a new row.
+  const void* a_block_scales = nullptr;
+  const void* b_block_scales = nullptr;
+  void* d_block_scales = nullptr;       // out_scaling
+  int64_t a_block_rows = 0;             // rows of tiles that a_block_scales has
+  int64_t d_block_rows = 0;             // and d_block_scales
+  const float* matrix_alpha = nullptr;  // a factor for each matrix of B; null: 1
 };
 
 // The sentence names the argument, its value and the rule. Needs no GPU.

@@ -13,12 +13,13 @@
 #include <utility>
 #include <variant>
 
+#include "choice/choose.h"
 #include "gpu/executor.h"
 #include "gpu/run_memory.h"
 #include "gpu/tensor_map.h"
 #include "launch/dense.h"
-#include "launch/lower.h"
 #include "launch/packing.h"
+#include "problem/lower.h"
 
 namespace warpwright {
 namespace {
@@ -34,10 +35,10 @@ catalog::Instance pack_instance(DType type) {
 
 struct GemmPlan::State {
   GemmProblem problem;
-  launch::Lowered low;
+  problem::Lowered low;
   gpu::Device device;
   choice::Choice choice;
-  launch::Packing packing;
+  choice::Packing packing;
   std::string name;
   const gpu::LoadedInstance* loaded;
   const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
@@ -49,12 +50,12 @@ struct GemmPlan::State {
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
   size_t copies_at() const {
-    constexpr auto alignment = size_t(launch::Packing::kAlignment);
+    constexpr auto alignment = size_t(choice::Packing::kAlignment);
     return (sums_bytes + alignment - 1) / alignment * alignment;
   }
   size_t workspace_bytes() const { return packing.any() ? copies_at() + size_t(packing.bytes()) : sums_bytes; }
 
-  State(const GemmProblem& p, launch::Lowered l, gpu::Device d, const launch::Decision& decision,
+  State(const GemmProblem& p, problem::Lowered l, gpu::Device d, const choice::Decision& decision,
         const gpu::LoadedInstance* ready)
       : problem(p),
         low(std::move(l)),
@@ -90,16 +91,16 @@ bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
 
 Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   if (Status s = validate(problem); !s) return s;
-  launch::Lowered low = launch::lower(problem);
+  problem::Lowered low = problem::lower(problem);
   auto device = gpu::hopper_device();
   if (!device) return device.status();
   const choice::Chip chip{device->name, device->multiprocessors};
-  auto decision = launch::decide(problem, low, chip);
+  auto decision = choice::choose(problem, chip);
   if (!decision) return decision.status();
   auto loaded = gpu::ready(decision->choice.instance, device->number);
   if (!loaded && loaded.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = launch::decide(problem, low, chip, choice::OnDemand::refused);
+    auto ahead = choice::choose(problem, chip, choice::OnDemand::refused);
     if (ahead) {
       decision = ahead;
       loaded = gpu::ready(decision->choice.instance, device->number);
@@ -117,12 +118,10 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
         !s) {
       return s;
     }
-    if (auto* dense = std::get_if<DenseGemmArgs>(&state->args)) {
-      const auto& c = *instance.as<DenseGemmConfig>();
-      state->early = state->early && c.dependent;
-      const auto clusters = launch::allowed_clusters((*loaded)->clusters(), c.cluster, problem.sm_limit);
-      state->sums_bytes = size_t(c.workspace_bytes(dense->m, dense->n, dense->batches, dense->splits, int(clusters)));
-    }
+    if (const auto* c = instance.as<DenseGemmConfig>()) state->early = state->early && c->dependent;
+    const auto clusters =
+        launch::allowed_clusters((*loaded)->clusters(), launch::cluster_of(instance), problem.sm_limit);
+    state->sums_bytes = size_t(launch::workspace_bytes(instance, state->args, clusters));
     // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
     if (state->workspace_bytes() > 0) (void)gpu::RunMemory::prepare(device->number);
     if (decision->packing.any()) {
@@ -219,6 +218,7 @@ const std::string& key_of(const GemmProblem& p, int alignment, int device) {
   add(p.deterministic);
   add(p.dependent);
   add(p.b_is_constant);
+  add(p.block_scaling);
   add(device);
   return key.append(p.plan);
 }

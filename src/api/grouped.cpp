@@ -12,6 +12,7 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
+#include "problem/words.h"
 
 namespace warpwright {
 namespace {
@@ -108,6 +109,15 @@ Status report_nothing(uint32_t* status, void* stream) {
 }  // namespace
 
 Status validate(const GroupedProblem& p) {
+  if (p.scaling != BlockScaling::none || p.out_scaling != BlockScaling::none || p.clamped_swiglu) {
+    return refused("{} = {}: Hopper has no block-scaled products and no clamped swiglu.",
+                   p.scaling != BlockScaling::none       ? "scaling"
+                   : p.out_scaling != BlockScaling::none ? "out_scaling"
+                                                         : "clamped_swiglu",
+                   p.scaling != BlockScaling::none       ? name(p.scaling)
+                   : p.out_scaling != BlockScaling::none ? name(p.out_scaling)
+                                                         : "true");
+  }
   if (Status s = check_extent("m", p.m); !s) return s;
   if (Status s = check_extent("n", p.n); !s) return s;
   if (Status s = check_extent("k", p.k); !s) return s;

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "launch/lower.h"
+#include "problem/lower.h"
+#include "problem/words.h"
 
 namespace warpwright {
 namespace {
@@ -73,7 +74,7 @@ Status check_layout(const char* argument, const MatrixLayout& layout, int64_t ro
   if (Status s = check_stride("stride", layout.stride); !s) return s;
   if (Status s = check_stride("batch_stride", layout.batch_stride); !s) return s;
   if (rows == 0 || columns == 0 || batch == 0) return {};
-  const launch::StoredMatrix m = launch::stored(layout, rows, columns, batch);
+  const problem::StoredMatrix m = problem::stored(layout, rows, columns, batch);
   if (m.stride < columns && rows > 1) {
     return refused("{}.stride = {}: a stored row has {} elements, the stride must be at least that.", argument,
                    m.stride, columns);
@@ -117,6 +118,10 @@ Status check_epilogue(const GemmProblem& p) {
 }  // namespace
 
 Status validate(const GemmProblem& p) {
+  if (p.block_scaling != BlockScaling::none) {
+    return refused("block_scaling = {}: Hopper has no block-scaled products, it must be none.",
+                   name(p.block_scaling));
+  }
   if (Status s = check_extent("m", p.m, kLargestExtent); !s) return s;
   if (Status s = check_extent("n", p.n, kLargestExtent); !s) return s;
   if (Status s = check_extent("k", p.k, kLargestExtent); !s) return s;

@@ -12,6 +12,7 @@
 //   COVER("sm90/dense-64x64-c1-s4/bf16-nt")        compiled for the tests too: one for each family and form
 //   BUILT_IN("sm90/dense-128x256-c2-s4/bf16-nt")   the same, and compiled into the tool for the simulator
 //   CODE_OBJECT("gfx950/matmul-pingpong/bf16")     compiled for AMD by the build; not in the library (cdna.def)
+//   SIMULATED("gfx950/matmul-pingpong/bf16-to_fp32")  for the simulator alone
 //
 // What is not compiled ahead is compiled when it is first used.
 namespace warpwright::catalog {
@@ -39,17 +40,34 @@ const std::vector<std::string>& ahead_names() {
   return names;
 }
 
+namespace {
+
+std::vector<Instance> parsed(const std::vector<std::string>& names) {
+  std::vector<Instance> all;
+  for (const std::string& name : names) {
+    auto instance = parse_instance(name);
+    // The lists are part of the program: a name that cannot be read is found by the first test that runs.
+    if (!instance) throw std::logic_error(instance.status().message());
+    all.push_back(*instance);
+  }
+  return all;
+}
+
+}  // namespace
+
 const std::vector<Instance>& ahead() {
-  static const std::vector<Instance> list = [] {
-    std::vector<Instance> all;
-    for (const std::string& name : ahead_names()) {
-      auto instance = parse_instance(name);
-      // The lists are part of the program: a name that cannot be read is found by the first test that runs.
-      if (!instance) throw std::logic_error(instance.status().message());
-      all.push_back(*instance);
-    }
-    return all;
-  }();
+  static const std::vector<Instance> list = parsed(ahead_names());
+  return list;
+}
+
+const std::vector<Instance>& simulated_only() {
+  static const std::vector<Instance> list = parsed({
+#define CODE_OBJECT(name) name,
+#define SIMULATED(name) name,
+#include "catalog/cdna.def"
+#undef SIMULATED
+#undef CODE_OBJECT
+  });
   return list;
 }
 

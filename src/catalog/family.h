@@ -60,9 +60,6 @@ const Family<TmemLifecycleConfig>& family();
 template <>
 const Family<PackRowsConfig>& family();
 
-// What a product of such operands is stored as when nothing else is asked for.
-DType usual_result(DType operands);
-
 // The value of a table of core/words.h that has this word.
 template <class E, size_t N>
 std::optional<E> read_word(const E (&all)[N], std::string_view word) {

@@ -106,20 +106,6 @@ Status no_family(std::string_view name, std::string_view plan, Arch arch) {
 
 }  // namespace
 
-DType usual_result(DType operands) {
-  switch (operands) {
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::e2m1:
-      return DType::bf16;
-    case DType::tf32:
-    case DType::s8:
-      return DType::fp32;
-    default:
-      return operands;
-  }
-}
-
 Arch arch_of(const Instance& instance) { return std::visit(ArchOf{}, instance.config); }
 
 std::string plan_name(const Instance& instance) {
@@ -198,7 +184,7 @@ std::string kernel_of(const Instance& instance) {
   return header.substr(begin, header.size() - begin - 2);
 }
 
-std::vector<std::string> nearest_names(std::string_view name, size_t count) {
+std::vector<std::string> nearest_names(std::string_view name, size_t count, std::optional<Arch> arch) {
   // The edit distance of two names, counted in characters.
   const auto distance = [](std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);
@@ -213,9 +199,12 @@ std::vector<std::string> nearest_names(std::string_view name, size_t count) {
     return row.back();
   };
   std::vector<std::pair<size_t, std::string>> all;
-  for (const std::string& known : ahead_names()) {
-    // Who writes a plan means the plan.
+  std::vector<std::string> listed = ahead_names();
+  for (const Instance& instance : simulated_only()) listed.push_back(name_of(instance));
+  for (const std::string& known : listed) {
     const auto parts = split(known, '/');
+    if (arch && parts[0] != warpwright::name(*arch)) continue;
+    // Who writes a plan means the plan.
     const bool plan_only = name.find('/') == std::string_view::npos;
     const std::string text(plan_only ? parts[1] : std::string_view(known));
     if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return other.second == text; }))

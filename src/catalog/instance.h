@@ -2,6 +2,7 @@
 // plans. An *instance* is a plan for one architecture with what the problem fixes: types, majors, epilogue, movers
 // ("sm90/dense-128x256-c2-s4/bf16-nt-silu"). Either name can be read back; nothing is known by a position in a list.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -61,16 +62,16 @@ Result<Instance> parse_plan(std::string_view plan, const Instance& like);
 Status refuse(const Instance& instance);
 // The layout of a block: roles, rings, barriers, shared memory. Only for what refuse() accepts.
 BlockPlan block_plan(const Instance& instance);
-// "128x256x64, 4 stages, cluster 2": for people.
-std::string description(const Instance& instance);
 
 // The names that are compiled ahead for a GPU in an install or a wheel, in the order of the lists (*.def).
 const std::vector<std::string>& ahead_names();
 // The same as configurations; every name can be read.
 const std::vector<Instance>& ahead();
 bool is_ahead(const Instance& instance);
-// At most `count` names of the catalogue that resemble `name` most, the nearest first.
-std::vector<std::string> nearest_names(std::string_view name, size_t count = 3);
+// Those that are listed but compiled for no GPU, since nothing here is: kernels for CDNA, in the order of the choice.
+const std::vector<Instance>& simulated_only();
+// At most `count` names of the lists that resemble `name` most, the nearest first: of all architectures, or of one.
+std::vector<std::string> nearest_names(std::string_view name, size_t count = 3, std::optional<Arch> arch = {});
 
 // The source that both compilers take: which template, which configuration.
 std::string source_of(const Instance& instance);

@@ -95,24 +95,6 @@ int splits_for(const DenseGemmConfig& c, const GemmShape& s, int multiprocessors
 
 }  // namespace
 
-std::string GemmShape::text() const {
-  const char* const layout =
-      a_major == Major::K ? (b_major == Major::K ? "nt" : "nn") : (b_major == Major::K ? "tt" : "tn");
-  std::string text = fmt::format(
-      "{} {} {}x{}x{}", mixed ? fmt::format("{} x {}", name(dtype), name(b_dtype())) : name(dtype), layout, m, n, k);
-  if (batch != 1) text += fmt::format(", batch {}", batch);
-  if (epilogue.out != problem::usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
-  if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
-  if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
-  if (promoted) text += ", promoted sums";
-  if (load == Mover::threads) {
-    text += ", operands not aligned for the TMA";
-  } else if (store == Mover::threads) {
-    text += ", result not aligned for the TMA";
-  }
-  return text;
-}
-
 int cluster_of(const Instance& instance) {
   if (const auto* c = instance.as<DenseGemmConfig>()) return c->cluster;
   return instance.as<SkinnyGemmConfig>()->split;

@@ -7,31 +7,14 @@
 #include <vector>
 
 #include "catalog/instance.h"
-#include "problem/problem.h"
+#include "problem/lower.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
 
 namespace warpwright::choice {
 
-// A product as the choice sees it: its extents, and all that decides which instances can compute it.
-struct GemmShape {
-  int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;  // of A
-  bool mixed = false;         // of e4m3 and e5m2, B has the other one
-  EpilogueConfig epilogue = factor_and_conversion(problem::usual_result(dtype));
-  Major a_major = Major::K, b_major = Major::K;
-  Scaling scaling = Scaling::none;
-  bool promoted = false;  // 8-bit operands: after every 128 elements the sums are added in fp32
-  int64_t batch = 1;
-  Mover load = Mover::tma, store = Mover::tma;  // threads: an address or stride the TMA cannot take
-  bool deterministic = false;                   // the same bits on any number of SMs
-
-  DType b_dtype() const { return !mixed ? dtype : dtype == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
-  // "bf16 nt 128x4096x7168", with what differs from the plain product.
-  std::string text() const;
-};
-
 using catalog::Instance;
+using problem::GemmShape;
 
 // CTAs of a cluster of a dense or skinny instance.
 int cluster_of(const Instance& instance);
@@ -52,9 +35,11 @@ std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand = On
 struct Chip {
   std::string name;  // as the driver calls it: a tuned table is for one name
   int multiprocessors = 132;
+  Arch arch = Arch::sm90;  // what it is asked to run: an H200 runs the kernels of sm80 too
 };
-// What is assumed where no GPU is asked.
+// What is assumed where no GPU is asked, and what the simulator of an architecture stands for.
 inline Chip h200() { return {"NVIDIA H200", 132}; }
+Chip simulated_chip(Arch arch);
 
 // What the model says about one instance.
 struct PlanEstimate {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "choice/sm100_grouped.h"
 #include "warpwright/tile/paired_raster.h"
 
 namespace warpwright::choice {
@@ -53,6 +54,15 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms
             fmt::format("{} weights x {} tokens x{}, {} stages, split {}", c.rows, c.tokens, c.skinny().tile_k(),
                         c.stages, c.split)};
   }
+  if (catalog::arch_of(instance) == Arch::sm100) {
+    const choice::GroupedTile t = choice::grouped_tile(instance, p);
+    return {catalog::block_plan(instance),
+            t.tile_m,
+            t.tile_n,
+            t.tile_k,
+            waves_of(groups_of(p), usual_rows(p), p.n, t.tile_m, t.tile_n, sms / t.cluster),
+            fmt::format("{}x{}x{}, cluster {}", t.tile_m, t.tile_n, t.tile_k, t.cluster)};
+  }
   const GroupedGemmConfig& c = *instance.as<GroupedGemmConfig>();
   return {catalog::block_plan(instance),
           c.tile_m,
@@ -73,9 +83,12 @@ GroupedWork work_of(const GroupedProblem& p) {
   w.results = p.groups == Groups::by_depth ? groups : 1;
   w.matrices = p.groups == Groups::by_depth ? 1 : p.matrix_count > 0 ? p.matrix_count : groups;
   w.columns = p.activation == Activation::swiglu ? p.n / 2 : p.n;
-  w.a = w.b = p.type;
+  w.a = p.type;
+  w.b = b_dtype(p.scaling, p.type);
   w.out = p.out;
-  if (p.type == DType::e4m3) {
+  if (p.scaling != BlockScaling::none) {
+    w.scale_bytes = double(ceil_div(p.k, scale_block(p.scaling))) * (double(w.rows) + double(w.matrices * p.n));
+  } else if (p.type == DType::e4m3) {
     const double deep = double(ceil_div(p.k, 128));
     w.scale_bytes = 4 * deep * (double(w.rows) + double(w.matrices * ceil_div(p.n, p.b_scale_rows)));
   }
@@ -85,8 +98,6 @@ GroupedWork work_of(const GroupedProblem& p) {
 Floor floor_of(const GroupedWork& w, Arch arch) {
   const DType slower = bits(w.a) > bits(w.b) ? w.a : w.b;
   Floor floor = floor_of(GemmShape{w.rows, w.n, w.k, slower}, arch);
-  // A pair of 4-bit operands is multiplied at twice the rate of 8 bits.
-  if (bits(slower) == 4) floor.tensor_us /= 2;
   const double bytes_per_us = floor.memory_us > 0 ? floor.bytes / floor.memory_us : 1;
   const auto size = [](DType type, int64_t elements) { return double(elements) * bits(type) / 8; };
   floor.bytes = size(w.a, w.rows * w.k) + size(w.b, w.matrices * w.n * w.k) +

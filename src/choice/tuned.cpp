@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
+
+#include "problem/words.h"
 
 namespace warpwright::choice {
 namespace {
 
 constexpr TunedFormat kFormat = {"# warpwright tuned table, format 1",
                                  "dtype\tb_dtype\tout\tlayout\tbatch\tm\tn\tk\tplan\tus\tmodel_us"};
-
-problem::Layout layout_of(const GemmShape& s) {
-  if (s.a_major == Major::K) return s.b_major == Major::K ? problem::Layout::nt : problem::Layout::nn;
-  return s.b_major == Major::K ? problem::Layout::tt : problem::Layout::tn;
-}
 
 bool read_row(const std::vector<std::string>& cells, TunedRow& row) {
   if (cells.size() != 11) return false;
@@ -22,7 +20,7 @@ bool read_row(const std::vector<std::string>& cells, TunedRow& row) {
       !parse_dtype(cells[2].c_str(), row.out)) {
     return false;
   }
-  row.layout = *layout;
+  std::tie(row.a_major, row.b_major) = *layout;
   row.plan = cells[8];
   return read_number(cells[4], row.batch) && read_number(cells[5], row.m) && read_number(cells[6], row.n) &&
          read_number(cells[7], row.k) && !row.plan.empty() && read_number(cells[9], row.us) &&
@@ -46,8 +44,9 @@ const std::vector<TunedTable>& tables() {
 std::string write_table(const TunedTable& table) {
   std::string text = write_head(kFormat, table);
   for (const TunedRow& r : table.rows) {
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}\t{:.3f}\n", name(r.dtype), name(r.b_dtype),
-                        name(r.out), name(r.layout), r.batch, r.m, r.n, r.k, r.plan, r.us, r.model_us);
+    text +=
+        fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}\t{:.3f}\n", name(r.dtype), name(r.b_dtype), name(r.out),
+                    problem::layout_of(r.a_major, r.b_major), r.batch, r.m, r.n, r.k, r.plan, r.us, r.model_us);
   }
   return text;
 }
@@ -69,7 +68,8 @@ TunedRow row_of(const GemmShape& s) {
   row.dtype = s.dtype;
   row.b_dtype = s.b_dtype();
   row.out = s.epilogue.out;
-  row.layout = layout_of(s);
+  row.a_major = s.a_major;
+  row.b_major = s.b_major;
   row.batch = s.batch;
   row.m = s.m;
   row.n = s.n;
@@ -81,7 +81,8 @@ bool describes(const TunedRow& row, const GemmShape& s) {
   const TunedRow wanted = row_of(s);
   return row.m == wanted.m && row.n == wanted.n && row.k == wanted.k && row.batch == wanted.batch &&
          row.dtype == wanted.dtype && row.b_dtype == wanted.b_dtype && row.out == wanted.out &&
-         row.layout == wanted.layout && s.load == Mover::tma && s.store == Mover::tma;
+         row.a_major == wanted.a_major && row.b_major == wanted.b_major && s.load == Mover::tma &&
+         s.store == Mover::tma;
 }
 
 std::string tuned_plan(const GemmShape& shape, const Chip& chip) {

@@ -12,7 +12,7 @@ namespace warpwright::choice {
 // One measured answer of `warpwright tune`.
 struct TunedRow {
   DType dtype = DType::bf16, b_dtype = DType::bf16, out = DType::bf16;
-  problem::Layout layout = problem::Layout::nt;
+  Major a_major = Major::K, b_major = Major::K;
   int64_t batch = 1, m = 0, n = 0, k = 0;
   std::string plan;
   double us = 0;        // of that plan

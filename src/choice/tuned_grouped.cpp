@@ -6,6 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "choice/sm100_grouped.h"
+#include "problem/words.h"
+
 namespace warpwright::choice {
 namespace {
 
@@ -24,8 +27,7 @@ bool read_row(const std::vector<std::string>& cells, GroupedTunedRow& row) {
   if (cells.size() != 10) return false;
   const auto op = problem::parse_operation(cells[0]);
   GroupedShape& s = row.shape;
-  if (!op || *op == problem::Operation::dense || !parse_dtype(cells[1].c_str(), s.type) ||
-      !parse_dtype(cells[2].c_str(), s.out)) {
+  if (!op || !parse_dtype(cells[1].c_str(), s.type) || !parse_dtype(cells[2].c_str(), s.out)) {
     return false;
   }
   s.op = *op;
@@ -41,10 +43,9 @@ int scale_rows(const GroupedProblem& p) {
 }
 
 // What the device's table of groups decides from launch to launch.
-int64_t GroupedShape::*varying(problem::Operation op) {
-  if (op == problem::Operation::grouped_contiguous || op == problem::Operation::grouped_masked)
-    return &GroupedShape::rows;
-  return op == problem::Operation::grouped_k ? &GroupedShape::k : nullptr;
+int64_t GroupedShape::*varying(Groups op) {
+  if (op == Groups::contiguous || op == Groups::masked) return &GroupedShape::rows;
+  return op == Groups::by_depth ? &GroupedShape::k : nullptr;
 }
 
 // How deep a ring is follows from the shared memory that the rest of a kernel leaves: it may differ between versions.
@@ -65,38 +66,12 @@ const std::vector<GroupedTunedTable>& tables() {
 }  // namespace
 
 std::string GroupedShape::text() const {
-  return fmt::format("{} {} {} x {}x{}x{}", name(op), name(type), groups, rows, n, k);
-}
-
-problem::Operation operation_of(Groups groups) {
-  switch (groups) {
-    case Groups::contiguous:
-      return problem::Operation::grouped_contiguous;
-    case Groups::masked:
-      return problem::Operation::grouped_masked;
-    case Groups::by_depth:
-      return problem::Operation::grouped_k;
-    case Groups::none:
-      break;
-  }
-  return problem::Operation::blockwise;
-}
-Groups groups_of(problem::Operation op) {
-  switch (op) {
-    case problem::Operation::grouped_contiguous:
-      return Groups::contiguous;
-    case problem::Operation::grouped_masked:
-      return Groups::masked;
-    case problem::Operation::grouped_k:
-      return Groups::by_depth;
-    default:
-      return Groups::none;
-  }
+  return fmt::format("{} {} {} x {}x{}x{}", problem::operation_of(op), name(type), groups, rows, n, k);
 }
 
 GroupedProblem problem_of(const GroupedShape& s) {
   GroupedProblem p;
-  p.groups = groups_of(s.op);
+  p.groups = s.op;
   p.group_count = s.groups;
   p.m = p.groups == Groups::by_depth ? s.rows : s.rows * s.groups;
   p.n = s.n;
@@ -115,7 +90,7 @@ std::optional<GroupedShape> shape_of(const GroupedProblem& p) {
     return {};
   }
   GroupedShape s;
-  s.op = operation_of(p.groups);
+  s.op = p.groups;
   s.type = p.type;
   s.out = p.out;
   s.groups = p.group_count;
@@ -129,9 +104,9 @@ std::optional<GroupedShape> shape_of(const GroupedProblem& p) {
 std::string write_table(const GroupedTunedTable& table) {
   std::string text = write_head(kFormat, table);
   for (const GroupedTunedRow& r : table.rows) {
-    text +=
-        fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}\t{:.3f}\n", name(r.shape.op), name(r.shape.type),
-                    name(r.shape.out), r.shape.groups, r.shape.rows, r.shape.n, r.shape.k, r.plan, r.us, r.model_us);
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}\t{:.3f}\n", problem::operation_of(r.shape.op),
+                        name(r.shape.type), name(r.shape.out), r.shape.groups, r.shape.rows, r.shape.n, r.shape.k,
+                        r.plan, r.us, r.model_us);
   }
   return text;
 }
@@ -179,6 +154,11 @@ std::string tuned_plan(const GroupedProblem& problem, const Chip& chip) {
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
   Chip chip = whole;
   if (problem.sm_limit > 0) chip.multiprocessors = std::min(chip.multiprocessors, problem.sm_limit);
+  if (chip.arch == Arch::sm100) return choice::choose_sm100(problem, chip);
+  if (chip.arch != Arch::sm90) {
+    return Status(Code::unsupported, fmt::format("target = {}: {} has kernels for sm90 and sm100.", name(chip.arch),
+                                                 problem::operation_of(problem.groups)));
+  }
   const std::string plan = problem.plan.empty() ? tuned_plan(problem, chip) : "";
   if (plan.empty()) return choose(problem, chip.multiprocessors);
   for (const Instance& instance : instances_for(problem)) {

@@ -13,7 +13,7 @@ namespace warpwright::choice {
 
 // A product as the table, the benchmark and the tuner see it.
 struct GroupedShape {
-  problem::Operation op = problem::Operation::blockwise;  // anything but dense
+  Groups op = Groups::none;
   DType type = DType::e4m3;
   DType out = DType::bf16;
   int64_t groups = 1;
@@ -24,9 +24,7 @@ struct GroupedShape {
   // "grouped_masked e4m3 32 x 192x6144x7168".
   std::string text() const;
 };
-// The operation of a problem, and the problem of full groups of a shape.
-problem::Operation operation_of(Groups groups);
-Groups groups_of(problem::Operation op);
+// The problem of full groups of a shape.
 GroupedProblem problem_of(const GroupedShape& shape);
 // The shape of a problem; a problem with more than a sum to store, or with other scales, has none.
 std::optional<GroupedShape> shape_of(const GroupedProblem& problem);
@@ -49,7 +47,8 @@ std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const Grouped
 // That of the tables of this build, or of the file that WARPWRIGHT_TUNED_GROUPED names, for exactly this device.
 std::string tuned_plan(const GroupedProblem& problem, const Chip& chip);
 
-// The plan the problem names, else the table's, else the model's, on the SMs of the chip that the problem may occupy.
+// On every architecture that has such products. On Hopper the plan the problem names, else the table's, else the
+// model's, on the SMs of the chip that the problem may occupy; on Blackwell as sm100_grouped.h says.
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole);
 
 }  // namespace warpwright::choice

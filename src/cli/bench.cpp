@@ -254,12 +254,10 @@ std::vector<BenchShape> dense_shapes(const Options& options, Output& out) {
 }
 
 std::vector<GroupedShape> grouped_shapes(const Options& options, Output& out) {
-  using problem::Operation;
-  std::vector<Operation> ops;
-  if (options.suite != "grouped") ops.push_back(Operation::blockwise);
-  if (options.suite != "blockwise")
-    ops.insert(ops.end(), {Operation::grouped_contiguous, Operation::grouped_masked, Operation::grouped_k});
-  if (!options.sizes.empty()) return grouped_shapes_of_sizes(options.sizes, Operation::blockwise, 1, DType::e4m3);
+  std::vector<Groups> ops;
+  if (options.suite != "grouped") ops.push_back(Groups::none);
+  if (options.suite != "blockwise") ops.insert(ops.end(), {Groups::contiguous, Groups::masked, Groups::by_depth});
+  if (!options.sizes.empty()) return grouped_shapes_of_sizes(options.sizes, Groups::none, 1, DType::e4m3);
   return options.shapes.empty() ? usual_grouped_shapes(ops) : grouped_shapes_of_file(options.shapes, ops, out);
 }
 

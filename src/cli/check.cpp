@@ -98,11 +98,7 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
       throw UsageError(fmt::format("--sizes: '{}': a size of {} is MxNxK, such as {}", word, example.name,
                                    shape_text(example.cases.front())));
     // Ahead of the kernel's own opinion, for which one of the user's is given its arrays.
-    problem::Problem p;
-    p.m = c.m;
-    p.n = c.n;
-    p.k = c.k;
-    check_simulated_size(p, out);
+    check_simulated_size({.m = c.m, .n = c.n, .k = c.k}, out);
     if (auto why = example.refuse(c)) throw UsageError(fmt::format("--sizes: {}: {}", word, *why));
     cases.push_back(c);
   }

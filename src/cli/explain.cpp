@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "choice/choose.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
-#include "cli/problem/blackwell_problem.h"
 #include "cli/problem/gemm_problem.h"
+#include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
 #include "gpu/devices.h"
-#include "launch/packing.h"
+#include "problem/lower.h"
 
 namespace warpwright::cli {
 namespace {
@@ -86,52 +86,28 @@ Json roles_of(const BlockPlan& plan) {
   return roles;
 }
 
-Explanation explain_hopper(GemmProblem problem, const std::string& plan) {
-  const choice::Chip chip = chip_here();
-  problem.plan = plan;
-  const launch::Lowered low = launch::lower(problem);
-  const choice::GemmShape& shape = low.shape;
-  const auto decision = launch::decide(problem, low, chip);
+Explanation explain_dense(const ProblemOptions& options) {
+  const Arch arch = arch_of(options);
+  const GemmProblem problem = gemm_problem_of(options);
+  const choice::Chip chip = chip_for(arch);
+  const auto decision = choice::choose(problem, chip);
   if (!decision) throw UsageError(decision.status().message());
-  const choice::Choice* const choice = &decision->choice;
-  const choice::PlanEstimate& e = choice->estimate;
-  return {catalog::block_plan(choice->instance),
-          Arch::sm90,
+  const choice::Choice& choice = decision->choice;
+  const choice::PlanEstimate& e = choice.estimate;
+  const std::string instance = catalog::name_of(choice.instance);
+  const problem::GemmShape shape = problem::lower(problem).shape;
+  return {catalog::block_plan(choice.instance),
+          arch,
           decision->name(),
-          catalog::name_of(choice->instance),
-          choice::plan_text(choice->instance),
+          instance,
+          arch == Arch::sm90 ? choice::plan_text(choice.instance) : instance,
           {e.tile_m, e.tile_n, e.tile_k},
           e.waves,
           e.fill,
-          choice->reason,
-          chip.name,
+          choice.reason,
+          chip_text(chip),
           shape.text(),
-          choice::floor_of(shape, Arch::sm90)};
-}
-
-// A kernel of the simulator, named by the user or the one that its `gemm` would take.
-Explanation explain_example(const ChosenProblem& chosen, bool named) {
-  const simulate::Example& example = *chosen.selection.example;
-  const auto tiles = [](std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; };
-  const int cluster = example.plan->cluster;
-  const std::int64_t work = tiles(chosen.problem.m, std::int64_t(example.gemm.tile_m) * cluster) *
-                            tiles(chosen.problem.n, example.gemm.tile_n);
-  const std::int64_t resident = std::max(1, chosen.selection.ctas / cluster);
-  const std::int64_t waves = tiles(work, resident);
-  choice::GemmShape shape{chosen.problem.m, chosen.problem.n, chosen.problem.k, chosen.problem.dtype};
-  shape.epilogue.out = example.gemm.out_type;
-  return {*example.plan,
-          example.arch,
-          example.plan_name.empty() ? example.name : example.plan_name,
-          example.instance,
-          example.instance,
-          {example.gemm.tile_m, example.gemm.tile_n, 0},
-          waves,
-          double(work) / double(waves * resident),
-          named ? "it was named by --plan" : "the largest tile that the problem fills more than half",
-          fmt::format("the simulator's {}", chip_of(example.arch)),
-          shape.text(),
-          choice::floor_of(shape, example.arch)};
+          choice::floor_of(shape, arch)};
 }
 
 void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
@@ -207,26 +183,12 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
   if (is_cdna(e.arch)) out.note("This project has never run AMD code on hardware.");
 }
 
-int run_explain(ProblemOptions options, Output& out) {
-  const std::string target = options.target;
-  if (wants_block_scaling(options)) {
-    print(explain_blackwell(options), target == "auto" ? "sim:sm100" : target, options, out);
-    return exit_ok;
-  }
-  if (options.op != "dense") {
-    if (target != "auto" && !target.ends_with("sm90"))
-      throw UsageError(fmt::format("target = {}: op = {} has kernels for sm90 and sm100", target, options.op));
-    print(explain_grouped(options), target == "auto" ? "sm90" : target, options, out);
-    return exit_ok;
-  }
+int run_explain(const ProblemOptions& options, Output& out) {
+  const bool grouped = is_grouped(options);
   const Arch arch = arch_of(options);
-  if (arch == Arch::sm90) {
-    print(explain_hopper(gemm_problem_of(options), options.plan), target == "auto" ? "sm90" : target, options, out);
-    return exit_ok;
-  }
-  if (!target.starts_with("sim:")) options.target = fmt::format("sim:{}", name(arch));
-  const ChosenProblem chosen = choose(options, false);
-  print(explain_example(chosen, !options.plan.empty()), target == "auto" ? chosen.target.word : target, options, out);
+  const Explanation e = grouped ? explain_grouped(options) : explain_dense(options);
+  const std::string usual = fmt::format("{}{}", arch == Arch::sm90 ? "" : "sim:", name(arch));
+  print(e, options.target == "auto" ? usual : options.target, options, out);
   return exit_ok;
 }
 
@@ -242,6 +204,11 @@ choice::Chip chip_here() {
   const auto gpus = gpu::list_gpus();
   if (gpus.empty() || gpus.front().cc_major != 9) return choice::h200();
   return {gpus.front().name, gpus.front().sm_count};
+}
+
+choice::Chip chip_for(Arch arch) { return arch == Arch::sm90 ? chip_here() : choice::simulated_chip(arch); }
+std::string chip_text(const choice::Chip& chip) {
+  return chip.arch == Arch::sm90 ? chip.name : fmt::format("the simulator's {}", chip_of(chip.arch));
 }
 
 void configure_explain(CommandLine& line, Context& context) {

@@ -29,9 +29,11 @@ choice::Chip chip_here();
 // "H200", "B200", ...: what a target stands for.
 const char* chip_of(Arch arch);
 
-// Products with blockwise scales and by groups, on Hopper.
+// The chip that a choice is made for: chip_here() for Hopper, otherwise the one that the simulator stands for.
+choice::Chip chip_for(Arch arch);
+std::string chip_text(const choice::Chip& chip);
+
+// Products with blockwise scales and by groups.
 Explanation explain_grouped(const ProblemOptions& options);
-// Block-scaled and grouped products on Blackwell.
-Explanation explain_blackwell(const ProblemOptions& options);
 
 }  // namespace warpwright::cli

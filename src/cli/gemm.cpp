@@ -9,13 +9,14 @@
 
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
-#include "cli/problem/blackwell_problem.h"
 #include "cli/problem/gemm_problem.h"
+#include "cli/problem/grouped_problem.h"
 #include "cli/problem/own_operands.h"
 #include "cli/simulation.h"
 #include "measure/gemm_check.h"
 #include "reference/problem_workload.h"
 #include "simulate/gpu_run.h"
+#include "simulate/product.h"
 
 namespace warpwright::cli {
 namespace {
@@ -36,15 +37,12 @@ int run_simulated(const GemmOptions& all, Output& out) {
     result.emplace(result_file(all.own));
   }
   const auto begin = std::chrono::steady_clock::now();
-  const auto take_own = [&](reference::Workload& workload) {
-    if (arch_of(options) == Arch::sm90) {
-      take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), workload);
-    } else {
-      take_plain_operands(all.own, workload);
-    }
-  };
   std::function<void(reference::Workload&)> take;
-  if (all.own.any()) take = take_own;
+  if (all.own.any()) {
+    take = [&](reference::Workload& workload) {
+      take_dense_operands(all.own, reference::with_packed_addends(gemm_problem_of(options)), workload);
+    };
+  }
   const SimulatedProduct product = simulated_dense(options, out, take);
   const auto modes = modes_of(options, *product.example.plan);
   const Swept swept = sweep(product.example, product.workload, modes, product.ctas, product.example.name);
@@ -98,22 +96,26 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
-// The mma.sync kernels are not behind the host API: the kernel that the simulator runs is launched as it is.
-int run_mma_sync(const ChosenProblem& chosen, const ProblemOptions& options, Output& out) {
+// The mma.sync kernels are not behind the host API: the instance that the simulator runs is launched as it is.
+int run_mma_sync(const ProblemOptions& options, Output& out) {
   if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm80");
   }
-  const simulate::Example& example = *chosen.selection.example;
+  // A bad problem is a bad problem before it is a missing machine.
+  const auto product = simulate::dense_product(gemm_problem_of(options), choice::simulated_chip(Arch::sm80));
+  if (!product) fail(product.status());
+  require_mma_sync_gpu();
   const auto begin = std::chrono::steady_clock::now();
-  const auto workload = simulate::workload_of(example, chosen.problem, options.seed);
+  const auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
   simulate::GpuOutcome outcome;
+  const simulate::Example example = simulate::gpu_example_of(*product);
   if (auto why = simulate::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const reference::Verdict& verdict = outcome.verdict;
   Json document = {{"ok", verdict.ok},
                    {"target", "sm80"},
-                   {"kernel", example.plan->kernel},
-                   {"plan", example.name},
+                   {"kernel", catalog::kernel_of(product->instance())},
+                   {"plan", example.plan_name},
                    {"instance", example.instance},
                    {"max_rel_error", verdict.max_rel_error},
                    {"wall_s", wall},
@@ -121,9 +123,10 @@ int run_mma_sync(const ChosenProblem& chosen, const ProblemOptions& options, Out
                    {"measured_us", outcome.measured_us},
                    {"device", outcome.device}};
   Table table;
-  table.row({"kernel", fmt::format("{} ({})", example.name, example.instance)});
+  table.row({"kernel", catalog::kernel_of(product->instance())});
+  table.row({"instance", example.instance});
   table.row({"target", fmt::format("sm80 ({})", outcome.device)});
-  table.row({"problem", fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype))});
+  table.row({"problem", problem_text(product->problem)});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
@@ -149,15 +152,11 @@ int run_gemm(const GemmOptions& all, Output& out) {
   if (all.own.any() && !options.target.starts_with("sim:")) {
     throw UsageError("--a, --b and --d: operands of your own are for a simulator; use --target sim:sm90");
   }
-  if (wants_block_scaling(options)) {
-    if (all.own.any()) {
-      throw UsageError("--a, --b and --d: block-scaled products and sim:sm100 by groups take random operands only");
-    }
-    return run_block_scaled_gemm(options, out);
+  const bool blackwell = arch_of(options) == Arch::sm100;
+  if (all.own.any() && blackwell && (is_grouped(options) || !options.scaling.empty())) {
+    throw UsageError("--a, --b and --d: block-scaled products and sim:sm100 by groups take random operands only");
   }
-  if (options.op != "dense") {
-    return run_grouped_gemm(options, all.own, out);
-  }
+  if (is_grouped(options)) return run_grouped_gemm(options, all.own, out);
   if (wants_gpu(options)) {
     if (cuda_switched_off()) {
       throw MissingError(
@@ -165,13 +164,7 @@ int run_gemm(const GemmOptions& all, Output& out) {
     }
     return run_on_gpu(options, out);
   }
-  if (options.target == "sm80") {
-    if (cuda_switched_off()) {
-      throw MissingError(
-          "--target sm80 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm80 runs in the simulator");
-    }
-    return run_mma_sync(choose(options, true), options, out);
-  }
+  if (options.target == "sm80") return run_mma_sync(options, out);
   return run_simulated(all, out);
 }
 

@@ -2,20 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/problem/blackwell_problem.h"
 #include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
 #include "measure/grouped_check.h"
-#include "sim/timing.h"
 #include "simulate/product.h"
 
 namespace warpwright::cli {
@@ -32,35 +27,24 @@ int run_simulated(const ProblemOptions& options, const OwnOperands& own, Output&
   return show_swept(swept, s, options, wall, out);
 }
 
-SimulatedProduct hopper_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+SimulatedProduct grouped_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
+  const Arch arch = arch_of(options);
   const GroupedProblem p = grouped_problem_of(options);
   check_simulated_size(extents_of(options), out);
   reference::GroupedProduct product = measure::sample_product(p, options.seed);
-  reference::Workload workload = own.any() ? own_grouped_workload(own, product)
-                                           : grouped_product_workload(product, reference::Data::normal, options.seed);
+  reference::Workload workload = own.any()
+                                     ? own_grouped_workload(own, product)
+                                     : simulate::workload_of(p, product, arch, reference::Data::normal, options.seed);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
-  const auto run = simulate::grouped_run(p, product, choice::h200());
+  const auto run = simulate::grouped_run(p, product, choice::simulated_chip(arch));
   if (!run) fail(run.status());
   auto example = simulate::example_of(*run);
   if (!example) fail(example.status());
   return {std::move(*example),
           std::move(workload),
-          {"sim:sm90", Arch::sm90, true},
+          {fmt::format("sim:{}", name(arch)), arch, true},
           problem_text(options, p),
           simulate::ctas_on_chip(*run)};
-}
-
-SimulatedProduct blackwell_product(const ProblemOptions& options, Output& out) {
-  const BlackwellProblem problem = blackwell_problem_of(options);
-  check_simulated_size(extents_of(options), out);
-  const int cluster = problem.example->plan->cluster;
-  const int clusters =
-      int(std::min<std::int64_t>(problem.waves.tiles, simulator::ChipTiming::of(Arch::sm100).sms / cluster));
-  return {*problem.example,
-          problem.workload(options.seed),
-          {"sim:sm100", Arch::sm100, true},
-          problem.text(options),
-          std::max(clusters, 1) * cluster};
 }
 
 int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& out) {
@@ -111,22 +95,14 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
 }  // namespace
 
 SimulatedProduct simulated_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
-  if (wants_block_scaling(options)) return blackwell_product(options, out);
-  if (options.target != "auto" && options.target != "sim:sm90") {
-    (void)grouped_problem_of(options);  // a bad problem is a bad problem before it is a wrong target
-    throw UsageError(
-        fmt::format("target = {}: op = {} has kernels for sm90, sim:sm90 and sim:sm100.", options.target, options.op));
-  }
-  return hopper_product(options, own, out);
+  return is_grouped(options) ? grouped_product(options, own, out) : simulated_dense(options, out);
 }
 
 int run_grouped_gemm(const ProblemOptions& options, const OwnOperands& own, Output& out) {
-  if (options.target == "sm90" || (options.target == "auto" && can_use_gpu())) {
+  if (options.target == "sm90" || (options.target == "auto" && arch_of(options) == Arch::sm90 && can_use_gpu())) {
     return run_on_gpu(options, grouped_problem_of(options), out);
   }
   return run_simulated(options, own, out);
 }
-
-int run_block_scaled_gemm(const ProblemOptions& options, Output& out) { return run_simulated(options, {}, out); }
 
 }  // namespace warpwright::cli

@@ -7,13 +7,10 @@
 
 namespace warpwright::cli {
 
-// A product with factors or by groups, or one on Blackwell, in a simulator.
-// Throws UsageError for what no kernel in the simulator serves.
+// Any product in a simulator. Throws UsageError for what no kernel serves.
 SimulatedProduct simulated_product(const ProblemOptions& options, const OwnOperands& own, Output& out);
 
 // Operands of the user's own are for the simulator.
 int run_grouped_gemm(const ProblemOptions& options, const OwnOperands& own, Output& out);
-// Block-scaled and grouped products on Blackwell, in the simulator.
-int run_block_scaled_gemm(const ProblemOptions& options, Output& out);
 
 }  // namespace warpwright::cli

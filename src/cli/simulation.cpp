@@ -14,6 +14,7 @@
 #include "cli/problem/gemm_problem.h"
 #include "gpu/devices.h"
 #include "gpu/embedded.h"
+#include "problem/words.h"
 #include "reference/problem_workload.h"
 #include "sim/mode.h"
 #include "simulate/executor.h"
@@ -101,75 +102,6 @@ bool has_mma_sync_gpu() {
 // there.
 bool has_device_code() { return !gpu::embedded_images().empty(); }
 
-Target resolve_target(const ProblemOptions& options, bool may_use_gpu) {
-  const Target hopper{"sim:sm90", Arch::sm90, true}, blackwell{"sim:sm100", Arch::sm100, true},
-      gpu{"sm90", Arch::sm90, false}, ampere{"sim:sm80", Arch::sm80, true}, ampere_gpu{"sm80", Arch::sm80, false};
-  const std::string& word = options.target;
-  const Target cdna3{"sim:gfx942", Arch::gfx942, true}, cdna4{"sim:gfx950", Arch::gfx950, true};
-  if (word == cdna3.word) return cdna3;
-  if (word == cdna4.word) return cdna4;
-  if (word == ampere.word) return ampere;
-  if (word == ampere_gpu.word) {
-    if (!may_use_gpu) throw UsageError("--target: 'sm80' is not served by this command yet; use sim:sm80");
-    if (!has_mma_sync_gpu()) {
-      throw MissingError(
-          "--target sm80 needs an NVIDIA GPU of compute capability 8.0 or 9.0 and its driver, and none was found; "
-          "--target sim:sm80 runs in the simulator");
-    }
-    if (!has_device_code()) {
-      throw MissingError(
-          "--target sm80 needs device code, and this build has none; install the CUDA toolkit 13 and build again");
-    }
-    return ampere_gpu;
-  }
-  if (word == hopper.word) return hopper;
-  if (word == blackwell.word) return blackwell;
-  if (word == gpu.word) {
-    if (!may_use_gpu) throw UsageError("--target: 'sm90' is not served by this command yet; use sim:sm90");
-    if (!has_hopper_gpu()) {
-      throw MissingError(
-          "--target sm90 needs an NVIDIA Hopper GPU and its driver, and none was found; --target sim:sm90 runs in the "
-          "simulator");
-    }
-    if (!has_device_code()) {
-      throw MissingError(
-          "--target sm90 needs device code, and this build has none; install the CUDA toolkit 13 and "
-          "build again");
-    }
-    return gpu;
-  }
-  const Arch arch = arch_of(options);
-  if (arch == Arch::sm100) return blackwell;
-  if (is_cdna(arch)) return arch == Arch::gfx942 ? cdna3 : cdna4;
-  if (arch == Arch::sm80) return may_use_gpu && has_mma_sync_gpu() && has_device_code() ? ampere_gpu : ampere;
-  return may_use_gpu && can_use_gpu() ? gpu : hopper;
-}
-
-DType dtype_of(const std::string& word) {
-  for (int i = 0; i < kDTypeCount; ++i) {
-    if (word == name(DType(i))) return DType(i);
-  }
-  throw UsageError(fmt::format("'{}' is not a type", word));
-}
-
-problem::Problem problem_of(const ProblemOptions& o) {
-  problem::Problem p;
-  p.op = *problem::parse_operation(o.op);
-  p.m = o.m;
-  p.n = o.n;
-  p.k = o.k;
-  p.groups = o.groups;
-  p.batch = o.batch;
-  p.dtype = dtype_of(o.dtype);
-  p.out_dtype = o.out_dtype.empty() ? problem::usual_result(p.dtype) : dtype_of(o.out_dtype);
-  p.layout = *problem::parse_layout(o.layout);
-  p.alpha = o.alpha;
-  p.beta = o.beta;
-  p.epilogue = o.epilogue;
-  p.scaling = o.scaling;
-  return p;
-}
-
 }  // namespace
 
 bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
@@ -252,11 +184,13 @@ Swept sweep(const simulate::Example& example, const reference::Workload& workloa
   return swept;
 }
 
-std::string ChosenProblem::shape() const { return fmt::format("{}x{}x{}", problem.m, problem.n, problem.k); }
-
 Arch arch_of(const ProblemOptions& options) {
   std::string_view word = options.target;
   if (word.starts_with("sim:")) word.remove_prefix(4);
+  if (word == "auto" &&
+      problem::parse_block_scaling(options.scaling).value_or(BlockScaling::none) != BlockScaling::none) {
+    return Arch::sm100;
+  }
   if (word == "auto" || word == "both") {
     const size_t slash = options.plan.find('/');
     word = slash == std::string::npos ? std::string_view("sm90") : std::string_view(options.plan).substr(0, slash);
@@ -278,36 +212,29 @@ void fail(const Status& status) {
   }
 }
 
-ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu) {
-  ChosenProblem chosen;
-  chosen.problem = problem_of(options);
-  // A bad problem is a bad problem before it is a missing machine.
-  if (auto why = problem::validate(chosen.problem, arch_of(options))) throw UsageError(*why);
-  chosen.target = resolve_target(options, may_use_gpu);
-  std::optional<DType> out_dtype;
-  if (!options.out_dtype.empty()) out_dtype = chosen.problem.out_dtype;
-  if (auto why = simulate::select(chosen.problem, out_dtype, chosen.target.arch, options.plan, chosen.selection)) {
-    throw UsageError(*why);
+void require_mma_sync_gpu() {
+  if (cuda_switched_off()) {
+    throw MissingError(
+        "--target sm80 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm80 runs in the simulator");
   }
-  return chosen;
+  if (!has_mma_sync_gpu()) {
+    throw MissingError(
+        "--target sm80 needs an NVIDIA GPU of compute capability 8.0 or 9.0 and its driver, and none was found; "
+        "--target sim:sm80 runs in the simulator");
+  }
+  if (!has_device_code()) {
+    throw MissingError(
+        "--target sm80 needs device code, and this build has none; install the CUDA toolkit 13 and build again");
+  }
 }
 
 SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
                                  const std::function<void(reference::Workload&)>& take) {
   const Arch arch = arch_of(options);
-  if (arch != Arch::sm90) {
-    const ChosenProblem chosen = choose(options, false);
-    check_simulated_size(chosen.problem, out);
-    const simulate::Example& example = *chosen.selection.example;
-    auto workload = simulate::workload_of(example, chosen.problem, options.seed);
-    if (take) take(workload);
-    return {example, std::move(workload), chosen.target,
-            fmt::format("{} {}", chosen.shape(), name(chosen.problem.dtype)), chosen.selection.ctas};
-  }
   const GemmProblem problem = gemm_problem_of(options);
   check_simulated_size(extents_of(options), out);
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
-  const auto product = simulate::dense_product(problem, choice::h200());
+  const auto product = simulate::dense_product(problem, choice::simulated_chip(arch));
   if (!product) fail(product.status());
   auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
   if (take) take(workload);
@@ -315,23 +242,17 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
   if (!example) fail(example.status());
   return {std::move(*example),
           std::move(workload),
-          {"sim:sm90", Arch::sm90, true},
+          {fmt::format("sim:{}", name(arch)), arch, true},
           problem_text(problem),
           simulate::ctas_on_chip(*product)};
 }
 
-problem::Problem extents_of(const ProblemOptions& o) {
-  problem::Problem size;
-  size.op = *problem::parse_operation(o.op);
-  size.groups = o.groups;
-  size.batch = o.batch;
-  size.m = o.m;
-  size.n = o.n;
-  size.k = o.k;
-  return size;
+Extents extents_of(const ProblemOptions& o) {
+  const bool has_groups = o.op.starts_with("grouped");
+  return {o.m, o.n, o.k, o.batch, has_groups ? o.groups : 1, o.op == "grouped_k"};
 }
 
-void check_simulated_size(const problem::Problem& p, Output& out) {
+void check_simulated_size(const Extents& p, Output& out) {
   // The extents are below 2^31, so the product of two fits and the third is compared by division.
   const std::uint64_t area = std::uint64_t(p.m) * std::uint64_t(p.n);
   const std::uint64_t k = std::uint64_t(std::max<std::int64_t>(p.k, 1)), batch = std::uint64_t(p.batch);
@@ -341,9 +262,7 @@ void check_simulated_size(const problem::Problem& p, Output& out) {
                     "2048 x 2048 x 2048",
                     p.m, p.n, p.k));
   }
-  const bool has_groups = p.op != problem::Operation::dense && p.op != problem::Operation::blockwise;
-  const bool along_k = p.op == problem::Operation::grouped_k;
-  const auto groups = has_groups ? std::uint64_t(p.groups) : 1;
+  const auto groups = std::uint64_t(p.groups);
   const auto refuse = [&](const char* what, std::uint64_t count, std::uint64_t rows, std::uint64_t columns) {
     if (count == 0 || rows * columns <= kMostElements / count) return;
     throw UsageError(fmt::format(
@@ -351,8 +270,8 @@ void check_simulated_size(const problem::Problem& p, Output& out) {
         groups == 1 ? "" : fmt::format("groups = {}, ", groups), p.m, p.n, p.k, what, count * rows, columns));
   };
   refuse("A", 1, std::uint64_t(p.m), k);
-  refuse("B", along_k ? 1 : groups, std::uint64_t(p.n), k);
-  refuse("the result", along_k ? groups : 1, std::uint64_t(p.m), std::uint64_t(p.n));
+  refuse("B", p.along_k ? 1 : groups, std::uint64_t(p.n), k);
+  refuse("the result", p.along_k ? groups : 1, std::uint64_t(p.m), std::uint64_t(p.n));
   if (area * k > kManyProducts)
     out.note("A problem of this size can take the simulator a minute; smaller ones take seconds.");
 }

@@ -9,7 +9,6 @@
 #include "cli/output.h"
 #include "cli/problem/problem_options.h"
 #include "simulate/example.h"
-#include "simulate/select.h"
 #include "warpwright/status.h"
 
 namespace warpwright::cli {
@@ -58,22 +57,16 @@ struct Target {
 // Whether a kernel of this build can run on a GPU of this machine.
 bool can_use_gpu();
 
-// The architecture that the options mean, by their target or by the name of an instance; Hopper where they say nothing.
+// The architecture that the options mean, by their target, by the name of an instance or by a format that only one has;
+// Hopper where they say nothing.
 Arch arch_of(const ProblemOptions& options);
 
 // Throws the sentence of a status that is not ok, as UsageError, MissingError or, where something failed on the way,
 // std::runtime_error.
 [[noreturn]] void fail(const Status& status);
 
-// A dense product on another architecture than Hopper: where and with which kernel it runs.
-struct ChosenProblem {
-  problem::Problem problem;
-  Target target;
-  simulate::Selection selection;
-  std::string shape() const;
-};
-// Throws UsageError or MissingError. Commands that cannot use a GPU take the simulator for "auto".
-ChosenProblem choose(const ProblemOptions& options, bool may_use_gpu);
+// Throws MissingError unless this build and this machine can run the kernels of mma.sync on a GPU.
+void require_mma_sync_gpu();
 
 // A product in a simulator, ready to run.
 struct SimulatedProduct {
@@ -83,15 +76,20 @@ struct SimulatedProduct {
   std::string problem;  // for people
   int ctas = 0;         // of the timed run; 0: a few
 };
-// A dense product on any architecture. On Hopper it is the instance that a GPU would run. `take` may replace the random
-// operands, and does so before anything is compiled. Throws UsageError for what is not served.
+// A dense product on any architecture: the instance that a GPU would run. `take` may replace the random operands, and
+// does so before anything is compiled. Throws UsageError for what is not served.
 SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
                                  const std::function<void(reference::Workload&)>& take = {});
 
 // The simulator's limit on the size of a problem, and a note when it will take long.
-void check_simulated_size(const problem::Problem& problem, Output& out);
-// What of the options decides the size.
-problem::Problem extents_of(const ProblemOptions& options);
+struct Extents {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t batch = 1;
+  std::int64_t groups = 1;
+  bool along_k = false;  // the groups
+};
+void check_simulated_size(const Extents& extents, Output& out);
+Extents extents_of(const ProblemOptions& options);
 
 // Said wherever a predicted time is printed.
 const char* prediction_note(const Target& target);

@@ -13,6 +13,7 @@
 #include "catalog/instance.h"
 #include "cli/commands.h"
 #include "cli/temporary_folder.h"
+#include "problem/words.h"
 #include "system/embedded.h"
 #include "system/process.h"
 
@@ -88,7 +89,7 @@ bool python_was_named() { return !environment("WARPWRIGHT_PYTHON", "").empty(); 
 
 PythonResult bench_against_torch(const TorchBench& bench) {
   std::string shapes = "dtype\tm\tn\tk\n";
-  for (const choice::GemmShape& s : bench.shapes)
+  for (const problem::GemmShape& s : bench.shapes)
     shapes += fmt::format("{}\t{}\t{}\t{}\n", name(s.dtype), s.m, s.n, s.k);
   std::vector<std::string> options = {
       "--mode", bench.mode, "--rounds", std::to_string(bench.rounds), "--burst", fmt::format("{}", bench.burst_s)};
@@ -99,7 +100,8 @@ PythonResult bench_against_torch(const TorchBench& bench) {
 PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
   std::string shapes = "op\tdtype\tgroups\tm\tn\tk\n";
   for (const choice::GroupedShape& s : bench.shapes)
-    shapes += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", name(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
+    shapes +=
+        fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", problem::operation_of(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
   std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",
                                       fmt::format("{}", bench.burst_s)};
   if (!bench.plan.empty()) options.insert(options.end(), {"--plan", bench.plan});

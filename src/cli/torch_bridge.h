@@ -11,7 +11,7 @@
 namespace warpwright::cli {
 
 struct TorchBench {
-  std::vector<choice::GemmShape> shapes;
+  std::vector<problem::GemmShape> shapes;
   std::string plan;  // empty: chosen
   std::string mode;  // sustained, cool or both
   int rounds = 8;

@@ -14,12 +14,12 @@
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
 #include "cli/line/arguments.h"
-#include "cli/problem/blackwell_problem.h"
 #include "cli/problem/gemm_problem.h"
+#include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
 #include "gpu/executor.h"
-#include "launch/lower.h"
 #include "measure/record_gpu.h"
+#include "problem/lower.h"
 #include "system/whole_file.h"
 #include "timeline/recording_file.h"
 #include "timeline/timeline.h"
@@ -84,7 +84,7 @@ struct Traced {
 // What runs on the GPU: a plain product by a kernel with timestamps. The simulator then runs the same instance.
 catalog::Instance choose_recorded(const ProblemOptions& options) {
   const GemmProblem p = gemm_problem_of(options);
-  const choice::GemmShape shape = launch::lower(p).shape;
+  const problem::GemmShape shape = problem::lower(p).shape;
   if (p.alpha != 1 || p.batch != 1 || shape.epilogue != factor_and_conversion(p.d.type) || p.scaling != Scaling::none ||
       p.a.major != Major::K || p.b.major != Major::K || shape.store != Mover::tma) {
     throw UsageError("--target sm90, both: a kernel with timestamps only multiplies matrices stored along k");
@@ -221,7 +221,7 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
   return exit_ok;
 }
 
-// A product with factors or by groups, or one on Blackwell: by the clock of the simulator only.
+// A product by groups, or on another architecture than Hopper: by the clock of the simulator only.
 int trace_product(const TraceOptions& options, Output& out) {
   const std::string& target = options.problem.target;
   if (target == "sm90" || target == "both") {
@@ -240,7 +240,7 @@ int run_trace(const TraceOptions& options, Output& out) {
     throw UsageError(
         "--landing, --schedule and --seeds: a timeline is one run by the clock, which decides all; leave them out");
   }
-  if (options.problem.op != "dense" || wants_block_scaling(options.problem)) return trace_product(options, out);
+  if (is_grouped(options.problem) || arch_of(options.problem) != Arch::sm90) return trace_product(options, out);
   const std::string& target = options.problem.target;
   const bool measured = target == "sm90" || target == "both", simulated = target != "sm90";
   ProblemOptions problem = options.problem;

@@ -14,6 +14,7 @@
 #include "cli/problem/shapes.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
+#include "problem/words.h"
 #include "system/whole_file.h"
 
 namespace warpwright::cli {
@@ -98,10 +99,9 @@ void check_machine(const Options& options) {
 }
 
 int tune_grouped(const Options& options, Output& out) {
-  using problem::Operation;
   std::vector<choice::GroupedShape> shapes;
   if (!options.sizes.empty()) {
-    const Operation op = *problem::parse_operation(options.op);
+    const Groups op = *problem::parse_operation(options.op);
     DType dtype = DType::e4m3;
     if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
     shapes = grouped_shapes_of_sizes(options.sizes, op, options.groups, dtype);
@@ -123,13 +123,17 @@ int tune_grouped(const Options& options, Output& out) {
       {"op", "dtype", "groups", "m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
   for (const measure::GroupedTuneRow& row : report.rows) {
     const choice::GroupedShape& s = row.shape;
-    Json json = {{"op", name(s.op)}, {"dtype", name(s.type)}, {"groups", s.groups}, {"m", s.rows}, {"n", s.n},
+    Json json = {{"op", problem::operation_of(s.op)},
+                 {"dtype", name(s.type)},
+                 {"groups", s.groups},
+                 {"m", s.rows},
+                 {"n", s.n},
                  {"k", s.k}};
     add_figures(row, json);
     rows.push_back(json);
     add_row(row,
-            {name(s.op), name(s.type), std::to_string(s.groups), std::to_string(s.rows), std::to_string(s.n),
-             std::to_string(s.k)},
+            {problem::operation_of(s.op), name(s.type), std::to_string(s.groups), std::to_string(s.rows),
+             std::to_string(s.n), std::to_string(s.k)},
             table);
   }
   print(report, rows, table, text, options, out);

@@ -7,6 +7,8 @@
 #include <string>
 #include <variant>
 
+#include "launch/other_dense.h"
+
 namespace warpwright::launch {
 namespace {
 
@@ -38,19 +40,6 @@ Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, cons
 
 MatrixArgs matrix(const StoredMatrix& m) { return {nullptr, m.stride, m.count == 1 ? 0 : m.batch_stride}; }
 
-EpilogueArgs epilogue(const GemmProblem& p, const Lowered& low) {
-  EpilogueArgs e;
-  e.alpha = p.alpha;
-  e.beta = p.beta;
-  const auto step = [](const StoredMatrix& m) { return m.count == 1 ? 0 : m.batch_stride; };
-  e.c_row_stride = low.c.stride;
-  e.c_batch_stride = step(low.c);
-  e.bias_batch_stride = p.epilogue.bias_batch_stride;
-  e.residual_row_stride = low.residual.stride;
-  e.residual_batch_stride = step(low.residual);
-  return e;
-}
-
 Status fill(DenseGemmArgs& args, const DenseGemmConfig& c, const GemmProblem& p, const Lowered& low,
             const MapEncoder& maps) {
   args.m = int32_t(p.m);
@@ -59,7 +48,7 @@ Status fill(DenseGemmArgs& args, const DenseGemmConfig& c, const GemmProblem& p,
   args.batches = int32_t(p.batch);
   args.a_batch_step = low.a.count > 1 ? 1 : 0;
   args.b_batch_step = low.b.count > 1 ? 1 : 0;
-  args.epilogue = epilogue(p, low);
+  args.epilogue = epilogue_of(p, low);
   const bool rows = p.scaling == Scaling::row_column;
   args.a_scales_batch_stride = rows ? p.m : 0;
   args.b_scales_batch_stride = rows ? p.n : 0;
@@ -81,20 +70,13 @@ Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& c, const GemmProblem& 
   args.m = int32_t(p.m);
   args.n = int32_t(p.n);
   args.k = int32_t(p.k);
-  args.epilogue = epilogue(p, low);
+  args.epilogue = epilogue_of(p, low);
   args.weights_are_constant = p.b_is_constant;
   if (p.k > 0) {
     if (Status s = encode(maps, args.x, c.x_box(), low.a, false); !s) return s;
     if (Status s = encode(maps, args.w, c.w_box(), low.b, false); !s) return s;
   }
   return encode(maps, args.d, c.d_box(), low.d, false);
-}
-
-void set_epilogue(EpilogueArgs& e, const GemmPointers& p) {
-  e.c = p.c;
-  e.bias = p.bias;
-  e.residual = p.residual;
-  e.scale_at = p.d_scale;
 }
 
 Status refused(const char* argument, const void* pointer, const std::string& rule) {
@@ -119,6 +101,27 @@ bool overlap(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
 
 }  // namespace
 
+EpilogueArgs epilogue_of(const GemmProblem& p, const Lowered& low) {
+  EpilogueArgs e;
+  e.alpha = p.alpha;
+  e.beta = p.beta;
+  const auto step = [](const StoredMatrix& m) { return m.count == 1 ? 0 : m.batch_stride; };
+  e.c_row_stride = low.c.stride;
+  e.c_batch_stride = step(low.c);
+  e.bias_batch_stride = p.epilogue.bias_batch_stride;
+  e.residual_row_stride = low.residual.stride;
+  e.residual_batch_stride = step(low.residual);
+  return e;
+}
+
+void set_addresses(EpilogueArgs& e, const GemmPointers& p) {
+  e.c = p.c;
+  e.bias = p.bias;
+  e.up_bias = p.up_bias;
+  e.residual = p.residual;
+  e.scale_at = p.d_scale;
+}
+
 Status prepare_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
                          const Lowered& low, const MapEncoder& maps) {
   if (const auto* c = instance.as<DenseGemmConfig>()) {
@@ -134,7 +137,7 @@ Status set_addresses(Arguments& args, const catalog::Instance& instance, const G
                      const GemmPointers& p, const MapEncoder& maps) {
   if (auto* dense = std::get_if<DenseGemmArgs>(&args)) {
     const DenseGemmConfig& c = *instance.as<DenseGemmConfig>();
-    set_epilogue(dense->epilogue, p);
+    set_addresses(dense->epilogue, p);
     dense->a_scales = p.a_scales;
     dense->b_scales = p.b_scales;
     dense->a_matrix.data = const_cast<void*>(p.a);
@@ -147,7 +150,7 @@ Status set_addresses(Arguments& args, const catalog::Instance& instance, const G
     return c.store == Mover::tma ? maps.set_address(dense->d, p.d) : Status();
   }
   auto& skinny = std::get<SkinnyGemmArgs>(args);
-  set_epilogue(skinny.epilogue, p);
+  set_addresses(skinny.epilogue, p);
   skinny.x_scales = p.a_scales;
   skinny.w_scales = p.b_scales;
   if (problem.k > 0) {
@@ -157,12 +160,38 @@ Status set_addresses(Arguments& args, const catalog::Instance& instance, const G
   return maps.set_address(skinny.d, p.d);
 }
 
+Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+                      const Lowered& low, const GemmPointers& pointers, const MapEncoder& maps) {
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) {
+    auto& to = args.emplace<DenseGemmSm100Args>();
+    to.splits = std::max(1, instance.splits);
+    return fill(to, *c, problem, low, pointers, maps);
+  }
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) {
+    return fill(args.emplace<MmaSyncGemmArgs>(), *c, problem, low, pointers);
+  }
+  if (instance.as<CdnaMatmulConfig>() != nullptr) {
+    fill(args.emplace<CdnaMatmulArgs>(), problem, low, pointers);
+    return {};
+  }
+  if (Status s = prepare_arguments(args, instance, problem, low, maps); !s) return s;
+  return set_addresses(args, instance, problem, pointers, maps);
+}
+
 Status check_pointers(const GemmProblem& problem, const Lowered& low, const catalog::Instance& instance,
                       const GemmPointers& p, const Packing& packing) {
-  const DenseGemmConfig* const dense = instance.as<DenseGemmConfig>();
-  const auto needed = [](bool tma, DType type) { return tma ? kTmaAlignment : element_bytes(type); };
-  const bool tma_loads = dense == nullptr || dense->load == Mover::tma;
-  const bool tma_stores = dense == nullptr || dense->store == Mover::tma;
+  const auto* const dense = instance.as<DenseGemmConfig>();
+  const auto* const blackwell = instance.as<DenseGemmSm100Config>();
+  const auto* const by_copies = instance.as<MmaSyncGemmConfig>();
+  const auto needed = [](bool tma, DType type) {
+    return tma ? kTmaAlignment : std::max<uint64_t>(element_bytes(type), 1);
+  };
+  const bool tma_loads = dense != nullptr       ? dense->load == Mover::tma
+                         : by_copies != nullptr ? by_copies->copy == RowCopy::bytes16
+                                                : true;
+  const bool tma_stores = dense != nullptr       ? dense->store == Mover::tma
+                          : blackwell != nullptr ? blackwell->store_stages > 0
+                                                 : instance.as<SkinnyGemmConfig>() != nullptr;
   struct Read {
     const char* argument;
     const void* pointer;
@@ -195,6 +224,10 @@ Status check_pointers(const GemmProblem& problem, const Lowered& low, const cata
     const int64_t a = rows ? problem.m * problem.batch : 1, b = rows ? problem.n * problem.batch : 1;
     if (Status s = reading("a_scales", p.a_scales, 4, a * 4); !s) return s;
     if (Status s = reading("b_scales", p.b_scales, 4, b * 4); !s) return s;
+  }
+  if (problem.block_scaling != BlockScaling::none && problem.k > 0) {
+    if (Status s = check_pointer("a_block_scales", p.a_block_scales, kTmaAlignment); !s) return s;
+    if (Status s = check_pointer("b_block_scales", p.b_block_scales, kTmaAlignment); !s) return s;
   }
   if (e.quantize) {
     if (Status s = check_pointer("d_scale", p.d_scale, 4); !s) return s;

@@ -1,13 +1,21 @@
 // The arguments of a launch: everything but the addresses when a plan is made, the addresses when it runs.
 #pragma once
+#include "choice/packing.h"
 #include "launch/grid.h"
-#include "launch/lower.h"
-#include "launch/packing.h"
 #include "launch/tensor_map.h"
+#include "problem/lower.h"
 
 namespace warpwright::launch {
 
-// Encodes the tensor maps for addresses that are not known yet. `splits` and workspace are set by the plan.
+using choice::Packing;
+using problem::Lowered;
+using problem::StoredMatrix;
+
+// All at once, on every architecture; `low` is the problem as the kernel sees it. Workspace is set apart.
+Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+                      const Lowered& low, const GemmPointers& pointers, const MapEncoder& maps);
+
+// On Hopper: encodes the tensor maps for addresses that are not known yet. `splits` and workspace are set by the plan.
 Status prepare_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
                          const Lowered& low, const MapEncoder& maps);
 

@@ -18,6 +18,25 @@ int64_t shares_of(const DenseGemmConfig& c, const DenseGemmArgs& args) {
                                           : depth;
 }
 
+// How many rows a group has is known on the device only: at most one row of tiles more for each.
+int64_t row_tiles(const GroupTable& groups, int64_t tall) {
+  return groups.rows == 0 ? 0 : ceil_div(groups.rows, tall) + groups.groups;
+}
+
+template <class C>
+int cluster_size(const C& c) {
+  if constexpr (requires { c.dense().cluster(); }) {
+    return c.dense().cluster();
+  } else if constexpr (requires { c.cluster_m* c.cluster_n; }) {
+    return c.cluster();
+  } else if constexpr (requires { c.cluster; }) {
+    return c.cluster;
+  } else if constexpr (requires { c.split* c.tokens; }) {
+    return c.split;
+  }
+  return 1;
+}
+
 }  // namespace
 
 int64_t work_of(const DenseGemmConfig& c, const DenseGemmArgs& args) {
@@ -38,6 +57,19 @@ int64_t work_of(const GroupedGemmConfig& c, const GroupedGemmArgs& args) {
 int64_t work_of(const SkinnyBlockwiseConfig& c, const SkinnyBlockwiseArgs& args) {
   return c.tiles(args.product.m, args.product.n);
 }
+int64_t work_of(const DenseGemmSm100Config& c, const DenseGemmSm100Args& args) {
+  return c.jobs(args.m, args.n, args.k, args.batches, args.splits);
+}
+int64_t work_of(const BlockwiseFp8Sm100Config& c, const BlockwiseFp8Sm100Args& args) {
+  if (!c.grouped) return c.dense().tiles(args.m, args.n);
+  return row_tiles(args.groups, 128 * c.cta_group) * ceil_div(args.n, c.tile_n);
+}
+int64_t work_of(const GroupedGemmSm100Config& c, const GroupedGemmSm100Args& args) {
+  return row_tiles(args.groups, c.tile_tokens()) * ceil_div(args.n, c.tile_columns());
+}
+int64_t work_of(const CdnaMatmulConfig& c, const CdnaMatmulArgs& args) {
+  return ceil_div(args.m, c.tile_m()) * ceil_div(args.n, c.tile_n());
+}
 int64_t work_of(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& args) {
   return ceil_div(args.m, c.tile_m) * ceil_div(args.n, c.tile_n);
 }
@@ -50,30 +82,43 @@ int64_t work_of(const RingCopyConfig& c, const RingCopyArgs& args) {
   return ceil_div(args.rows, c.tile_rows) * ceil_div(args.columns, c.tile_columns);
 }
 
+int cluster_of(const catalog::Instance& instance) {
+  return std::visit([](const auto& c) { return cluster_size(c); }, instance.config);
+}
+
 Result<unsigned> ctas_of(const catalog::Instance& instance, const Arguments& arguments, int64_t clusters) {
-  int cluster = 1;
   int64_t work = 0;
-  if (const auto* dense = instance.as<DenseGemmConfig>()) {
-    const auto& args = std::get<DenseGemmArgs>(arguments);
-    cluster = dense->cluster;
-    work = work_of(*dense, args);
-    if (dense->split == DepthSplit::split_k) {
-      // All parts of a tile in one round of the grid: a cluster waits for lower ones only, which started before it, so
-      // the grid need not be resident as a whole.
-      clusters -= clusters % shares_of(*dense, args);
-      if (clusters == 0) return Status(Code::failed, "more parts of a tile than clusters that run at once.");
-    }
-  } else if (const auto* skinny = instance.as<SkinnyGemmConfig>()) {
-    cluster = skinny->split;
-    work = work_of(*skinny, std::get<SkinnyGemmArgs>(arguments));
-  } else if (const auto* grouped = instance.as<GroupedGemmConfig>()) {
-    cluster = grouped->cluster;
-    work = work_of(*grouped, std::get<GroupedGemmArgs>(arguments));
-  } else if (const auto* blockwise = instance.as<SkinnyBlockwiseConfig>()) {
-    cluster = blockwise->split;
-    work = work_of(*blockwise, std::get<SkinnyBlockwiseArgs>(arguments));
+  std::visit(
+      [&](const auto& c, const auto& args) {
+        if constexpr (requires { work_of(c, args); }) work = work_of(c, args);
+      },
+      instance.config, arguments);
+  if (const auto* c = instance.as<DenseGemmConfig>(); c != nullptr && c->split == DepthSplit::split_k) {
+    // All parts of a tile in one round of the grid: a cluster waits for lower ones only, which started before it, so
+    // the grid need not be resident as a whole.
+    clusters -= clusters % shares_of(*c, std::get<DenseGemmArgs>(arguments));
+    if (clusters == 0) return Status(Code::failed, "more parts of a tile than clusters that run at once.");
   }
-  return unsigned(std::min(clusters, work)) * unsigned(cluster);
+  const auto* blackwell = instance.as<DenseGemmSm100Config>();
+  const bool each =
+      instance.as<CdnaMatmulConfig>() != nullptr || (blackwell != nullptr && blackwell->source == TileSource::clc);
+  return unsigned(each ? work : std::min(clusters, work)) * unsigned(cluster_of(instance));
+}
+
+int64_t workspace_bytes(const catalog::Instance& instance, const Arguments& arguments, int64_t clusters) {
+  const auto bytes = [&](const auto& c, const auto& args) {
+    return c.workspace_bytes(args.m, args.n, args.batches, args.splits, int(clusters));
+  };
+  if (const auto* c = instance.as<DenseGemmConfig>()) return bytes(*c, std::get<DenseGemmArgs>(arguments));
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) return bytes(*c, std::get<DenseGemmSm100Args>(arguments));
+  return 0;
+}
+void set_workspace(Arguments& arguments, void* workspace) {
+  std::visit(
+      [&](auto& args) {
+        if constexpr (requires { args.workspace = workspace; }) args.workspace = workspace;
+      },
+      arguments);
 }
 
 int64_t allowed_clusters(int64_t resident, int cluster, int sm_limit) {

@@ -37,7 +37,14 @@ GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointer
   o.shared_bias = p.shared_bias;
   if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
   o.accumulate = p.accumulate;
-  GroupTable& t = o.groups;
+  o.groups = table_of(p, pointers);
+  return o;
+}
+
+}  // namespace
+
+GroupTable table_of(const GroupedProblem& p, const GroupedPointers& pointers) {
+  GroupTable t;
   t.rows = int(p.m);
   t.groups = int(p.group_count);
   t.matrix_count = int(matrices_of(p));
@@ -49,10 +56,8 @@ GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointer
   }
   if (p.groups != Groups::by_depth) t.matrices = pointers.matrices;
   t.status = pointers.status;
-  return o;
+  return t;
 }
-
-}  // namespace
 
 int64_t matrices_of(const GroupedProblem& p) {
   if (p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
@@ -63,7 +68,10 @@ Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) 
   if (p.k > 0) {
     if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
     if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
-    if (p.type == DType::e4m3) {
+    if (p.scaling != BlockScaling::none) {
+      if (Status s = check_pointer("a_block_scales", pointers.a_block_scales, kTmaAlignment); !s) return s;
+      if (Status s = check_pointer("b_block_scales", pointers.b_block_scales, kTmaAlignment); !s) return s;
+    } else if (p.type == DType::e4m3) {
       if (Status s = check_pointer("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
       if (Status s = check_pointer("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
     }
@@ -75,7 +83,9 @@ Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) 
   if (p.bias != Bias::none) {
     if (Status s = check_pointer("bias", pointers.bias, uintptr_t(bits(p.bias_type)) / 4); !s) return s;
   }
-  if (p.out == DType::e4m3) {
+  if (p.out_scaling != BlockScaling::none) {
+    if (Status s = check_pointer("d_block_scales", pointers.d_block_scales, kTmaAlignment); !s) return s;
+  } else if (p.out == DType::e4m3) {
     if (Status s = check_pointer("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
   }
   return {};
@@ -88,6 +98,7 @@ Status fill_arguments(Arguments& args, const catalog::Instance& instance, const 
     failed = maps.encode(spec_of(matrix), map);
     return failed ? std::nullopt : std::optional(failed.message());
   };
+  if (catalog::arch_of(instance) == Arch::sm100) return fill_sm100(args, instance, problem, pointers, maps);
   const GroupedProductOperands operands = operands_of(problem, pointers);
   if (const auto* few = instance.as<SkinnyBlockwiseConfig>()) {
     (void)fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, encode);

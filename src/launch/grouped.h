@@ -5,6 +5,7 @@
 #include "launch/grid.h"
 #include "launch/tensor_map.h"
 #include "warpwright/grouped.h"
+#include "warpwright/tile/group_table.h"
 
 namespace warpwright::launch {
 
@@ -14,8 +15,15 @@ int64_t matrices_of(const GroupedProblem& problem);
 // Whether the pointers that the problem needs are given and aligned.
 Status check_pointers(const GroupedProblem& problem, const GroupedPointers& pointers);
 
+// Rows, groups and matrices, and where the numbers of the groups lie.
+GroupTable table_of(const GroupedProblem& problem, const GroupedPointers& pointers);
+
 // For an instance that serves the problem, with pointers that check_pointers() accepts.
 Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GroupedProblem& problem,
                       const GroupedPointers& pointers, const MapEncoder& maps);
+
+// The same for Blackwell's instances; fill_arguments() calls it.
+Status fill_sm100(Arguments& args, const catalog::Instance& instance, const GroupedProblem& problem,
+                  const GroupedPointers& pointers, const MapEncoder& maps);
 
 }  // namespace warpwright::launch

@@ -1,48 +1,14 @@
-// Operands that the TMA cannot address: either threads load them, or they are first copied to where it can.
+// The launch that copies operands to where the TMA can address them.
 #pragma once
-#include <string>
-
-#include "launch/lower.h"
+#include "choice/packing.h"
 #include "warpwright/kernel/sm90/pack_rows_config.h"
 
 namespace warpwright::launch {
 
-// Copies of A and B in a workspace, from a multiple of kAlignment bytes on, A first. Their rows start at multiples of
-// 16 bytes.
-struct Packing {
-  static constexpr int64_t kAlignment = 128;
-  bool a = false, b = false;  // which of them are copied
-  StoredMatrix a_copy, b_copy;
-
-  bool any() const { return a || b; }
-  int64_t a_bytes() const;  // multiples of kAlignment
-  int64_t b_bytes() const;
-  int64_t bytes() const { return a_bytes() + b_bytes(); }
-};
-
-// The copies without which threads would have to load; none where the TMA can.
-Packing packing_of(const GemmProblem& problem, const Lowered& low);
-// The problem as the kernel sees it when the copies are made.
-Lowered with_copies(Lowered low, const Packing& packing);
-// What the copies cost, by the model.
-double packing_us(const Lowered& low, const Packing& packing);
-
-struct Decision {
-  choice::Choice choice;
-  Packing packing;
-  Lowered kernel;  // the problem as the kernel sees it
-
-  // What GemmProblem::plan takes: the kernel's name, with "-packed" where operands are copied first.
-  std::string name() const;
-};
-// Which kernel serves a problem on the SMs of a chip that it may occupy, and whether operands are copied first: both by
-// the model where the problem names no plan.
-Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const choice::Chip& whole,
-                        choice::OnDemand on_demand = choice::OnDemand::allowed);
-
 // `copies` is memory of packing.bytes().
-PackRowsArgs pack_arguments(const Lowered& low, const Packing& packing, const GemmPointers& pointers, void* copies);
+PackRowsArgs pack_arguments(const problem::Lowered& low, const choice::Packing& packing, const GemmPointers& pointers,
+                            void* copies);
 // The pointers that the kernel gets: copies in place of what was copied.
-GemmPointers packed_pointers(const Packing& packing, GemmPointers pointers, void* copies);
+GemmPointers packed_pointers(const choice::Packing& packing, GemmPointers pointers, void* copies);
 
 }  // namespace warpwright::launch

@@ -2,27 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "gpu/devices.h"
 #include "gpu/driver.h"
 #include "gpu/require.h"
 #include "measure/bench_competitors.h"
 #include "measure/bench_stats.h"
 #include "measure/peer_cublas.h"
-#include "problem/problem.h"
+#include "problem/lower.h"
 
 namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
 std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& plan) {
-  problem::Problem problem;
-  problem.m = s.m;
-  problem.n = s.n;
-  problem.k = s.k;
-  problem.dtype = s.dtype;
-  problem.out_dtype = s.epilogue.out;
-  if (auto why = problem::validate(problem)) return why;
-  if (s.k == 0) return "k = 0: there is nothing to measure.";
+  GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
+  problem.a.type = problem.b.type = s.dtype;
+  problem.d.type = s.epilogue.out;
+  if (const Status status = problem::validate(problem); !status) return status.message();
+  for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
+    if (value < 1) return fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value);
+  const problem::Lowered low = problem::lower(problem);
+  for (const auto& [argument, matrix] : {std::pair{"k", &low.a}, {"n", &low.d}}) {
+    if (matrix->columns * bits(matrix->type) % 128 == 0) continue;
+    return fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
+                       argument, matrix->columns, argument, 128 / bits(matrix->type));
+  }
   const auto choice = choice::choose(s, choice::h200(), plan);
   if (!choice) return choice.status().message();
   return {};

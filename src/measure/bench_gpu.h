@@ -11,7 +11,7 @@
 
 namespace warpwright::measure {
 
-using BenchShape = choice::GemmShape;
+using BenchShape = problem::GemmShape;
 
 enum class BenchMode : uint8_t { sustained, cool };
 const char* name(BenchMode mode);

@@ -44,7 +44,7 @@ int ctas_of(const catalog::Instance& instance, reference::Case s, int multiproce
   return int(std::min<int64_t>(tiles_of(instance, s), multiprocessors / cluster)) * cluster;
 }
 
-Result<catalog::Instance> recordable(const choice::GemmShape& shape, const choice::Chip& chip,
+Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choice::Chip& chip,
                                      const std::string& plan) {
   if (!plan.empty()) {
     auto named = choice::parse_plan(plan, shape);

@@ -16,7 +16,8 @@ Status record_on_gpu(const catalog::Instance& instance, reference::Case shape, u
 
 // The instance that record_on_gpu() should take for a plain product on this chip: the one that `plan` names; empty: the
 // usual choice among those that can be recorded.
-Result<catalog::Instance> recordable(const choice::GemmShape& shape, const choice::Chip& chip, const std::string& plan);
+Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choice::Chip& chip,
+                                     const std::string& plan);
 
 // How many CTAs of it a chip of so many SMs runs for a problem.
 int ctas_of(const catalog::Instance& instance, reference::Case shape, int multiprocessors);

@@ -256,4 +256,56 @@ launch::GroupedOperands grouped_operands(const GroupedSpec& s, const Workload& w
   return o;
 }
 
+GroupedSpec spec_of(const GroupedProblem& p, const std::vector<uint32_t>& rows, const std::vector<int32_t>& matrices) {
+  GroupedSpec s;
+  if (p.groups == Groups::masked) {
+    s.slot_rows = int(p.m / p.group_count);
+    s.tokens.assign(rows.begin(), rows.end());
+  } else {
+    for (size_t g = 1; g < rows.size(); ++g) s.tokens.push_back(int(rows[g] - rows[g - 1]));
+  }
+  s.matrices = matrices;
+  s.matrix_count = int(p.matrix_count > 0 ? p.matrix_count : p.group_count);
+  s.n = int(p.n);
+  s.k = int(p.k);
+  s.scaling = p.scaling;
+  s.type = p.type;
+  s.out_type = p.out;
+  s.out_scaling = p.out_scaling;
+  s.clamped_swiglu = p.clamped_swiglu;
+  return s;
+}
+
+GroupedPointers grouped_pointers(const GroupedProblem& problem, const Workload& w, const std::vector<void*>& p) {
+  GroupedPointers to;
+  const auto at = [&](const char* name) { return pointer_of(w, p, name); };
+  // Rows of tiles in an array of them.
+  const auto tile_rows = [&](const char* name, int64_t columns, BlockScaling scaling) -> int64_t {
+    const int64_t unit = scale_block(scaling) * kScaleTileColumns, across = (columns + unit - 1) / unit;
+    for (const Array& array : w.arrays)
+      if (array.name == name && across > 0) return array.rows / across;
+    return 0;
+  };
+  to.a = at("A");
+  to.b = at("B");
+  to.d = p.back();
+  if (problem.scaling == BlockScaling::none) {
+    to.a_scales = static_cast<const float*>(at("a_scales"));
+    to.b_scales = static_cast<const float*>(at("b_scales"));
+  } else {
+    to.a_block_scales = at("a_scales");
+    to.b_block_scales = at("b_scales");
+    to.a_block_rows = tile_rows("a_scales", problem.k, problem.scaling);
+  }
+  if (problem.out_scaling != BlockScaling::none) {
+    to.d_block_scales = at("d_scales");
+    to.d_block_rows = tile_rows("d_scales", problem.n / 2, problem.out_scaling);
+  }
+  to.rows = static_cast<const uint32_t*>(at(problem.groups == Groups::masked ? "counts" : "offsets"));
+  to.matrices = static_cast<const int32_t*>(at("matrices"));
+  to.matrix_alpha = static_cast<const float*>(at("matrix_alpha"));
+  to.status = static_cast<uint32_t*>(at("status"));
+  return to;
+}
+
 }  // namespace warpwright::reference

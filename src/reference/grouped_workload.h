@@ -4,6 +4,7 @@
 
 #include "launch/host_grouped.h"
 #include "reference/block_scaled_workload.h"
+#include "warpwright/grouped.h"
 
 namespace warpwright::reference {
 
@@ -35,6 +36,12 @@ Workload grouped_workload(const GroupedSpec& spec, Data data, uint64_t seed, std
 // The same for e4m3 operands with fp32 factors of 1 x 128 elements of A and 128 x 128 of B: a_scales is [blocks of
 // k][rows, padded to a multiple of 4], b_scales [matrix][blocks of n][blocks of k].
 Workload grouped_blockwise_workload(const GroupedSpec& spec, Data data, uint64_t seed);
+// The product of a problem for Blackwell with its table: offsets, or counts of masked groups, and the matrix of each
+// group (empty: group g has matrix g).
+GroupedSpec spec_of(const GroupedProblem& problem, const std::vector<uint32_t>& rows,
+                    const std::vector<int32_t>& matrices);
+// The arrays of such a workload, or of blockwise_workload(), as the API takes them.
+GroupedPointers grouped_pointers(const GroupedProblem& problem, const Workload& w, const std::vector<void*>& pointers);
 // The operands for the kernel, from pointers parallel to the arrays.
 launch::GroupedOperands grouped_operands(const GroupedSpec& spec, const Workload& w,
                                          const std::vector<void*>& pointers);

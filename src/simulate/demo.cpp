@@ -1,4 +1,6 @@
 // The kernels that teach: a ring, a ring in a cluster, and the life of tensor memory.
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -6,7 +8,7 @@
 
 #include "launch/grid.h"
 #include "launch/host_kernels.h"
-#include "problem/problem.h"
+#include "problem/validate.h"
 #include "simulate/families.h"
 #include "simulate/run.h"
 
@@ -83,12 +85,15 @@ bool complete(Example& e, const catalog::Instance& instance, const ClusterRingCo
 }
 
 bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c) {
-  e.refuse = [](Case s) {
-    problem::Problem p;
-    p.m = s.m;
-    p.n = s.n;
-    p.k = s.k;
-    return validate(p);
+  e.refuse = [c](Case s) -> std::optional<std::string> {
+    GemmProblem p{.m = s.m, .n = s.n, .k = s.k};
+    p.a.type = p.b.type = c.type;
+    p.d.type = c.out_type;
+    if (const Status status = problem::validate(p, Arch::sm100); !status) return status.message();
+    const int unit = 128 / bits(c.out_type);
+    if (s.n % unit == 0) return {};
+    return fmt::format("n = {}: rows of D are stored in whole 16-byte units, so n must be a multiple of {}.", s.n,
+                       unit);
   };
   e.workload = [c](Case s, Data d, uint64_t seed) {
     return reference::gemm_workload(s, c.type, c.out_type, 1, d, seed);
@@ -99,7 +104,6 @@ bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycle
           return launch::fill(args, c, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), encode);
         });
   };
-  e.gemm = {c.tile_m, c.tile_n, c.type, c.out_type, false};
   const std::vector<Case> cases = {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}};
   const Known known[] = {{"sm100/tmem_lifecycle-n128-s4/bf16-to_fp32",
                           "Blackwell GEMM that allocates, uses and frees tensor memory (simulator only: never run on "

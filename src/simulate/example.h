@@ -18,13 +18,6 @@ struct Outcome {
   bool ok() const { return verdict.ok && sim.ok(); }
 };
 
-// What a matrix product needs to know to choose among kernels.
-struct GemmTraits {
-  int tile_m = 0, tile_n = 0;  // 0: not a matrix product
-  DType type = DType::bf16, out_type = DType::bf16;
-  bool scales = false;  // multiplies by alpha
-};
-
 struct Example {
   std::string name;  // as `check` calls it: that of the instance, and what differs where one has two examples
   std::string summary;
@@ -41,7 +34,6 @@ struct Example {
   // device memory. Compiles the kernel, if nobody has yet.
   std::function<std::optional<std::string>(const reference::Workload&, const std::vector<void*>& arrays, void* stream)>
       launch;
-  GemmTraits gemm = {};
   std::string plan_name = {};  // of an instance
 };
 

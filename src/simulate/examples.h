@@ -7,8 +7,7 @@
 
 namespace warpwright::simulate {
 
-// Compiles nothing: an example is compiled when it is first run. Those that a plain product may choose among stand in
-// the order of the choice.
+// Compiles nothing: an example is compiled when it is first run.
 const std::vector<Example>& examples();
 // By its name. Null: none of the list; example_of() (product.h) makes one of any instance.
 const Example* find_example(const std::string& name);

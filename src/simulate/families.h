@@ -1,5 +1,5 @@
-// What the examples of a family know beside name and plan: problems, operands, arguments. One function for each
-// configuration; the files are named after the families.
+// Kernels that no problem of the API asks for: what their examples know beside name and plan. And what is said of
+// listed instances.
 #pragma once
 #include <span>
 #include <string>
@@ -11,23 +11,15 @@
 
 namespace warpwright::simulate {
 
-// Fill in summary, cases, refuse, workload, simulate, and where there are such: launch, gemm. False: there is no
-// problem for such a configuration.
-bool complete(Example& e, const catalog::Instance& instance, const DenseGemmSm100Config& c);
-bool complete(Example& e, const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c);
+// Fill in refuse, workload and simulate, and where there are such: summary, cases, launch. False: there is no problem
+// for such a configuration.
 bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c);
-bool complete(Example& e, const catalog::Instance& instance, const MmaSyncGemmConfig& c);
-bool complete(Example& e, const catalog::Instance& instance, const CdnaMatmulConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c);
 
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
-inline constexpr std::string_view kAnyColumns = "any_columns";
 void complete_any_columns(Example& e, const catalog::Instance& instance);
-
-// The instances of CDNA that are examples: nothing of them is compiled ahead for a GPU, so no list has them.
-std::vector<catalog::Instance> cdna_instances();
 
 // What is said of an instance, and the sizes it is run on.
 struct Known {
@@ -35,6 +27,8 @@ struct Known {
   const char* summary;
   std::vector<reference::Case> cases;  // empty: those made from the configuration
 };
+// Of an instance that makes a product for another architecture than Hopper. Null: it is not listed.
+const Known* find_known(std::string_view name);
 // Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.refuse refuses are left
 // out of the latter.
 void describe(Example& e, std::span<const Known> list, const char* summary, std::vector<reference::Case> otherwise);

@@ -11,6 +11,7 @@
 
 #include "reference/problem_workload.h"
 #include "simulate/families.h"
+#include "simulate/instance_problem.h"
 #include "simulate/product.h"
 
 namespace warpwright::simulate {
@@ -23,78 +24,29 @@ using simulate::Outcome;
 
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-// ---- dense and skinny
-
-// Rows that begin at multiples of 16 bytes, as the TMA wants.
-int64_t aligned_stride(int64_t columns, DType type) {
-  return std::max<int64_t>(round_up(columns, 128 / bits(type)), 128 / bits(type));
-}
-// Rows that begin anywhere.
-int64_t odd_stride(int64_t columns) { return columns + (columns % 2 == 0 ? 3 : 2); }
-
-void set_features(GemmProblem& p, const EpilogueConfig& e, Scaling scaling, bool promoted) {
-  p.d.type = e.out;
-  p.scaling = scaling;
-  p.accumulation = promoted ? Accumulation::promoted : Accumulation::fast;
-  p.epilogue.bias = e.bias;
-  p.epilogue.bias_type = e.bias_type;
-  p.epilogue.activation = e.activation;
-  p.epilogue.residual = e.residual;
-  p.epilogue.residual_layout.type = e.residual_type;
-  p.epilogue.quantize = e.quantize;
-  const bool plain = e == factor_and_conversion(e.out);
-  // Powers of two keep every result exact.
-  if (!plain || scaling != Scaling::none) p.alpha = 0.5f;
-  if (e.source) {
-    p.beta = 2;
-    p.c.type = e.source_type;
+// Where a list has nothing: some rows and columns more than a cluster's tile, one stage more than the ring.
+std::vector<Case> other_cases(const catalog::Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) {
+    const int64_t tall = c->tile_m * c->cluster_m, wide = c->tile_n * c->cluster_n;
+    const int64_t deep = int64_t(c->tile_k()) * c->k_group * (c->stages + 1);
+    return {{(c->swap_ab ? wide : tall) + 8, (c->swap_ab ? tall : wide) + 32, deep}, {8, 32, c->tile_k()}, {64, 64, 0}};
   }
-}
-
-GemmProblem problem_of(const catalog::Instance& instance, Case s) {
-  GemmProblem p;
-  p.m = s.m;
-  p.n = s.n;
-  p.k = s.k;
-  p.plan = catalog::name_of(instance);
-  bool batched = false, by_threads = false, stored_by_threads = false;
-  if (const auto* c = instance.as<DenseGemmConfig>()) {
-    p.a.type = c->type;
-    p.b.type = c->b_type();
-    p.a.major = c->a_major;
-    p.b.major = c->b_major;
-    set_features(p, c->epilogue, c->scaling, c->promote_k != 0);
-    batched = c->batched;
-    by_threads = c->load == Mover::threads;
-    stored_by_threads = c->store == Mover::threads;
-    if (c->split == DepthSplit::split_k && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
-  } else {
-    const auto& c2 = *instance.as<SkinnyGemmConfig>();
-    p.a.type = p.b.type = c2.type;
-    set_features(p, c2.epilogue, c2.scaling, c2.promote_k != 0);
+  if (const auto* c = instance.as<BlockwiseFp8Sm100Config>()) {
+    const int64_t deep = int64_t(c->block) * (c->stages + 1);
+    return {{128 * c->cta_group + 8, c->tile_n + 16, deep}, {4, 16, 16}, {64, 64, 0}};
   }
-  const int64_t a_rows = p.a.major == Major::K ? s.m : s.k, a_columns = p.a.major == Major::K ? s.k : s.m;
-  const int64_t b_rows = p.b.major == Major::K ? s.n : s.k, b_columns = p.b.major == Major::K ? s.k : s.n;
-  p.a.stride = by_threads ? odd_stride(a_columns) : aligned_stride(a_columns, p.a.type);
-  p.b.stride = by_threads ? odd_stride(b_columns) : aligned_stride(b_columns, p.b.type);
-  p.d.stride = stored_by_threads ? odd_stride(s.n) : aligned_stride(s.n, p.d.type);
-  if (by_threads) p.alignment = std::max({bits(p.a.type), bits(p.d.type), 8}) / 8;
-  if (batched) {
-    // A gap between the matrices; one B for all where it lies along n.
-    p.batch = 3;
-    const auto step = [&](int64_t rows, int64_t stride, DType type) {
-      return by_threads ? rows * stride + 1 : round_up(rows * stride + 1, 128 / bits(type));
-    };
-    p.a.batch_stride = step(a_rows, p.a.stride, p.a.type);
-    p.b.batch_stride = p.b.major == Major::MN ? 0 : step(b_rows, p.b.stride, p.b.type);
-    p.d.batch_stride = stored_by_threads ? s.m * p.d.stride + 1 : step(s.m, p.d.stride, p.d.type);
+  if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
+    const int64_t deep = int64_t(c->dense().tile_k()) * (c->stages + 1);
+    return {{3 * c->tile_tokens() + 16, c->tile_columns() + 64, deep}, {9, 64, c->dense().tile_k()}, {64, 64, 0}};
   }
-  return p;
-}
-// Where threads load, matrices begin at an odd element.
-int64_t offset_of(const catalog::Instance& instance) {
-  const auto* c = instance.as<DenseGemmConfig>();
-  return c != nullptr && c->load == Mover::threads ? 1 : 0;
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) {
+    // Rows of an even number of elements, for copies of words.
+    return {{2 * c->tile_m, 2 * c->tile_n, 8 * c->tile_k()},
+            {c->tile_m + 1, c->tile_n + 4, 3 * c->tile_k() + 4},
+            {3, 8, 0}};
+  }
+  const auto& c = *instance.as<CdnaMatmulConfig>();
+  return {{2 * c.tile_m(), 2 * c.tile_n(), 512}, {c.tile_m() + 22, c.tile_n() + 2, 208}, {33, 7, 0}};
 }
 
 std::vector<Case> cases_of(const catalog::Instance& instance) {
@@ -134,6 +86,20 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
 }
 
 std::string summary_of(const catalog::Instance& instance) {
+  switch (catalog::arch_of(instance)) {
+    case Arch::sm80:
+      return "cp.async, ldmatrix and mma.sync in the order of a compiled, proven schedule";
+    case Arch::sm100:
+      if (is_dense(instance)) return "Blackwell GEMM (simulator only)";
+      return instance.as<BlockwiseFp8Sm100Config>() != nullptr
+                 ? "e4m3 operands with a scale for each block of 128 along k (simulator only)"
+                 : "rows in groups, each with a matrix of its own (simulator only)";
+    case Arch::gfx942:
+    case Arch::gfx950:
+      return "matmul for CDNA";
+    case Arch::sm90:
+      break;
+  }
   if (instance.as<DenseGemmConfig>() != nullptr) return "product of matrices: load warp, MMA warpgroups, store warps";
   if (instance.as<SkinnyGemmConfig>() != nullptr) return "the same for few rows of A: the operands change sides";
   if (instance.as<SkinnyBlockwiseConfig>() != nullptr) return "blockwise scales, few rows of A";
@@ -143,75 +109,22 @@ std::string summary_of(const catalog::Instance& instance) {
                                                                                            : ", groups of rows");
 }
 
-choice::Chip simulated_chip() { return choice::h200(); }
+choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
 std::optional<std::string> refuse_dense(const catalog::Instance& instance, Case s) {
-  const auto product = dense_product(problem_of(instance, s), simulated_chip(), offset_of(instance));
+  const auto product = dense_product(dense_problem(instance, s), chip_of(instance), offset_of(instance));
   if (!product) return product.status().message();
   if (s.m < 1 || s.n < 1) return "m and n: at least 1.";
   return {};
 }
 
-// ---- groups
-
-constexpr uint32_t kGroups = 4;
-
-// Uneven groups, one without rows, and rows behind that no group has.
-std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
-  const auto m = uint32_t(s.m);
-  if (c.by_depth()) {
-    std::vector<uint32_t> ends;
-    const auto unit = uint32_t(c.depth_unit()), units = uint32_t(s.k) / unit;
-    for (const uint32_t end : {units / 7, units / 7, units / 2, units / 2 + units / 5, units})
-      ends.push_back(end * unit);
-    return ends;
-  }
-  if (c.groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
-  if (c.groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
-  return {};
-}
-
-GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
-  GroupedProblem p;
-  p.m = s.m;
-  p.n = s.n;
-  p.k = s.k;
-  p.plan = catalog::name_of(instance);
-  if (const auto* c = instance.as<GroupedGemmConfig>()) {
-    p.groups = c->groups;
-    p.type = c->type;
-    p.out = c->out;
-    if (c->scaled()) p.b_scale_rows = c->b_scale_rows;
-    p.activation = c->swiglu ? Activation::swiglu : Activation::none;
-    p.bias = c->bias ? Bias::per_column : Bias::none;
-    p.accumulate = c->by_depth() && c->out == DType::fp32;
-    if (c->groups != Groups::none) p.group_count = kGroups;
-  } else {
-    p.out = instance.as<SkinnyBlockwiseConfig>()->out;
-  }
-  return p;
-}
-reference::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
-  const GroupedProblem p = grouped_problem(instance, s);
-  reference::GroupedProduct product{.shape = s,
-                                    .type = p.type,
-                                    .out = p.out,
-                                    .groups = p.groups,
-                                    .b_scale_rows = p.b_scale_rows,
-                                    .swiglu = p.activation == Activation::swiglu,
-                                    .bias = p.bias != Bias::none,
-                                    .accumulate = p.accumulate};
-  if (const auto* c = instance.as<GroupedGemmConfig>()) product.rows = table_of(*c, s);
-  return product;
-}
-
 std::optional<std::string> refuse_grouped(const catalog::Instance& instance, Case s) {
   if (s.m < 1 || s.n < 1) return "m and n: at least 1.";
   const GroupedProblem p = grouped_problem(instance, s);
-  if (p.groups == Groups::masked && s.m % kGroups != 0) {
-    return fmt::format("m = {}: four groups have equal room, m must be a multiple of 4.", s.m);
+  if (p.groups == Groups::masked && s.m % p.group_count != 0) {
+    return fmt::format("m = {}: {} groups have equal room, m must be a multiple of that.", s.m, p.group_count);
   }
-  const auto run = grouped_run(p, grouped_product(instance, s), simulated_chip());
+  const auto run = grouped_run(p, grouped_product(instance, s), chip_of(instance));
   return run ? std::nullopt : std::optional(run.status().message());
 }
 
@@ -222,47 +135,104 @@ const BlockPlan* kept_plan(const catalog::Instance& instance) {
 }
 
 bool is_grouped(const catalog::Instance& instance) {
-  return instance.as<GroupedGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr;
+  if (const auto* c = instance.as<GroupedGemmSm100Config>()) return !c->pointers;
+  return instance.as<GroupedGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr ||
+         instance.as<BlockwiseFp8Sm100Config>() != nullptr;
+}
+
+// Listed summaries and sizes, or those made from the configuration that the instance takes.
+void describe(Example& e, const catalog::Instance& instance) {
+  if (const Known* known = find_known(catalog::name_of(instance))) {
+    e.summary = known->summary;
+    e.cases = known->cases;
+    return;
+  }
+  e.summary = summary_of(instance);
+  if (catalog::arch_of(instance) == Arch::sm90) {
+    e.cases = cases_of(instance);
+    return;
+  }
+  for (const Case& c : other_cases(instance))
+    if (!e.refuse(c)) e.cases.push_back(c);
 }
 
 void complete_dense(Example& e, const catalog::Instance& instance) {
-  e.summary = summary_of(instance);
-  e.cases = cases_of(instance);
   e.refuse = [instance](Case s) { return refuse_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return reference::workload_of(reference::with_packed_addends(problem_of(instance, s)), offset_of(instance), data,
+    return reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance), data,
                                   seed);
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*dense_case(instance, w.shape), w, o, ctas);
   };
+  if (catalog::arch_of(instance) == Arch::sm80) {
+    e.launch = [instance](const Workload& w, const std::vector<void*>& arrays, void* stream) {
+      return launch_on_gpu(*dense_case(instance, w.shape), w, arrays, stream);
+    };
+  }
 }
 void complete_grouped(Example& e, const catalog::Instance& instance) {
-  e.summary = summary_of(instance);
-  e.cases = cases_of(instance);
   e.refuse = [instance](Case s) { return refuse_grouped(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return grouped_product_workload(grouped_product(instance, s), data, seed);
+    return workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data,
+                       seed);
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*grouped_case(instance, w.shape), w, o, ctas);
   };
 }
 
+// Rows of D that begin anywhere, at an odd element.
+GemmProblem any_columns_problem(const catalog::Instance& instance, Case s) {
+  GemmProblem p = dense_problem(instance, s);
+  p.d.stride = s.n + 1 + s.n % 2;
+  return p;
+}
+
 }  // namespace
 
 bool is_dense(const catalog::Instance& instance) {
-  return instance.as<DenseGemmConfig>() != nullptr || instance.as<SkinnyGemmConfig>() != nullptr;
+  return instance.as<DenseGemmConfig>() != nullptr || instance.as<SkinnyGemmConfig>() != nullptr ||
+         instance.as<DenseGemmSm100Config>() != nullptr || instance.as<MmaSyncGemmConfig>() != nullptr ||
+         instance.as<CdnaMatmulConfig>() != nullptr;
 }
-bool behind_api(const catalog::Instance& instance) { return is_dense(instance) || is_grouped(instance); }
+bool behind_api(const catalog::Instance& instance) {
+  return catalog::arch_of(instance) == Arch::sm90 && (is_dense(instance) || is_grouped(instance));
+}
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {
-  return dense_product(problem_of(instance, shape), simulated_chip(), offset_of(instance));
+  return dense_product(dense_problem(instance, shape), chip_of(instance), offset_of(instance));
 }
 Result<GroupedRun> grouped_case(const catalog::Instance& instance, Case shape) {
-  return grouped_run(grouped_problem(instance, shape), grouped_product(instance, shape), simulated_chip());
+  return grouped_run(grouped_problem(instance, shape), grouped_product(instance, shape), chip_of(instance));
 }
 
-bool has_example(const catalog::Instance& instance) { return instance.as<PackRowsConfig>() == nullptr; }
+void complete_any_columns(Example& e, const catalog::Instance& instance) {
+  const reference::Offset odd{0, 1};
+  const auto product = [instance, odd](Case s) {
+    return dense_product(any_columns_problem(instance, s), chip_of(instance), odd);
+  };
+  e.name += ":any_columns";
+  e.summary = "any number of columns, rows of D that begin anywhere (simulator only)";
+  e.refuse = [product](Case s) -> std::optional<std::string> {
+    const auto made = product(s);
+    return made ? std::nullopt : std::optional(made.status().message());
+  };
+  e.workload = [instance, odd](Case s, Data data, uint64_t seed) {
+    return reference::workload_of(any_columns_problem(instance, s), odd, data, seed);
+  };
+  e.simulate = [product](const Workload& w, const simulator::Options& o, int ctas) {
+    return run(*product(w.shape), w, o, ctas);
+  };
+  e.cases = {{130, 263, 72}, {1, 1, 8}, {40, 17, 0}};
+}
+
+bool has_example(const catalog::Instance& instance) {
+  // The 8-bit codes of gfx942 are not those of the reference.
+  if (instance.as<CdnaMatmulConfig>() != nullptr && instance.as<CdnaMatmulConfig>()->arch == Arch::gfx942) {
+    return instance.as<CdnaMatmulConfig>()->type != DType::e4m3;
+  }
+  return instance.as<PackRowsConfig>() == nullptr;
+}
 
 Result<Example> example_of(const catalog::Instance& instance) {
   if (Status s = catalog::refuse(instance); !s) return s;
@@ -270,19 +240,21 @@ Result<Example> example_of(const catalog::Instance& instance) {
   e.name = e.instance = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
   e.arch = catalog::arch_of(instance);
-  bool known = behind_api(instance);
+  bool known = true;
   if (is_dense(instance)) {
     complete_dense(e, instance);
   } else if (is_grouped(instance)) {
     complete_grouped(e, instance);
   } else {
-    std::visit(
+    known = std::visit(
         [&](const auto& c) {
-          if constexpr (requires { complete(e, instance, c); }) known = complete(e, instance, c);
+          if constexpr (requires { complete(e, instance, c); }) return complete(e, instance, c);
+          return false;
         },
         instance.config);
   }
-  if (!known) {
+  if (known && e.summary.empty()) describe(e, instance);
+  if (!known || e.cases.empty()) {
     return Status(Code::unsupported, fmt::format("{}: the checker has no problem for it.", catalog::name_of(instance)));
   }
   e.plan = kept_plan(instance);

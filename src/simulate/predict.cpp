@@ -61,10 +61,10 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t
 
   launch::Arguments args;
   const GemmProblem& p = product->problem;
-  if (Status s = launch::prepare_arguments(args, chosen, p, product->decision.kernel, map_encoder()); !s) return s;
   const GemmPointers pointers{.a = operand(0), .b = operand(1), .d = operand(2)};
-  if (Status s = launch::set_addresses(args, chosen, p, pointers, map_encoder()); !s) return s;
-  const launch::Lowered& low = product->low;
+  if (Status s = launch::fill_arguments(args, chosen, p, product->decision.kernel, pointers, map_encoder()); !s)
+    return s;
+  const problem::Lowered& low = product->low;
   std::vector<Buffer> buffers = {{operand(0), uint64_t(low.a.bytes()), "A"},
                                  {operand(1), uint64_t(low.b.bytes()), "B"},
                                  {operand(2), uint64_t(low.d.bytes()), "D", Buffer::Use::output}};
@@ -74,14 +74,10 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t
     uint8_t bytes[128] = {};
   };
   std::vector<Line> sums;  // threads write and read them, so they need memory
-  if (auto* dense = std::get_if<DenseGemmArgs>(&args)) {
-    const auto& c = *chosen.as<DenseGemmConfig>();
-    const int64_t bytes = c.workspace_bytes(dense->m, dense->n, dense->batches, dense->splits, int(clusters));
-    if (bytes > 0) {
-      sums.resize(size_t(bytes) / sizeof(Line) + 1);
-      dense->workspace = sums.data();
-      buffers.push_back({sums.data(), uint64_t(bytes), "workspace", Buffer::Use::inout});
-    }
+  if (const int64_t bytes = launch::workspace_bytes(chosen, args, clusters); bytes > 0) {
+    sums.resize(size_t(bytes) / sizeof(Line) + 1);
+    launch::set_workspace(args, sums.data());
+    buffers.push_back({sums.data(), uint64_t(bytes), "workspace", Buffer::Use::inout});
   }
   const auto ctas = launch::ctas_of(chosen, args, clusters);
   if (!ctas) return ctas.status();

@@ -1,13 +1,15 @@
-// A product of the API in the simulator: the same problem, choice, instance, arguments and grid as on a GPU.
+// A product in the simulator: the same problem, choice, instance, arguments and grid as on a GPU.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "choice/dense.h"
+#include "choice/choose.h"
 #include "choice/grouped.h"
-#include "launch/lower.h"
-#include "launch/packing.h"
+#include "problem/lower.h"
 #include "reference/grouped_sm90_workload.h"
+#include "reference/problem_workload.h"
 #include "simulate/example.h"
 #include "warpwright/gemm.h"
 #include "warpwright/grouped.h"
@@ -16,14 +18,14 @@ namespace warpwright::simulate {
 
 struct DenseProduct {
   GemmProblem problem;  // with packed addends
-  launch::Lowered low;
-  launch::Decision decision;
-  int64_t offset = 0;  // of A, B and D in their memory, in elements
+  problem::Lowered low;
+  choice::Decision decision;
+  reference::Offset offset;  // of A, B and D in their memory
 
   const catalog::Instance& instance() const { return decision.choice.instance; }
 };
-// Validated and chosen for a chip, as make_plan() does it. The sentences are those of make_plan().
-Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, int64_t offset = 0);
+// Validated and chosen for a chip of any architecture, on Hopper as make_plan() does it, with its sentences.
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0);
 
 struct GroupedRun {
   GroupedProblem problem;
@@ -35,12 +37,24 @@ struct GroupedRun {
 Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::GroupedProduct& product,
                                const choice::Chip& chip);
 
+// Operands and reference of a product: Blackwell's kernels take factors in another order than Hopper's.
+reference::Workload workload_of(const GroupedProblem& problem, const reference::GroupedProduct& product, Arch arch,
+                                reference::Data data, uint64_t seed);
+
 // One run. `sm_limit` 0: few SMs, enough for every role to meet its peers. A failure to compile or to make arguments is
 // thrown as std::runtime_error.
 Outcome run(const DenseProduct& product, const reference::Workload& workload, const simulator::Options& options,
             int sm_limit);
 Outcome run(const GroupedRun& product, const reference::Workload& workload, const simulator::Options& options,
             int sm_limit);
+
+// Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory. Nothing, or why it
+// cannot.
+std::optional<std::string> launch_on_gpu(const DenseProduct& product, const reference::Workload& workload,
+                                         const std::vector<void*>& arrays, void* stream);
+
+// A product by mma.sync as something that run_on_gpu() takes (gpu_run.h).
+Example gpu_example_of(const DenseProduct& product);
 
 // As something that `check`, `gemm` and `trace` run. Compiles it, if it must.
 Result<Example> example_of(const DenseProduct& product);
@@ -49,7 +63,7 @@ Result<Example> example_of(const GroupedRun& run);
 Result<Example> example_of(const catalog::Instance& instance);
 // Whether example_of(instance) knows the family.
 bool has_example(const catalog::Instance& instance);
-// Of those, the ones that make a dense product; the others make products by groups or with blockwise scales.
+// Whether it makes a dense product, on any architecture.
 bool is_dense(const catalog::Instance& instance);
 // Whether the host API runs it: a dense, skinny, grouped or blockwise instance for Hopper.
 bool behind_api(const catalog::Instance& instance);

@@ -1,6 +1,6 @@
 // Operands that are copied before the kernel runs: which, when, and how much workspace the copies take. Only
 // arithmetic, so no GPU is asked.
-#include "launch/packing.h"
+#include "choice/packing.h"
 
 #include <gtest/gtest.h>
 

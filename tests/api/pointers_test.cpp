@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launch/dense.h"
-#include "launch/lower.h"
+#include "problem/lower.h"
 
 namespace warpwright::launch {
 namespace {

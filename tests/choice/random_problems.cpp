@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "choice/dense.h"
+#include "choice/packing.h"
 #include "choice/tuned_grouped.h"
-#include "launch/lower.h"
-#include "launch/packing.h"
 #include "measure/grouped_check.h"
+#include "problem/lower.h"
 
 namespace warpwright::random_problems {
 namespace {
@@ -54,7 +54,7 @@ void draw_types(GemmProblem& p, Random& random) {
   constexpr DType results[] = {DType::bf16, DType::fp16, DType::fp32, DType::e4m3};
   p.a.type = p.b.type = random.of(operands);
   const bool narrow = bits(p.a.type) == 8;
-  p.d.type = problem::usual_result(p.a.type);
+  p.d.type = usual_result(p.a.type);
   if (random.one_in(3)) p.d.type = random.of(results);
   if (!narrow) {
     if (random.one_in(3)) p.a.major = Major::MN;
@@ -137,7 +137,7 @@ Dense any_dense(Random& random) {
 
 bool served(const GemmProblem& p) {
   if (!validate(p)) return false;
-  return bool(launch::decide(p, launch::lower(p), choice::h200()));
+  return bool(choice::decide(p, problem::lower(p), choice::h200()));
 }
 
 void draw_modes(GroupedProblem& p, Random& random) {
@@ -186,9 +186,9 @@ std::string strides(const MatrixLayout& m) {
 
 std::string text(const Dense& d) {
   const GemmProblem& p = d.problem;
-  const EpilogueConfig e = launch::lower(p).shape.epilogue;
+  const EpilogueConfig e = problem::lower(p).shape.epilogue;
   return fmt::format("{}{}{}{}{}{}{}, strides {} {} {}, offset {}, alpha {}, beta {}, {} SMs",
-                     launch::lower(p).shape.text(),
+                     problem::lower(p).shape.text(),
                      e.bias == Bias::none      ? ""
                      : e.bias == Bias::per_row ? ", row_bias"
                                                : ", bias",
@@ -200,7 +200,7 @@ std::string text(const Dense& d) {
 
 std::string text(const Grouped& g) {
   const GroupedProblem& p = g.problem;
-  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", name(choice::operation_of(p.groups)),
+  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", name(problem::operation_of(p.groups)),
                      name(p.type), name(p.out), p.m, p.n, p.k, p.group_count,
                      p.type == DType::e4m3 ? fmt::format(", scales of {} rows of B", p.b_scale_rows) : "",
                      p.activation == Activation::swiglu ? ", swiglu" : "", p.bias != Bias::none ? ", bias" : "",

@@ -17,9 +17,9 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/dense.h"
-#include "launch/lower.h"
 #include "measure/gemm_check.h"
 #include "measure/gpu_memory.h"
+#include "problem/lower.h"
 
 namespace warpwright {
 namespace {
@@ -184,7 +184,7 @@ TEST_F(GpuApi, EpiloguesAreRight) {
 
 TEST_F(GpuApi, EveryPlanOfAShapeIsRight) {
   for (const GemmProblem& p : {product(8, 520, 1032), product(300, 520, 392)}) {
-    choice::GemmShape shape{p.m, p.n, p.k};
+    problem::GemmShape shape{p.m, p.n, p.k};
     for (const catalog::Instance& instance : choice::candidates(shape)) {
       GemmProblem named = p;
       named.plan = catalog::plan_name(instance);
@@ -416,7 +416,7 @@ TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   auto other = make_plan(compiled);
   ASSERT_TRUE(other) << other.status().message();
 
-  const launch::Lowered low = launch::lower(problem);
+  const problem::Lowered low = problem::lower(problem);
   const auto choice = choice::choose(low.shape, choice::h200(), problem.plan);
   ASSERT_TRUE(choice) << choice.status().message();
   const catalog::Instance& instance = choice->instance;

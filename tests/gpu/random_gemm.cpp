@@ -11,7 +11,7 @@
 #include "gpu/image.h"
 #include "gpu/in_parallel.h"
 #include "jit/compiler.h"
-#include "launch/lower.h"
+#include "problem/lower.h"
 
 namespace warpwright::gpu_random {
 namespace {
@@ -128,8 +128,8 @@ void draw_layouts(Trial& t, const Features& f, Random& random) {
 }
 
 // Products of any kind, for finding instances that are not compiled ahead.
-choice::GemmShape random_shape(Random& random) {
-  choice::GemmShape s;
+problem::GemmShape random_shape(Random& random) {
+  problem::GemmShape s;
   constexpr DType inputs[] = {DType::bf16, DType::fp16, DType::e4m3, DType::e5m2};
   constexpr DType outputs[] = {DType::bf16, DType::fp16, DType::fp32, DType::e4m3};
   constexpr DType wide[] = {DType::bf16, DType::fp16, DType::fp32};
@@ -217,7 +217,7 @@ TileExtents tile_of(const Instance& instance) {
 
 std::string Trial::text() const {
   const GemmProblem& p = problem;
-  const launch::Lowered low = launch::lower(p);
+  const problem::Lowered low = problem::lower(p);
   return fmt::format("{} by {}, strides {} {} {}, shift {}, alpha {}, beta {}{}, {} SMs, {}", low.shape.text(), p.plan,
                      low.a.stride, low.b.stride, low.d.stride, shift, p.alpha, p.beta, in_place ? " in place" : "",
                      p.sm_limit, exact ? "whole numbers" : "normal values");
@@ -261,7 +261,7 @@ std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random
     draw_layouts(t, f, random);
     p.plan = catalog::plan_name(instance);
     if (!validate(p)) continue;
-    const choice::GemmShape shape = launch::lower(p).shape;
+    const problem::GemmShape shape = problem::lower(p).shape;
     // The name must mean this instance for this product, which a different mover or batch would change.
     const auto named = choice::parse_plan(p.plan, shape);
     if (named && named->config == instance.config) return t;
@@ -291,8 +291,8 @@ PlacedTrial::Region PlacedTrial::place(Matrix& m, Arena& arena, int64_t shift) {
 
 PlacedTrial::PlacedTrial(const Trial& trial, Arena& arena) : trial_(trial) {
   const GemmProblem& p = trial.problem;
-  const launch::Lowered low = launch::lower(p);
-  const auto matrix = [](const launch::StoredMatrix& m) {
+  const problem::Lowered low = problem::lower(p);
+  const auto matrix = [](const problem::StoredMatrix& m) {
     return Matrix{nullptr, m.type, m.rows, m.columns, m.count, m.stride, m.count == 1 ? 0 : m.batch_stride};
   };
   device_check::Product& q = product_;

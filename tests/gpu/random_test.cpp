@@ -26,7 +26,7 @@
 #include "gpu/executor.h"
 #include "gpu/random_gemm.h"
 #include "gpu/watchdog.h"
-#include "launch/lower.h"
+#include "problem/lower.h"
 
 namespace warpwright {
 namespace {
@@ -65,7 +65,7 @@ struct Tally {
 
   void add(const Trial& trial, const Findings& found, const std::string& plan) {
     const GemmProblem& p = trial.problem;
-    const choice::GemmShape shape = launch::lower(p).shape;
+    const problem::GemmShape shape = problem::lower(p).shape;
     ++products;
     exact += trial.exact;
     by_choice += p.plan.empty();
@@ -201,7 +201,7 @@ TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
     // What the library would choose itself, unless that has to be compiled first.
     if (random() % 2 == 0) {
       const auto choice =
-          choice::choose(launch::lower(trial->problem).shape, choice::Chip{device->name, device->multiprocessors});
+          choice::choose(problem::lower(trial->problem).shape, choice::Chip{device->name, device->multiprocessors});
       if (choice && std::any_of(list.begin(), list.end(),
                                 [&](const Instance& known) { return known.config == choice->instance.config; })) {
         trial->problem.plan.clear();

@@ -18,11 +18,10 @@ TEST(GroupedFacts, TilesDoNotSpanGroups) {
 }
 
 TEST(GroupedFacts, EveryKernelHasItsPlanAndItsTile) {
-  for (const GroupedShape& shape :
-       {GroupedShape{problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 8, 4096, 7168},
-        GroupedShape{problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 4096, 4096, 7168},
-        GroupedShape{problem::Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168},
-        GroupedShape{problem::Operation::grouped_masked, DType::e4m3, DType::bf16, 4, 300, 4096, 7168}}) {
+  for (const GroupedShape& shape : {GroupedShape{Groups::none, DType::e4m3, DType::bf16, 1, 8, 4096, 7168},
+                                    GroupedShape{Groups::none, DType::e4m3, DType::bf16, 1, 4096, 4096, 7168},
+                                    GroupedShape{Groups::contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168},
+                                    GroupedShape{Groups::masked, DType::e4m3, DType::bf16, 4, 300, 4096, 7168}}) {
     const GroupedProblem problem = problem_of(shape);
     const auto kernels = instances_for(problem);
     ASSERT_FALSE(kernels.empty()) << shape.text();
@@ -42,8 +41,7 @@ TEST(GroupedFacts, EveryKernelHasItsPlanAndItsTile) {
 
 // 300 rows: two rows of tiles, stacked, and less than half of one, which a cluster takes four tiles at a time.
 TEST(GroupedFacts, PairsTakeTheLastRowsOfTilesBesideEachOther) {
-  const GroupedProblem problem =
-      problem_of({problem::Operation::grouped_contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168});
+  const GroupedProblem problem = problem_of({Groups::contiguous, DType::bf16, DType::bf16, 4, 300, 4096, 7168});
   int found = 0;
   for (const Instance& kernel : instances_for(problem)) {
     if (catalog::plan_name(kernel) != "grouped-128x256-c2-s4") continue;
@@ -64,7 +62,7 @@ TEST(GroupedFacts, TheFloorMovesEveryOperandOnce) {
 }
 
 TEST(GroupedTune, TablesAreLegalAndTheSameEveryTime) {
-  const GroupedShape contiguous{problem::Operation::grouped_contiguous, DType::e4m3, DType::bf16, 8, 1000, 256, 512};
+  const GroupedShape contiguous{Groups::contiguous, DType::e4m3, DType::bf16, 8, 1000, 256, 512};
   const measure::GroupedTable table = measure::table_for(contiguous);
   ASSERT_EQ(table.rows.size(), 9u);
   EXPECT_EQ(table.rows.front(), 0u);
@@ -75,17 +73,15 @@ TEST(GroupedTune, TablesAreLegalAndTheSameEveryTime) {
     EXPECT_GE(count, 700u);
     EXPECT_LE(count, 1300u);
   }
-  const measure::GroupedTable masked =
-      measure::table_for({problem::Operation::grouped_masked, DType::bf16, DType::bf16, 6, 20, 256, 512});
+  const measure::GroupedTable masked = measure::table_for({Groups::masked, DType::bf16, DType::bf16, 6, 20, 256, 512});
   ASSERT_EQ(masked.rows.size(), 6u);
   for (const uint32_t count : masked.rows) EXPECT_LE(int64_t(count), masked.problem.m / 6);
   const measure::GroupedTable deep =
-      measure::table_for({problem::Operation::grouped_k, DType::e4m3, DType::fp32, 4, 256, 256, 1000});
+      measure::table_for({Groups::by_depth, DType::e4m3, DType::fp32, 4, 256, 256, 1000});
   for (const uint32_t end : deep.rows) EXPECT_EQ(end % 128, 0u);
   EXPECT_EQ(int64_t(deep.rows.back()), deep.problem.k);
   for (const measure::GroupedTable* t : {&table, &masked, &deep}) EXPECT_TRUE(validate(t->problem)) << t->problem.m;
-  EXPECT_TRUE(
-      measure::table_for({problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 5, 256, 512}).rows.empty());
+  EXPECT_TRUE(measure::table_for({Groups::none, DType::e4m3, DType::bf16, 1, 5, 256, 512}).rows.empty());
 }
 
 }  // namespace

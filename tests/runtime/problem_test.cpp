@@ -1,41 +1,34 @@
-#include "problem/problem.h"
-
+// Which problems the architectures take, and in which words they are spoken of. Hopper's rules: api.validate.
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "problem/lower.h"
+#include "problem/validate.h"
+#include "problem/words.h"
 
 namespace warpwright::problem {
 namespace {
 
-Problem served() {
-  Problem p;
-  p.m = 100;
-  p.n = 72;
-  p.k = 40;
+GemmProblem served() { return {.m = 100, .n = 72, .k = 48}; }
+GemmProblem of_types(DType operands, DType result) {
+  GemmProblem p = served();
+  p.a.type = p.b.type = operands;
+  p.d.type = result;
   return p;
 }
 
 // The sentence must name the argument, its value and the rule.
-void expect_refused(const Problem& p, const std::string& argument_and_value, const std::string& rule) {
-  const auto sentence = validate(p);
-  ASSERT_TRUE(sentence.has_value()) << argument_and_value;
-  EXPECT_EQ(sentence->rfind(argument_and_value + ":", 0), 0u) << *sentence;
-  EXPECT_NE(sentence->find(rule), std::string::npos) << *sentence;
-  EXPECT_EQ(sentence->back(), '.');
-}
-
-TEST(Problem, WhatTheKernelsServeIsAccepted) {
-  EXPECT_EQ(validate(served()), std::nullopt);
-  Problem p = served();
-  p.dtype = p.out_dtype = DType::fp16;
-  EXPECT_EQ(validate(p), std::nullopt);
-  p.k = 0;
-  EXPECT_EQ(validate(p), std::nullopt);
-  p.m = 1;
-  p.n = 8;
-  p.alpha = -0.5;
-  EXPECT_EQ(validate(p), std::nullopt);
+template <class P>
+void expect_refused(const P& p, Arch arch, const std::string& argument_and_value, const std::string& rule) {
+  const Status s = validate(p, arch);
+  ASSERT_EQ(s.code(), Code::invalid_argument) << argument_and_value;
+  EXPECT_EQ(s.message().rfind(argument_and_value, 0), 0u) << s.message();
+  EXPECT_NE(s.message().find(rule), std::string::npos) << s.message();
+  EXPECT_EQ(s.message().back(), '.');
 }
 
 TEST(Problem, EveryTypeOfOperandsHasItsUsualResult) {
@@ -43,112 +36,145 @@ TEST(Problem, EveryTypeOfOperandsHasItsUsualResult) {
       {DType::bf16, DType::bf16}, {DType::fp16, DType::fp16}, {DType::tf32, DType::fp32}, {DType::e4m3, DType::bf16}};
   for (const auto& [operands, result] : types) {
     EXPECT_EQ(usual_result(operands), result);
-    Problem p = served();
-    p.k = 48;
-    p.dtype = operands;
-    p.out_dtype = result;
-    EXPECT_EQ(validate(p), std::nullopt) << name(operands);
-    p.out_dtype = DType::fp32;
-    EXPECT_EQ(validate(p), std::nullopt) << name(operands);
+    EXPECT_TRUE(validate(of_types(operands, result), Arch::sm100)) << name(operands);
+    EXPECT_TRUE(validate(of_types(operands, DType::fp32), Arch::sm100)) << name(operands);
   }
+  EXPECT_EQ(usual_result(DType::s8), DType::fp32);
+  EXPECT_EQ(usual_result(DType::e2m1), DType::bf16);
 }
 
 TEST(Problem, TheKernelsForSm80TakeRowsOfAnyLengthAndWholeNumbers) {
-  Problem p = served();
+  GemmProblem p = of_types(DType::s8, DType::fp32);
   p.n = 13;
   p.k = 7;
-  EXPECT_NE(validate(p), std::nullopt);
-  EXPECT_EQ(validate(p, Arch::sm80), std::nullopt);
-  p.dtype = DType::s8;
-  p.out_dtype = usual_result(DType::s8);
-  EXPECT_EQ(p.out_dtype, DType::fp32);
-  EXPECT_EQ(validate(p, Arch::sm80), std::nullopt);
-  EXPECT_NE(validate(p), std::nullopt);
-  p.dtype = DType::tf32;
-  EXPECT_NE(validate(p, Arch::sm80), std::nullopt);
-}
-
-TEST(Problem, ExtentsOutOfRangeAreRefused) {
-  Problem p = served();
-  p.m = 0;
-  expect_refused(p, "m = 0", "at least 1");
+  EXPECT_TRUE(validate(p, Arch::sm80));
   p = served();
-  p.n = -8;
-  expect_refused(p, "n = -8", "at least 1");
-  p = served();
-  p.k = -1;
-  expect_refused(p, "k = -1", "at least 0");
-  p = served();
-  p.k = (int64_t(1) << 30) + 8;
-  expect_refused(p, "k = 1073741832", "at most 1073741824");
-  p = served();
-  p.m = p.n = int64_t(1) << 30;
-  expect_refused(p, "m = 1073741824, n = 1073741824", "tiles");
-}
-
-TEST(Problem, RowsThatAreNotWholeUnitsAreRefused) {
-  Problem p = served();
-  p.k = 36;
-  expect_refused(p, "k = 36", "multiple of 8 for bf16");
-  p = served();
-  p.n = 7;
-  expect_refused(p, "n = 7", "multiple of 8");
-  p = served();
-  p.dtype = DType::e4m3;
-  expect_refused(p, "k = 40", "multiple of 16 for e4m3");
-  p.dtype = DType::tf32;
-  p.out_dtype = DType::fp32;
-  p.n = p.k = 36;
-  EXPECT_EQ(validate(p), std::nullopt);
-  p.n = 34;
-  expect_refused(p, "n = 34", "multiple of 4 for fp32");
-  p = served();
-  p.m = 7;  // m is no row length
-  EXPECT_EQ(validate(p), std::nullopt);
-}
-
-TEST(Problem, WhatHasNoKernelIsRefused) {
-  Problem p = served();
-  p.op = Operation::grouped_k;
-  expect_refused(p, "op = grouped_k", "dense");
-  p = served();
-  p.dtype = DType::s8;
-  expect_refused(p, "dtype = s8", "bf16, fp16, tf32 or e4m3");
-  p = served();
-  p.out_dtype = DType::e4m3;
-  expect_refused(p, "out-dtype = e4m3", "bf16, fp16 or fp32");
-  p = served();
-  p.layout = Layout::tn;
-  expect_refused(p, "layout = tn", "nt");
+  p.n = 13;
+  p.k = 7;
+  EXPECT_TRUE(validate(p, Arch::sm80));
+  expect_refused(p, Arch::sm100, "k = 7:", "multiple of 8 for bf16");
+  expect_refused(of_types(DType::tf32, DType::fp32), Arch::sm80, "a.type = tf32:", "for sm80");
+  expect_refused(of_types(DType::s8, DType::fp32), Arch::sm100, "a.type = s8:", "bf16, fp16, tf32 or e4m3");
   p = served();
   p.batch = 2;
-  expect_refused(p, "batch = 2", "must be 1");
+  expect_refused(p, Arch::sm80, "batch = 2:", "must be 1");
+  EXPECT_TRUE(validate(p, Arch::sm100));
+}
+
+TEST(Problem, CdnaTakesPlainProductsOfTwoTypes) {
+  EXPECT_TRUE(validate(served(), Arch::gfx942));
+  EXPECT_TRUE(validate(of_types(DType::e4m3, DType::bf16), Arch::gfx950));
+  expect_refused(of_types(DType::e4m3, DType::bf16), Arch::gfx942, "a.type = e4m3:", "FNUZ");
+  expect_refused(of_types(DType::fp16, DType::fp16), Arch::gfx950, "a.type = fp16:", "for gfx950");
+  expect_refused(of_types(DType::bf16, DType::fp16), Arch::gfx950, "d.type = fp16:", "bf16 or fp32");
+  GemmProblem p = served();
+  p.epilogue.activation = Activation::relu;
+  expect_refused(p, Arch::gfx950, "epilogue:", "activation");
   p = served();
-  p.groups = 0;
-  expect_refused(p, "groups = 0", "exactly 1");
+  p.beta = 1;
+  expect_refused(p, Arch::gfx950, "epilogue:", "C");
   p = served();
-  p.beta = 0.25;
-  expect_refused(p, "beta = 0.25", "must be 0");
-  p = served();
-  p.alpha = std::numeric_limits<double>::max();
-  expect_refused(p, "alpha = 1.7976931348623157e+308", "finite");
-  p = served();
-  p.epilogue = "relu";
-  expect_refused(p, "epilogue = relu", "plain store");
-  p = served();
-  p.scaling = "mx";
-  expect_refused(p, "scaling = mx", "no scale factors");
+  p.k = int64_t(1) << 23;
+  expect_refused(p, Arch::gfx950, "k = 8388608:", "8 MiB");
+}
+
+TEST(Problem, WhatNoneOfThemHasIsRefused) {
+  for (const Arch arch : {Arch::sm80, Arch::sm100, Arch::gfx942, Arch::gfx950}) {
+    SCOPED_TRACE(warpwright::name(arch));
+    EXPECT_TRUE(validate(served(), arch));
+    GemmProblem p = served();
+    p.m = 0;
+    expect_refused(p, arch, "m = 0:", "at least 1");
+    p = served();
+    p.n = -8;
+    expect_refused(p, arch, "n = -8:", "at least 1");
+    p = served();
+    p.k = -1;
+    expect_refused(p, arch, "k = -1:", "at least 0");
+    p = served();
+    p.k = (int64_t(1) << 30) + 8;
+    expect_refused(p, arch, "k = 1073741832:", "at most 1073741824");
+    p = served();
+    p.m = p.n = int64_t(1) << 30;
+    expect_refused(p, arch, "m = 1073741824, n = 1073741824:", "tiles");
+    p = served();
+    p.a.major = p.b.major = Major::MN;
+    expect_refused(p, arch, "layout = tn:", "nt");
+    p = served();
+    p.scaling = Scaling::tensor;
+    expect_refused(p, arch, "scaling = tensor:", "factors");
+    p = served();
+    p.alpha = std::numeric_limits<float>::infinity();
+    expect_refused(p, arch, "alpha = inf:", "finite");
+    p = served();
+    p.d.stride = 71;
+    expect_refused(p, arch, "d.stride = 71:", "72 elements");
+  }
+}
+
+TEST(Problem, BlockScalingIsOfBlackwellAndHasElementsOfItsOwn) {
+  GemmProblem p = of_types(DType::e2m1, DType::bf16);
+  p.k = 64;
+  p.block_scaling = BlockScaling::nvfp4;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  for (const Arch arch : {Arch::sm80, Arch::gfx950}) EXPECT_FALSE(validate(p, arch));
+  expect_refused(p, Arch::sm90, "block_scaling = nvfp4:", "Hopper");
+  p.block_scaling = BlockScaling::mxfp8;
+  expect_refused(p, Arch::sm100, "a.type = e2m1:", "e4m3 or e5m2");
+  p.a.type = DType::e4m3;
+  p.block_scaling = BlockScaling::w4a8;
+  expect_refused(p, Arch::sm100, "k = 64:", "multiple of 128");
+  p.k = 128;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.b.type = DType::e4m3;
+  expect_refused(p, Arch::sm100, "b.type = e4m3:", "e2m1");
+}
+
+TEST(Problem, GroupsOnBlackwell) {
+  GroupedProblem p{.groups = Groups::contiguous, .m = 100, .n = 64, .k = 128, .group_count = 3};
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  expect_refused(p, Arch::sm80, "target = sm80:", "sm90 and sm100");
+  p.scaling = BlockScaling::mxfp8;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  expect_refused(p, Arch::sm90, "scaling = mxfp8:", "Hopper");
+  p.activation = Activation::swiglu;
+  expect_refused(p, Arch::sm100, "out_scaling = none:", "swiglu");
+  p.out_scaling = BlockScaling::mxfp8;
+  expect_refused(p, Arch::sm100, "out = bf16:", "e4m3");
+  p.out = DType::e4m3;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.n = 96;
+  expect_refused(p, Arch::sm100, "n = 96:", "multiple of 64");
+  GroupedProblem one{.m = 10, .n = 64, .k = 128};
+  expect_refused(one, Arch::sm100, "m = 10:", "multiple of 4");
+  one.m = 12;
+  EXPECT_TRUE(validate(one, Arch::sm100));
+  one.groups = Groups::by_depth;
+  expect_refused(one, Arch::sm100, "groups = by_depth", "sm100");
+}
+
+TEST(Problem, SwigluMakesOneColumnOfTwo) {
+  GemmProblem p = served();
+  p.epilogue.activation = Activation::swiglu;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  EXPECT_EQ(lower(p).d.columns, 36);
+  EXPECT_EQ(lower(p).d.stride, 36);
+  p.n = 71;
+  expect_refused(p, Arch::sm100, "n = 71:", "even");
 }
 
 TEST(Problem, WordsAndValuesCorrespond) {
-  for (const Operation op : {Operation::dense, Operation::blockwise, Operation::grouped_contiguous,
-                             Operation::grouped_masked, Operation::grouped_k}) {
-    EXPECT_EQ(parse_operation(name(op)), op);
-  }
-  for (const Layout layout : {Layout::nt, Layout::nn, Layout::tn, Layout::tt})
-    EXPECT_EQ(parse_layout(name(layout)), layout);
-  EXPECT_EQ(parse_operation("sparse"), std::nullopt);
+  for (const Groups groups : {Groups::none, Groups::contiguous, Groups::masked, Groups::by_depth})
+    EXPECT_EQ(parse_operation(operation_of(groups)), groups);
+  for (const Major a : {Major::K, Major::MN})
+    for (const Major b : {Major::K, Major::MN}) EXPECT_EQ(parse_layout(layout_of(a, b)), (std::pair{a, b}));
+  EXPECT_STREQ(layout_of(Major::K, Major::K), "nt");
+  EXPECT_STREQ(layout_of(Major::MN, Major::K), "tt");
+  for (const BlockScaling s : {BlockScaling::none, BlockScaling::mxfp8, BlockScaling::nvfp4, BlockScaling::w4a8})
+    EXPECT_EQ(parse_block_scaling(name(s)), s);
+  EXPECT_EQ(parse_operation("dense"), std::nullopt);
   EXPECT_EQ(parse_layout("n"), std::nullopt);
+  EXPECT_EQ(parse_block_scaling("mxfp5"), std::nullopt);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace warpwright::measure {
 namespace {
 
-choice::GemmShape shape(int64_t m, int64_t n, int64_t k) {
-  choice::GemmShape s;
+problem::GemmShape shape(int64_t m, int64_t n, int64_t k) {
+  problem::GemmShape s;
   s.m = m;
   s.n = n;
   s.k = k;

@@ -12,7 +12,7 @@
 namespace warpwright::choice {
 namespace {
 
-const GroupedShape kMasked{problem::Operation::grouped_masked, DType::bf16, DType::bf16, 32, 192, 4096, 2048};
+const GroupedShape kMasked{Groups::masked, DType::bf16, DType::bf16, 32, 192, 4096, 2048};
 
 GroupedTunedTable table_of(std::vector<GroupedTunedRow> rows) {
   GroupedTunedTable table;
@@ -45,10 +45,9 @@ TEST(GroupedTunedTable, IsNoTableOfDenseProductsNorTheOtherWayRound) {
 }
 
 TEST(GroupedTunedTable, AProblemAndItsShapeAreTheSame) {
-  for (const GroupedShape& shape :
-       {kMasked, GroupedShape{problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 128, 4096, 7168},
-        GroupedShape{problem::Operation::grouped_contiguous, DType::e4m3, DType::bf16, 4, 8192, 4096, 2048},
-        GroupedShape{problem::Operation::grouped_k, DType::bf16, DType::fp32, 8, 4096, 7168, 2048}}) {
+  for (const GroupedShape& shape : {kMasked, GroupedShape{Groups::none, DType::e4m3, DType::bf16, 1, 128, 4096, 7168},
+                                    GroupedShape{Groups::contiguous, DType::e4m3, DType::bf16, 4, 8192, 4096, 2048},
+                                    GroupedShape{Groups::by_depth, DType::bf16, DType::fp32, 8, 4096, 7168, 2048}}) {
     const auto again = shape_of(problem_of(shape));
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, shape) << shape.text();
@@ -59,14 +58,13 @@ TEST(GroupedTunedTable, SaysNothingAboutOtherEpiloguesAndScales) {
   GroupedProblem p = problem_of(kMasked);
   p.bias = Bias::per_column;
   EXPECT_FALSE(shape_of(p));
-  p = problem_of({problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 128, 4096, 7168});
+  p = problem_of({Groups::none, DType::e4m3, DType::bf16, 1, 128, 4096, 7168});
   p.b_scale_rows = 1;
   EXPECT_FALSE(shape_of(p));
 }
 
 TEST(GroupedTunedTable, TakesTheNearestRowsOfGroupsAndTheSameOfOneProduct) {
-  GroupedShape few = kMasked, many = kMasked,
-               one{problem::Operation::blockwise, DType::e4m3, DType::bf16, 1, 128, 4096, 7168};
+  GroupedShape few = kMasked, many = kMasked, one{Groups::none, DType::e4m3, DType::bf16, 1, 128, 4096, 7168};
   few.rows = 20;
   many.rows = 400;
   const std::vector<GroupedTunedRow> rows = {
@@ -83,7 +81,7 @@ TEST(GroupedTunedTable, TakesTheNearestRowsOfGroupsAndTheSameOfOneProduct) {
   EXPECT_EQ(at(kMasked, 0), "");
   EXPECT_EQ(at(one, 128), "one");
   EXPECT_EQ(at(one, 127), "");
-  const GroupedShape deep{problem::Operation::grouped_k, DType::bf16, DType::fp32, 8, 4096, 7168, 2048};
+  const GroupedShape deep{Groups::by_depth, DType::bf16, DType::fp32, 8, 4096, 7168, 2048};
   GroupedShape deeper = deep, wider = deep;
   deeper.k = 2900;
   wider.rows = 4104;

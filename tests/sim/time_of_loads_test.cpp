@@ -17,7 +17,7 @@ struct Memory {
 };
 
 uint64_t cycles(int warps, Memory& memory, const std::function<void()>& body) {
-  const Plan plan = block(warps);
+  const BlockPlan plan = block(warps);
   simulator::Launch launch;
   launch.plan = &plan;
   launch.grid = {1, 1, 1};

@@ -122,6 +122,21 @@ template <>
 struct StorageOf<DType::s8> : DTypeOf<int8_t> {};
 }  // namespace detail
 
+// What a product of such operands is stored as when nothing else is asked for.
+WW_HD constexpr DType usual_result(DType operands) {
+  switch (operands) {
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::e2m1:
+      return DType::bf16;
+    case DType::tf32:
+    case DType::s8:
+      return DType::fp32;
+    default:
+      return operands;
+  }
+}
+
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<T>::dtype;
 

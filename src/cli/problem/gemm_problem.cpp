@@ -8,7 +8,9 @@
 
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
-#include "problem/problem.h"
+#include "cli/simulation.h"
+#include "problem/validate.h"
+#include "problem/words.h"
 
 namespace warpwright::cli {
 namespace {
@@ -34,7 +36,7 @@ void read_epilogue(const std::string& text, Epilogue& e) {
   for (const std::string& word : joined_words("--epilogue", text)) {
     if (const auto bias = value_of(kBiases, word)) {
       e.bias = *bias;
-    } else if (const auto activation = value_of(kActivations, word); activation && !is_pair(*activation)) {
+    } else if (const auto activation = value_of(kActivations, word); activation) {
       if (e.activation != Activation::none)
         throw UsageError(fmt::format("--epilogue {}: it has two activations", text));
       e.activation = *activation;
@@ -55,10 +57,22 @@ void read_scaling(const std::string& text, GemmProblem& p) {
       p.scaling = *scaling;
     } else if (const auto accumulation = value_of(kAccumulations, word)) {
       p.accumulation = *accumulation;
+    } else if (const auto blocks = value_of(kBlockScalings, word)) {
+      p.block_scaling = *blocks;
     } else if (word != name(Scaling::none)) {
       throw UsageError(
           fmt::format("--scaling {}: '{}' is not one of {}, joined by '+'", text, word, listed(dense_scalings())));
     }
+  }
+}
+
+// The elements that have such factors. bf16 is what --dtype says when nobody said anything.
+void set_elements(const ProblemOptions& o, GemmProblem& p) {
+  const bool bytes = p.block_scaling == BlockScaling::mxfp8 || p.block_scaling == BlockScaling::w4a8;
+  if (p.a.type == DType::bf16) p.a.type = bytes ? DType::e4m3 : DType::e2m1;
+  p.b.type = b_dtype(p.block_scaling, p.a.type);
+  if (o.alpha != 1 || o.beta != 0) {
+    throw UsageError(fmt::format("--alpha, --beta: {} products have neither", name(p.block_scaling)));
   }
 }
 
@@ -67,7 +81,7 @@ void read_scaling(const std::string& text, GemmProblem& p) {
 std::vector<std::string> dense_epilogues() {
   std::vector<std::string> words = {name(Bias::per_column), name(Bias::per_row)};
   for (const Activation a : kActivations)
-    if (a != Activation::none && !is_pair(a)) words.emplace_back(name(a));
+    if (a != Activation::none) words.emplace_back(name(a));
   words.insert(words.end(), {kResidualWord, kQuantizeWord});
   return words;
 }
@@ -75,6 +89,8 @@ std::vector<std::string> dense_scalings() {
   std::vector<std::string> words;
   for (const Scaling s : kScalings) words.emplace_back(name(s));
   words.emplace_back(name(Accumulation::promoted));
+  for (const BlockScaling s : kBlockScalings)
+    if (s != BlockScaling::none) words.emplace_back(name(s));
   return words;
 }
 
@@ -87,7 +103,9 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.k = o.k;
   p.batch = o.batch;
   p.a.type = p.b.type = dtype_of(o.dtype);
-  p.d.type = o.out_dtype.empty() ? problem::usual_result(p.a.type) : dtype_of(o.out_dtype);
+  if (!o.scaling.empty()) read_scaling(o.scaling, p);
+  if (p.block_scaling != BlockScaling::none) set_elements(o, p);
+  p.d.type = o.out_dtype.empty() ? usual_result(p.a.type) : dtype_of(o.out_dtype);
   p.c.type = p.epilogue.residual_layout.type = bits(p.d.type) == 8 ? DType::bf16 : p.d.type;
   // The first letter is A: n is [m, k]. The second is B: n is [k, n].
   p.a.major = o.layout[0] == 'n' ? Major::K : Major::MN;
@@ -95,14 +113,15 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.alpha = float(o.alpha);
   p.beta = float(o.beta);
   if (!o.epilogue.empty()) read_epilogue(o.epilogue, p.epilogue);
-  if (!o.scaling.empty()) read_scaling(o.scaling, p);
   p.plan = o.plan;
-  if (const Status s = validate(p); !s) throw UsageError(s.message());
+  if (const Status s = problem::validate(p, arch_of(o)); !s) throw UsageError(s.message());
   return p;
 }
 
 std::string problem_text(const GemmProblem& p) {
-  const std::string shape = fmt::format("{}x{}x{} {}", p.m, p.n, p.k, name(p.a.type));
+  const std::string shape =
+      fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
+                  p.block_scaling == BlockScaling::none ? name(p.a.type) : name(p.block_scaling));
   return p.batch == 1 ? shape : fmt::format("{} x {}", p.batch, shape);
 }
 

@@ -12,7 +12,7 @@ namespace warpwright::cli {
 std::vector<std::string> dense_epilogues();
 std::vector<std::string> dense_scalings();
 // An epilogue and a scaling are such words joined by '+': bias+relu, tensor+promoted. Throws UsageError for other
-// words, and for what validate() refuses.
+// words, and for what the architecture of the options refuses.
 GemmProblem gemm_problem_of(const ProblemOptions& options);
 // "512x512x256 bf16", with the batch where there is one.
 std::string problem_text(const GemmProblem& problem);

@@ -4,9 +4,12 @@
 
 #include <string>
 
-#include "choice/tuned_grouped.h"
+#include "catalog/instance.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
+#include "cli/simulation.h"
+#include "problem/validate.h"
+#include "problem/words.h"
 
 namespace warpwright::cli {
 namespace {
@@ -29,7 +32,36 @@ void read_epilogue(const std::string& text, GroupedProblem& p) {
   }
 }
 
+// On Blackwell: blockwise scales, or factors of blocks that the tensor core applies.
+void set_blackwell(const ProblemOptions& o, GroupedProblem& p) {
+  const std::string scaling = o.scaling.empty() ? "blockwise" : o.scaling;
+  const auto blocks = problem::parse_block_scaling(scaling);
+  if (scaling != "blockwise" && (!blocks || *blocks == BlockScaling::none)) {
+    throw UsageError(fmt::format("--scaling {}: for sm100 it is one of mxfp8, mxfp4, nvfp4, w4a8, blockwise", scaling));
+  }
+  if (p.groups == Groups::none && blocks) {
+    throw UsageError(fmt::format("--scaling {}: op = blockwise has blockwise scales", scaling));
+  }
+  p.scaling = blocks.value_or(BlockScaling::none);
+  const bool four = p.scaling == BlockScaling::mxfp4 || p.scaling == BlockScaling::nvfp4;
+  // bf16 is what --dtype says when nobody said anything.
+  p.type = o.dtype == "bf16" ? (four ? DType::e2m1 : DType::e4m3) : dtype_of(o.dtype);
+  if (p.activation != Activation::swiglu) return;
+  if (!blocks) throw UsageError(fmt::format("--epilogue swiglu: {} {} products do not have it", scaling, o.op));
+  // The next product takes D as it took A.
+  p.out_scaling = p.scaling == BlockScaling::w4a8 ? BlockScaling::mxfp8 : p.scaling;
+  if (o.out_dtype.empty()) p.out = four ? DType::e2m1 : DType::e4m3;
+  // An instance fixes what the options have no word for.
+  const auto named = catalog::parse_instance(o.plan);
+  const auto* c = named ? named->as<GroupedGemmSm100Config>() : nullptr;
+  p.clamped_swiglu = c != nullptr && c->clamped_swiglu;
+}
+
 }  // namespace
+
+bool is_grouped(const ProblemOptions& o) {
+  return o.op != "dense" || (arch_of(o) == Arch::sm100 && o.scaling == "blockwise");
+}
 
 GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   const auto refuse_unless = [&](bool usual, const char* option) {
@@ -39,7 +71,12 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   refuse_unless(o.alpha == 1 && o.beta == 0, "--alpha, --beta");
   refuse_unless(o.batch == 1, "--batch");
   GroupedProblem p;
-  p.groups = choice::groups_of(*problem::parse_operation(o.op));
+  const Arch arch = arch_of(o);
+  if (arch != Arch::sm90 && arch != Arch::sm100) {
+    throw UsageError(
+        fmt::format("target = {}: op = {} has kernels for sm90 and sm100, and sim:sm90 and sim:sm100", o.target, o.op));
+  }
+  p.groups = problem::parse_operation(o.op).value_or(Groups::none);
   p.m = o.m;
   p.n = o.n;
   p.k = o.k;
@@ -52,6 +89,12 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   if (!o.out_dtype.empty()) p.out = dtype_of(o.out_dtype);
   if (!o.epilogue.empty()) read_epilogue(o.epilogue, p);
   p.accumulate = p.groups == Groups::by_depth && p.out == DType::fp32;
+  p.plan = o.plan;
+  if (arch == Arch::sm100) {
+    set_blackwell(o, p);
+    if (const Status s = problem::validate(p, arch); !s) throw UsageError(s.message());
+    return p;
+  }
   if (o.scaling == "blockwise_rows") {
     p.b_scale_rows = 1;
   } else if (!o.scaling.empty() && (o.scaling != "blockwise" || p.b_scale_rows == 1)) {
@@ -61,13 +104,13 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   if (!o.scaling.empty() && p.type != DType::e4m3) {
     throw UsageError(fmt::format("--scaling {}: {} operands have no scale factors", o.scaling, name(p.type)));
   }
-  p.plan = o.plan;
   if (const Status s = validate(p); !s) throw UsageError(s.message());
   return p;
 }
 
 std::string problem_text(const ProblemOptions& o, const GroupedProblem& p) {
-  const std::string shape = fmt::format("{}x{}x{} {}", p.m, p.n, p.k, name(p.type));
+  const std::string shape = fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
+                                        p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling));
   return p.groups == Groups::none ? fmt::format("{} ({})", shape, o.op)
                                   : fmt::format("{}, {} groups ({})", shape, p.group_count, o.op);
 }

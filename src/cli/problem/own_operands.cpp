@@ -16,7 +16,6 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "reference/problem_workload.h"
-#include "simulate/select.h"
 
 namespace warpwright::cli {
 namespace {
@@ -222,14 +221,6 @@ system::WholeFile result_file(const OwnOperands& own) {
 
 void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result) {
   if (auto why = file.write({result.begin(), result.end()})) throw UsageError("--d: " + *why);
-}
-
-void take_plain_operands(const OwnOperands& own, reference::Workload& workload) {
-  auto a = read_file("--a", own.a);
-  if (auto why = simulate::take_operands(workload, std::move(a), read_file("--b", own.b))) {
-    throw UsageError("--a, --b: " + *why);
-  }
-  require_finite(workload);
 }
 
 void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& w) {

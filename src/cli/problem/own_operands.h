@@ -34,9 +34,8 @@ void add_own_operands(CommandLine& line, OwnOperands& own);
 system::WholeFile result_file(const OwnOperands& own);
 void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result);
 
-// Puts the operands of a plain product into its workload, with the reference that belongs to them. Throws UsageError.
-void take_plain_operands(const OwnOperands& own, reference::Workload& workload);
-// The same for a product with everything that the host API knows: what the problem reads must be given.
+// Puts the operands of a dense product into its workload, with the reference that belongs to them: what the problem
+// reads must be given. Throws UsageError.
 void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& workload);
 
 // The workload of a product by groups, or with factors, of these operands. Tables must be legal: what a kernel makes of

@@ -15,12 +15,13 @@
 
 #include "cli/commands.h"
 #include "measure/bench_gpu.h"
+#include "problem/words.h"
 
 namespace warpwright::cli {
 namespace {
 
-using choice::GemmShape;
 using choice::GroupedShape;
+using problem::GemmShape;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
@@ -109,9 +110,9 @@ std::string nothing_served(const std::string& path, int skipped) {
                                                 skipped, skipped == 1 ? "" : "s"));
 }
 
-GroupedShape shape_of(problem::Operation op, DType dtype, std::int64_t groups, const Size& size) {
+GroupedShape shape_of(Groups op, DType dtype, std::int64_t groups, const Size& size) {
   GroupedShape shape{op, dtype, DType::bf16, groups, size.m, size.n, size.k};
-  if (op == problem::Operation::grouped_k) shape.out = DType::fp32;
+  if (op == Groups::by_depth) shape.out = DType::fp32;
   return shape;
 }
 
@@ -155,15 +156,14 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, problem::Operation op, std::int64_t groups,
+std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
                                                   DType dtype) {
   std::vector<GroupedShape> shapes;
   for (const Size& size : read_sizes(sizes)) add_shape(shapes, shape_of(op, dtype, groups, size), size.where);
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<problem::Operation>& ops,
-                                                 Output& out) {
+std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops, Output& out) {
   std::vector<GroupedShape> shapes;
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
@@ -185,16 +185,15 @@ std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const 
   return shapes;
 }
 
-std::vector<GroupedShape> usual_grouped_shapes(const std::vector<problem::Operation>& ops) {
-  using problem::Operation;
+std::vector<GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops) {
   std::vector<GroupedShape> shapes;
-  for (const Operation op : ops) {
+  for (const Groups op : ops) {
     for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{4096, 7168}, {7168, 2048}}) {
-      if (op == Operation::blockwise) {
+      if (op == Groups::none) {
         for (const std::int64_t m : {1, 128, 4096}) shapes.push_back(shape_of(op, DType::e4m3, 1, {m, n, k, ""}));
         continue;
       }
-      const bool masked = op == Operation::grouped_masked;
+      const bool masked = op == Groups::masked;
       for (const DType type : {DType::e4m3, DType::bf16}) {
         const GroupedShape shape = shape_of(op, type, masked ? 32 : 8, {masked ? 192 : 4096, n, k, ""});
         if (!choice::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);

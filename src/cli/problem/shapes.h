@@ -11,23 +11,23 @@
 namespace warpwright::cli {
 
 // "MxNxK,MxNxK" of one type. Throws UsageError for what is no size or cannot be served with this plan (empty: any).
-std::vector<choice::GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan);
+std::vector<problem::GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan);
 
 // Tab-separated with a header that names at least op, dtype, groups, m, n and k. Rows that no kernel serves are skipped
 // with a note; those a kernel could serve but for a bad number are a UsageError.
-std::vector<choice::GemmShape> shapes_of_file(const std::string& path, const std::string& plan, Output& out);
+std::vector<problem::GemmShape> shapes_of_file(const std::string& path, const std::string& plan, Output& out);
 
 // The same for products with blockwise scales and by groups: m is the rows of a group. Of a file, the rows whose
 // operation is among `ops`.
-std::vector<choice::GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, problem::Operation op,
-                                                          std::int64_t groups, DType dtype);
-std::vector<choice::GroupedShape> grouped_shapes_of_file(const std::string& path,
-                                                         const std::vector<problem::Operation>& ops, Output& out);
+std::vector<choice::GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
+                                                          DType dtype);
+std::vector<choice::GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops,
+                                                         Output& out);
 // A few of each operation, from a mixture of experts.
-std::vector<choice::GroupedShape> usual_grouped_shapes(const std::vector<problem::Operation>& ops);
+std::vector<choice::GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops);
 
 // Squares of 1024 to 8192.
-std::vector<choice::GemmShape> square_shapes(DType dtype, const std::string& plan);
+std::vector<problem::GemmShape> square_shapes(DType dtype, const std::string& plan);
 
 // The nearest number with so many decimal places: what a document shows of a measurement.
 double digits(double value, int places);

@@ -1,10 +1,32 @@
-#include "launch/lower.h"
+#include "problem/lower.h"
 
-namespace warpwright::launch {
+#include <fmt/format.h>
+
+#include "problem/words.h"
+
+namespace warpwright::problem {
 
 namespace {
 constexpr int64_t kTmaAlignment = 16;
 }  // namespace
+
+std::string GemmShape::text() const {
+  std::string text =
+      fmt::format("{} {} {}x{}x{}", mixed ? fmt::format("{} x {}", name(dtype), name(b_dtype())) : name(dtype),
+                  layout_of(a_major, b_major), m, n, k);
+  if (batch != 1) text += fmt::format(", batch {}", batch);
+  if (epilogue.out != usual_result(dtype)) text += fmt::format(", {} result", name(epilogue.out));
+  if (epilogue != factor_and_conversion(epilogue.out)) text += ", epilogue";
+  if (scaling != Scaling::none) text += scaling == Scaling::tensor ? ", tensor scales" : ", row and column scales";
+  if (promoted) text += ", promoted sums";
+  if (block_scaling != BlockScaling::none) text += fmt::format(", {}", name(block_scaling));
+  if (load == Mover::threads) {
+    text += ", operands not aligned for the TMA";
+  } else if (store == Mover::threads) {
+    text += ", result not aligned for the TMA";
+  }
+  return text;
+}
 
 int64_t StoredMatrix::bytes() const {
   if (empty()) return 0;
@@ -24,6 +46,8 @@ StoredMatrix stored(const MatrixLayout& layout, int64_t rows, int64_t columns, i
   return m;
 }
 
+int64_t result_columns(const GemmProblem& p) { return p.epilogue.activation == Activation::swiglu ? p.n / 2 : p.n; }
+
 Lowered lower(const GemmProblem& p) {
   const auto operand = [&](const MatrixLayout& layout, int64_t rows) {
     return layout.major == Major::K ? stored(layout, rows, p.k, p.batch) : stored(layout, p.k, rows, p.batch);
@@ -31,18 +55,20 @@ Lowered lower(const GemmProblem& p) {
   Lowered low;
   low.a = operand(p.a, p.m);
   low.b = operand(p.b, p.n);
-  low.c = stored(p.c, p.m, p.n, p.batch);
-  low.d = stored(p.d, p.m, p.n, p.batch);
-  low.residual = stored(p.epilogue.residual_layout, p.m, p.n, p.batch);
+  const int64_t columns = result_columns(p);
+  low.c = stored(p.c, p.m, columns, p.batch);
+  low.d = stored(p.d, p.m, columns, p.batch);
+  low.residual = stored(p.epilogue.residual_layout, p.m, columns, p.batch);
   low.reads_c = p.beta != 0;
 
-  choice::GemmShape& s = low.shape;
+  GemmShape& s = low.shape;
   s.m = p.m;
   s.n = p.n;
   s.k = p.k;
   s.batch = p.batch;
   s.dtype = p.a.type;
-  s.mixed = p.a.type != p.b.type;
+  s.mixed = p.block_scaling == BlockScaling::none && p.a.type != p.b.type;
+  s.block_scaling = p.block_scaling;
   s.a_major = p.a.major;
   s.b_major = p.b.major;
   s.scaling = p.scaling;
@@ -71,4 +97,4 @@ Lowered lower(const GemmProblem& p) {
   return low;
 }
 
-}  // namespace warpwright::launch
+}  // namespace warpwright::problem

@@ -1,0 +1,110 @@
+#include "choice/by_fill.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace warpwright::choice {
+namespace {
+
+using catalog::Instance;
+using choice::Chip;
+using choice::ChosenBy;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool fits(const ClusterTile& t, const GemmProblem& p) {
+  return 2 * p.m > 2 * t.rows - t.last_rows && 2 * p.n > t.columns;
+}
+
+int64_t tiles_of(const ClusterTile& t, const GemmProblem& p) {
+  return ceil_div(p.m, t.rows) * ceil_div(p.n, t.columns) * p.batch;
+}
+
+// As many parts as give every SM something to do, within reason.
+Instance with_parts(Instance instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
+  const auto* c = instance.as<DenseGemmSm100Config>();
+  if (c == nullptr || c->split != DepthSplit::split_k || instance.splits > 0) return instance;
+  const int64_t tiles = std::max<int64_t>(1, tiles_of(t, p));
+  instance.splits = int(std::clamp<int64_t>(chip.multiprocessors / t.cluster / tiles, 2, 8));
+  return instance;
+}
+
+PlanEstimate estimate(const Instance& instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
+  PlanEstimate e;
+  e.tile_m = t.tile_m;
+  e.tile_n = t.tile_n;
+  e.tile_k = t.tile_k;
+  e.split = std::max(1, instance.splits);
+  e.tiles = tiles_of(t, p) * e.split;
+  e.clusters = std::max(1, chip.multiprocessors / t.cluster);
+  e.waves = ceil_div(e.tiles, e.clusters);
+  e.fill = e.waves > 0 ? double(e.tiles) / double(e.waves * e.clusters) : 0;
+  return e;
+}
+
+}  // namespace
+
+Status with_nearest(const Status& status, const std::string& plan, Arch arch) {
+  return Status(status.code(), fmt::format("{} The nearest are {}.", status.message(),
+                                           fmt::join(catalog::nearest_names(plan, 3, arch), ", ")));
+}
+
+Result<Instance> named_for(const std::string& plan, const Instance& like) {
+  const Arch arch = catalog::arch_of(like);
+  const bool whole = plan.find('/') != std::string::npos;
+  auto named = whole ? catalog::parse_instance(plan) : catalog::parse_plan(plan, like);
+  if (!named) return with_nearest(named.status(), plan, arch);
+  if (catalog::arch_of(*named) != arch) {
+    return with_nearest(Status(Code::invalid_argument, fmt::format("plan = {}: it is a kernel for {}, not for {}.",
+                                                                   plan, name(catalog::arch_of(*named)), name(arch))),
+                        plan, arch);
+  }
+  if (Status s = catalog::refuse(*named); !s) return s;
+  return named;
+}
+
+Result<Decision> choose_by_fill(const GemmProblem& p, const problem::Lowered& low, const Chip& chip,
+                                const Family& family) {
+  const auto decided = [&](const Instance& chosen, ChosenBy by, std::string reason) {
+    const ClusterTile t = family.tile(chosen);
+    const Instance instance = with_parts(chosen, t, p, chip);
+    const PlanEstimate e = estimate(instance, t, p, chip);
+    reason += fmt::format("; {} wave{} filled to {:.0f} %", e.waves, e.waves == 1 ? "" : "s", 100 * e.fill);
+    return Decision{Choice{instance, e, by, std::move(reason)}, {}, low};
+  };
+  if (!p.plan.empty()) {
+    const auto named = family.named(p.plan);
+    if (!named) return named.status();
+    if (!family.serves(*named)) {
+      return Status(Code::unsupported, fmt::format("plan = {}: it is {}, which cannot serve {}.", p.plan,
+                                                   catalog::name_of(*named), low.shape.text()));
+    }
+    return decided(*named, ChosenBy::name, "it was named");
+  }
+  const Instance* best = nullptr;
+  int64_t least = 0;
+  for (const Instance& instance : family.candidates) {
+    const ClusterTile t = family.tile(instance);
+    if (fits(t, p)) {
+      return decided(
+          instance, ChosenBy::model,
+          fmt::format("the largest tile, {} x {}, that the product fills more than half", t.rows, t.columns));
+    }
+    if (best != nullptr && t.rows * t.columns >= least) continue;
+    best = &instance;
+    least = t.rows * t.columns;
+  }
+  if (best == nullptr) {
+    return Status(Code::unsupported,
+                  fmt::format("{}: no kernel for {} of this version serves it.", low.shape.text(), name(family.arch)));
+  }
+  const ClusterTile t = family.tile(*best);
+  return decided(
+      *best, ChosenBy::model,
+      fmt::format("the smallest tile, {} x {}, since the product fills none more than half", t.rows, t.columns));
+}
+
+}  // namespace warpwright::choice

@@ -1,0 +1,52 @@
+// The choice where nothing was measured: architectures whose kernels run in the simulator, and mma.sync.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "choice/dense.h"
+#include "choice/packing.h"
+#include "problem/lower.h"
+#include "warpwright/gemm.h"
+#include "warpwright/status.h"
+
+namespace warpwright::choice {
+
+// What a cluster computes of D.
+struct ClusterTile {
+  int64_t rows = 0, columns = 0;
+  int64_t last_rows = 0;                   // of its last CTA: it is of use when they are more than half full
+  int tile_m = 0, tile_n = 0, tile_k = 0;  // of an MMA, for people
+  int cluster = 1;
+};
+
+// A family of kernels, as this choice sees it.
+struct Family {
+  Arch arch = Arch::sm100;
+  // The listed instances that compute exactly this product, in the order of the choice; where there are none, those of
+  // a short list that would be compiled for it.
+  std::vector<catalog::Instance> candidates;
+  // The instance of such a name with the features of the problem.
+  std::function<Result<catalog::Instance>(const std::string& plan)> named;
+  std::function<ClusterTile(const catalog::Instance&)> tile;
+  std::function<bool(const catalog::Instance&)> serves;
+};
+
+// The plan that the problem names. Otherwise the first candidate whose tile the product fills more than half, which is
+// the largest; where it fills none, the one with the smallest tile. Instances without a number of parts of the depth
+// get one.
+Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
+                                const Family& family);
+
+// The families, a file each.
+Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+
+// A name that cannot be read, or is none of the architecture's, with those that resemble it.
+Status with_nearest(const Status& status, const std::string& plan, Arch arch);
+// The instance that `plan` names, whole or as a plan with the features of `like`, and that can be compiled.
+Result<catalog::Instance> named_for(const std::string& plan, const catalog::Instance& like);
+
+}  // namespace warpwright::choice

@@ -1,0 +1,38 @@
+#include "choice/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "choice/by_fill.h"
+#include "problem/lower.h"
+
+namespace warpwright::choice {
+
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand) {
+  const problem::Lowered low = problem::lower(problem);
+  if (chip.arch == Arch::sm90) return decide(problem, low, chip, on_demand);
+  Chip part = chip;
+  if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
+  if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
+  return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part);
+}
+
+Chip simulated_chip(Arch arch) {
+  switch (arch) {
+    case Arch::sm100:
+      return {"NVIDIA B200", 148, arch};
+    case Arch::gfx942:
+      return {"AMD MI300X", 304, arch};
+    case Arch::gfx950:
+      return {"AMD MI355X", 256, arch};
+    case Arch::sm80:  // there are figures of no older chip, and Hopper runs these kernels
+    case Arch::sm90:
+      break;
+  }
+  Chip chip = h200();
+  chip.arch = arch;
+  return chip;
+}
+
+}  // namespace warpwright::choice

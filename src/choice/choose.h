@@ -1,0 +1,16 @@
+// Which instance serves a problem on a chip, on every architecture. The host API, the tool's commands and the simulator
+// all ask here; products by groups are in tuned_grouped.h. Needs no GPU.
+#pragma once
+#include "choice/dense.h"
+#include "choice/packing.h"
+#include "choice/tuned_grouped.h"
+#include "warpwright/gemm.h"
+#include "warpwright/status.h"
+
+namespace warpwright::choice {
+
+// For a problem that problem::validate(problem, chip.arch) accepts: the plan it names, or the best one. Unsupported:
+// nothing serves it.
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed);
+
+}  // namespace warpwright::choice

@@ -1,0 +1,121 @@
+#include "choice/packing.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace warpwright::choice {
+namespace {
+
+constexpr int64_t kTmaAlignment = 16;
+constexpr std::string_view kPackedWord = "-packed";
+
+// Of an H200: a launch that the kernel then waits for, and the rate of a copy of tens of megabytes.
+constexpr double kPackFixedUs = 3;
+constexpr double kPackBytesPerUs = 3.2e6;
+// Below this the threads of one kernel are done before a second one would have started.
+constexpr int64_t kLeastBytes = 1 << 16;
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+StoredMatrix copy_of(const StoredMatrix& m) {
+  StoredMatrix copy = m;
+  const int64_t elements = kTmaAlignment * 8 / bits(m.type);
+  copy.stride = round_up(m.columns, elements);
+  copy.batch_stride = m.rows * copy.stride;
+  return copy;
+}
+
+int64_t bytes_of(const StoredMatrix& copy) {
+  return round_up(copy.count * copy.batch_stride * bits(copy.type) / 8, Packing::kAlignment);
+}
+
+std::string sentence(const Packing& packing) {
+  return fmt::format(
+      "; {} first copied into the workspace ({} bytes), because {} rows do not start at multiples of 16 "
+      "bytes",
+      packing.a && packing.b ? "A and B are"
+      : packing.a            ? "A is"
+                             : "B is",
+      packing.bytes(), packing.a && packing.b ? "their" : "its");
+}
+
+// The SMs that the problem may occupy.
+Chip part_of(const Chip& chip, int sm_limit) {
+  if (sm_limit <= 0 || sm_limit >= chip.multiprocessors) return chip;
+  // The tuned table was measured with all of them.
+  return {fmt::format("{} SMs of {}", sm_limit, chip.name), sm_limit};
+}
+
+}  // namespace
+
+int64_t Packing::a_bytes() const { return a ? bytes_of(a_copy) : 0; }
+int64_t Packing::b_bytes() const { return b ? bytes_of(b_copy) : 0; }
+
+Packing packing_of(const GemmProblem& problem, const Lowered& low) {
+  Packing packing;
+  if (low.shape.load == Mover::tma) return packing;
+  const bool aligned = problem.alignment >= kTmaAlignment;
+  packing.a = !aligned || !low.a.rows_fit_tma();
+  packing.b = !aligned || !low.b.rows_fit_tma();
+  if (packing.a) packing.a_copy = copy_of(low.a);
+  if (packing.b) packing.b_copy = copy_of(low.b);
+  return packing;
+}
+
+Lowered with_copies(Lowered low, const Packing& packing) {
+  if (!packing.any()) return low;
+  if (packing.a) low.a = packing.a_copy;
+  if (packing.b) low.b = packing.b_copy;
+  low.shape.load = Mover::tma;
+  low.shape.store = low.d_fits_tma ? Mover::tma : Mover::threads;
+  return low;
+}
+
+double packing_us(const Lowered& low, const Packing& packing) {
+  if (!packing.any()) return 0;
+  const auto moved = [](const StoredMatrix& m) {
+    return 2.0 * double(m.count * m.rows * m.columns * bits(m.type) / 8);
+  };
+  const double bytes = (packing.a ? moved(low.a) : 0) + (packing.b ? moved(low.b) : 0);
+  return kPackFixedUs + bytes / kPackBytesPerUs;
+}
+
+std::string Decision::name() const {
+  return catalog::plan_name(choice.instance) + (packing.any() ? std::string(kPackedWord) : "");
+}
+
+Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const Chip& whole, OnDemand on_demand) {
+  const Chip chip = part_of(whole, problem.sm_limit);
+  const Packing packing = packing_of(problem, low);
+  const auto without = [&](const std::string& plan) -> Result<Decision> {
+    auto choice = choose(low.shape, chip, plan, on_demand);
+    if (!choice) return choice.status();
+    return Decision{std::move(*choice), {}, low};
+  };
+  const auto with = [&](const std::string& plan) -> Result<Decision> {
+    Lowered kernel = with_copies(low, packing);
+    auto choice = choose(kernel.shape, chip, plan, on_demand);
+    if (!choice) return choice.status();
+    choice->reason += sentence(packing);
+    return Decision{std::move(*choice), packing, std::move(kernel)};
+  };
+  if (std::string_view(problem.plan).ends_with(kPackedWord)) {
+    if (!packing.any()) {
+      return Status(Code::unsupported,
+                    fmt::format("plan = {}: there is nothing to copy, the TMA can address A and B.", problem.plan));
+    }
+    return with(problem.plan.substr(0, problem.plan.size() - kPackedWord.size()));
+  }
+  if (!problem.plan.empty() || packing.bytes() < kLeastBytes) return without(problem.plan);
+  auto threads = without("");
+  auto copied = with("");
+  if (!copied) return threads;
+  if (!threads) return copied;
+  const double us = copied->choice.estimate.us + packing_us(low, packing);
+  return us < threads->choice.estimate.us ? copied : threads;
+}
+
+}  // namespace warpwright::choice

@@ -1,0 +1,51 @@
+// The arguments of Blackwell's products by groups and with blockwise scales.
+#include <optional>
+#include <string>
+
+#include "launch/grouped.h"
+#include "launch/host_grouped.h"
+
+namespace warpwright::launch {
+namespace {
+
+GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& pointers) {
+  GroupedOperands o;
+  const bool blocks = p.scaling != BlockScaling::none;
+  o.a = const_cast<void*>(pointers.a);
+  o.b = const_cast<void*>(pointers.b);
+  o.a_scales = const_cast<void*>(blocks ? pointers.a_block_scales : pointers.a_scales);
+  o.b_scales = const_cast<void*>(blocks ? pointers.b_block_scales : pointers.b_scales);
+  o.d = pointers.d;
+  o.a_scale_tiles = pointers.a_block_rows;
+  o.n = int(p.n);
+  o.k = int(p.k);
+  o.table = table_of(p, pointers);
+  o.matrix_alpha = pointers.matrix_alpha;
+  o.d_scales = pointers.d_block_scales;
+  o.d_scale_tiles = pointers.d_block_rows;
+  return o;
+}
+
+}  // namespace
+
+Status fill_sm100(Arguments& args, const catalog::Instance& instance, const GroupedProblem& p,
+                  const GroupedPointers& pointers, const MapEncoder& maps) {
+  const auto encode = [&](const MatrixMap& matrix, TensorMap& map) -> std::optional<std::string> {
+    const Status s = maps.encode(spec_of(matrix), map);
+    return s ? std::nullopt : std::optional(s.message());
+  };
+  const GroupedOperands o = operands_of(p, pointers);
+  std::optional<std::string> why;
+  if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
+    why = fill(args.emplace<GroupedGemmSm100Args>(), *c, o, encode);
+  } else {
+    const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
+    auto& to = args.emplace<BlockwiseFp8Sm100Args>();
+    why = blockwise.grouped
+              ? fill(to, blockwise, o, encode)
+              : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), encode);
+  }
+  return why ? Status(Code::invalid_argument, *why) : Status();
+}
+
+}  // namespace warpwright::launch

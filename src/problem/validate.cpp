@@ -1,0 +1,301 @@
+#include "problem/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "problem/lower.h"
+#include "problem/words.h"
+#include "warpwright/kernel/cdna/config.h"
+
+namespace warpwright::problem {
+namespace {
+
+// Coordinates are 32-bit and rounded up to whole clusters of tiles; the smallest tile is 64 x 64.
+constexpr int64_t kLargestExtent = int64_t(1) << 30;
+constexpr int64_t kSmallestTile = 64;
+constexpr int64_t kMostTiles = INT32_MAX;
+// Copies of the mma.sync kernels count the bytes of a row in 23 bits.
+constexpr int64_t kLongestRowSm80 = int64_t(1) << 22;
+constexpr int kRowUnitBits = 128;  // of what a TMA or a 16-byte load moves
+
+template <class... Values>
+Status refused(fmt::format_string<Values...> text, Values&&... values) {
+  return Status(Code::invalid_argument, fmt::format(text, std::forward<Values>(values)...));
+}
+
+bool one_of(DType type, std::initializer_list<DType> list) {
+  for (const DType other : list)
+    if (type == other) return true;
+  return false;
+}
+bool wide(DType t) { return one_of(t, {DType::fp32, DType::bf16, DType::fp16}); }
+
+Status check_extent(const char* argument, int64_t value, int64_t least, int64_t most = kLargestExtent) {
+  if (value < least) return refused("{} = {}: it must be at least {}.", argument, value, least);
+  if (value > most) return refused("{} = {}: it must be at most {}.", argument, value, most);
+  return {};
+}
+Status check_extents(int64_t m, int64_t n, int64_t k) {
+  if (Status s = check_extent("m", m, 1); !s) return s;
+  if (Status s = check_extent("n", n, 1); !s) return s;
+  if (Status s = check_extent("k", k, 0); !s) return s;
+  const auto tiles = [](int64_t extent) { return (extent + kSmallestTile - 1) / kSmallestTile; };
+  if (tiles(m) * tiles(n) > kMostTiles) {
+    return refused("m = {}, n = {}: the result has more than {} tiles of {} x {}.", m, n, kMostTiles, kSmallestTile,
+                   kSmallestTile);
+  }
+  return {};
+}
+Status check_row(const char* argument, int64_t value, const char* matrix, DType type) {
+  const int unit = kRowUnitBits / bits(type);
+  if (value % unit == 0) return {};
+  return refused("{} = {}: the rows of {} must be whole 16-byte units, so {} must be a multiple of {} for {}.",
+                 argument, value, matrix, argument, unit, warpwright::name(type));
+}
+
+// What none of these architectures has.
+Status check_common(const GemmProblem& p, Arch arch) {
+  const char* const target = warpwright::name(arch);
+  if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
+  if (p.a.major != Major::K || p.b.major != Major::K) {
+    return refused("layout = {}: for {} A and B must both be stored along k, which is nt.",
+                   layout_of(p.a.major, p.b.major), target);
+  }
+  if (p.c.major != Major::K || p.d.major != Major::K) {
+    return refused("{}.major = MN: C and D are stored [m, n].", p.c.major != Major::K ? "c" : "d");
+  }
+  if (p.scaling != Scaling::none) {
+    return refused("scaling = {}: {} has no kernel with factors of rows or tensors.",
+                   p.scaling == Scaling::tensor ? "tensor" : "row_column", target);
+  }
+  if (p.accumulation != Accumulation::fast) return refused("accumulation = promoted: {} does not have it.", target);
+  if (!std::isfinite(p.alpha)) return refused("alpha = {}: it must be finite.", p.alpha);
+  if (!std::isfinite(p.beta)) return refused("beta = {}: it must be finite.", p.beta);
+  if (p.sm_limit < 0) return refused("sm_limit = {}: it must not be negative.", p.sm_limit);
+  const Epilogue& e = p.epilogue;
+  if (p.beta != 0 && !wide(p.c.type)) return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
+  if (e.bias != Bias::none && !wide(e.bias_type)) {
+    return refused("epilogue.bias_type = {}: the bias must be fp32, bf16 or fp16.", name(e.bias_type));
+  }
+  if (e.residual && !wide(e.residual_layout.type)) {
+    return refused("epilogue.residual_layout.type = {}: the residual must be fp32, bf16 or fp16.",
+                   name(e.residual_layout.type));
+  }
+  const Lowered low = lower(p);
+  for (const auto& [argument, matrix, used] : {std::tuple{"a", &low.a, true},
+                                               {"b", &low.b, true},
+                                               {"c", &low.c, low.reads_c},
+                                               {"d", &low.d, true},
+                                               {"epilogue.residual_layout", &low.residual, e.residual}}) {
+    if (!used || matrix->rows <= 1 || matrix->stride >= matrix->columns) continue;
+    return refused("{}.stride = {}: a stored row has {} elements, the stride must be at least that.", argument,
+                   matrix->stride, matrix->columns);
+  }
+  return {};
+}
+
+Status check_one(const GemmProblem& p, Arch arch) {
+  if (p.batch == 1) return {};
+  return refused("batch = {}: for {} only one product at a time is served, it must be 1.", p.batch,
+                 warpwright::name(arch));
+}
+Status check_same_types(const GemmProblem& p) {
+  if (p.a.type == p.b.type) return {};
+  return refused("b.type = {}: A is {}, and B must have its type.", name(p.b.type), name(p.a.type));
+}
+Status check_no_block_scaling(const GemmProblem& p, Arch arch) {
+  if (p.block_scaling == BlockScaling::none) return {};
+  return refused("block_scaling = {}: {} has no block-scaled products, it must be none.", name(p.block_scaling),
+                 warpwright::name(arch));
+}
+
+Status validate_sm80(const GemmProblem& p) {
+  if (!one_of(p.a.type, {DType::bf16, DType::fp16, DType::s8, DType::e4m3, DType::e5m2})) {
+    return refused("a.type = {}: for sm80 A and B must be bf16, fp16, s8, e4m3 or e5m2.", name(p.a.type));
+  }
+  if (Status s = check_same_types(p); !s) return s;
+  if (Status s = check_no_block_scaling(p, Arch::sm80); !s) return s;
+  if (Status s = check_one(p, Arch::sm80); !s) return s;
+  if (!wide(p.d.type) && p.d.type != DType::e4m3 && p.d.type != DType::e5m2) {
+    return refused("d.type = {}: for sm80 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
+  }
+  if (p.epilogue.activation == Activation::swiglu)
+    return refused("epilogue.activation = swiglu: sm80 does not have it.");
+  return check_extent("k", p.k, 0, kLongestRowSm80);
+}
+
+Status validate_cdna(const GemmProblem& p, Arch arch) {
+  const char* const target = warpwright::name(arch);
+  if (p.a.type == DType::e4m3 && arch == Arch::gfx942) {
+    return refused(
+        "a.type = e4m3: gfx942 reads fp8 codes as FNUZ and these operands are OCP e4m3; use gfx950 or bf16.");
+  }
+  if (!one_of(p.a.type, {DType::bf16, DType::e4m3})) {
+    return refused("a.type = {}: for {} A and B must be bf16 or e4m3.", name(p.a.type), target);
+  }
+  if (Status s = check_same_types(p); !s) return s;
+  if (Status s = check_no_block_scaling(p, arch); !s) return s;
+  if (Status s = check_one(p, arch); !s) return s;
+  if (!one_of(p.d.type, {DType::bf16, DType::fp32})) {
+    return refused("d.type = {}: for {} the result must be bf16 or fp32.", name(p.d.type), target);
+  }
+  const Lowered low = lower(p);
+  if (low.shape.epilogue != factor_and_conversion(p.d.type)) {
+    return refused("epilogue: for {} only alpha times the product is served, without C, bias or activation.", target);
+  }
+  const auto bytes = [](int64_t extent, DType type) { return extent * bits(type) / 8; };
+  if (Status s = check_row("k", p.k, "A and B", p.a.type); !s) return s;
+  for (const StoredMatrix* m : {&low.a, &low.b}) {
+    if (m->rows_fit_tma()) continue;
+    return refused("{}.stride = {}: the rows of A and B begin at multiples of 16 bytes.", m == &low.a ? "a" : "b",
+                   m->stride);
+  }
+  if (bytes(std::max(low.a.stride, low.b.stride), p.a.type) > kCdnaMaxRowBytes) {
+    return refused("k = {}: the rows of A and B must be shorter than 8 MiB.", p.k);
+  }
+  if (bytes(low.d.stride, p.d.type) > kCdnaMaxRowBytes) {
+    return refused("n = {}: the rows of the result must be shorter than 8 MiB.", p.n);
+  }
+  return {};
+}
+
+Status validate_sm100(const GemmProblem& p) {
+  const DType a = p.a.type;
+  if (p.block_scaling == BlockScaling::none) {
+    if (!one_of(a, {DType::bf16, DType::fp16, DType::tf32, DType::e4m3})) {
+      return refused("a.type = {}: for sm100 A and B must be bf16, fp16, tf32 or e4m3.", name(a));
+    }
+  } else if (const char* why = refuse(p.block_scaling, a)) {
+    return refused("a.type = {}: {}.", name(a), why);
+  }
+  if (const DType b = b_dtype(p.block_scaling, a); p.b.type != b) {
+    return refused("b.type = {}: A is {}, and B must be {}.", name(p.b.type), name(a), name(b));
+  }
+  if (!wide(p.d.type) && !one_of(p.d.type, {DType::e4m3, DType::e5m2})) {
+    return refused("d.type = {}: for sm100 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
+  }
+  if (Status s = check_extent("batch", p.batch, 1, 65535); !s) return s;
+  if (p.block_scaling != BlockScaling::none && p.batch != 1) {
+    return refused("batch = {}: block-scaled products are single ones, it must be 1.", p.batch);
+  }
+  const Lowered low = lower(p);
+  if (p.block_scaling != BlockScaling::none && low.shape.epilogue != factor_and_conversion(p.d.type)) {
+    return refused("epilogue: block-scaled products have alpha, and no C, bias or activation.");
+  }
+  if (p.epilogue.activation == Activation::swiglu && p.n % 2 != 0) {
+    return refused("n = {}: gate and up come in pairs, so n must be even.", p.n);
+  }
+  if (p.epilogue.activation == Activation::swiglu && p.beta != 0) {
+    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
+  }
+  if (Status s = check_row("k", p.k, "A", a); !s) return s;
+  if (Status s = check_row("k", p.k, "B", p.b.type); !s) return s;
+  for (const auto& [argument, m] : {std::pair{"a", &low.a}, {"b", &low.b}}) {
+    if (p.k == 0 || m->rows <= 1 || m->stride == p.k) continue;
+    return refused("{}.stride = {}: for sm100 rows of A and B follow each other without a gap.", argument, m->stride);
+  }
+  for (const auto& [argument, m] : {std::pair{"a", &low.a}, {"b", &low.b}}) {
+    if (m->count <= 1 || m->batch_stride * bits(m->type) % kRowUnitBits == 0) continue;
+    return refused("{}.batch_stride = {}: matrices begin at multiples of 16 bytes.", argument, m->batch_stride);
+  }
+  if (p.block_scaling == BlockScaling::w4a8 && p.k % 128 != 0) {
+    return refused("k = {}: the TMA spreads rows of 128 e2m1 elements, so k must be a multiple of 128.", p.k);
+  }
+  if (p.k > 0 && p.alignment < 16) {
+    return refused("alignment = {}: the TMA moves A and B, which begin at multiples of 16 bytes.", p.alignment);
+  }
+  return {};
+}
+
+Status validate_sm100(const GroupedProblem& p) {
+  if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
+  if (p.groups == Groups::by_depth) return refused("groups = by_depth (grouped_k): sm100 has no kernel for it.");
+  if (Status s = check_extent("groups", p.group_count, 1, 65535); !s) return s;
+  if (Status s = check_extent("matrix_count", p.matrix_count, 0, 65535); !s) return s;
+  const bool grouped = p.groups != Groups::none, quantized = p.out_scaling != BlockScaling::none;
+  if (!grouped && p.group_count != 1) {
+    return refused("groups = {}: one product has exactly 1 group.", p.group_count);
+  }
+  if (p.groups == Groups::masked && p.m % p.group_count != 0) {
+    return refused("m = {}: masked groups have equal room, m must be a multiple of groups = {}.", p.m, p.group_count);
+  }
+  if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
+  if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
+  if (p.scaling == BlockScaling::none) {
+    if (p.type != DType::e4m3) {
+      return refused("type = {}: elements with blockwise scales are e4m3.", name(p.type));
+    }
+    if (p.b_scale_rows != 128)
+      return refused("b_scale_rows = {}: for sm100 128 rows of B share a scale.", p.b_scale_rows);
+    if (!grouped && p.m % 4 != 0) {
+      return refused("m = {}: the rows of the scales of A must be whole 16-byte units, so m must be a multiple of 4.",
+                     p.m);
+    }
+  } else {
+    if (!grouped) {
+      return refused("scaling = {}: one product has blockwise scales; gemm() has the others.", name(p.scaling));
+    }
+    if (refuse(p.scaling, p.type) != nullptr) {
+      const bool bytes = p.scaling == BlockScaling::mxfp8 || p.scaling == BlockScaling::w4a8;
+      return refused("type = {}: elements with {} scales are {}.", name(p.type), name(p.scaling),
+                     bytes ? "e4m3 or e5m2" : "e2m1");
+    }
+  }
+  if (p.activation != Activation::none && p.activation != Activation::swiglu) {
+    return refused("activation = {}: these products have swiglu or none.", int(p.activation));
+  }
+  if (quantized != (p.activation == Activation::swiglu)) {
+    return refused("out_scaling = {}: D is quantized after swiglu, and only then.", name(p.out_scaling));
+  }
+  if (quantized && p.scaling == BlockScaling::none)
+    return refused("activation = swiglu: blockwise products have none.");
+  if (p.out_scaling == BlockScaling::w4a8) return refused("out_scaling = w4a8: D is mxfp8, mxfp4 or nvfp4.");
+  if (quantized) {
+    const int unit = 2 * scale_block(p.out_scaling);
+    if (p.n % unit != 0) {
+      return refused(
+          "n = {}: quantized results come in blocks of {}, each of two columns, so n must be a multiple of {}.", p.n,
+          unit / 2, unit);
+    }
+    const DType elements = p.out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
+    if (p.out != elements)
+      return refused("out = {}: {} results are {}.", name(p.out), name(p.out_scaling), name(elements));
+  } else if (!wide(p.out)) {
+    return refused("out = {}: D must be bf16, fp32 or fp16.", name(p.out));
+  }
+  if (p.clamped_swiglu && !quantized) return refused("clamped_swiglu = true: there is no swiglu.");
+  if (Status s = check_row("k", p.k, "A", p.type); !s) return s;
+  if (Status s = check_row("k", p.k, "B", b_dtype(p.scaling, p.type)); !s) return s;
+  if (p.scaling == BlockScaling::none && !grouped) {
+    if (Status s = check_row("n", p.n, "D", p.out); !s) return s;
+  }
+  if (p.scaling == BlockScaling::w4a8 && p.k % 128 != 0) {
+    return refused("k = {}: the TMA spreads rows of 128 e2m1 elements, so k must be a multiple of 128.", p.k);
+  }
+  if (p.sm_limit < 0) return refused("sm_limit = {}: it must not be negative.", p.sm_limit);
+  return {};
+}
+
+}  // namespace
+
+Status validate(const GemmProblem& p, Arch arch) {
+  if (arch == Arch::sm90) return warpwright::validate(p);
+  if (Status s = check_common(p, arch); !s) return s;
+  if (arch == Arch::sm100) return validate_sm100(p);
+  return is_cdna(arch) ? validate_cdna(p, arch) : validate_sm80(p);
+}
+
+Status validate(const GroupedProblem& p, Arch arch) {
+  if (arch == Arch::sm90) return warpwright::validate(p);
+  if (arch == Arch::sm100) return validate_sm100(p);
+  return refused("target = {}: {} has kernels for sm90 and sm100.", warpwright::name(arch), operation_of(p.groups));
+}
+
+}  // namespace warpwright::problem

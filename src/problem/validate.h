@@ -1,0 +1,14 @@
+// What the kernels of an architecture take at all: one sentence that names the argument, its value and the rule.
+// Hopper's rules are those of the host API (warpwright/gemm.h, warpwright/grouped.h).
+#pragma once
+#include "warpwright/core/address.h"
+#include "warpwright/gemm.h"
+#include "warpwright/grouped.h"
+#include "warpwright/status.h"
+
+namespace warpwright::problem {
+
+Status validate(const GemmProblem& problem, Arch arch);
+Status validate(const GroupedProblem& problem, Arch arch);
+
+}  // namespace warpwright::problem

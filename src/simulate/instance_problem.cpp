@@ -1,0 +1,253 @@
+#include "simulate/instance_problem.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace warpwright::simulate {
+namespace {
+
+using reference::Case;
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+GemmProblem blank(const catalog::Instance& instance, Case s) {
+  GemmProblem p;
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.plan = catalog::name_of(instance);
+  return p;
+}
+GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
+  GroupedProblem p;
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.plan = catalog::name_of(instance);
+  return p;
+}
+
+// ---- dense products
+
+// Rows that begin at multiples of 16 bytes, as the TMA wants.
+int64_t aligned_stride(int64_t columns, DType type) {
+  return std::max<int64_t>(round_up(columns, 128 / bits(type)), 128 / bits(type));
+}
+// Rows that begin anywhere.
+int64_t odd_stride(int64_t columns) { return columns + (columns % 2 == 0 ? 3 : 2); }
+
+void set_features(GemmProblem& p, const EpilogueConfig& e, Scaling scaling, bool promoted) {
+  p.d.type = e.out;
+  p.scaling = scaling;
+  p.accumulation = promoted ? Accumulation::promoted : Accumulation::fast;
+  p.epilogue.bias = e.bias;
+  p.epilogue.bias_type = e.bias_type;
+  p.epilogue.activation = e.activation;
+  p.epilogue.residual = e.residual;
+  p.epilogue.residual_layout.type = e.residual_type;
+  p.epilogue.quantize = e.quantize;
+  const bool plain = e == factor_and_conversion(e.out);
+  // Powers of two keep every result exact.
+  if (e.alpha && (!plain || scaling != Scaling::none)) p.alpha = 0.5f;
+  if (e.source) {
+    p.beta = 2;
+    p.c.type = e.source_type;
+  }
+}
+
+GemmProblem hopper_dense(const catalog::Instance& instance, Case s) {
+  GemmProblem p = blank(instance, s);
+  bool batched = false, by_threads = false, stored_by_threads = false;
+  if (const auto* c = instance.as<DenseGemmConfig>()) {
+    p.a.type = c->type;
+    p.b.type = c->b_type();
+    p.a.major = c->a_major;
+    p.b.major = c->b_major;
+    set_features(p, c->epilogue, c->scaling, c->promote_k != 0);
+    batched = c->batched;
+    by_threads = c->load == Mover::threads;
+    stored_by_threads = c->store == Mover::threads;
+    if (c->split == DepthSplit::split_k && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
+  } else {
+    const auto& c2 = *instance.as<SkinnyGemmConfig>();
+    p.a.type = p.b.type = c2.type;
+    set_features(p, c2.epilogue, c2.scaling, c2.promote_k != 0);
+  }
+  const int64_t a_rows = p.a.major == Major::K ? s.m : s.k, a_columns = p.a.major == Major::K ? s.k : s.m;
+  const int64_t b_rows = p.b.major == Major::K ? s.n : s.k, b_columns = p.b.major == Major::K ? s.k : s.n;
+  p.a.stride = by_threads ? odd_stride(a_columns) : aligned_stride(a_columns, p.a.type);
+  p.b.stride = by_threads ? odd_stride(b_columns) : aligned_stride(b_columns, p.b.type);
+  p.d.stride = stored_by_threads ? odd_stride(s.n) : aligned_stride(s.n, p.d.type);
+  if (by_threads) p.alignment = std::max({bits(p.a.type), bits(p.d.type), 8}) / 8;
+  if (batched) {
+    // A gap between the matrices; one B for all where it lies along n.
+    p.batch = 3;
+    const auto step = [&](int64_t rows, int64_t stride, DType type) {
+      return by_threads ? rows * stride + 1 : round_up(rows * stride + 1, 128 / bits(type));
+    };
+    p.a.batch_stride = step(a_rows, p.a.stride, p.a.type);
+    p.b.batch_stride = p.b.major == Major::MN ? 0 : step(b_rows, p.b.stride, p.b.type);
+    p.d.batch_stride = stored_by_threads ? s.m * p.d.stride + 1 : step(s.m, p.d.stride, p.d.type);
+  }
+  return p;
+}
+// Whether the epilogue does more than multiply by a factor and store.
+bool is_fused(const DenseGemmSm100Config& c) {
+  EpilogueConfig e = c.epilogue;
+  e.out = c.out_type;
+  return e != factor_and_conversion(c.out_type) || c.store_stages > 0 || c.epilogue_load_stages > 0;
+}
+
+GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm100Config& c, Case s) {
+  GemmProblem p = blank(instance, s);
+  p.a.type = c.type;
+  p.b.type = b_dtype(c.scaling, c.type);
+  p.block_scaling = c.scaling;
+  EpilogueConfig nodes = c.epilogue;
+  nodes.out = c.out_type;
+  set_features(p, nodes, Scaling::none, false);
+  p.b_is_constant = c.dependent;
+  if (c.batched) {  // rows between the matrices that belong to none
+    p.batch = 3;
+    p.a.batch_stride = (s.m + 1) * s.k;
+    p.b.batch_stride = (s.n + 2) * s.k;
+    p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n));
+  }
+  if (is_fused(c) && c.store_stages == 0 && !c.batched) p.d.stride = odd_stride(c.result_columns(int(s.n)));
+  return p;
+}
+
+// The operands lie where the copies of the instance can read them, and no better.
+GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmConfig& c, Case s) {
+  GemmProblem p = blank(instance, s);
+  p.a.type = p.b.type = c.type;
+  set_features(p, c.epilogue, Scaling::none, false);
+  const auto stride = [&](int64_t columns, DType type) {
+    if (c.copy == RowCopy::bytes16) return aligned_stride(columns, type);
+    if (c.copy == RowCopy::registers) return odd_stride(columns);
+    const int64_t word = 32 / bits(type), unit = 128 / bits(type), words = round_up(columns, word);
+    return words % unit == 0 ? words + word : words;
+  };
+  p.a.stride = p.b.stride = stride(s.k, c.type);
+  p.d.stride = stride(s.n, c.out_type());
+  if (c.copy == RowCopy::bytes4) p.alignment = 4;
+  if (c.copy == RowCopy::registers) p.alignment = std::min(bits(c.type), bits(c.out_type())) / 8;
+  return p;
+}
+
+// ---- groups
+
+constexpr uint32_t kGroups = 4;
+
+// Uneven groups, one without rows, and rows behind that no group has.
+std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
+  const auto m = uint32_t(s.m);
+  if (c.by_depth()) {
+    std::vector<uint32_t> ends;
+    const auto unit = uint32_t(c.depth_unit()), units = uint32_t(s.k) / unit;
+    for (const uint32_t end : {units / 7, units / 7, units / 2, units / 2 + units / 5, units})
+      ends.push_back(end * unit);
+    return ends;
+  }
+  if (c.groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
+  if (c.groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
+  return {};
+}
+
+GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
+  GroupedProblem p = blank_grouped(instance, s);
+  if (const auto* c = instance.as<GroupedGemmConfig>()) {
+    p.groups = c->groups;
+    p.type = c->type;
+    p.out = c->out;
+    if (c->scaled()) p.b_scale_rows = c->b_scale_rows;
+    p.activation = c->swiglu ? Activation::swiglu : Activation::none;
+    p.bias = c->bias ? Bias::per_column : Bias::none;
+    p.accumulate = c->by_depth() && c->out == DType::fp32;
+    if (c->groups != Groups::none) p.group_count = kGroups;
+  } else {
+    p.out = instance.as<SkinnyBlockwiseConfig>()->out;
+  }
+  return p;
+}
+// Six groups: few rows, none, many, some without a matrix, one row, the rest; two groups share a matrix.
+const std::vector<int32_t> kMatrices = {2, 0, 3, -1, 2, 1};
+constexpr int kMatrixCount = 4;
+std::vector<uint32_t> six_groups(Case s) {
+  const auto m = uint32_t(s.m);
+  std::vector<uint32_t> starts = {0};
+  for (const uint32_t rows : {m / 16, 0u, m / 3, m / 8, m > 8 ? 1u : 0u}) starts.push_back(starts.back() + rows);
+  starts.push_back(m);
+  return starts;
+}
+
+GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
+  GroupedProblem p = blank_grouped(instance, s);
+  if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
+    p.groups = Groups::contiguous;
+    p.type = c->type;
+    p.out = c->out_type;
+    p.scaling = c->scaling;
+    p.out_scaling = c->out_scaling;
+    p.clamped_swiglu = c->clamped_swiglu;
+    if (c->out_scaling != BlockScaling::none) {
+      p.activation = Activation::swiglu;
+      p.out = c->out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
+    }
+  } else {
+    const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
+    p.out = blockwise.out_type;
+    if (blockwise.grouped) p.groups = Groups::contiguous;
+  }
+  if (p.groups == Groups::none) return p;
+  p.group_count = int64_t(kMatrices.size());
+  p.matrix_count = kMatrixCount;
+  return p;
+}
+
+}  // namespace
+
+GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) return blackwell_dense(instance, *c, s);
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) return mma_sync_dense(instance, *c, s);
+  if (const auto* c = instance.as<CdnaMatmulConfig>()) {
+    GemmProblem p = blank(instance, s);
+    p.a.type = p.b.type = c->type;
+    p.d.type = c->out_type;
+    return p;
+  }
+  return hopper_dense(instance, s);
+}
+
+reference::Offset offset_of(const catalog::Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) return c->load == Mover::threads ? 1 : 0;
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) return c->copy == RowCopy::registers ? 1 : 0;
+  const auto* c = instance.as<DenseGemmSm100Config>();
+  return {0, c != nullptr && is_fused(*c) && c->store_stages == 0 && !c->batched ? 1 : 0};
+}
+
+GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
+  return catalog::arch_of(instance) == Arch::sm100 ? blackwell_grouped(instance, s) : hopper_grouped(instance, s);
+}
+reference::GroupedProduct grouped_product(const catalog::Instance& instance, Case s) {
+  const GroupedProblem p = grouped_problem(instance, s);
+  reference::GroupedProduct product{.shape = s,
+                                    .type = p.type,
+                                    .out = p.out,
+                                    .groups = p.groups,
+                                    .b_scale_rows = p.b_scale_rows,
+                                    .swiglu = p.activation == Activation::swiglu,
+                                    .bias = p.bias != Bias::none,
+                                    .accumulate = p.accumulate};
+  if (const auto* c = instance.as<GroupedGemmConfig>()) product.rows = table_of(*c, s);
+  if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
+    product.rows = six_groups(s);
+    product.matrices = kMatrices;
+    product.matrix_count = kMatrixCount;
+  }
+  return product;
+}
+
+}  // namespace warpwright::simulate

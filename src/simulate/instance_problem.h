@@ -1,0 +1,21 @@
+// Problems that only one instance serves, at a size: what `check` runs of it.
+#pragma once
+#include "catalog/instance.h"
+#include "reference/grouped_sm90_workload.h"
+#include "reference/problem_workload.h"
+#include "reference/workload.h"
+#include "warpwright/gemm.h"
+#include "warpwright/grouped.h"
+
+namespace warpwright::simulate {
+
+// Of the instances that make a dense product.
+GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
+// Where threads load or store, matrices begin at an odd element.
+reference::Offset offset_of(const catalog::Instance& instance);
+
+// Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
+GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);
+reference::GroupedProduct grouped_product(const catalog::Instance& instance, reference::Case shape);
+
+}  // namespace warpwright::simulate

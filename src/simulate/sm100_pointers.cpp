@@ -1,0 +1,143 @@
+// Groups on Blackwell whose matrices lie at addresses of their own, for which the API has no problem: the checker
+// gives them the product of a kernel whose groups share arrays.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "launch/host_grouped.h"
+#include "problem/validate.h"
+#include "reference/grouped_workload.h"
+#include "simulate/families.h"
+#include "simulate/instance_problem.h"
+#include "simulate/run.h"
+
+namespace warpwright::simulate {
+namespace {
+
+using launch::GroupedOperands;
+using reference::Array;
+using reference::Case;
+using reference::Data;
+using reference::GroupedSpec;
+using reference::Workload;
+using Pointers = std::vector<void*>;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+GroupedSpec spec_of_case(const catalog::Instance& instance, Case s) {
+  const reference::GroupedProduct product = grouped_product(instance, s);
+  return reference::spec_of(grouped_problem(instance, s), product.rows, product.matrices);
+}
+
+template <class T>
+std::vector<T> words_of(const Array& a) {
+  std::vector<T> list(size_t(a.columns));
+  std::memcpy(list.data(), a.bytes.data(), a.bytes.size());
+  return list;
+}
+
+// The same product for a kernel whose groups have matrices of their own: every group is a product of one group, through
+// addresses inside the arrays that the groups have in common.
+class ByPointers {
+ public:
+  ByPointers(const GroupedGemmSm100Config& c, const GroupedSpec& s, const Workload& w, Arrays& arrays)
+      : config_(c), spec_(s), arrays_(arrays) {
+    const Pointers& p = arrays.pointers();
+    all_ = reference::grouped_operands(s, w, p);
+    for (const Array& a : w.arrays) {
+      if (a.name == "matrix_alpha") alpha_ = words_of<float>(a);
+    }
+  }
+
+  GroupedGemmSm100Args arguments() {
+    const std::vector<uint32_t> starts = spec_.starts();
+    const size_t count = spec_.tokens.size();
+    auto* const problems = static_cast<GroupProblem*>(
+        arrays_.add("problems", count * sizeof(GroupProblem), simulator::Buffer::Use::input, true));
+    auto* const extents =
+        static_cast<int32_t*>(arrays_.add("extents", count * 16, simulator::Buffer::Use::input, true));
+    GroupedGemmSm100Args args{};
+    args.problems = problems;
+    args.groups = {.extents = extents,
+                   .status = all_.table.status,
+                   .groups = int(count),
+                   .matrix_count = int(count),
+                   .columns = spec_.n,
+                   .depth = spec_.k};
+    int64_t block = 0;  // of the factors, of which each group begins a new one
+    for (size_t g = 0; g < count; ++g) {
+      const int matrix = spec_.matrices.empty() ? int(g) : spec_.matrices[g];
+      const int rows = matrix < 0 ? 0 : spec_.tokens[g];
+      if (rows > 0) problems[g] = problem(starts[g], rows, block, matrix);
+      const int32_t extent[4] = {rows, spec_.n, spec_.k, 0};
+      std::memcpy(extents + 4 * g, extent, sizeof extent);
+      args.groups.rows = std::max(args.groups.rows, rows);
+      block += ceil_div(int64_t(starts[g + 1]) - starts[g], kScaleTileRows);
+    }
+    return args;
+  }
+
+ private:
+  static void* at(void* first, int64_t bytes) {
+    return first == nullptr ? nullptr : static_cast<uint8_t*>(first) + bytes;
+  }
+  GroupProblem problem(int64_t first_row, int rows, int64_t block, int64_t matrix) const {
+    const int64_t n = spec_.n, k = spec_.k;
+    const int64_t along_k = ceil_div(k, scale_block(spec_.scaling) * kScaleTileColumns) * kScaleTileBytes;
+    GroupedOperands one = all_;
+    one.a = at(all_.a, first_row * k * bits(spec_.type) / 8);
+    one.b = at(all_.b, matrix * n * k * bits(b_dtype(spec_.scaling, spec_.type)) / 8);
+    one.a_scales = at(all_.a_scales, block * along_k);
+    one.b_scales = at(all_.b_scales, matrix * ceil_div(n, kScaleTileRows) * along_k);
+    one.a_scale_tiles = ceil_div(rows, kScaleTileRows);
+    one.table.rows = rows;
+    one.table.groups = one.table.matrix_count = 1;
+    GroupedGemmSm100Config config = config_;
+    config.pointers = false;
+    GroupedGemmSm100Args args;
+    if (const auto why = launch::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
+    return {args.a,
+            args.b,
+            args.a_scales,
+            args.b_scales,
+            at(all_.d, first_row * n * bits(spec_.out_type) / 8),
+            0,
+            alpha_[size_t(matrix)]};
+  }
+
+  GroupedGemmSm100Config config_;
+  GroupedSpec spec_;
+  Arrays& arrays_;
+  GroupedOperands all_;
+  std::vector<float> alpha_;
+};
+
+Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm100Config& c, const Workload& w,
+                        const simulator::Options& o, int ctas) {
+  Arrays arrays(w);
+  const GroupedGemmSm100Args args = ByPointers(c, spec_of_case(instance, w.shape), w, arrays).arguments();
+  return run_arguments(instance, &args, sizeof args, ctas, w, arrays, o);
+}
+
+}  // namespace
+
+bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
+  if (!c.pointers) return false;
+  e.refuse = [instance](Case s) -> std::optional<std::string> {
+    const Status status = problem::validate(grouped_problem(instance, s), Arch::sm100);
+    return status ? std::nullopt : std::optional(status.message());
+  };
+  e.workload = [instance](Case s, Data data, uint64_t seed) {
+    return grouped_workload(spec_of_case(instance, s), data, seed);
+  };
+  e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
+    return run_by_pointers(instance, c, w, o, ctas ? ctas : 2 * c.cta_group);
+  };
+  return true;
+}
+
+}  // namespace warpwright::simulate
