@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
+#include "cli/simulation.h"
 #include "cli/torch_bridge.h"
 #include "measure/bench_gpu.h"
 #include "measure/peer_cublas.h"
@@ -187,7 +187,7 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
   Progress progress("bench", shapes.size());
   for (const BenchShape& s : shapes) {
     std::vector<measure::PlanTime> times;
-    if (const auto failure = measure::time_plans(s, times)) throw std::runtime_error(*failure);
+    if (const Status timed = measure::time_plans(s, times); !timed) fail(timed);
     for (const measure::PlanTime& t : times) {
       rows.push_back({{"m", s.m},
                       {"n", s.n},
@@ -209,7 +209,7 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
 }
 
 void need_gpu(bool needs_peer) {
-  if (const auto missing = measure::bench_missing(needs_peer)) throw MissingError(*missing);
+  if (const Status s = measure::bench_ready(needs_peer); !s) throw MissingError(s.message());
 }
 
 Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) {
@@ -232,8 +232,8 @@ Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) 
   BenchReport report;
   {
     Progress progress("bench", shapes.size() * how.modes.size());
-    if (const auto failure = measure::bench_dense(shapes, how, report, [&](const BenchRow&) { progress.advance(); }))
-      throw std::runtime_error(*failure);
+    const auto advance = [&](const BenchRow&) { progress.advance(); };
+    if (const Status s = measure::bench_dense(shapes, how, report, advance); !s) fail(s);
   }
   return {document_of(report, how), report.ok() ? exit_ok : exit_wrong};
 }
@@ -294,8 +294,7 @@ int run_bench(const Options& options, Output& out) {
   if (options.profile) {
     need_gpu(true);
     for (const BenchShape& shape : dense) {
-      if (const auto failure = measure::profile_dense(shape, options.plan, options.peer_choice))
-        throw std::runtime_error(*failure);
+      if (const Status s = measure::profile_dense(shape, options.plan, options.peer_choice); !s) fail(s);
     }
     return exit_ok;
   }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
+#include "cli/simulation.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
 #include "problem/words.h"
@@ -35,7 +35,7 @@ struct Options {
 };
 
 void write(const std::string& path, const std::string& text) {
-  if (auto why = system::WholeFile(path).write(text)) throw UsageError("--out: " + *why);
+  if (const Status s = system::WholeFile(path).write(text); !s) throw UsageError("--out: " + s.message());
 }
 
 // What all rows of a report show.
@@ -89,12 +89,13 @@ measure::TuneOptions protocol_of(const Options& options) {
 // Before minutes of measuring.
 void check_machine(const Options& options) {
   if (!options.out.empty()) {
-    if (auto why = system::WholeFile(options.out).refuse()) throw UsageError("--out: " + *why);
+    if (const Status s = system::WholeFile(options.out).check_writable(); !s) throw UsageError("--out: " + s.message());
   }
   if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (const auto missing = measure::bench_missing(false)) {
+  if (const Status s = measure::bench_ready(false); !s) {
     constexpr std::string_view bench = "bench";
-    throw MissingError(missing->starts_with(bench) ? "tune" + missing->substr(bench.size()) : *missing);
+    const std::string& missing = s.message();
+    throw MissingError(missing.starts_with(bench) ? "tune" + missing.substr(bench.size()) : missing);
   }
 }
 
@@ -113,8 +114,7 @@ int tune_grouped(const Options& options, Output& out) {
   {
     Progress progress("tune", shapes.size());
     const auto advance = [&](const measure::GroupedTuneRow&) { progress.advance(); };
-    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
-      throw std::runtime_error(*failure);
+    if (const Status s = measure::tune(shapes, protocol_of(options), report, advance); !s) fail(s);
   }
   const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);
@@ -154,8 +154,7 @@ int run_tune(const Options& options, Output& out) {
   {
     Progress progress("tune", shapes.size());
     const auto advance = [&](const measure::TuneRow&) { progress.advance(); };
-    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
-      throw std::runtime_error(*failure);
+    if (const Status s = measure::tune(shapes, protocol_of(options), report, advance); !s) fail(s);
   }
   const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);

@@ -1,5 +1,5 @@
 // Failures inside host code that measures and checks: thrown, caught by the functions that others call, and returned
-// from there as a sentence.
+// from there as a Status.
 #pragma once
 #include <optional>
 #include <stdexcept>

@@ -129,8 +129,8 @@ GroupedTuneRow tune_shape(const choice::GroupedShape& shape, const TuneOptions& 
 
 }  // namespace
 
-std::optional<std::string> tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options,
-                                GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row) {
+Status tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options, GroupedTuneReport& report,
+            const std::function<void(const GroupedTuneRow&)>& row) {
   return tune_all(
       shapes, options, report, row,
       [&](const choice::GroupedShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },

@@ -15,7 +15,7 @@ namespace {
 
 std::optional<std::string> cannot_run(const Example& example) {
   if (example.launch == nullptr) return std::string(example.name) + " was not compiled for a GPU.";
-  if (const auto& problem = gpu::driver_problem()) return "no GPU can be used: " + *problem + ".";
+  if (const Status& s = gpu::driver_status(); !s) return "no GPU can be used: " + s.message();
   if (gpu::list_gpus().empty()) return "no NVIDIA GPU was found.";
   return {};
 }

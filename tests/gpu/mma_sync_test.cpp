@@ -26,7 +26,7 @@ std::vector<const simulate::Example*> kernels() {
 class MmaSyncGemm : public testing::TestWithParam<const simulate::Example*> {
  protected:
   void SetUp() override {
-    if (gpu::list_gpus().empty()) GTEST_SKIP() << gpu::driver_problem().value_or("no GPU here");
+    if (gpu::list_gpus().empty()) GTEST_SKIP() << "no GPU here. " << gpu::driver_status().message();
   }
   std::vector<uint8_t> expect_right(const reference::Workload& w) {
     SCOPED_TRACE(testing::Message() << w.shape.m << "x" << w.shape.n << "x" << w.shape.k);

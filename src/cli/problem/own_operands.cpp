@@ -215,12 +215,12 @@ void add_own_operands(CommandLine& line, OwnOperands& own) {
 system::WholeFile result_file(const OwnOperands& own) {
   if (own.a.empty() || own.b.empty() || own.d.empty()) throw UsageError("--a, --b and --d: all three or none");
   system::WholeFile file(own.d);
-  if (auto why = file.refuse()) throw UsageError("--d: " + *why);
+  if (const Status s = file.check_writable(); !s) throw UsageError("--d: " + s.message());
   return file;
 }
 
 void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result) {
-  if (auto why = file.write({result.begin(), result.end()})) throw UsageError("--d: " + *why);
+  if (const Status s = file.write({result.begin(), result.end()}); !s) throw UsageError("--d: " + s.message());
 }
 
 void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& w) {
