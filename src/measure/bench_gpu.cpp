@@ -20,7 +20,7 @@ std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& 
   GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
   problem.a.type = problem.b.type = s.dtype;
   problem.d.type = s.epilogue.out;
-  if (const Status status = problem::validate(problem); !status) return status.message();
+  if (const Status status = warpwright::validate(problem); !status) return status.message();
   for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
     if (value < 1) return fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value);
   const problem::Lowered low = problem::lower(problem);
