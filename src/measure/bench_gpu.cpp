@@ -21,7 +21,7 @@ Status check_bench(const BenchShape& s, const std::string& plan) {
   GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
   problem.a.type = problem.b.type = s.dtype;
   problem.d.type = s.epilogue.out;
-  if (Status status = problem::validate(problem); !status) return status;
+  if (Status status = warpwright::validate(problem); !status) return status;
   for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
     if (value < 1)
       return refused(fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value));

@@ -82,7 +82,7 @@ simulator::Result pack(const DenseProduct& p, const GemmPointers& pointers, void
   config.element_bytes = bits(p.low.a.type) / 8;
   const PackRowsArgs args = launch::pack_arguments(p.low, p.decision.packing, pointers, copies);
   const auto* const instance = compiled_of({config});
-  const int64_t most = whole_chip ? int64_t(chip_sms()) * config.blocks_per_sm : 2;
+  const int64_t most = whole_chip ? int64_t(simulator::ChipTiming::of(Arch::sm90).sms) * config.blocks_per_sm : 2;
   const int64_t clusters = std::min(launch::work_of(config, args), most);
   return run_instance(*instance, &args, {uint32_t(std::max<int64_t>(clusters, 1)), 1, 1}, arrays.buffers(), options);
 }

@@ -1,18 +1,26 @@
 // Operands that are copied before the kernel runs: which, when, and how much workspace the copies take. Only
 // arithmetic, so no GPU is asked.
-#include "choice/packing.h"
+#include "launch/packing.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 
+#include "choice/choose.h"
+
 namespace warpwright::launch {
 namespace {
 
+using choice::Decision;
+using choice::Packing;
+using choice::packing_of;
+using problem::lower;
+using problem::Lowered;
+
 const choice::Chip kChip{"NVIDIA H200", 132};
 
-Result<Decision> decided(const GemmProblem& p) { return decide(p, lower(p), kChip); }
+Result<Decision> decided(const GemmProblem& p) { return choice::choose(p, kChip); }
 Packing copies(const GemmProblem& p) { return packing_of(p, lower(p)); }
 
 TEST(Packing, CopiesWhatTheTmaCannotAddressAndNothingElse) {

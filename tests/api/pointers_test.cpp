@@ -10,6 +10,8 @@
 namespace warpwright::launch {
 namespace {
 
+using problem::lower;
+
 void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 class Pointers : public testing::Test {

@@ -8,11 +8,11 @@
 #include <random>
 #include <utility>
 
-#include "choice/dense.h"
-#include "choice/packing.h"
+#include "choice/choose.h"
 #include "choice/tuned_grouped.h"
 #include "measure/grouped_check.h"
 #include "problem/lower.h"
+#include "problem/words.h"
 
 namespace warpwright::random_problems {
 namespace {
@@ -137,7 +137,7 @@ Dense any_dense(Random& random) {
 
 bool served(const GemmProblem& p) {
   if (!validate(p)) return false;
-  return bool(choice::decide(p, problem::lower(p), choice::h200()));
+  return bool(choice::choose(p, choice::h200()));
 }
 
 void draw_modes(GroupedProblem& p, Random& random) {
@@ -200,8 +200,8 @@ std::string text(const Dense& d) {
 
 std::string text(const Grouped& g) {
   const GroupedProblem& p = g.problem;
-  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", name(problem::operation_of(p.groups)),
-                     name(p.type), name(p.out), p.m, p.n, p.k, p.group_count,
+  return fmt::format("{} {} to {} {}x{}x{}, {} groups{}{}{}{}, {} SMs", problem::operation_of(p.groups), name(p.type),
+                     name(p.out), p.m, p.n, p.k, p.group_count,
                      p.type == DType::e4m3 ? fmt::format(", scales of {} rows of B", p.b_scale_rows) : "",
                      p.activation == Activation::swiglu ? ", swiglu" : "", p.bias != Bias::none ? ", bias" : "",
                      p.accumulate ? ", added to D" : "", p.sm_limit);

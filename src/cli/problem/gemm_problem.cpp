@@ -119,9 +119,8 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
 }
 
 std::string problem_text(const GemmProblem& p) {
-  const std::string shape =
-      fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
-                  p.block_scaling == BlockScaling::none ? name(p.a.type) : name(p.block_scaling));
+  const std::string shape = fmt::format("{}x{}x{} {}", p.m, p.n, p.k,
+                                        p.block_scaling == BlockScaling::none ? name(p.a.type) : name(p.block_scaling));
   return p.batch == 1 ? shape : fmt::format("{} x {}", p.batch, shape);
 }
 

@@ -122,13 +122,9 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
       .group(group);
   line.real("--alpha", options.alpha, "factor of the product (default 1)").group(group);
   line.real("--beta", options.beta, "factor of C (default 0)").group(group);
-  std::vector<std::string> epilogues = dense_epilogues();
-  for (const Activation a : kActivations)
-    if (is_pair(a)) epilogues.emplace_back(name(a));
+  const std::vector<std::string> epilogues = dense_epilogues();
   std::vector<std::string> scalings = dense_scalings();
   scalings.insert(scalings.end(), {"blockwise", "blockwise_rows"});
-  for (const BlockScaling s : kBlockScalings)
-    if (s != BlockScaling::none) scalings.emplace_back(name(s));
   line.text("--epilogue", options.epilogue,
             fmt::format("what happens to a sum on its way out: {}; several joined by '+'", listed(epilogues)))
       .offers(epilogues)
