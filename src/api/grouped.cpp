@@ -12,7 +12,6 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
-#include "problem/words.h"
 
 namespace warpwright {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "problem/lower.h"
-#include "problem/words.h"
 
 namespace warpwright {
 namespace {

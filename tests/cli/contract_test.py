@@ -122,8 +122,8 @@ class BadUsage(unittest.TestCase):
 
     def test_unknown_and_unserved_targets(self):
         self.refused(*GEMM, "--target", "sm91", names=["--target", "'sm91'"])
-        self.refused(*GEMM, "--target", "sim:gfx942", "--dtype", "fp8", names=["dtype = e4m3", "FNUZ"])
-        self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "fp16", names=["dtype = fp16", "gfx950"])
+        self.refused(*GEMM, "--target", "sim:gfx942", "--dtype", "fp8", names=["a.type = e4m3", "FNUZ"])
+        self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "fp16", names=["a.type = fp16", "gfx950"])
 
     def test_plan_of_another_target(self):
         self.refused(*GEMM, "--plan", "sm100/dense-64x64-c1x1-s8/bf16", "--target", "sim:sm90", names=["sm100", "Hopper"])
@@ -136,17 +136,21 @@ class BadUsage(unittest.TestCase):
             self.refused(*command, "--plan", "sm90/dense-128x256-c2-s4/bf16-mt", names=["nearest", DENSE])
             self.refused(*command, "--plan", "gemm_sm90", names=["gemm_sm90", "nearest"])
             self.refused(*command, "--plan", "7", names=["7", "nearest"])
-        self.refused(*GEMM, "--plan", "dense-64x64-c1x1-s9x", "--target", "sim:sm100",
-                     names=["dense-64x64-c1x1-s9x", "nearest", "dense-64x64-c1x1-s8"])
+        for target, plan, near in (("sim:sm100", "dense-64x64-c1x1-s9x", "dense-64x64-c1x1-s8"),
+                                   ("sim:sm80", "mma-128x256-w2x5", "mma-128x256-w2x4"),
+                                   ("sim:gfx950", "matmul-5wave", "matmul-4wave"),
+                                   ("sim:gfx942", "gfx942/matmul-defualt/bf16", "gfx942/matmul-default/bf16")):
+            self.refused(*GEMM, "--plan", plan, "--target", target, names=[plan, "nearest", near])
         self.refused("check", "sm90/dense-128x256-c2-s4/bf16-mt", names=["nearest", DENSE])
         self.refused("check", "dense-128x256-c2-s4", names=["nearest", DENSE])
         self.refused("check", "gemm_sm90", names=["'gemm_sm90'", "nearest", "/"])
 
     def test_what_the_kernel_does_not_do(self):
-        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "sm100/tmem_lifecycle-n128-s4/bf16", "--alpha", "2",
-                     names=["alpha = 2"])
-        self.refused(*GEMM, "--target", "sim:sm100", "--dtype", "fp8", "--out-dtype", "fp32",
-                     names=["out-dtype = fp32", "sm100/dense-128x256-c2x1-s6-pair/e4m3", "bf16"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "sm100/tmem_lifecycle-n128-s4/bf16",
+                     names=["tmem_lifecycle", "nearest"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--plan", "sm100/dense-64x64-c1x1-s8/bf16", "--out-dtype", "fp32",
+                     names=["sm100/dense-64x64-c1x1-s8/bf16", "fp32 result"])
+        self.refused(*GEMM, "--target", "sim:sm100", "--layout", "tn", names=["layout = tn", "nt"])
         self.refused("gemm", "--m", "64", "--n", "64", "--k", "72", "--target", "sim:sm100", "--dtype", "fp8",
                      names=["k = 72", "multiple of 16"])
         self.refused(*GEMM, "--target", "sim:sm90", "--dtype", "s8", names=["a.type = s8"])
@@ -470,7 +474,7 @@ class Kernels(unittest.TestCase):
             gemm = self.document(*shape, "--dtype", dtype)
             self.assertEqual((gemm["ok"], gemm["instance"]), (True, instance))
         few_rows = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
-        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "dense-128x16-c1x1-s10-splitk-swap-early"))
+        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "dense-128x16-c1x1-s10-splitk8-swap-early"))
 
     def test_gemm_without_a_gpu(self):
         result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")
