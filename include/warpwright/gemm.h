@@ -18,7 +18,7 @@
 
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
-#include "warpwright/core/words.h"
+#include "warpwright/core/word_enum.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
