@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "warpwright/core/numeric.h"
+#include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/tile/raster.h"
 

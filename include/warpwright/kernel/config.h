@@ -4,6 +4,7 @@
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
+#include "warpwright/core/word_enum.h"
 #include "warpwright/epilogue/config.h"
 
 namespace warpwright {
