@@ -12,6 +12,7 @@
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
 #include "cli/simulation.h"
+#include "cli/tune_random.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
 #include "problem/words.h"
@@ -32,6 +33,8 @@ struct Options {
   int rounds = measure::BenchOptions{}.rounds;
   double burst = 0.25;
   bool ahead_only = false;
+  int random = 0;
+  std::uint64_t draw = 1;
 };
 
 void write(const std::string& path, const std::string& text) {
@@ -141,8 +144,15 @@ int tune_grouped(const Options& options, Output& out) {
 }
 
 int run_tune(const Options& options, Output& out) {
-  if (options.shapes.empty() == options.sizes.empty())
-    throw UsageError("--shapes and --sizes: one of them, and not both, says what to tune");
+  if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
+    throw UsageError("--shapes, --sizes and --random: one of them, and no other, says what to tune");
+  if (options.random > 0) {
+    if (options.op != "dense") throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
+    RandomTuning random{options.random, options.draw, DType::bf16, options.out, options.budget, options.ahead_only};
+    if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), random.dtype);
+    check_machine(options);
+    return tune_random(random, out);
+  }
   if (options.op != "dense") return tune_grouped(options, out);
   DType dtype = DType::bf16;
   if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
@@ -181,6 +191,9 @@ void configure_tune(CommandLine& line, Context& context) {
   line.number("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)", 1, 65535);
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,...").not_empty();
+  line.number("--random", options->random,
+              "so many problems drawn at random: times of every plan, the basis of the choice", 1, 100'000);
+  line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.text("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.file("--out", options->out, "where the table goes (default: printed)");

@@ -35,6 +35,7 @@ Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, cons
   spec.strides = {0, row, legal_stride(m.batch_stride, m.count, m.type, uint64_t(m.rows) * row)};
   spec.box = {uint32_t(box.inner), uint32_t(box.outer), 1};
   spec.swizzle = box.swizzle;
+  spec.l2_promotion = promotion_of(row);
   return maps.encode(spec, map);
 }
 

@@ -66,6 +66,7 @@ TEST(Names, OfAnyConfigurationAreReadBack) {
     d.output_stages = int(2 + draw() % 4);
     d.cluster = int(1 + draw() % 8);
     d.axis = d.cluster > 1 ? one_of(draw, {ClusterAxis::m, ClusterAxis::n}) : ClusterAxis::m;
+    if (d.axis == ClusterAxis::m && d.cluster % 2 == 0 && d.cluster > 2) d.across = one_of(draw, {1, 2});
     d.raster_group = one_of(draw, {1, 2, 8, 16});
     d.overlapped = draw() % 4 != 0;
     d.epilogue = draw_epilogue(draw);

@@ -73,6 +73,15 @@ TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
           .equivalent = with({"drop cluster_sync by idle"}, {"load", "mma", "store", "idle"})},
       25);
 }
+TEST(GemmSm90Mutants, InARectangle) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 2, .cluster = 4, .across = 2}>{
+          .shape = {256, 64, 320},
+          .ctas = 4,
+          .equivalent = with({"drop cluster_sync by idle", "drop grid_dependency_wait by mma"},
+                             {"load", "mma", "store", "idle"})},
+      20);
+}
 TEST(GemmSm90Mutants, InPingPong) {
   expect_all_reported(
       Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .sharing = TileSharing::ping_pong}>{

@@ -81,6 +81,19 @@ TEST(GemmSm90, ReadsOperandsOfEightBits) {
                .scaling = Scaling::tensor}>();
 }
 
+TEST(GemmSm90, SharesBothOperandsInARectangle) {
+  sweep<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 4, .across = 2}>();
+  sweep<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 8, .across = 4}>();
+  sweep<Config{.tile_m = 128, .tile_n = 32, .stages = 2, .cluster = 8, .across = 2, .split = DepthSplit::split_k}>();
+  sweep<Config{.tile_m = 128,
+               .tile_n = 128,
+               .stages = 2,
+               .cluster = 4,
+               .across = 2,
+               .a_major = Major::MN,
+               .b_major = Major::MN}>();
+}
+
 TEST(GemmSm90, ReadsBothLayoutsOfBothOperands) {
   constexpr Major K = Major::K, MN = Major::MN;
   sweep<Config{.tile_m = 64, .tile_n = 128, .stages = 2, .a_major = K, .b_major = MN}>();

@@ -20,6 +20,7 @@ struct DenseGemmConfig {
   int output_stages = 2;
   int cluster = 2;  // CTAs that share an operand by multicast
   ClusterAxis axis = ClusterAxis::m;
+  int across = 1;  // with axis m: so many of the cluster's CTAs lie beside each other, and both operands are shared
   int raster_group = 8;
   bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
   bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
@@ -52,9 +53,11 @@ struct DenseGemmConfig {
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
   // Registers of a thread that hold sums.
   WW_HD constexpr int accumulators() const { return group_blocks() * tile_n / 2 * (promote_k == 0 ? 1 : 2); }
-  WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
-  WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
-  // Rows of A and B that one CTA loads: all of its own operand, its share of the one that the cluster has in common.
+  WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster / across : 1; }
+  WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : across; }
+  // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
+  WW_HD constexpr int fillers() const { return cluster_m() + cluster_n() - 1; }
+  // Rows of A and B that one CTA loads: its share of what the CTAs beside it or below it have in common with it.
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
@@ -152,6 +155,10 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "dense_gemm: a cluster has 1 to 8 CTAs";
+  if (c.across < 1 || c.cluster % c.across != 0 || c.cluster_m() * c.cluster_n() != c.cluster) {
+    return "dense_gemm: a cluster is made of whole rows of CTAs";
+  }
+  if (c.across > 1 && c.cluster == c.across) return "dense_gemm: a cluster of one row lies along n";
   const int a_unit = c.a_major == Major::K ? 8 : 64, b_unit = c.b_major == Major::K ? 8 : 64;
   if (c.tile_n % c.cluster_m() != 0 || c.b_share() % b_unit != 0) {
     return "dense_gemm: a CTA's share of B is not made of whole swizzle atoms";

@@ -1,7 +1,7 @@
-// D = epilogue(A * B^T) on Hopper. A load role fills the input ring; the CTAs of a cluster share a tile of B, or of A,
-// by multicast. Each MMA warpgroup accumulates its rows in registers and passes them, a few columns at a time, through
-// an output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have left.
-// Tails are the TMA's: it reads zeros beyond a matrix and writes nothing there.
+// D = epilogue(A * B^T) on Hopper. A load role fills the input ring; the CTAs of a cluster share tiles of B, of A or of
+// both by multicast. Each MMA warpgroup accumulates its rows in registers and passes them, a few columns at a time,
+// through an output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have
+// left. Tails are the TMA's: it reads zeros beyond a matrix and writes nothing there.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/kernel/fixup.h"
@@ -27,7 +27,7 @@ struct DenseGemm {
   using Epilogue = DenseEpilogue<C>;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
-  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>;
+  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToFillers<C.cluster_m(), C.cluster_n()>>;
   using Output = typename Epilogue::Output;
   using Sums = machine::Accumulator<C.tile_n>;
   static constexpr BlockPlan plan = dense_gemm_plan(C);

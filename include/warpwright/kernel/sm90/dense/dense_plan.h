@@ -30,7 +30,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
 
   // Every MMA warp that multiplies this tile, in every CTA that receives a share from this CTA, hands the stage back.
   const int multiplying = c.sharing == TileSharing::ping_pong ? 1 : groups;
-  const int releases = multiplying * 4 * c.cluster;
+  const int releases = multiplying * 4 * c.fillers();
   const int publishes = threads_load ? 128 : 1;
   plan.barrier("input.full", c.stages, publishes, "mma", {"load", publishes});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
@@ -104,14 +104,23 @@ struct DenseTiles {
     }
   }
 
+  // Where this CTA lies in its cluster. Its rank counts along n first.
+  WW_FN static int row_in_cluster() {
+    if constexpr (C.cluster_m() == 1) return 0;
+    const int rank = int(machine::cluster_rank());
+    return C.cluster_n() == 1 ? rank : rank / C.cluster_n();
+  }
+  WW_FN static int column_in_cluster() {
+    if constexpr (C.cluster_n() == 1) return 0;
+    const int rank = int(machine::cluster_rank());
+    return C.cluster_m() == 1 ? rank : rank % C.cluster_n();
+  }
   // Of this CTA's tile.
   WW_FN static int first_row(const tile::TileCoord& tile) {
-    if constexpr (C.cluster_m() == 1) return tile.m * C.tile_m;
-    return (tile.m * C.cluster + int(machine::cluster_rank())) * C.tile_m;
+    return (tile.m * C.cluster_m() + row_in_cluster()) * C.tile_m;
   }
   WW_FN static int first_column(const tile::TileCoord& tile) {
-    if constexpr (C.cluster_n() == 1) return tile.n * C.tile_n;
-    return (tile.n * C.cluster + int(machine::cluster_rank())) * C.tile_n;
+    return (tile.n * C.cluster_n() + column_in_cluster()) * C.tile_n;
   }
   // Of the part of it that a warpgroup has.
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
