@@ -59,13 +59,15 @@ function(warpwright_library name folder)
   endif()
 endfunction()
 
+# Compiles targets with this optimization instead of the build type's.
+function(warpwright_optimize level)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:${level}>)
+  endforeach()
+endfunction()
 # For rooms that wait for a user, a driver or a compiler: what -O2 and -O3 add to them is time to compile.
 function(warpwright_light)
-  foreach(target IN LISTS ARGN)
-    if(TARGET ${target})
-      target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O1>)
-    endif()
-  endforeach()
+  warpwright_optimize(-O1 ${ARGN})
 endfunction()
 
 # The libraries among the arguments that exist in this build.
@@ -90,6 +92,8 @@ warpwright_library(warpwright_system src/system warpwright_text)
 
 # Instances and their names.
 warpwright_library(warpwright_catalog src/catalog warpwright_text)
+# It includes kernels: who edits one does not wait for the rest of the room.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 warpwright_light(warpwright_system warpwright_catalog)
 include(images)
 
