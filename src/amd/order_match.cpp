@@ -134,7 +134,7 @@ class Matcher {
 };
 
 constexpr int kRegisters = 512;
-constexpr int kFirstAgpr = 256;
+constexpr int kAccumulators = 256;
 constexpr int kNobody = -1;
 
 // Follows values through the registers of the loop. The loop is walked twice: the second time every register that the
@@ -158,7 +158,7 @@ class Dataflow {
 
  private:
   static int index(const Operand& o, int word = 0) {
-    return o.index + word + (o.place == Place::agpr ? kFirstAgpr : 0);
+    return o.index + word + (o.place == Place::agpr ? kAccumulators : 0);
   }
   std::string at(int i) const {
     const Instruction& in = kernel_.code[size_t(i)];
@@ -200,7 +200,7 @@ class Dataflow {
     const auto r = size_t(reg);
     if (checking_ && loader_[r] != kNobody && !used_[r] && reported_.insert(loader_[r]).second) {
       report_.mismatches.push_back(fmt::format("{}: {} loads {}{}, which nobody uses", name(owner_[r]), at(loader_[r]),
-                                               reg >= kFirstAgpr ? 'a' : 'v', reg % kFirstAgpr));
+                                               reg >= kAccumulators ? 'a' : 'v', reg % kAccumulators));
     }
     loader_[r] = kNobody;
     used_[r] = false;

@@ -75,7 +75,7 @@ Json rings_of(const BlockPlan& plan) {
   return rings;
 }
 
-Json roles_of(const BlockPlan& plan) {
+Json roles_json(const BlockPlan& plan) {
   Json roles = Json::array();
   for (int i = 0; i < plan.role_count; ++i) {
     const RoleSpec& role = plan.roles[i];
@@ -124,7 +124,7 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
                 {"cluster", e.plan.cluster},
                 {"stages", is_cdna(e.arch) ? e.plan.regions[0].stages : e.plan.barriers[0].stages},
                 {"rings", rings},
-                {"roles", roles_of(e.plan)},
+                {"roles", roles_json(e.plan)},
                 {"threads", e.plan.threads()},
                 {"ctas_per_sm", e.plan.blocks_per_sm},
                 {"smem_bytes", e.plan.shared_bytes},

@@ -21,7 +21,7 @@
 namespace warpwright::cli {
 namespace {
 
-struct Options {
+struct TuneCommand {
   std::string op = "dense";
   std::int64_t groups = 1;
   std::string shapes;
@@ -64,8 +64,8 @@ void add_row(const Row& row, std::vector<std::string> shape, Table& table) {
 }
 
 template <class Report>
-void print(const Report& report, const Json& rows, const Table& table, const std::string& text, const Options& options,
-           Output& out) {
+void print(const Report& report, const Json& rows, const Table& table, const std::string& text,
+           const TuneCommand& options, Output& out) {
   out.document({{"device", report.table.device},
                 {"toolkit", report.table.toolkit},
                 {"rows", rows},
@@ -79,7 +79,7 @@ void print(const Report& report, const Json& rows, const Table& table, const std
   if (report.left_out > 0) out.note(fmt::format("the time ended before {} shapes", report.left_out));
 }
 
-measure::TuneOptions protocol_of(const Options& options) {
+measure::TuneOptions protocol_of(const TuneCommand& options) {
   measure::TuneOptions how;
   how.budget_s = options.budget;
   how.finalists = options.finalists;
@@ -90,7 +90,7 @@ measure::TuneOptions protocol_of(const Options& options) {
 }
 
 // Before minutes of measuring.
-void check_machine(const Options& options) {
+void check_machine(const TuneCommand& options) {
   if (!options.out.empty()) {
     if (const Status s = system::WholeFile(options.out).check_writable(); !s) throw UsageError("--out: " + s.message());
   }
@@ -102,7 +102,7 @@ void check_machine(const Options& options) {
   }
 }
 
-int tune_grouped(const Options& options, Output& out) {
+int tune_grouped(const TuneCommand& options, Output& out) {
   std::vector<choice::GroupedShape> shapes;
   if (!options.sizes.empty()) {
     const Groups op = *problem::parse_operation(options.op);
@@ -143,7 +143,7 @@ int tune_grouped(const Options& options, Output& out) {
   return exit_ok;
 }
 
-int run_tune(const Options& options, Output& out) {
+int run_tune(const TuneCommand& options, Output& out) {
   if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
     throw UsageError("--shapes, --sizes and --random: one of them, and no other, says what to tune");
   if (options.random > 0) {
@@ -185,7 +185,7 @@ int run_tune(const Options& options, Output& out) {
 }  // namespace
 
 void configure_tune(CommandLine& line, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneCommand>();
   line.text("--op", options->op, "operation (default dense)")
       .one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"});
   line.number("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)", 1, 65535);

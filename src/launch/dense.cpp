@@ -8,11 +8,10 @@
 #include <variant>
 
 #include "launch/other_dense.h"
+#include "launch/tensor_map.h"
 
 namespace warpwright::launch {
 namespace {
-
-constexpr uint64_t kTmaAlignment = 16;
 
 // Any address with the alignment of a real one: the driver checks nothing else.
 void* placeholder() { return reinterpret_cast<void*>(uintptr_t(1) << 20); }

@@ -11,6 +11,9 @@
 
 namespace warpwright::launch {
 
+// Of addresses and strides that the TMA takes, in bytes.
+constexpr int64_t kTmaAlignment = 16;
+
 enum class L2Promotion : uint8_t { none, b64, b128, b256 };
 
 // A tiled tensor in memory, dimensions innermost first. Elements outside the tensor are read as zero.

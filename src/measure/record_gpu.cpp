@@ -18,6 +18,7 @@
 #include "launch/grid.h"
 #include "launch/host_kernels.h"
 #include "measure/record_buffers.h"
+#include "measure/timed_launches.h"
 
 namespace warpwright::measure {
 namespace {
@@ -70,8 +71,6 @@ Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choi
 
 namespace {
 
-constexpr int kTimedLaunches = 11;
-constexpr std::chrono::milliseconds kIdle(5);
 constexpr uint32_t kLeastEvents = 512, kMostEvents = 32768;
 
 reference::Array matrix(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {

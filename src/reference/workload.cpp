@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "reference/dot.h"
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
@@ -139,15 +140,6 @@ void for_each(const ArrayLayout& l, int64_t batch, Visit visit) {
   for (int64_t i = 0; i < (l.batch_stride == 0 && batch > 0 ? 1 : batch); ++i)
     for (int64_t r = 0; r < l.rows; ++r)
       for (int64_t c = 0; c < l.columns; ++c) visit(l.at(i, r, c), i, r, c);
-}
-
-double dot(const double* p, const double* q, int64_t k) {
-  double sum[4] = {};
-  int64_t i = 0;
-  for (; i + 4 <= k; i += 4)
-    for (int j = 0; j < 4; ++j) sum[j] += p[i + j] * q[i + j];
-  for (; i < k; ++i) sum[0] += p[i] * q[i];
-  return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 // The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to

@@ -22,7 +22,7 @@ using reference::Data;
 using reference::Workload;
 using simulate::Outcome;
 
-int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+int64_t in_units(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 // Where a list has nothing: some rows and columns more than a cluster's tile, one stage more than the ring.
 std::vector<Case> other_cases(const catalog::Instance& instance) {
@@ -65,7 +65,7 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
     // The TMA stores whole units of 16 bytes.
     const int64_t unit = 128 / bits(c->out_type());
     return {{c->tokens, 4 * c->rows, deep},
-            {std::max(1, c->tokens - 3), round_up(200, unit), 331},
+            {std::max(1, c->tokens - 3), in_units(200, unit), 331},
             {1, unit, 8},
             {std::min(3, c->tokens), 64, 0}};
   }
@@ -74,9 +74,9 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
     const int64_t n = c->swiglu ? 512 : c->out == DType::e4m3 ? 256 : c->tile_n * c->cluster_n() + 8;
     const int64_t small = c->swiglu ? 256 : c->out == DType::e4m3 ? 128 : 8;
     const int64_t unit = c->by_depth() && c->scaled() ? kScaleBlock : 128 / bits(c->type);
-    if (c->by_depth()) return {{140, n, 5 * round_up(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
+    if (c->by_depth()) return {{140, n, 5 * in_units(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
     // A row of tiles and some rows in each of four groups of which one has none.
-    const int64_t m = round_up(2 * c->tile_m * c->cluster_m() + 104, 8);
+    const int64_t m = in_units(2 * c->tile_m * c->cluster_m() + 104, 8);
     return {{m, n, deep}, {8, small, unit}, {64, small * 3, 0}};
   }
   const auto& c = *instance.as<SkinnyBlockwiseConfig>();

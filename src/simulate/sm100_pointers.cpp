@@ -14,6 +14,7 @@
 #include "simulate/families.h"
 #include "simulate/instance_problem.h"
 #include "simulate/run.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::simulate {
 namespace {
@@ -25,8 +26,6 @@ using reference::Data;
 using reference::GroupedSpec;
 using reference::Workload;
 using Pointers = std::vector<void*>;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 GroupedSpec spec_of_case(const catalog::Instance& instance, Case s) {
   const reference::GroupedProduct product = grouped_product(instance, s);
