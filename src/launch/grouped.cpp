@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <string>
-
 #include "launch/grouped_arguments.h"
 
 namespace warpwright::launch {
@@ -93,19 +90,12 @@ Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) 
 
 Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GroupedProblem& problem,
                       const GroupedPointers& pointers, const MapEncoder& maps) {
-  Status failed;
-  const auto encode = [&](const MatrixMap& matrix, TensorMap& map) -> std::optional<std::string> {
-    failed = maps.encode(spec_of(matrix), map);
-    return failed ? std::nullopt : std::optional(failed.message());
-  };
   if (catalog::arch_of(instance) == Arch::sm100) return fill_sm100(args, instance, problem, pointers, maps);
   const GroupedProductOperands operands = operands_of(problem, pointers);
   if (const auto* few = instance.as<SkinnyBlockwiseConfig>()) {
-    (void)fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, encode);
-  } else {
-    (void)fill(args.emplace<GroupedGemmArgs>(), *instance.as<GroupedGemmConfig>(), operands, encode);
+    return fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, maps);
   }
-  return failed;
+  return fill(args.emplace<GroupedGemmArgs>(), *instance.as<GroupedGemmConfig>(), operands, maps);
 }
 
 }  // namespace warpwright::launch

@@ -32,15 +32,6 @@ inline L2Promotion promotion_of(uint64_t row_bytes) {
   return row_bytes % 128 == 0 ? L2Promotion::b256 : L2Promotion::b128;
 }
 
-// The only thing that differs between executors while arguments are made.
-class MapEncoder {
- public:
-  virtual ~MapEncoder() = default;
-  virtual Status encode(const TensorMapSpec& spec, TensorMap& map) const = 0;
-  // The same tensor at another address; much faster than encoding.
-  virtual Status set_address(TensorMap& map, const void* address) const = 0;
-};
-
 // A row-major matrix, or a batch of them, and the box in which a kernel moves it.
 struct MatrixMap {
   TensorBox box;
@@ -54,5 +45,15 @@ struct MatrixMap {
   uint64_t row_bytes() const { return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8; }
 };
 TensorMapSpec spec_of(const MatrixMap& matrix);
+
+// The only thing that differs between executors while arguments are made.
+class MapEncoder {
+ public:
+  virtual ~MapEncoder() = default;
+  virtual Status encode(const TensorMapSpec& spec, TensorMap& map) const = 0;
+  Status operator()(const MatrixMap& matrix, TensorMap& map) const { return encode(spec_of(matrix), map); }
+  // The same tensor at another address; much faster than encoding.
+  virtual Status set_address(TensorMap& map, const void* address) const = 0;
+};
 
 }  // namespace warpwright::launch

@@ -11,24 +11,25 @@
 #include "measure/bench_stats.h"
 #include "measure/peer_cublas.h"
 #include "problem/lower.h"
+#include "problem/refused.h"
 
 namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
 Status check_bench(const BenchShape& s, const std::string& plan) {
-  const auto refused = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
   GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
   problem.a.type = problem.b.type = s.dtype;
   problem.d.type = s.epilogue.out;
   if (Status status = warpwright::validate(problem); !status) return status;
   for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
     if (value < 1)
-      return refused(fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value));
+      return problem::refused(
+          fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value));
   const problem::Lowered low = problem::lower(problem);
   for (const auto& [argument, matrix] : {std::pair{"k", &low.a}, {"n", &low.d}}) {
     if (matrix->columns * bits(matrix->type) % 128 == 0) continue;
-    return refused(
+    return problem::refused(
         fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
                     argument, matrix->columns, argument, 128 / bits(matrix->type)));
   }

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/encode.h"
 #include "gpu/executor.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
+#include "gpu/tensor_map.h"
 #include "launch/grid.h"
 #include "launch/host_kernels.h"
 #include "measure/record_buffers.h"
@@ -90,7 +90,7 @@ gpu::DeviceMemory on_device(const reference::Array& array) {
 template <class Args, class Config>
 Args filled(const Config& config, reference::Case s, void* a, void* b, void* d) {
   Args args;
-  gpu::require(launch::fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, gpu::EncodeForGpu{}));
+  gpu::require(launch::fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, gpu::map_encoder()));
   return args;
 }
 launch::Arguments arguments(const catalog::Instance& instance, reference::Case s, void* a, void* b, void* d) {

@@ -31,8 +31,8 @@ class MmaSyncGemm : public testing::TestWithParam<const simulate::Example*> {
   std::vector<uint8_t> expect_right(const reference::Workload& w) {
     SCOPED_TRACE(testing::Message() << w.shape.m << "x" << w.shape.n << "x" << w.shape.k);
     simulate::GpuOutcome outcome;
-    const auto failure = simulate::check_on_gpu(*GetParam(), w, outcome);
-    EXPECT_FALSE(failure) << *failure;
+    const Status status = simulate::check_on_gpu(*GetParam(), w, outcome);
+    EXPECT_TRUE(status) << status.message();
     EXPECT_EQ(outcome.verdict.wrong, 0u);
     EXPECT_EQ(outcome.verdict.unwritten, 0u);
     EXPECT_EQ(outcome.stray_bytes, 0u);

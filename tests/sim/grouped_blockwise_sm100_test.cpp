@@ -45,8 +45,9 @@ Outcome run(const GroupedSpec& s, const Options& o, int clusters = 2,
   }
   BlockwiseFp8Sm100Args args;
   Outcome out;
-  if (auto why = launch::fill(args, C, reference::grouped_operands(s, w, p), simulate::EncodeForSimulator{})) {
-    ADD_FAILURE() << *why;
+  if (const Status status = launch::fill(args, C, reference::grouped_operands(s, w, p), simulate::EncodeForSimulator{});
+      !status) {
+    ADD_FAILURE() << status.message();
     return out;
   }
   out.sim =
