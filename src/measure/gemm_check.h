@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/problem_workload.h"
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 
@@ -26,7 +27,7 @@ struct GemmTrial {
   bool timed = false;
   // Elements by which the addresses of A, B and D miss the alignment of their memory; the problem's `alignment` must
   // allow it.
-  int64_t offset = 0;
+  reference::Offset offset;
   void* stream = nullptr;  // null: its own
 };
 

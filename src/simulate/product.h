@@ -47,8 +47,7 @@ Outcome run(const DenseProduct& product, const reference::Workload& workload, co
 Outcome run(const GroupedRun& product, const reference::Workload& workload, const simulator::Options& options,
             int sm_limit);
 
-// Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory. Nothing, or why it
-// cannot.
+// Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory.
 Status launch_on_gpu(const DenseProduct& product, const reference::Workload& workload, const std::vector<void*>& arrays,
                      void* stream);
 

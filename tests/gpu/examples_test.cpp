@@ -76,8 +76,8 @@ Status run_by_api(const std::string& name, reference::Case shape, reference::Dat
     wanted = catalog::name_of(run->instance());
     status = measure::check_grouped(run->problem, run->product, {.data = data, .seed = seed}, outcome);
   }
-  if (!status) return status.message();
-  if (outcome.instance != wanted) return outcome.instance + " ran instead of " + wanted + ".";
+  if (!status) return status;
+  if (outcome.instance != wanted) return Status(Code::failed, outcome.instance + " ran instead of " + wanted + ".");
   out.verdict = outcome.verdict;
   out.stray_bytes = outcome.stray_bytes;
   out.output = std::move(outcome.output);

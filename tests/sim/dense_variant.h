@@ -36,7 +36,7 @@ inline void set_factors(reference::GemmSpec& g) {
   g.beta = 2;
   g.scale = 0.0625;
 }
-inline Status refuse_variant(reference::Case s, DType out, Mover store) {
+inline Status takes_variant(reference::Case s, DType out, Mover store) {
   if (s.m < 1 || s.n < 1 || s.k < 0) return problem::refused("m and n: at least 1; k: at least 0.");
   if (store == Mover::tma && s.n * bits(out) % 128 != 0) {
     return problem::refused("n = " + std::to_string(s.n) + ": the TMA stores rows of whole 16-byte units.");
@@ -71,7 +71,7 @@ struct DenseVariant {
   // As many clusters as any launch here has: a workspace belongs to a number of them.
   static constexpr int most_ctas = 132;
 
-  static Status refuse(reference::Case s) { return refuse_variant(s, C.out_type(), C.store); }
+  static Status takes(reference::Case s) { return takes_variant(s, C.out_type(), C.store); }
   static reference::ArrayLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
     if (mover == Mover::threads) return reference::odd_layout(rows, columns);
     return C.batched || columns * bits(type) % 128 != 0 ? reference::aligned_layout(rows, columns, type)
@@ -126,7 +126,7 @@ struct SkinnyVariant {
   using Args = SkinnyGemmArgs;
   static constexpr int ctas = 2 * C.split;
 
-  static Status refuse(reference::Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
+  static Status takes(reference::Case s) { return takes_variant(s, C.out_type(), Mover::tma); }
   static reference::GemmSpec spec(reference::Case s) {
     reference::GemmSpec g;
     g.shape = s;

@@ -175,8 +175,8 @@ TEST(GemmSm90, StoresByTmaInWholeUnits) {
   constexpr Config C{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1};
   const Workload w = reference::gemm_workload(DenseVariant<C>::spec({64, 29, 64}), Data::integers, 1);
   EXPECT_FALSE(run<C>(w, {}, 1).ok());
-  EXPECT_FALSE(DenseVariant<C>::refuse({64, 29, 64}));
-  EXPECT_TRUE(DenseVariant<C>::refuse({64, 24, 64}));
+  EXPECT_FALSE(DenseVariant<C>::takes({64, 29, 64}));
+  EXPECT_TRUE(DenseVariant<C>::takes({64, 24, 64}));
 }
 
 // The sum of each tile is made in the order of k, whoever is fast.
