@@ -11,7 +11,7 @@ namespace {
 
 // A block whose warps do nothing but meet: the cost of a switch and of a rendezvous.
 void FiberSwitches(benchmark::State& state) {
-  Plan plan("switches", Arch::sm90);
+  BlockPlan plan("switches", Arch::sm90);
   plan.role("all", int(state.range(0)));
   plan.region("nothing", 16, 1, 16);
   simulator::Launch launch;

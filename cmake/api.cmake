@@ -16,8 +16,6 @@ warpwright_embed(embedded_scripts bench "peer*.py")
 warpwright_embed(embedded_package python/warpwright "_*.py")
 warpwright_embed(embedded_page src/page "*")
 
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/api/c_api.cpp" PROPERTIES
-  COMPILE_DEFINITIONS WARPWRIGHT_VERSION="${PROJECT_VERSION}")
 if(WARPWRIGHT_HAVE_CUDA)
   # What the tuned tables name.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/measure/tune_gpu.cpp" PROPERTIES COMPILE_DEFINITIONS
@@ -26,21 +24,16 @@ endif()
 
 # libwarpwright.so: the API for C++ and C, and for languages that load a library at run time. What it takes from the
 # archives stays inside.
-foreach(target warpwright_runtime warpwright_text warpwright_catalog warpwright_system)
+foreach(target warpwright_runtime ${runtime_parts} warpwright_text warpwright_catalog warpwright_system)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
-file(GLOB api_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.cpp")
-add_library(warpwright_shared SHARED ${api_sources})
+add_library(warpwright_shared SHARED $<TARGET_OBJECTS:warpwright_api>)
 add_library(warpwright::gemm ALIAS warpwright_shared)
 set_target_properties(warpwright_shared PROPERTIES OUTPUT_NAME warpwright EXPORT_NAME gemm LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-target_include_directories(warpwright_shared PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(warpwright_shared
   PUBLIC warpwright_headers
-  PRIVATE warpwright_runtime warpwright_text warpwright_flags warpwright_fmt ${CMAKE_DL_LIBS})
-if(WARPWRIGHT_HAVE_CUDA)
-  target_include_directories(warpwright_shared PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-endif()
+  PRIVATE warpwright_runtime warpwright_text warpwright_flags ${CMAKE_DL_LIBS})
 target_link_options(warpwright_shared PRIVATE -Wl,--exclude-libs,ALL)
 if(NOT WARPWRIGHT_SANITIZE)
   target_link_options(warpwright_shared PRIVATE -Wl,--no-undefined)

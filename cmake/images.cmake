@@ -118,6 +118,9 @@ endforeach()
 string(APPEND table "\nnamespace warpwright::simulate {\nnamespace {\n"
   "const BuiltIn kBuiltIn[] = {\n${rows}};\n}  // namespace\n"
   "std::span<const BuiltIn> built_in() { return kBuiltIn; }\n}  // namespace warpwright::simulate\n")
-set(WARPWRIGHT_BUILT_IN "${PROJECT_BINARY_DIR}/generated/built_in.cpp")
-file(CONFIGURE OUTPUT "${WARPWRIGHT_BUILT_IN}" CONTENT "${table}" @ONLY)
-list(APPEND WARPWRIGHT_BUILT_IN ${built_in_sources})
+set(built_in_table "${PROJECT_BINARY_DIR}/generated/built_in.cpp")
+file(CONFIGURE OUTPUT "${built_in_table}" CONTENT "${table}" @ONLY)
+# A target of their own: nothing else waits for the catalogue to write these sources.
+add_library(warpwright_built_in OBJECT "${built_in_table}" ${built_in_sources})
+target_include_directories(warpwright_built_in PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(warpwright_built_in PRIVATE warpwright_headers warpwright_flags)

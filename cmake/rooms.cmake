@@ -17,20 +17,57 @@ else()
   target_link_libraries(warpwright_fmt INTERFACE fmt::fmt-header-only)
 endif()
 
-# A static library from the .cpp files of one folder, with the libraries it needs.
-function(warpwright_library name folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  if(NOT sources)
+# Marks the files of a room as compiled together, a dozen at a time: headers are read, and what they hold is instantiated,
+# once for all of them. Names in the unnamed namespaces of a room's files must therefore differ.
+function(warpwright_batches room)
+  set(number 0)
+  foreach(source IN LISTS ARGN)
+    math(EXPR batch "${number} / 12")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${room}_${batch}")
+    math(EXPR number "${number} + 1")
+  endforeach()
+endfunction()
+
+# The .cpp files of folders, as a target of the given type: STATIC, or OBJECT, whose files other targets take.
+function(warpwright_target name type)
+  set(all)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
+    list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+    string(REPLACE "/" "_" room "${folder}")
+    warpwright_batches("${room}" ${sources})
+    list(APPEND all ${sources})
+  endforeach()
+  if(NOT all)
     return()
   endif()
-  add_library(${name} STATIC ${sources})
+  add_library(${name} ${type} ${all})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY} UNITY_BUILD_MODE GROUP)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   # Headers of other projects stay out of the exported interface: a consumer of the installed library does not need them.
   target_link_libraries(${name}
-    PUBLIC warpwright_headers ${ARGN}
+    PUBLIC warpwright_headers
     PRIVATE $<BUILD_INTERFACE:warpwright_flags>
             $<BUILD_INTERFACE:warpwright_fmt>)
+endfunction()
+
+# A static library from the .cpp files of one folder, with the libraries it needs.
+function(warpwright_library name folder)
+  warpwright_target(${name} STATIC "${folder}")
+  if(TARGET ${name})
+    target_link_libraries(${name} PUBLIC ${ARGN})
+  endif()
+endfunction()
+
+# Compiles targets with this optimization instead of the build type's.
+function(warpwright_optimize level)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:${level}>)
+  endforeach()
+endfunction()
+# For rooms that wait for a user, a driver or a compiler: what -O2 and -O3 add to them is time to compile.
+function(warpwright_light)
+  warpwright_optimize(-O1 ${ARGN})
 endfunction()
 
 # The libraries among the arguments that exist in this build.
@@ -48,14 +85,16 @@ target_link_libraries(warpwright_text PRIVATE $<BUILD_INTERFACE:nlohmann_json::n
 set_target_properties(warpwright_text PROPERTIES EXPORT_NAME text)
 # Nothing in it is ours, and g++ 12 and 13 raise false alarms in it at -O3.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/text/fmt.cpp" PROPERTIES COMPILE_OPTIONS -w)
-# As for the tool below: the headers it takes are slow to optimize.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/text/json.cpp" PROPERTIES COMPILE_OPTIONS -O1)
+warpwright_light(warpwright_text)
 
 # What the machine beside us is asked for: other programs, files.
 warpwright_library(warpwright_system src/system warpwright_text)
 
 # Instances and their names.
 warpwright_library(warpwright_catalog src/catalog warpwright_text)
+# It includes kernels: who edits one does not wait for the rest of the room.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+warpwright_light(warpwright_system warpwright_catalog)
 include(images)
 
 warpwright_library(warpwright_sim src/sim Boost::context Threads::Threads warpwright_text)
@@ -63,24 +102,36 @@ add_library(warpwright::sim ALIAS warpwright_sim)
 set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 
 # From a problem to a launch on a GPU, and all that measures it.
-warpwright_library(warpwright_runtime src/api warpwright_sim warpwright_catalog warpwright_text warpwright_system
+warpwright_library(warpwright_runtime src/problem warpwright_sim warpwright_catalog warpwright_text warpwright_system
   ${CMAKE_DL_LIBS})
-foreach(room problem choice launch gpu jit reference measure timeline)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cpp")
-  target_sources(warpwright_runtime PRIVATE ${sources})
+# The files of the other chips are built alike, down to the names inside.
+set(alike src/choice/sm80.cpp src/choice/sm100_dense.cpp src/choice/sm100_grouped.cpp src/choice/cdna.cpp
+  src/launch/sm100_grouped.cpp)
+list(TRANSFORM alike PREPEND "${PROJECT_SOURCE_DIR}/")
+set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+warpwright_target(warpwright_api OBJECT src/api)
+warpwright_target(warpwright_launch OBJECT src/choice src/launch src/gpu src/reference)
+warpwright_target(warpwright_measure OBJECT src/jit src/measure src/timeline)
+set(runtime_parts warpwright_api warpwright_launch warpwright_measure)
+warpwright_light(warpwright_measure)
+foreach(part IN LISTS runtime_parts)
+  target_sources(warpwright_runtime PRIVATE $<TARGET_OBJECTS:${part}>)
 endforeach()
 target_sources(warpwright_runtime PRIVATE "${WARPWRIGHT_EMBEDDED_IMAGES}")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/jit/host_compiler.cpp" PROPERTIES
-  COMPILE_DEFINITIONS WARPWRIGHT_INCLUDE_FOLDER="${PROJECT_SOURCE_DIR}/include")
+target_compile_definitions(warpwright_api PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(warpwright_measure PRIVATE WARPWRIGHT_INCLUDE_FOLDER="${PROJECT_SOURCE_DIR}/include")
 if(WARPWRIGHT_HAVE_CUDA)
   # Declarations of cuBLASLt, which is opened at run time. Nothing of CUDA is linked: the same binary starts on a machine
   # that has neither a toolkit nor a driver.
-  target_include_directories(warpwright_runtime PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  foreach(part IN LISTS runtime_parts)
+    target_include_directories(${part} PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endforeach()
 endif()
 
 # The same in the simulator.
 warpwright_library(warpwright_simulate src/simulate warpwright_runtime warpwright_sim)
-target_sources(warpwright_simulate PRIVATE ${WARPWRIGHT_BUILT_IN})
+warpwright_light(warpwright_simulate)
+target_sources(warpwright_simulate PRIVATE $<TARGET_OBJECTS:warpwright_built_in>)
 # A kernel that is compiled while a program runs takes the simulator from the program: all of it, since it may need what
 # the program itself does not use.
 target_link_options(warpwright_simulate INTERFACE "LINKER:--export-dynamic"
@@ -88,23 +139,27 @@ target_link_options(warpwright_simulate INTERFACE "LINKER:--export-dynamic"
 
 # AMD code objects: read, compared with their schedule, executed.
 warpwright_library(warpwright_amd src/amd warpwright_system warpwright_text)
-if(TARGET warpwright_amd)
-  file(GLOB amd_interpreter_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/amd/interpreter/*.cpp")
-  target_sources(warpwright_amd PRIVATE ${amd_interpreter_sources})
-endif()
+warpwright_light(warpwright_amd)
+warpwright_target(warpwright_amd_interpreter OBJECT src/amd/interpreter)
+target_sources(warpwright_amd PRIVATE $<TARGET_OBJECTS:warpwright_amd_interpreter>)
 
 # Kernels with a deliberate bug; the tool's `mutants` command and the tests share them.
 warpwright_library(warpwright_mutants tests/mutants warpwright_simulate warpwright_runtime warpwright_sim)
+warpwright_light(warpwright_mutants)
 if(TARGET warpwright_mutants)
   target_include_directories(warpwright_mutants PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 endif()
 
 file(GLOB_RECURSE tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.cpp")
+warpwright_batches(cli ${tool_sources})
 add_executable(warpwright-tool ${tool_sources})
+set_target_properties(warpwright-tool PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY} UNITY_BUILD_MODE GROUP)
+# It takes all names of the schedules, which others have too; CLI11 alone is a dozen files' worth.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/schedule.cpp" "${PROJECT_SOURCE_DIR}/src/cli/line/parse.cpp"
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}")
-# Parsing a command line needs no speed, and the headers it takes are slow to optimize: -O1 halves a fresh build.
-target_compile_options(warpwright-tool PRIVATE -O1)
+warpwright_light(warpwright-tool)
 set_target_properties(warpwright-tool PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(warpwright-tool PRIVATE
   warpwright_headers warpwright_flags CLI11::CLI11 warpwright_fmt ${CMAKE_DL_LIBS})

@@ -176,7 +176,8 @@ def compile_commands():
     """How each file is compiled on the host. Nothing is built."""
     folder = BUILD / "database"
     (folder / "bin").mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(["cmake", "--preset", "release", "-B", str(folder), "-DWARPWRIGHT_CUDA=OFF"], cwd=ROOT,
+    done = subprocess.run(["cmake", "--preset", "release", "-B", str(folder), "-DWARPWRIGHT_CUDA=OFF",
+                           "-DWARPWRIGHT_UNITY=OFF"], cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         say(done.stdout.strip())

@@ -19,8 +19,8 @@ using namespace warpwright;
 constexpr int kColumns = 128, kRows = 8, kStages = 3;  // a stage holds kRows rows
 constexpr TensorBox box{DType::fp32, kColumns, kRows, Swizzle::none};
 
-constexpr Plan make_plan() {
-  Plan plan("column_sums", Arch::sm90);
+constexpr BlockPlan make_block_plan() {
+  BlockPlan plan("column_sums", Arch::sm90);
   plan.role("compute", 4).role("load", 1);
   plan.region("rows", box.bytes(), kStages, 128);
   plan.barrier("rows.full", kStages, 1, "compute", {"load", 1});
@@ -29,7 +29,7 @@ constexpr Plan make_plan() {
 }
 
 struct ColumnSums {
-  static constexpr Plan plan = make_plan();
+  static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap x;
     float* sums;
@@ -37,7 +37,7 @@ struct ColumnSums {
   };
 
   WW_FN static void body(const Args& args) {
-    check_plan<ColumnSums>();
+    check_block_plan<ColumnSums>();
     constexpr uint32_t full = plan.barrier("rows.full").offset, empty = plan.barrier("rows.empty").offset;
     const uint32_t base = machine::shared_base();
     const auto ring = pipeline::ring_at<kStages>(base, full, empty);

@@ -14,8 +14,8 @@ constexpr TensorBox kBox{DType::fp32, kColumns, kRows, Swizzle::none};
 
 // Who is there and what they share: roles with their warps, shared memory, barriers with who arrives and how often. The
 // checker holds the kernel to it.
-constexpr Plan make_plan() {
-  Plan plan("row_norms", Arch::sm90);
+constexpr BlockPlan make_block_plan() {
+  BlockPlan plan("row_norms", Arch::sm90);
   plan.role("math", kMathWarps).role("load", 1);
   plan.region("x", kBox.bytes(), kStages, 128);
   plan.barrier("x.full", kStages, 1, "math", {"load", 1});
@@ -24,7 +24,7 @@ constexpr Plan make_plan() {
 }
 
 struct RowNorms {
-  static constexpr Plan plan = make_plan();
+  static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap x;
     float* norms;
@@ -70,7 +70,7 @@ struct RowNorms {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<RowNorms>();
+    check_block_plan<RowNorms>();
     const uint32_t base = machine::shared_base();
     constexpr uint32_t full = plan.barrier("x.full").offset, empty = plan.barrier("x.empty").offset;
     const Ring ring = pipeline::ring_at<kStages>(base, full, empty);

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/numeric.h"
-#include "warpwright/core/plan.h"
 #include "warpwright/core/tensor_box.h"
 #if WW_IN_SIMULATOR
 #include "warpwright/sim/simulator.h"
@@ -159,7 +159,7 @@ class SimulatedArrays final : public Arrays {
 struct Kernel {
   std::string name;
   std::vector<Shape> shapes;
-  const Plan* plan = nullptr;
+  const BlockPlan* plan = nullptr;
 #if WW_IN_SIMULATOR
   // Arranges the problem and runs it; `arrays` then holds what the kernel wrote.
   std::function<simulator::Result(SimulatedArrays& arrays, Shape shape, const simulator::Options& options)> run;

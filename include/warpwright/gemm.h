@@ -19,7 +19,7 @@
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
-#include "warpwright/core/words.h"
+#include "warpwright/core/word_enum.h"
 #include "warpwright/epilogue/config.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"

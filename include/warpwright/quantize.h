@@ -21,7 +21,7 @@
 
 #include "warpwright/core/block_scaling.h"
 #include "warpwright/core/dtype.h"
-#include "warpwright/core/words.h"
+#include "warpwright/core/word_enum.h"
 #include "warpwright/status.h"
 
 namespace warpwright {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/record.h"
 
 namespace warpwright::record {
@@ -48,7 +48,7 @@ inline double ns_per_cycle(const std::vector<Warp>& before, const std::vector<Wa
 inline constexpr const char* kFileMagic = "warpwright recording 1";
 
 // Lines of words that describe the plan, then the lists as they lie in memory.
-inline std::string file_bytes(const Plan& plan, const std::string& device, double cycle_ns, const Launch& launch) {
+inline std::string file_bytes(const BlockPlan& plan, const std::string& device, double cycle_ns, const Launch& launch) {
   std::string text = std::string(kFileMagic) + "\n";
   const auto line = [&](const char* word, std::initializer_list<uint64_t> numbers, const std::string& name) {
     text += word;

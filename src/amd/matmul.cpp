@@ -110,7 +110,7 @@ schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config) {
   return cdna::pipeline_of(cdna::schedule_key(config));
 }
 
-MatmulRun run_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config,
+MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config,
                      const MatmulProblem& p, Completion completion, uint64_t seed) {
   MatmulRun out;
   Operand2D a = make_operand(object.chip, config.type, p.m, p.k, p.row_padding, 2 * seed);
@@ -146,7 +146,7 @@ bool MatmulProof::proven() const {
          std::all_of(executions.begin(), executions.end(), [](const Execution& e) { return e.result.passed(); });
 }
 
-MatmulProof prove_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config) {
+MatmulProof prove_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config) {
   MatmulProof proof;
   proof.kernel = kernel.name;
   proof.chip = object.chip_name;

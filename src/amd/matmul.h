@@ -34,7 +34,7 @@ struct MatmulRun {
 };
 
 // Executes the kernel on small integers, whose products and sums are exact, so that D must be equal to the bit.
-MatmulRun run_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config,
+MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config,
                      const MatmulProblem& problem, Completion completion, uint64_t seed = 1);
 
 // Order, dataflow and execution of one kernel.
@@ -58,6 +58,6 @@ struct MatmulProof {
 const char* word(Completion completion);
 
 // A problem of two tiles by one with tails in every direction, in all policies; then the order, with what the runs saw.
-MatmulProof prove_matmul(const CodeObject& object, const Kernel& kernel, const CdnaMatmulConfig& config);
+MatmulProof prove_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config);
 
 }  // namespace warpwright::amd

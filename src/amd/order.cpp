@@ -89,7 +89,7 @@ ExpectedOrder expected_run(const schedule::Pipeline& pipeline, int iterations, b
   return order;
 }
 
-Loop hot_loop(const Kernel& kernel) {
+Loop hot_loop(const CodeObjectKernel& kernel) {
   Loop best;
   int most = 0;
   for (size_t i = 0; i < kernel.code.size(); ++i) {
@@ -108,7 +108,7 @@ Loop hot_loop(const Kernel& kernel) {
   return best;
 }
 
-std::vector<Event> events_of(const Kernel& kernel, const std::vector<int>& trace) {
+std::vector<Event> events_of(const CodeObjectKernel& kernel, const std::vector<int>& trace) {
   std::vector<Event> events;
   for (const int i : trace) {
     const Instruction& in = kernel.code[size_t(i)];
@@ -133,13 +133,14 @@ std::vector<Event> events_of(const Kernel& kernel, const std::vector<int>& trace
   return events;
 }
 
-std::vector<Event> events_of(const Kernel& kernel, const Loop& loop) {
+std::vector<Event> events_of(const CodeObjectKernel& kernel, const Loop& loop) {
   std::vector<int> instructions;
   for (int i = loop.first; i <= loop.last; ++i) instructions.push_back(i);
   return events_of(kernel, instructions);
 }
 
-std::vector<std::string> compare_trace(const Kernel& kernel, const std::vector<int>& trace, const ExpectedOrder& run) {
+std::vector<std::string> compare_trace(const CodeObjectKernel& kernel, const std::vector<int>& trace,
+                                       const ExpectedOrder& run) {
   const std::vector<Event> events = events_of(kernel, trace);
   std::vector<ExpectedEntry> entries = run.entries;
   share_multiplies(entries, events);
@@ -159,13 +160,13 @@ int copies_in(const std::vector<Event>& events, const ExpectedOrder& order) {
   return 1;
 }
 
-std::string at(const Kernel& kernel, int instruction) {
+std::string at(const CodeObjectKernel& kernel, int instruction) {
   const Instruction& in = kernel.code[size_t(instruction)];
   return fmt::format("'{}' at {:#x}", in.text, in.address);
 }
 
 // What the loop may not have, whatever the schedule.
-void foreign_instructions(const Kernel& kernel, const Loop& loop, OrderReport& report) {
+void foreign_instructions(const CodeObjectKernel& kernel, const Loop& loop, OrderReport& report) {
   int moves = 0;
   for (int i = loop.first; i <= loop.last; ++i) {
     const Instruction& in = kernel.code[size_t(i)];
@@ -183,7 +184,7 @@ void foreign_instructions(const Kernel& kernel, const Loop& loop, OrderReport& r
 
 }  // namespace
 
-OrderReport compare_order(const Kernel& kernel, const ExpectedOrder& order,
+OrderReport compare_order(const CodeObjectKernel& kernel, const ExpectedOrder& order,
                           const std::set<std::pair<int, int>>* lds_flow) {
   OrderReport report;
   report.loop = hot_loop(kernel);

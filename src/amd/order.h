@@ -46,10 +46,10 @@ struct Loop {
   int first = -1, last = -1;
   bool found() const { return first >= 0; }
 };
-Loop hot_loop(const Kernel& kernel);
-std::vector<Event> events_of(const Kernel& kernel, const Loop& loop);
+Loop hot_loop(const CodeObjectKernel& kernel);
+std::vector<Event> events_of(const CodeObjectKernel& kernel, const Loop& loop);
 // Of what a wave has executed.
-std::vector<Event> events_of(const Kernel& kernel, const std::vector<int>& trace);
+std::vector<Event> events_of(const CodeObjectKernel& kernel, const std::vector<int>& trace);
 
 struct OrderReport {
   Loop loop;
@@ -64,10 +64,11 @@ struct OrderReport {
 };
 
 // `lds_flow`, if there is one, is what a run saw: which instruction read what which instruction had written to LDS.
-OrderReport compare_order(const Kernel& kernel, const ExpectedOrder& order,
+OrderReport compare_order(const CodeObjectKernel& kernel, const ExpectedOrder& order,
                           const std::set<std::pair<int, int>>* lds_flow = nullptr);
 
 // What differs between what a wave has executed and what it should have.
-std::vector<std::string> compare_trace(const Kernel& kernel, const std::vector<int>& trace, const ExpectedOrder& run);
+std::vector<std::string> compare_trace(const CodeObjectKernel& kernel, const std::vector<int>& trace,
+                                       const ExpectedOrder& run);
 
 }  // namespace warpwright::amd

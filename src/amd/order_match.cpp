@@ -17,7 +17,7 @@ bool is_wait(EventKind kind) { return kind == EventKind::wait_vm || kind == Even
 // what each register needs; a vmcnt wait is never its business, because no register waits for an LDS DMA.
 class Matcher {
  public:
-  Matcher(const Kernel& kernel, const std::vector<ExpectedEntry>& entries, const std::vector<Event>& events)
+  Matcher(const CodeObjectKernel& kernel, const std::vector<ExpectedEntry>& entries, const std::vector<Event>& events)
       : kernel_(kernel), entries_(entries), events_(events), used_(events.size()) {}
 
   Match run() {
@@ -125,7 +125,7 @@ class Matcher {
     }
   }
 
-  const Kernel& kernel_;
+  const CodeObjectKernel& kernel_;
   const std::vector<ExpectedEntry>& entries_;
   const std::vector<Event>& events_;
   std::vector<bool> used_;
@@ -134,14 +134,14 @@ class Matcher {
 };
 
 constexpr int kRegisters = 512;
-constexpr int kFirstAgpr = 256;
+constexpr int kAccumulators = 256;
 constexpr int kNobody = -1;
 
 // Follows values through the registers of the loop. The loop is walked twice: the second time every register that the
 // loop writes has an owner.
 class Dataflow {
  public:
-  Dataflow(const Kernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
+  Dataflow(const CodeObjectKernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
            const std::map<int, int>& entry_of, OrderReport& report)
       : kernel_(kernel), loop_(loop), entries_(entries), entry_of_(entry_of), report_(report) {
     owner_.fill(kNobody);
@@ -158,7 +158,7 @@ class Dataflow {
 
  private:
   static int index(const Operand& o, int word = 0) {
-    return o.index + word + (o.place == Place::agpr ? kFirstAgpr : 0);
+    return o.index + word + (o.place == Place::agpr ? kAccumulators : 0);
   }
   std::string at(int i) const {
     const Instruction& in = kernel_.code[size_t(i)];
@@ -200,7 +200,7 @@ class Dataflow {
     const auto r = size_t(reg);
     if (checking_ && loader_[r] != kNobody && !used_[r] && reported_.insert(loader_[r]).second) {
       report_.mismatches.push_back(fmt::format("{}: {} loads {}{}, which nobody uses", name(owner_[r]), at(loader_[r]),
-                                               reg >= kFirstAgpr ? 'a' : 'v', reg % kFirstAgpr));
+                                               reg >= kAccumulators ? 'a' : 'v', reg % kAccumulators));
     }
     loader_[r] = kNobody;
     used_[r] = false;
@@ -286,7 +286,7 @@ class Dataflow {
     }
   }
 
-  const Kernel& kernel_;
+  const CodeObjectKernel& kernel_;
   const Loop& loop_;
   const std::vector<ExpectedEntry>& entries_;
   const std::map<int, int>& entry_of_;
@@ -300,7 +300,7 @@ class Dataflow {
 };
 
 // One resource belongs to one operand: A's loads and B's go through descriptors of their own.
-void check_resources(const Kernel& kernel, const std::vector<ExpectedEntry>& entries,
+void check_resources(const CodeObjectKernel& kernel, const std::vector<ExpectedEntry>& entries,
                      const std::map<int, int>& entry_of, OrderReport& report) {
   std::map<int, int> buffer_of;  // first SGPR of the descriptor -> shared buffer
   for (const auto& [i, entry] : entry_of) {
@@ -319,8 +319,9 @@ void check_resources(const Kernel& kernel, const std::vector<ExpectedEntry>& ent
 }
 
 // What a run saw in LDS: a fragment may only contain what a load of the same buffer and part has written.
-void check_lds_flow(const Kernel& kernel, const std::vector<ExpectedEntry>& entries, const std::map<int, int>& entry_of,
-                    const std::set<std::pair<int, int>>& flow, OrderReport& report) {
+void check_lds_flow(const CodeObjectKernel& kernel, const std::vector<ExpectedEntry>& entries,
+                    const std::map<int, int>& entry_of, const std::set<std::pair<int, int>>& flow,
+                    OrderReport& report) {
   for (const auto& [reader, writer] : flow) {
     const auto read = entry_of.find(reader), write = entry_of.find(writer);
     if (read == entry_of.end() || write == entry_of.end()) continue;
@@ -345,11 +346,12 @@ void check_lds_flow(const Kernel& kernel, const std::vector<ExpectedEntry>& entr
 
 }  // namespace
 
-Match match_entries(const Kernel& kernel, const std::vector<ExpectedEntry>& entries, const std::vector<Event>& events) {
+Match match_entries(const CodeObjectKernel& kernel, const std::vector<ExpectedEntry>& entries,
+                    const std::vector<Event>& events) {
   return Matcher(kernel, entries, events).run();
 }
 
-void check_dataflow(const Kernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
+void check_dataflow(const CodeObjectKernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
                     const std::map<int, int>& entry_of, const std::set<std::pair<int, int>>* lds_flow,
                     OrderReport& report) {
   Dataflow(kernel, loop, entries, entry_of, report).run();

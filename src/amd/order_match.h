@@ -16,9 +16,10 @@ struct Match {
   bool ok() const { return mismatches.empty(); }
 };
 
-Match match_entries(const Kernel& kernel, const std::vector<ExpectedEntry>& entries, const std::vector<Event>& events);
+Match match_entries(const CodeObjectKernel& kernel, const std::vector<ExpectedEntry>& entries,
+                    const std::vector<Event>& events);
 
-void check_dataflow(const Kernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
+void check_dataflow(const CodeObjectKernel& kernel, const Loop& loop, const std::vector<ExpectedEntry>& entries,
                     const std::map<int, int>& entry_of, const std::set<std::pair<int, int>>* lds_flow,
                     OrderReport& report);
 

@@ -186,7 +186,7 @@ T image_at(const std::vector<uint8_t>& image, uint64_t address) {
 }
 
 // The fields of the kernel descriptor, by their byte offset (AMDGPU ABI, code object version 3 and later).
-void read_descriptor(const std::vector<uint8_t>& image, uint64_t at, Kernel& k) {
+void read_descriptor(const std::vector<uint8_t>& image, uint64_t at, CodeObjectKernel& k) {
   k.lds_bytes = int(image_at<uint32_t>(image, at));
   k.scratch_bytes = int(image_at<uint32_t>(image, at + 4));
   k.kernarg_bytes = int(image_at<uint32_t>(image, at + 8));
@@ -202,7 +202,7 @@ void read_descriptor(const std::vector<uint8_t>& image, uint64_t at, Kernel& k) 
   k.kernarg_preload_offset = preload >> 7;
 }
 
-std::string disassemble(const std::string& tool, const std::string& path, Kernel& k) {
+std::string disassemble(const std::string& tool, const std::string& path, CodeObjectKernel& k) {
   std::string output, error;
   if (!system::run_program({tool, "-d", "--disassemble-symbols=" + k.name, path}, output, error)) return error;
   std::vector<int64_t> offsets;
@@ -230,14 +230,14 @@ std::string disassemble(const std::string& tool, const std::string& path, Kernel
 
 }  // namespace
 
-int Kernel::index_of(uint64_t address) const {
+int CodeObjectKernel::index_of(uint64_t address) const {
   const auto at = std::lower_bound(code.begin(), code.end(), address,
                                    [](const Instruction& i, uint64_t a) { return i.address < a; });
   return at == code.end() || at->address != address ? -1 : int(at - code.begin());
 }
 
-const Kernel* CodeObject::find(const std::string& name) const {
-  for (const Kernel& k : kernels)
+const CodeObjectKernel* CodeObject::find(const std::string& name) const {
+  for (const CodeObjectKernel& k : kernels)
     if (k.name == name) return &k;
   return nullptr;
 }
@@ -298,7 +298,7 @@ Loaded<CodeObject> load_code_object(const std::string& path) {
   object.chip_name = object.chip_name.substr(0, object.chip_name.find(':'));
   object.chip = object.chip_name == "gfx942" ? Chip::gfx942 : object.chip_name == "gfx950" ? Chip::gfx950 : Chip::other;
   for (const Json& entry : elf.metadata["amdhsa.kernels"]) {
-    Kernel k;
+    CodeObjectKernel k;
     k.name = entry.value(".name", std::string());
     const ElfSymbol* descriptor = elf.find(entry.value(".symbol", k.name + ".kd"));
     if (descriptor == nullptr) {

@@ -58,7 +58,7 @@ struct Instruction {
   int wait(const std::string& counter) const { return modifier(counter, -1); }
 };
 
-struct Kernel {
+struct CodeObjectKernel {
   std::string name;
   uint64_t entry = 0;
   std::vector<Instruction> code;
@@ -88,9 +88,9 @@ struct CodeObject {
   Chip chip = Chip::other;
   std::string chip_name;
   std::vector<uint8_t> image;  // loaded segments, image[0] at virtual address 0
-  std::vector<Kernel> kernels;
+  std::vector<CodeObjectKernel> kernels;
 
-  const Kernel* find(const std::string& name) const;
+  const CodeObjectKernel* find(const std::string& name) const;
 };
 
 // A value, or a sentence that says why there is none.

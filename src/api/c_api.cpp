@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/c_error.h"
+#include "warpwright/core/words.h"
 #include "warpwright/gemm.h"
 
 #ifndef WARPWRIGHT_VERSION
@@ -35,10 +36,6 @@ namespace {
 
 using api::guarded;
 using api::word;
-
-Status refused(const char* argument, int64_t value, const char* rule) {
-  return Status(Code::invalid_argument, fmt::format("{} = {}: {}", argument, value, rule));
-}
 
 Status layout(const char* argument, const ww_matrix_layout& from, MatrixLayout& to) {
   if (Status s = word(argument, from.type, kDTypes, to.type); !s) return s;
@@ -103,7 +100,7 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
 }
 
 #define WW_WORD_AND_VALUE(name_, NAME, value, word) " " word "=" #value
-#define WW_TABLE_ROW(name_, TABLE) {name_, TABLE(WW_WORD_AND_VALUE) + 1},
+#define WW_TABLE_ROW(name_, TABLE) {name_, &(TABLE(WW_WORD_AND_VALUE))[1]},
 constexpr struct {
   const char* name;
   const char* words;

@@ -25,7 +25,7 @@ using api::word;
 
 // A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
 template <class T>
-Status take(const char* argument, const T* from, T& to) {
+Status take_grouped(const char* argument, const T* from, T& to) {
   if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));
   if (from->size < sizeof from->size || from->size > sizeof(T)) {
     return Status(Code::invalid_argument,
@@ -40,7 +40,7 @@ Status take(const char* argument, const T* from, T& to) {
 Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   ww_grouped_problem from;
   ww_grouped_problem_init(&from);
-  if (Status s = take("problem", given, from); !s) return s;
+  if (Status s = take_grouped("problem", given, from); !s) return s;
   p.m = from.m;
   p.n = from.n;
   p.k = from.k;
@@ -113,7 +113,7 @@ int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointe
   return api::guarded([&] {
     if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
     ww_grouped_pointers from = {};
-    if (Status s = take("pointers", pointers, from); !s) return s;
+    if (Status s = take_grouped("pointers", pointers, from); !s) return s;
     return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status,
                            from.bias, from.d_scales},
                           stream);

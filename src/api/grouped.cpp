@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "api/refused.h"
 #include "choice/tuned_grouped.h"
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
@@ -16,19 +17,7 @@
 namespace warpwright {
 namespace {
 
-constexpr int64_t kLargestExtent = int64_t(1) << 30;
 constexpr int64_t kTmaAlignment = 16;
-
-template <class... Values>
-Status refused(fmt::format_string<Values...> text, Values&&... values) {
-  return Status(Code::invalid_argument, fmt::format(text, std::forward<Values>(values)...));
-}
-
-Status check_extent(const char* argument, int64_t value, int64_t most = kLargestExtent) {
-  if (value < 0) return refused("{} = {}: it must not be negative.", argument, value);
-  if (value > most) return refused("{} = {}: it must be at most {}.", argument, value, most);
-  return {};
-}
 
 int64_t blocks_of(int64_t extent) { return (extent + kScaleBlock - 1) / kScaleBlock; }
 int64_t columns_of(const GroupedProblem& p) { return p.activation == Activation::swiglu ? p.n / 2 : p.n; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "api/refused.h"
 #include "gpu/executor.h"
 #include "gpu/quantize.h"
 #include "launch/quantize_rules.h"
@@ -12,20 +13,9 @@
 namespace warpwright {
 namespace {
 
-constexpr int64_t kLargestExtent = int64_t(1) << 31;
-
-template <class... Values>
-Status refused(fmt::format_string<Values...> text, Values&&... values) {
-  return Status(Code::invalid_argument, fmt::format(text, std::forward<Values>(values)...));
-}
+constexpr int64_t kLargestSide = int64_t(1) << 31;
 
 constexpr const char* kKinds[] = {"token", "block", "mx", "nvfp4"};
-
-Status check_extent(const char* argument, int64_t value) {
-  if (value < 0) return refused("{} = {}: it must not be negative.", argument, value);
-  if (value > kLargestExtent) return refused("{} = {}: it must be at most {}.", argument, value, kLargestExtent);
-  return {};
-}
 
 Status check_type(const QuantizeProblem& p) {
   const bool byte = p.type == DType::e4m3 || p.type == DType::e5m2;
@@ -56,15 +46,15 @@ bool aligned(const void* pointer, uintptr_t bytes) { return reinterpret_cast<uin
 Status validate(const QuantizeProblem& p) {
   if (int(p.kind) > int(Quantization::nvfp4)) return refused("kind = {}: there is no such one.", int(p.kind));
   if (int(p.layout) > int(ScaleLayout::tiles)) return refused("layout = {}: there is no such one.", int(p.layout));
-  if (Status s = check_extent("rows", p.rows); !s) return s;
-  if (Status s = check_extent("columns", p.columns); !s) return s;
+  if (Status s = check_extent("rows", p.rows, kLargestSide); !s) return s;
+  if (Status s = check_extent("columns", p.columns, kLargestSide); !s) return s;
   if (p.stride != 0 && p.stride < p.columns) {
     return refused(
         "stride = {}: rows of {} elements would overlap; it must be "
         "0 or at least columns.",
         p.stride, p.columns);
   }
-  if (p.stride > kLargestExtent) return refused("stride = {}: it must be at most {}.", p.stride, kLargestExtent);
+  if (p.stride > kLargestSide) return refused("stride = {}: it must be at most {}.", p.stride, kLargestSide);
   if (p.source != DType::bf16 && p.source != DType::fp16 && p.source != DType::fp32) {
     return refused("source = {}: it must be bf16, fp16 or fp32.", name(p.source));
   }

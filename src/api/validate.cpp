@@ -6,32 +6,20 @@
 #include <cstdint>
 #include <utility>
 
+#include "api/refused.h"
 #include "problem/lower.h"
 
 namespace warpwright {
 namespace {
 
-// Coordinates are 32-bit and rounded up to whole clusters of tiles; the smallest tile is 64 x 64.
-constexpr int64_t kLargestExtent = int64_t(1) << 30;
 constexpr int64_t kSmallestTile = 64;
 constexpr int64_t kMostTiles = INT32_MAX;
 // Strides of a tensor map are below 2^40 bytes, and no product of these overflows 63 bits.
 constexpr int64_t kLargestStride = int64_t(1) << 36;
 constexpr int64_t kLargestBatch = 65535;
 
-template <class... Values>
-Status refused(fmt::format_string<Values...> text, Values&&... values) {
-  return Status(Code::invalid_argument, fmt::format(text, std::forward<Values>(values)...));
-}
-
 bool wide(DType t) { return t == DType::fp32 || t == DType::bf16 || t == DType::fp16; }
 bool narrow(DType t) { return t == DType::e4m3 || t == DType::e5m2; }
-
-Status check_extent(const char* argument, int64_t value, int64_t most) {
-  if (value < 0) return refused("{} = {}: it must not be negative.", argument, value);
-  if (value > most) return refused("{} = {}: it must be at most {}.", argument, value, most);
-  return {};
-}
 
 Status check_types(const GemmProblem& p) {
   const DType a = p.a.type, b = p.b.type;

@@ -20,24 +20,24 @@ namespace warpwright::catalog {
 namespace {
 
 // The functions from which the kernels have their plans as constants.
-struct BlockPlan {
-  Plan operator()(const DenseGemmConfig& c) const { return kernel::sm90::dense_gemm_plan(c); }
-  Plan operator()(const SkinnyGemmConfig& c) const { return kernel::sm90::skinny_gemm_plan(c); }
-  Plan operator()(const GroupedGemmConfig& c) const { return kernel::sm90::grouped_gemm_plan(c); }
-  Plan operator()(const SkinnyBlockwiseConfig& c) const { return kernel::sm90::skinny_blockwise_plan(c); }
-  Plan operator()(const DenseGemmSm100Config& c) const { return kernel::sm100::dense_gemm_design(c).plan; }
-  Plan operator()(const BlockwiseFp8Sm100Config& c) const { return kernel::sm100::blockwise_fp8_design(c).plan; }
-  Plan operator()(const GroupedGemmSm100Config& c) const { return kernel::sm100::grouped_gemm_design(c).plan; }
-  Plan operator()(const MmaSyncGemmConfig& c) const { return kernel::sm80::dense_gemm_plan(c); }
-  Plan operator()(const CdnaMatmulConfig& c) const { return kernel::cdna::matmul_plan(c); }
-  Plan operator()(const RingCopyConfig& c) const { return kernel::sm90::ring_copy_plan(c); }
-  Plan operator()(const ClusterRingConfig& c) const { return kernel::sm90::cluster_ring_plan(c); }
-  Plan operator()(const TmemLifecycleConfig& c) const { return kernel::sm100::tmem_lifecycle_plan(c); }
-  Plan operator()(const PackRowsConfig& c) const { return kernel::sm90::pack_rows_plan(c); }
+struct BlockPlanOf {
+  BlockPlan operator()(const DenseGemmConfig& c) const { return kernel::sm90::dense_gemm_plan(c); }
+  BlockPlan operator()(const SkinnyGemmConfig& c) const { return kernel::sm90::skinny_gemm_plan(c); }
+  BlockPlan operator()(const GroupedGemmConfig& c) const { return kernel::sm90::grouped_gemm_plan(c); }
+  BlockPlan operator()(const SkinnyBlockwiseConfig& c) const { return kernel::sm90::skinny_blockwise_plan(c); }
+  BlockPlan operator()(const DenseGemmSm100Config& c) const { return kernel::sm100::dense_gemm_design(c).plan; }
+  BlockPlan operator()(const BlockwiseFp8Sm100Config& c) const { return kernel::sm100::blockwise_fp8_design(c).plan; }
+  BlockPlan operator()(const GroupedGemmSm100Config& c) const { return kernel::sm100::grouped_gemm_design(c).plan; }
+  BlockPlan operator()(const MmaSyncGemmConfig& c) const { return kernel::sm80::dense_gemm_plan(c); }
+  BlockPlan operator()(const CdnaMatmulConfig& c) const { return kernel::cdna::matmul_plan(c); }
+  BlockPlan operator()(const RingCopyConfig& c) const { return kernel::sm90::ring_copy_plan(c); }
+  BlockPlan operator()(const ClusterRingConfig& c) const { return kernel::sm90::cluster_ring_plan(c); }
+  BlockPlan operator()(const TmemLifecycleConfig& c) const { return kernel::sm100::tmem_lifecycle_plan(c); }
+  BlockPlan operator()(const PackRowsConfig& c) const { return kernel::sm90::pack_rows_plan(c); }
 };
 
 }  // namespace
 
-Plan block_plan(const Instance& instance) { return std::visit(BlockPlan{}, instance.config); }
+BlockPlan block_plan(const Instance& instance) { return std::visit(BlockPlanOf{}, instance.config); }
 
 }  // namespace warpwright::catalog

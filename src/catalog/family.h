@@ -128,12 +128,25 @@ void add_pair(Words<C>& words, int C::*first, int C::*second) {
              });
   words.required();
 }
-// "c2", "c2n": CTAs of a cluster and along which side they lie; "c1" is said too.
+// "c2", "c2n", "c2x4": CTAs of a cluster and along which side they lie, or two rows of four; "c1" is said too.
 template <class C>
 void add_cluster(Words<C>& words) {
   words.rule(
-      [](const C& c) { return fmt::format("c{}{}", c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? "n" : ""); },
+      [](const C& c) {
+        if constexpr (requires { c.across; }) {
+          if (c.across > 1) return fmt::format("c{}x{}", c.cluster_m(), c.across);
+        }
+        return fmt::format("c{}{}", c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? "n" : "");
+      },
       [](C& c, std::string_view word) {
+        if constexpr (requires { c.across; }) {
+          const auto pair = word.starts_with('c') ? read_pair(word.substr(1)) : std::nullopt;
+          if (pair && pair->first > 1 && pair->second > 1) {
+            c.cluster = pair->first * pair->second;
+            c.across = pair->second;
+            return true;
+          }
+        }
         const bool along_n = word.ends_with('n');
         const auto count = read_number_after("c", along_n ? word.substr(0, word.size() - 1) : word);
         if (!count) return false;

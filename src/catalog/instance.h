@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "warpwright/core/address.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/cdna/config.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/kernel/sm100/config.h"
@@ -61,7 +61,7 @@ Result<Instance> parse_plan(std::string_view plan, const Instance& like);
 // Nothing wrong: ok. Otherwise unsupported, with the rule that the configuration breaks.
 Status refuse(const Instance& instance);
 // The layout of a block: roles, rings, barriers, shared memory. Only for what refuse() accepts.
-Plan block_plan(const Instance& instance);
+BlockPlan block_plan(const Instance& instance);
 
 // The names that are compiled ahead for a GPU in an install or a wheel, in the order of the lists (*.def).
 const std::vector<std::string>& ahead_names();

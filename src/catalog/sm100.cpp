@@ -8,7 +8,7 @@
 namespace warpwright::catalog {
 namespace {
 
-Family<DenseGemmSm100Config> dense() {
+Family<DenseGemmSm100Config> dense_sm100() {
   using C = DenseGemmSm100Config;
   Family<C> f{
       "dense", "sm100/dense/dense_gemm.h", "sm100::DenseGemm", "DenseGemmSm100Config", "dense-128x256-c2x1-s6-pair", {},
@@ -37,7 +37,7 @@ Family<DenseGemmSm100Config> dense() {
   return f;
 }
 
-Family<BlockwiseFp8Sm100Config> blockwise() {
+Family<BlockwiseFp8Sm100Config> blockwise_sm100() {
   using C = BlockwiseFp8Sm100Config;
   Family<C> f{"blockwise",
               "sm100/blockwise/blockwise_fp8.h",
@@ -68,7 +68,7 @@ Family<BlockwiseFp8Sm100Config> blockwise() {
   return f;
 }
 
-Family<GroupedGemmSm100Config> grouped() {
+Family<GroupedGemmSm100Config> grouped_sm100() {
   using C = GroupedGemmSm100Config;
   Family<C> f{"grouped",
               "sm100/grouped/grouped_gemm.h",
@@ -94,17 +94,17 @@ Family<GroupedGemmSm100Config> grouped() {
 
 template <>
 const Family<DenseGemmSm100Config>& family() {
-  static const Family<DenseGemmSm100Config> f = dense();
+  static const Family<DenseGemmSm100Config> f = dense_sm100();
   return f;
 }
 template <>
 const Family<BlockwiseFp8Sm100Config>& family() {
-  static const Family<BlockwiseFp8Sm100Config> f = blockwise();
+  static const Family<BlockwiseFp8Sm100Config> f = blockwise_sm100();
   return f;
 }
 template <>
 const Family<GroupedGemmSm100Config>& family() {
-  static const Family<GroupedGemmSm100Config> f = grouped();
+  static const Family<GroupedGemmSm100Config> f = grouped_sm100();
   return f;
 }
 

@@ -55,7 +55,7 @@ Family<DenseGemmConfig> dense() {
   add_pair(f.plan, &C::tile_m, &C::tile_n);
   add_cluster(f.plan);
   f.plan.number("s", &C::stages).number("o", &C::output_stages, usual.output_stages);
-  f.plan.number("g", &C::group_rows, usual.group_rows).value("pingpong", &C::schedule, Schedule::ping_pong);
+  f.plan.number("g", &C::group_rows, usual.group_rows).value("pingpong", &C::sharing, TileSharing::ping_pong);
   add_table(f.plan, kRasters, &C::raster, usual.raster);
   f.plan.flag("bycolumns", &C::raster_by_columns).number("r", &C::raster_group, usual.raster_group);
   f.plan.flag("serial", &C::overlapped, false).flag("waits", &C::dependent, false);

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "warpwright/core/ceil_div.h"
+
 namespace warpwright::choice {
 namespace {
 
 using catalog::Instance;
 using choice::Chip;
 using choice::ChosenBy;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool fits(const ClusterTile& t, const GemmProblem& p) {
   return 2 * p.m > 2 * t.rows - t.last_rows && 2 * p.n > t.columns;

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "choice/tuned.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright::choice {
 namespace {
@@ -51,7 +51,7 @@ std::string renamed(std::string sentence, const Instance& instance, const std::s
   return sentence;
 }
 
-bool fits(const Plan& plan) { return plan.shared_memory_fits() && plan.registers_fit(); }
+bool fits(const BlockPlan& plan) { return plan.shared_memory_fits() && plan.registers_fit(); }
 
 // The same tile and rings computing what the shape asks for.
 DenseGemmConfig with_features(DenseGemmConfig c, const GemmShape& s) {

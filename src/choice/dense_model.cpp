@@ -7,6 +7,7 @@
 #include <string>
 
 #include "choice/tuned.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
@@ -27,8 +28,6 @@ constexpr double kSplitWaveUs = 0.51;         // and for each wave
 // Of what threads load, word by word: fitted to one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt).
 constexpr double kThreadIngest = 0.041;
 constexpr double kFixupUs = 2.5;  // partial sums through device memory
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 double bytes_of(const GemmShape& s) {
   const double m = double(s.m), n = double(s.n), k = double(s.k);
@@ -141,7 +140,7 @@ bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();
   if (c == nullptr) return true;
   const DenseGemmConfig usual;
-  return c->output_stages <= 4 && c->schedule == usual.schedule && c->group_rows == usual.group_rows &&
+  return c->output_stages <= 4 && c->sharing == usual.sharing && c->group_rows == usual.group_rows &&
          c->split == usual.split && c->raster == usual.raster && c->raster_group == usual.raster_group &&
          !c->raster_by_columns && c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped;
 }

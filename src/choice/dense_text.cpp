@@ -12,9 +12,11 @@ std::string plan_text(const Instance& instance) {
                        c->split);
   }
   const DenseGemmConfig& c = *instance.as<DenseGemmConfig>();
-  std::string text = fmt::format("{}x{}x{}, {} stages, cluster {}{}", c.tile_m, c.tile_n, c.tile_k(), c.stages,
-                                 c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "");
-  if (c.schedule == Schedule::ping_pong) text += ", ping-pong";
+  const std::string cluster =
+      c.across > 1 ? fmt::format("{}x{}", c.cluster_m(), c.across)
+                   : fmt::format("{}{}", c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "");
+  std::string text = fmt::format("{}x{}x{}, {} stages, cluster {}", c.tile_m, c.tile_n, c.tile_k(), c.stages, cluster);
+  if (c.sharing == TileSharing::ping_pong) text += ", ping-pong";
   if (c.split == DepthSplit::split_k) text += fmt::format(", k in {} parts", instance.splits);
   if (c.split == DepthSplit::stream_k) text += ", stream-K";
   if (c.load == Mover::threads) {

@@ -8,14 +8,15 @@
 #include <iterator>
 
 #include "choice/dense.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
 
 // What the estimate rests on, fitted to brief times of every instance on an H200 (docs/evidence/blockwise-log.md).
-constexpr double kMemoryBytesPerUs = 4.2e6;  // by all SMs together
-constexpr double kCacheBytesPerUs = 7.5e6;   // from the L2
-constexpr double kLaunchUs = 2.2;            // launch (an early one), first bytes, last store
+constexpr double kGroupedBytesPerUs = 4.2e6;  // by all SMs together
+constexpr double kCacheBytesPerUs = 7.5e6;    // from the L2
+constexpr double kLaunchUs = 2.2;             // launch (an early one), first bytes, last store
 // Of the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
 // takes at least this long; the shorter one of loading and reading memory hides but for this part, and the end of a
 // tile's results but for this time.
@@ -35,22 +36,20 @@ constexpr double kShortRing = 1.015;      // how much longer with three stages o
 // Of groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
 constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t usual_rows(const GroupedProblem& p) {
+int64_t rows_of_a_group(const GroupedProblem& p) {
   return std::max<int64_t>(p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0, 1);
 }
 // Rows of tiles over all groups, if each has the usual number of rows.
 int64_t row_tiles(const GroupedProblem& p, int64_t tall) {
   if (p.groups == Groups::none) return ceil_div(p.m, tall);
   if (p.groups == Groups::by_depth) return p.group_count * ceil_div(p.m, tall);
-  return p.group_count * ceil_div(usual_rows(p), tall);
+  return p.group_count * ceil_div(rows_of_a_group(p), tall);
 }
 // How much of a tile is multiplied: blocks of 64 rows without rows are left out, if nobody waits for a peer that has
 // more of them, and on the average half of the last block is there.
 double filled(const GroupedGemmConfig& c, const GroupedProblem& p) {
   if (c.scaled() || c.group_rows == 64 || p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
-  const int64_t usual = usual_rows(p);
+  const int64_t usual = rows_of_a_group(p);
   return std::min(1.0, double(usual + 32) / double(ceil_div(usual, c.tile_m) * c.tile_m));
 }
 
@@ -59,7 +58,7 @@ double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sm
   const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
   const double rate = c.stages < 5 ? kShortRingBytesPerUs : c.tokens > 64 ? kTokensFirstBytesPerUs : kSmBytesPerUs;
   const double loads = double(rounds) * blocks * std::max(kLeastBlockUs, c.skinny().stage_bytes() / rate);
-  const double memory = (double(p.n) * double(p.k) + double(p.m * p.n) * bits(c.out) / 8) / kMemoryBytesPerUs;
+  const double memory = (double(p.n) * double(p.k) + double(p.m * p.n) * bits(c.out) / 8) / kGroupedBytesPerUs;
   const double exchange = c.split > 1 ? kExchangeUs + kExchangeUsPerToken * c.tokens * c.rows / 64 : 0;
   return kLaunchUs + std::max(loads, memory) + kNotHidden * std::min(loads, memory) +
          double(rounds) * (exchange + kTileEndUs);
@@ -86,9 +85,9 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
   const bool single = p.groups == Groups::none || clusters == 0;
   const double idle = single ? 0 : double(rounds * resident_clusters(sms, c.cluster)) / double(clusters) - 1;
   // A product of its own is stored when all of it was read.
-  const double stored = single ? double(p.m * p.n) * bits(c.out) / 8 / kMemoryBytesPerUs : 0;
+  const double stored = single ? double(p.m * p.n) * bits(c.out) / 8 / kGroupedBytesPerUs : 0;
   const double memory =
-      groups * double(p.n) * depth * bits(c.type) / 8 / kMemoryBytesPerUs * (1 + kUnevenMemory * idle) + stored;
+      groups * double(p.n) * depth * bits(c.type) / 8 / kGroupedBytesPerUs * (1 + kUnevenMemory * idle) + stored;
   const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
   const bool waits = c.output_stages >= c.outputs();
   const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore) * (waits ? kWaitingStore : 1);

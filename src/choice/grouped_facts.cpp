@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "choice/sm100_grouped.h"
+#include "warpwright/core/ceil_div.h"
 #include "warpwright/tile/paired_raster.h"
 
 namespace warpwright::choice {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
+int64_t parts_of(int64_t all, int64_t size) { return size > 0 ? ceil_div(all, size) : 0; }
 
 int64_t usual_rows(const GroupedProblem& p) {
   if (p.groups == Groups::none || p.groups == Groups::by_depth) return p.m;
@@ -24,7 +25,7 @@ GroupedWaves waves_of(int64_t tiles, int64_t clusters) {
   GroupedWaves w;
   w.tiles = tiles;
   const int64_t at_once = std::max<int64_t>(clusters, 1);
-  w.waves = ceil_div(w.tiles, at_once);
+  w.waves = parts_of(w.tiles, at_once);
   w.fill = w.waves > 0 ? double(w.tiles) / double(w.waves * at_once) : 0;
   return w;
 }
@@ -32,15 +33,15 @@ GroupedWaves waves_of(int64_t tiles, int64_t clusters) {
 // Of clusters.
 int64_t tiles_of(const GroupedGemmConfig& c, int64_t groups, int64_t rows, int64_t n) {
   if (!c.paired()) {
-    return groups * ceil_div(rows, c.tile_m * c.cluster_m()) * ceil_div(n, c.out_columns() * c.cluster_n());
+    return groups * parts_of(rows, c.tile_m * c.cluster_m()) * parts_of(n, c.out_columns() * c.cluster_n());
   }
-  return groups * tile::PairedRaster<128>{int(rows), int(ceil_div(n, c.out_columns())), 1}.count();
+  return groups * tile::PairedRaster<128>{int(rows), int(parts_of(n, c.out_columns())), 1}.count();
 }
 
 }  // namespace
 
 GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters) {
-  return waves_of(groups * ceil_div(rows, tile_m) * ceil_div(n, tile_n), clusters);
+  return waves_of(groups * parts_of(rows, tile_m) * parts_of(n, tile_n), clusters);
 }
 
 GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms) {
@@ -87,10 +88,10 @@ GroupedWork work_of(const GroupedProblem& p) {
   w.b = b_dtype(p.scaling, p.type);
   w.out = p.out;
   if (p.scaling != BlockScaling::none) {
-    w.scale_bytes = double(ceil_div(p.k, scale_block(p.scaling))) * (double(w.rows) + double(w.matrices * p.n));
+    w.scale_bytes = double(parts_of(p.k, scale_block(p.scaling))) * (double(w.rows) + double(w.matrices * p.n));
   } else if (p.type == DType::e4m3) {
-    const double deep = double(ceil_div(p.k, 128));
-    w.scale_bytes = 4 * deep * (double(w.rows) + double(w.matrices * ceil_div(p.n, p.b_scale_rows)));
+    const double deep = double(parts_of(p.k, 128));
+    w.scale_bytes = 4 * deep * (double(w.rows) + double(w.matrices * parts_of(p.n, p.b_scale_rows)));
   }
   return w;
 }

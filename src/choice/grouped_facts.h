@@ -18,7 +18,7 @@ struct GroupedWaves {
 GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters);
 
 struct GroupedFacts {
-  Plan plan;
+  BlockPlan plan;
   int tile_m = 0, tile_n = 0, tile_k = 0;
   GroupedWaves waves;
   std::string text;  // "128x192x128, 4 stages, cluster 2": for people

@@ -12,8 +12,8 @@
 namespace warpwright::choice {
 namespace {
 
-constexpr TunedFormat kFormat = {"# warpwright tuned table of grouped products, format 1",
-                                 "op\tdtype\tout\tgroups\tm\tn\tk\tplan\tus\tmodel_us"};
+constexpr TunedFormat kGroupedFormat = {"# warpwright tuned table of grouped products, format 1",
+                                        "op\tdtype\tout\tgroups\tm\tn\tk\tplan\tus\tmodel_us"};
 constexpr double kSameRows = 1.5;
 
 // Tables of version 0.1 call the kernel for few rows "skinny-64x8-k4-s20", the name of another family.
@@ -52,7 +52,7 @@ int64_t GroupedShape::*varying(Groups op) {
 std::string without_stages(const std::string& plan) { return plan.substr(0, plan.rfind("-s")); }
 
 // Read once; what is no table of these products is left out.
-const std::vector<GroupedTunedTable>& tables() {
+const std::vector<GroupedTunedTable>& grouped_tables() {
   static const std::vector<GroupedTunedTable> list = [] {
     std::vector<GroupedTunedTable> read;
     for (const std::string& text : tuned_texts("WARPWRIGHT_TUNED_GROUPED")) {
@@ -102,7 +102,7 @@ std::optional<GroupedShape> shape_of(const GroupedProblem& p) {
 }
 
 std::string write_table(const GroupedTunedTable& table) {
-  std::string text = write_head(kFormat, table);
+  std::string text = write_head(kGroupedFormat, table);
   for (const GroupedTunedRow& r : table.rows) {
     text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}\t{:.3f}\n", problem::operation_of(r.shape.op),
                         name(r.shape.type), name(r.shape.out), r.shape.groups, r.shape.rows, r.shape.n, r.shape.k,
@@ -113,7 +113,7 @@ std::string write_table(const GroupedTunedTable& table) {
 
 Result<GroupedTunedTable> read_grouped_table(const std::string& text) {
   GroupedTunedTable table;
-  const Status s = read_tuned(text, kFormat, table, [&](const std::vector<std::string>& cells) {
+  const Status s = read_tuned(text, kGroupedFormat, table, [&](const std::vector<std::string>& cells) {
     GroupedTunedRow row;
     if (!read_row(cells, row)) return false;
     table.rows.push_back(std::move(row));
@@ -144,7 +144,7 @@ std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const Grouped
 std::string tuned_plan(const GroupedProblem& problem, const Chip& chip) {
   const auto shape = shape_of(problem);
   if (!shape) return "";
-  for (const GroupedTunedTable& table : tables()) {
+  for (const GroupedTunedTable& table : grouped_tables()) {
     if (table.device != chip.name || table.multiprocessors != chip.multiprocessors) continue;
     if (std::string plan = nearest_plan(table.rows, *shape); !plan.empty()) return plan;
   }

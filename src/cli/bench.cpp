@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
+#include "cli/simulation.h"
 #include "cli/torch_bridge.h"
 #include "measure/bench_gpu.h"
 #include "measure/peer_cublas.h"
@@ -27,7 +27,7 @@ using measure::BenchReport;
 using measure::BenchRow;
 using measure::BenchShape;
 
-struct Options {
+struct BenchCommand {
   std::string suite = "dense";
   std::string against;  // empty: cublaslt for dense products, deepgemm for the others
   std::string shapes;
@@ -187,7 +187,7 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
   Progress progress("bench", shapes.size());
   for (const BenchShape& s : shapes) {
     std::vector<measure::PlanTime> times;
-    if (const auto failure = measure::time_plans(s, times)) throw std::runtime_error(*failure);
+    if (const Status timed = measure::time_plans(s, times); !timed) fail(timed);
     for (const measure::PlanTime& t : times) {
       rows.push_back({{"m", s.m},
                       {"n", s.n},
@@ -209,10 +209,10 @@ int run_every_plan(const std::vector<BenchShape>& shapes, Output& out) {
 }
 
 void need_gpu(bool needs_peer) {
-  if (const auto missing = measure::bench_missing(needs_peer)) throw MissingError(*missing);
+  if (const Status s = measure::bench_ready(needs_peer); !s) throw MissingError(s.message());
 }
 
-Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) {
+Part bench_dense(const BenchCommand& options, const std::vector<BenchShape>& shapes) {
   const int rounds = options.rounds + options.rounds % 2;
   if (options.against == "torch") {
     if (!python_was_named()) need_gpu(false);
@@ -232,20 +232,20 @@ Part bench_dense(const Options& options, const std::vector<BenchShape>& shapes) 
   BenchReport report;
   {
     Progress progress("bench", shapes.size() * how.modes.size());
-    if (const auto failure = measure::bench_dense(shapes, how, report, [&](const BenchRow&) { progress.advance(); }))
-      throw std::runtime_error(*failure);
+    const auto advance = [&](const BenchRow&) { progress.advance(); };
+    if (const Status s = measure::bench_dense(shapes, how, report, advance); !s) fail(s);
   }
   return {document_of(report, how), report.ok() ? exit_ok : exit_wrong};
 }
 
-Part bench_grouped(const Options& options, const std::vector<GroupedShape>& shapes) {
+Part bench_grouped(const BenchCommand& options, const std::vector<GroupedShape>& shapes) {
   if (!python_was_named()) need_gpu(false);
   PythonResult result = bench_against_deepgemm(
       {shapes, options.every_plan ? "every" : options.plan, options.rounds + options.rounds % 2, options.burst});
   return {std::move(result.document), result.code};
 }
 
-std::vector<BenchShape> dense_shapes(const Options& options, Output& out) {
+std::vector<BenchShape> dense_shapes(const BenchCommand& options, Output& out) {
   DType dtype = DType::bf16;
   (void)parse_dtype(options.dtype.c_str(), dtype);
   if (!options.sizes.empty()) return shapes_of_sizes(options.sizes, dtype, options.plan);
@@ -253,7 +253,7 @@ std::vector<BenchShape> dense_shapes(const Options& options, Output& out) {
                                 : shapes_of_file(options.shapes, options.plan, out);
 }
 
-std::vector<GroupedShape> grouped_shapes(const Options& options, Output& out) {
+std::vector<GroupedShape> grouped_shapes(const BenchCommand& options, Output& out) {
   std::vector<Groups> ops;
   if (options.suite != "grouped") ops.push_back(Groups::none);
   if (options.suite != "blockwise") ops.insert(ops.end(), {Groups::contiguous, Groups::masked, Groups::by_depth});
@@ -262,7 +262,7 @@ std::vector<GroupedShape> grouped_shapes(const Options& options, Output& out) {
 }
 
 // What the words of the command line exclude, before anything is measured.
-void refuse_contradictions(const Options& options) {
+void refuse_contradictions(const BenchCommand& options) {
   const bool dense = options.suite == "dense", all = options.suite == "all";
   if (!options.shapes.empty() && !options.sizes.empty())
     throw UsageError("--sizes and --shapes: give one of them, not both");
@@ -280,7 +280,7 @@ void refuse_contradictions(const Options& options) {
   if (all && options.every_plan) throw UsageError("--every-plan: it is for one of --suite dense, blockwise, grouped");
 }
 
-int run_bench(const Options& options, Output& out) {
+int run_bench(const BenchCommand& options, Output& out) {
   refuse_contradictions(options);
   const bool with_dense = options.suite == "dense" || (options.suite == "all" && options.against != "deepgemm");
   const bool with_grouped = options.suite != "dense";
@@ -294,8 +294,7 @@ int run_bench(const Options& options, Output& out) {
   if (options.profile) {
     need_gpu(true);
     for (const BenchShape& shape : dense) {
-      if (const auto failure = measure::profile_dense(shape, options.plan, options.peer_choice))
-        throw std::runtime_error(*failure);
+      if (const Status s = measure::profile_dense(shape, options.plan, options.peer_choice); !s) fail(s);
     }
     return exit_ok;
   }
@@ -318,7 +317,7 @@ int run_bench(const Options& options, Output& out) {
 }  // namespace
 
 void configure_bench(CommandLine& line, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchCommand>();
   line.text("--suite", options->suite, "which kernels (default dense)")
       .one_of({"dense", "blockwise", "grouped", "all"});
   line.text("--against", options->against,

@@ -99,7 +99,7 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
                                    shape_text(example.cases.front())));
     // Ahead of the kernel's own opinion, for which one of the user's is given its arrays.
     check_simulated_size({.m = c.m, .n = c.n, .k = c.k}, out);
-    if (auto why = example.refuse(c)) throw UsageError(fmt::format("--sizes: {}: {}", word, *why));
+    if (const Status s = example.takes(c); !s) throw UsageError(fmt::format("--sizes: {}: {}", word, s.message()));
     cases.push_back(c);
   }
   return cases;
@@ -116,7 +116,7 @@ class Clock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-std::vector<Mode> modes_to_check(const Plan& plan, const CheckOptions& options) {
+std::vector<Mode> modes_to_check(const BlockPlan& plan, const CheckOptions& options) {
   if (options.modes.landing.empty() && options.modes.schedule.empty())
     return all_modes(plan, options.seeds, options.seed);
   ProblemOptions one = options.modes;

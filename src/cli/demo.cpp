@@ -66,7 +66,7 @@ std::string shape_text(const ProblemOptions& p) { return fmt::format("{}x{}x{}",
 
 int run_demo(const DemoOptions& options, Output& out) {
   const system::WholeFile file(options.timeline);
-  if (auto why = file.refuse()) throw UsageError("--timeline: " + *why);
+  if (const Status s = file.check_writable(); !s) throw UsageError("--timeline: " + s.message());
   const auto begin = std::chrono::steady_clock::now();
 
   std::vector<Shown> shown;
@@ -100,8 +100,8 @@ int run_demo(const DemoOptions& options, Output& out) {
   }
   drawn.push_back(timeline);
   const bool perfetto = file.path().ends_with(".json");
-  if (auto why = file.write(perfetto ? timeline::perfetto_of(drawn) : timeline::page_of(drawn)))
-    throw UsageError("--timeline: " + *why);
+  if (const Status s = file.write(perfetto ? timeline::perfetto_of(drawn) : timeline::page_of(drawn)); !s)
+    throw UsageError("--timeline: " + s.message());
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   bool ok = true;

@@ -47,7 +47,7 @@ std::string target_of(int major) {
 
 GpuList find_gpus() {
   if (cuda_switched_off()) return {{}, "CUDA is switched off by WARPWRIGHT_CUDA=off"};
-  if (const auto& problem = gpu::driver_problem()) return {{}, *problem};
+  if (const Status& s = gpu::driver_status(); !s) return {{}, s.message().substr(0, s.message().size() - 1)};
   GpuList list;
   for (const gpu::GpuInfo& found : gpu::list_gpus()) {
     list.gpus.push_back({found.name, found.cc_major, found.cc_minor, found.memory, found.sm_count,

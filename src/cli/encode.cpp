@@ -13,7 +13,7 @@ namespace warpwright::cli {
 namespace {
 
 // The largest M and N of one MMA, in a pair of CTAs.
-constexpr int largest_extent = 256;
+constexpr int largest_mma = 256;
 
 struct IdescOptions {
   std::string a, b, c;
@@ -106,8 +106,8 @@ void configure_idesc(CommandLine& line, Context& context) {
   line.text("--a", options->a, "type of A").check(operand_type()).required();
   line.text("--b", options->b, "type of B").check(operand_type()).required();
   line.text("--c", options->c, "type of the accumulator").one_of({"f32", "f16", "s32", "fp32", "fp16"}).required();
-  line.number("--m", options->m, "rows of the whole MMA", 1, largest_extent).required();
-  line.number("--n", options->n, "columns of the MMA", 1, largest_extent).required();
+  line.number("--m", options->m, "rows of the whole MMA", 1, largest_mma).required();
+  line.number("--n", options->n, "columns of the MMA", 1, largest_mma).required();
   line.text("--a-major", options->a_major, "contiguous dimension of A").one_of({"K", "M"}).required();
   line.text("--b-major", options->b_major, "contiguous dimension of B (M: along N)").one_of({"K", "M", "N"}).required();
   line.text("--scale", options->scale, "type of the block scales").one_of({"ue8m0", "ue4m3"});
@@ -121,8 +121,8 @@ void configure_smem(CommandLine& line, Context& context) {
   line.text("--type", options->type, "type of the operand").check(operand_type()).required();
   line.text("--swizzle", options->swizzle, "bytes of the swizzle").one_of({"0", "32", "64", "128"}).required();
   line.text("--major", options->major, "contiguous dimension").one_of({"K", "M"}).required();
-  line.number("--rows", options->rows, "rows (M or N) of the tile (default 128)", 8, largest_extent);
-  line.number("--k", options->k, "depth of the slice (default: one MMA)", 1, largest_extent);
+  line.number("--rows", options->rows, "rows (M or N) of the tile (default 128)", 8, largest_mma);
+  line.number("--k", options->k, "depth of the slice (default: one MMA)", 1, largest_mma);
   context.runs(line, "./warpwright encode smem --arch sm90 --type bf16 --swizzle 128 --major K",
                [options](Output& out) { return run_smem(*options, out); });
 }

@@ -37,7 +37,7 @@ Json barrier_json(const BarrierSpec& barrier) {
 }
 
 // The LDS slots of a kernel whose waves all fill and all read: barriers of the workgroup separate the two.
-Json slots_of(const Plan& plan) {
+Json slots_of(const BlockPlan& plan) {
   Json rings = Json::array();
   for (int i = 0; i < plan.region_count; ++i) {
     const RegionSpec& r = plan.regions[i];
@@ -52,7 +52,7 @@ Json slots_of(const Plan& plan) {
 }
 
 // A ring is a pair of barriers NAME.full and NAME.empty; its bytes are those of the regions NAME and NAME.*.
-Json rings_of(const Plan& plan) {
+Json rings_of(const BlockPlan& plan) {
   if (is_cdna(plan.arch)) return slots_of(plan);
   Json rings = Json::array();
   for (int i = 0; i < plan.barrier_count; ++i) {
@@ -75,7 +75,7 @@ Json rings_of(const Plan& plan) {
   return rings;
 }
 
-Json roles_of(const Plan& plan) {
+Json roles_json(const BlockPlan& plan) {
   Json roles = Json::array();
   for (int i = 0; i < plan.role_count; ++i) {
     const RoleSpec& role = plan.roles[i];
@@ -124,7 +124,7 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
                 {"cluster", e.plan.cluster},
                 {"stages", is_cdna(e.arch) ? e.plan.regions[0].stages : e.plan.barriers[0].stages},
                 {"rings", rings},
-                {"roles", roles_of(e.plan)},
+                {"roles", roles_json(e.plan)},
                 {"threads", e.plan.threads()},
                 {"ctas_per_sm", e.plan.blocks_per_sm},
                 {"smem_bytes", e.plan.shared_bytes},

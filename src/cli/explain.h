@@ -10,7 +10,7 @@
 namespace warpwright::cli {
 
 struct Explanation {
-  Plan plan;
+  BlockPlan plan;
   Arch arch;
   std::string name;      // what --plan takes
   std::string instance;  // that both executors run

@@ -109,7 +109,7 @@ int run_mma_sync(const ProblemOptions& options, Output& out) {
   const auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
   simulate::GpuOutcome outcome;
   const simulate::Example example = simulate::gpu_example_of(*product);
-  if (auto why = simulate::run_on_gpu(example, workload, outcome)) throw MissingError(*why);
+  if (const Status s = simulate::run_on_gpu(example, workload, outcome); !s) throw MissingError(s.message());
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const reference::Verdict& verdict = outcome.verdict;
   Json document = {{"ok", verdict.ok},

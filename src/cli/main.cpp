@@ -35,7 +35,7 @@ bool cuda_switched_off() {
 
 namespace {
 
-int fail(int code, std::string_view who, std::string sentence) {
+int end_with(int code, std::string_view who, std::string sentence) {
   // One sentence means one line, whatever the user typed or a library reported.
   for (char& c : sentence) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -57,17 +57,17 @@ int run_action(const CommandLine& line, const Context& context) {
   try {
     Output output(context.json());
     const int code = context.action_of(line)(output);
-    if (!written()) return fail(exit_wrong, who, "the result could not be written to stdout.");
+    if (!written()) return end_with(exit_wrong, who, "the result could not be written to stdout.");
     return code;
   } catch (const UsageError& error) {
-    return fail(exit_usage, who, full_stop(error.what()));
+    return end_with(exit_usage, who, full_stop(error.what()));
   } catch (const MissingError& error) {
-    return fail(exit_missing, who, full_stop(error.what()));
+    return end_with(exit_missing, who, full_stop(error.what()));
   } catch (const simulate::NotReady& error) {
     const bool missing = error.status.code() == Code::missing;
-    return fail(missing ? exit_missing : exit_wrong, who, full_stop(error.what()));
+    return end_with(missing ? exit_missing : exit_wrong, who, full_stop(error.what()));
   } catch (const std::exception& error) {
-    return fail(exit_wrong, who, fmt::format("stopped by an unexpected error: {}", full_stop(error.what())));
+    return end_with(exit_wrong, who, fmt::format("stopped by an unexpected error: {}", full_stop(error.what())));
   }
 }
 
@@ -88,9 +88,9 @@ int run(int argc, char** argv) {
   if (parsed.page) {
     std::fwrite(parsed.page->data(), 1, parsed.page->size(), stdout);
     if (written()) return exit_ok;
-    return fail(exit_wrong, tool.name(), "the text could not be written to stdout.");
+    return end_with(exit_wrong, tool.name(), "the text could not be written to stdout.");
   }
-  if (!parsed.complaint.empty()) return fail(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint));
+  if (!parsed.complaint.empty()) return end_with(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint));
   return run_action(*parsed.command, context);
 }
 

@@ -61,7 +61,7 @@ std::vector<amd::MatmulProof> prove_code_object(const std::string& path, const s
     throw UsageError(fmt::format("--isa: '{}' is for {}, not for {}", path, object.chip_name, target));
   }
   std::vector<amd::MatmulProof> proofs;
-  for (const amd::Kernel& kernel : object.kernels) {
+  for (const amd::CodeObjectKernel& kernel : object.kernels) {
     const std::optional<CdnaMatmulConfig> config = amd::matmul_config(object.chip, kernel.name);
     if (!config || config->variant != *variant) continue;
     proofs.push_back(amd::prove_matmul(object, kernel, *config));

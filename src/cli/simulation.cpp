@@ -44,13 +44,13 @@ bool draws_numbers(const Mode& m) {
   return m.landing == Landing::seeded || m.scheduling == Scheduling::random || m.scheduling == Scheduling::pct;
 }
 
-std::vector<std::string> roles_of(const Plan& plan) {
+std::vector<std::string> roles_of(const BlockPlan& plan) {
   std::vector<std::string> names;
   for (int i = 0; i < plan.role_count; ++i) names.emplace_back(plan.roles[i].name);
   return names;
 }
 
-std::vector<Mode> schedules_of(const std::string& word, const Plan& plan) {
+std::vector<Mode> schedules_of(const std::string& word, const BlockPlan& plan) {
   const auto roles = roles_of(plan);
   std::vector<Mode> list;
   if (word.empty()) {
@@ -106,7 +106,7 @@ bool has_device_code() { return !gpu::embedded_images().empty(); }
 
 bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
 
-std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan) {
+std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan) {
   const bool quick = options.landing.empty() && options.schedule.empty();
   const std::int64_t seeds = std::max<std::int64_t>(1, options.seeds);
   std::vector<Mode> list;
@@ -123,7 +123,7 @@ std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan) {
   return list;
 }
 
-std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t first_seed) {
+std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint64_t first_seed) {
   std::vector<Mode> list = {mode(Landing::eager), mode(Landing::late), mode(Landing::timed)};
   for (const auto& role : roles_of(plan)) {
     // The clock, not the scheduler, decides who runs in a timed run: freezing a role there changes nothing.

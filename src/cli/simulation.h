@@ -18,11 +18,11 @@ using Mode = simulator::Options;
 // The modes the simulator options ask for. Without --landing and --schedule: eager, late and seeded landing in order.
 // With one of them, everything for the other. A timed run, which predicts the time, is always among them, and last.
 // Throws UsageError for a role that the kernel does not have.
-std::vector<Mode> modes_of(const ProblemOptions& options, const Plan& plan);
+std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan);
 
 // Everything the checker sweeps: each landing in order and with each role frozen, then `seeds` seeded runs in order, at
 // random and by pct:3.
-std::vector<Mode> all_modes(const Plan& plan, std::int64_t seeds, std::uint64_t first_seed);
+std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint64_t first_seed);
 
 struct Swept {
   int runs = 0;

@@ -44,7 +44,7 @@ struct Files {
                           std::optional<system::WholeFile>& file) {
       if (path.empty() && !both) return;
       file.emplace(path.empty() ? usual : path);
-      if (auto why = file->refuse()) throw UsageError(fmt::format("{}: {}", option, *why));
+      if (const Status s = file->check_writable(); !s) throw UsageError(fmt::format("{}: {}", option, s.message()));
     };
     open("--html", options.html, "warpwright-trace.html", html);
     open("--perfetto", options.perfetto, "warpwright-trace.json", perfetto);
@@ -58,10 +58,11 @@ struct Files {
   }
   void write(const std::vector<timeline::TimelineRun>& runs) const {
     if (html) {
-      if (auto why = html->write(timeline::page_of(runs))) throw UsageError("--html: " + *why);
+      if (const Status s = html->write(timeline::page_of(runs)); !s) throw UsageError("--html: " + s.message());
     }
     if (perfetto) {
-      if (auto why = perfetto->write(timeline::perfetto_of(runs))) throw UsageError("--perfetto: " + *why);
+      if (const Status s = perfetto->write(timeline::perfetto_of(runs)); !s)
+        throw UsageError("--perfetto: " + s.message());
     }
   }
   Json document() const {
@@ -144,10 +145,11 @@ int run_recording(const TraceOptions& options, Output& out) {
   std::error_code ignored;
   if (std::filesystem::is_directory(options.recording, ignored))
     throw UsageError(fmt::format("--recording: {} is a folder, not a file", options.recording));
-  timeline::RecordingFile file;
-  if (auto why = timeline::read_recording(options.recording, file)) throw UsageError("--recording: " + *why);
+  const auto read = timeline::read_recording(options.recording);
+  if (!read) throw UsageError("--recording: " + read.status().message());
+  const timeline::GpuRecording& recorded = read->recorded;
   const Files files(options);
-  const timeline::TimelineRun run = timeline::timeline_run(file.recorded, file.recorded.plan.kernel, options.recording);
+  const timeline::TimelineRun run = timeline::timeline_run(recorded, recorded.plan.kernel, options.recording);
   files.write({run});
   Json document = files.document();
   document.update({{"spans", run.model.recorded()},
@@ -155,11 +157,11 @@ int run_recording(const TraceOptions& options, Output& out) {
                    {"ok", true},
                    {"target", run.info.target},
                    {"plan", run.info.kernel},
-                   {"device", file.recorded.device},
+                   {"device", recorded.device},
                    {"kernel_us", double(run.model.end) / 1e3}});
   out.document(document);
   out.line(fmt::format("{} on {}: {} bars, {} arrows, {:.1f} us from the first instruction to the last",
-                       run.info.kernel, file.recorded.device, run.model.recorded(), run.model.arrows.size(),
+                       run.info.kernel, recorded.device, run.model.recorded(), run.model.arrows.size(),
                        double(run.model.end) / 1e3));
   files.tell(out);
   return exit_ok;

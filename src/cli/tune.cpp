@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,8 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
+#include "cli/simulation.h"
+#include "cli/tune_random.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
 #include "problem/words.h"
@@ -20,7 +21,7 @@
 namespace warpwright::cli {
 namespace {
 
-struct Options {
+struct TuneCommand {
   std::string op = "dense";
   std::int64_t groups = 1;
   std::string shapes;
@@ -32,10 +33,12 @@ struct Options {
   int rounds = measure::BenchOptions{}.rounds;
   double burst = 0.25;
   bool ahead_only = false;
+  int random = 0;
+  std::uint64_t draw = 1;
 };
 
 void write(const std::string& path, const std::string& text) {
-  if (auto why = system::WholeFile(path).write(text)) throw UsageError("--out: " + *why);
+  if (const Status s = system::WholeFile(path).write(text); !s) throw UsageError("--out: " + s.message());
 }
 
 // What all rows of a report show.
@@ -61,8 +64,8 @@ void add_row(const Row& row, std::vector<std::string> shape, Table& table) {
 }
 
 template <class Report>
-void print(const Report& report, const Json& rows, const Table& table, const std::string& text, const Options& options,
-           Output& out) {
+void print(const Report& report, const Json& rows, const Table& table, const std::string& text,
+           const TuneCommand& options, Output& out) {
   out.document({{"device", report.table.device},
                 {"toolkit", report.table.toolkit},
                 {"rows", rows},
@@ -76,7 +79,7 @@ void print(const Report& report, const Json& rows, const Table& table, const std
   if (report.left_out > 0) out.note(fmt::format("the time ended before {} shapes", report.left_out));
 }
 
-measure::TuneOptions protocol_of(const Options& options) {
+measure::TuneOptions protocol_of(const TuneCommand& options) {
   measure::TuneOptions how;
   how.budget_s = options.budget;
   how.finalists = options.finalists;
@@ -87,18 +90,19 @@ measure::TuneOptions protocol_of(const Options& options) {
 }
 
 // Before minutes of measuring.
-void check_machine(const Options& options) {
+void check_machine(const TuneCommand& options) {
   if (!options.out.empty()) {
-    if (auto why = system::WholeFile(options.out).refuse()) throw UsageError("--out: " + *why);
+    if (const Status s = system::WholeFile(options.out).check_writable(); !s) throw UsageError("--out: " + s.message());
   }
   if (cuda_switched_off()) throw MissingError("tune needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
-  if (const auto missing = measure::bench_missing(false)) {
+  if (const Status s = measure::bench_ready(false); !s) {
     constexpr std::string_view bench = "bench";
-    throw MissingError(missing->starts_with(bench) ? "tune" + missing->substr(bench.size()) : *missing);
+    const std::string& missing = s.message();
+    throw MissingError(missing.starts_with(bench) ? "tune" + missing.substr(bench.size()) : missing);
   }
 }
 
-int tune_grouped(const Options& options, Output& out) {
+int tune_grouped(const TuneCommand& options, Output& out) {
   std::vector<choice::GroupedShape> shapes;
   if (!options.sizes.empty()) {
     const Groups op = *problem::parse_operation(options.op);
@@ -113,8 +117,7 @@ int tune_grouped(const Options& options, Output& out) {
   {
     Progress progress("tune", shapes.size());
     const auto advance = [&](const measure::GroupedTuneRow&) { progress.advance(); };
-    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
-      throw std::runtime_error(*failure);
+    if (const Status s = measure::tune(shapes, protocol_of(options), report, advance); !s) fail(s);
   }
   const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);
@@ -140,9 +143,16 @@ int tune_grouped(const Options& options, Output& out) {
   return exit_ok;
 }
 
-int run_tune(const Options& options, Output& out) {
-  if (options.shapes.empty() == options.sizes.empty())
-    throw UsageError("--shapes and --sizes: one of them, and not both, says what to tune");
+int run_tune(const TuneCommand& options, Output& out) {
+  if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
+    throw UsageError("--shapes, --sizes and --random: one of them, and no other, says what to tune");
+  if (options.random > 0) {
+    if (options.op != "dense") throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
+    RandomTuning random{options.random, options.draw, DType::bf16, options.out, options.budget, options.ahead_only};
+    if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), random.dtype);
+    check_machine(options);
+    return tune_random(random, out);
+  }
   if (options.op != "dense") return tune_grouped(options, out);
   DType dtype = DType::bf16;
   if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
@@ -154,8 +164,7 @@ int run_tune(const Options& options, Output& out) {
   {
     Progress progress("tune", shapes.size());
     const auto advance = [&](const measure::TuneRow&) { progress.advance(); };
-    if (const auto failure = measure::tune(shapes, protocol_of(options), report, advance))
-      throw std::runtime_error(*failure);
+    if (const Status s = measure::tune(shapes, protocol_of(options), report, advance); !s) fail(s);
   }
   const std::string text = choice::write_table(report.table);
   if (!options.out.empty()) write(options.out, text);
@@ -176,12 +185,15 @@ int run_tune(const Options& options, Output& out) {
 }  // namespace
 
 void configure_tune(CommandLine& line, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneCommand>();
   line.text("--op", options->op, "operation (default dense)")
       .one_of({"dense", "blockwise", "grouped_contiguous", "grouped_masked", "grouped_k"});
   line.number("--groups", options->groups, "groups of --sizes, which has the rows of one (default 1)", 1, 65535);
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,...").not_empty();
+  line.number("--random", options->random,
+              "so many problems drawn at random: times of every plan, the basis of the choice", 1, 100'000);
+  line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.text("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.file("--out", options->out, "where the table goes (default: printed)");

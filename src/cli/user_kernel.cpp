@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "cli/commands.h"
@@ -17,6 +16,7 @@
 #include "cli/simulation.h"
 #include "cli/temporary_folder.h"
 #include "jit/host_compiler.h"
+#include "problem/refused.h"
 #include "sim/mode.h"
 #include "system/process.h"
 #include "warpwright/check.h"
@@ -58,17 +58,17 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
 }
 
 // Arranging without running would launch nothing, so the simulator is asked for no step.
-std::optional<std::string> refuse(const check::Kernel& kernel, reference::Case shape) {
+Status takes(const check::Kernel& kernel, reference::Case shape) {
   check::SimulatedArrays arrays(1);
   simulator::Options options;
   options.step_limit = 1;
   options.check = false;
   (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
-  if (!arrays.refusal().empty()) return arrays.refusal();
+  if (!arrays.refusal().empty()) return problem::refused(arrays.refusal());
   for (const check::Arrays::Array& array : arrays.all()) {
     if (array.output()) return {};
   }
-  return "it declares no output, so that nothing could be compared.";
+  return problem::refused("it declares no output, so that nothing could be compared.");
 }
 
 simulate::Example example_of(const check::Kernel& kernel) {
@@ -79,7 +79,7 @@ simulate::Example example_of(const check::Kernel& kernel) {
   e.arch = kernel.plan->arch;
   e.plan = kernel.plan;
   for (const check::Shape& s : kernel.shapes) e.cases.push_back({s.m, s.n, s.k});
-  e.refuse = [&kernel](reference::Case shape) { return refuse(kernel, shape); };
+  e.takes = [&kernel](reference::Case shape) { return takes(kernel, shape); };
   e.workload = [](reference::Case shape, reference::Data data, uint64_t seed) {
     reference::Workload w;
     w.shape = shape;
@@ -140,8 +140,9 @@ std::vector<const simulate::Example*> compile_user_kernels(const std::string& fi
     if (user.kernel.shapes.empty()) throw UsageError(fmt::format("'{}': {} names no shape", file, kernel.name));
     user.example = example_of(user.kernel);
     for (const reference::Case& shape : user.example.cases) {
-      if (auto why = user.example.refuse(shape))
-        throw UsageError(fmt::format("'{}': {} {}x{}x{}: {}", file, kernel.name, shape.m, shape.n, shape.k, *why));
+      if (const Status s = user.example.takes(shape); !s)
+        throw UsageError(
+            fmt::format("'{}': {} {}x{}x{}: {}", file, kernel.name, shape.m, shape.n, shape.k, s.message()));
     }
     examples.push_back(&user.example);
   }

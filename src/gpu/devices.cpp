@@ -8,7 +8,7 @@ namespace warpwright::gpu {
 
 std::vector<GpuInfo> list_gpus() {
   std::vector<GpuInfo> gpus;
-  if (driver_problem()) return gpus;
+  if (!driver_status()) return gpus;
   const abi::Functions& cu = driver();
   int count = 0, version = 0;
   if (cu.device_count(&count) != abi::kSuccess) return gpus;

@@ -16,7 +16,7 @@ struct GpuInfo {
   int driver_version = 0;  // the CUDA version of the driver, 1000 * major + 10 * minor
 };
 
-// In the driver's order, which is the order of device numbers. Empty without a driver: driver_problem() says why.
+// In the driver's order, which is the order of device numbers. Empty without a driver: driver_status() says why.
 std::vector<GpuInfo> list_gpus();
 
 }  // namespace warpwright::gpu

@@ -4,32 +4,36 @@
 #include <fmt/format.h>
 
 #include <type_traits>
+#include <utility>
 
 namespace warpwright::gpu {
 namespace {
 
 struct Opened {
   abi::Functions functions;
-  std::optional<std::string> problem;
+  Status status;
 
   Opened() {
     void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      problem = "the NVIDIA driver library libcuda.so.1 was not found";
+      status = missing("the NVIDIA driver library libcuda.so.1 was not found.");
       return;
     }
     const auto find = [&](auto& function, const char* symbol) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-      if (function == nullptr && !problem) problem = fmt::format("the NVIDIA driver is too old: it has no {}", symbol);
+      if (function == nullptr && status)
+        status = missing(fmt::format("the NVIDIA driver is too old: it has no {}.", symbol));
     };
 #define WW_FIND(name, symbol, signature) find(functions.name, #symbol);
     WW_DRIVER_FUNCTIONS(WW_FIND)
 #undef WW_FIND
-    if (problem) return;
+    if (!status) return;
     if (const abi::Result r = functions.init(0); r != abi::kSuccess) {
-      problem = fmt::format("the NVIDIA driver does not start: {}", text(r));
+      status = missing(fmt::format("the NVIDIA driver does not start: {}.", text(r)));
     }
   }
+
+  static Status missing(std::string sentence) { return Status(Code::missing, std::move(sentence)); }
 
   std::string text(abi::Result r) const {
     const char* words = nullptr;
@@ -49,7 +53,7 @@ const Opened& opened() {
 
 }  // namespace
 
-const std::optional<std::string>& driver_problem() { return opened().problem; }
+const Status& driver_status() { return opened().status; }
 const abi::Functions& driver() { return opened().functions; }
 std::string error_text(abi::Result result) { return opened().text(result); }
 
@@ -58,9 +62,7 @@ Status failure(abi::Result result, const char* what) {
 }
 
 Result<int> current_device() {
-  if (const auto& problem = driver_problem()) {
-    return Status(Code::missing, fmt::format("no GPU can be used: {}.", *problem));
-  }
+  if (const Status& s = driver_status(); !s) return Status(Code::missing, "no GPU can be used: " + s.message());
   const abi::Functions& cu = driver();
   abi::Device device = 0;
   abi::Result r = cu.context_device(&device);

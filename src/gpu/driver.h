@@ -1,6 +1,5 @@
 // The NVIDIA driver, opened at run time in this one place: the same binary starts where there is none.
 #pragma once
-#include <optional>
 #include <string>
 
 #include "gpu/driver_abi.h"
@@ -16,9 +15,9 @@ struct Functions {
 };
 }  // namespace abi
 
-// Why no GPU can be used; nothing when the driver works. A sentence without a full stop.
-const std::optional<std::string>& driver_problem();
-// Only where driver_problem() is nothing.
+// Whether the driver works; if not, no GPU can be used.
+const Status& driver_status();
+// Only where driver_status() is ok.
 const abi::Functions& driver();
 
 // "out of memory (error 2)".

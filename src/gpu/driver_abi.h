@@ -25,7 +25,7 @@ using Context = CUctx_st*;
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
 using Library = CUlib_st*;
-using Kernel = CUkern_st*;  // also where the driver wants a CUfunction
+using KernelHandle = CUkern_st*;  // also where the driver wants a CUfunction
 using Pool = CUmemPoolHandle_st*;
 using Graph = CUgraph_st*;
 using GraphExec = CUgraphExec_st*;
@@ -162,11 +162,11 @@ inline constexpr unsigned char kEdgeProgrammatic = 1;
   X(graph_exec_destroy, cuGraphExecDestroy, (GraphExec))                                                             \
   X(library_load, cuLibraryLoadData, (Library*, const void*, int*, void**, unsigned, int*, void**, unsigned))        \
   X(library_unload, cuLibraryUnload, (Library))                                                                      \
-  X(library_kernel, cuLibraryGetKernel, (Kernel*, Library, const char*))                                             \
-  X(kernel_attribute, cuKernelSetAttribute, (int, int, Kernel, Device))                                              \
-  X(launch, cuLaunchKernelEx, (const LaunchConfig*, Kernel, void**, void**))                                         \
-  X(resident_clusters, cuOccupancyMaxActiveClusters, (int*, Kernel, const LaunchConfig*))                            \
-  X(resident_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, Kernel, int, size_t))                       \
+  X(library_kernel, cuLibraryGetKernel, (KernelHandle*, Library, const char*))                                       \
+  X(kernel_attribute, cuKernelSetAttribute, (int, int, KernelHandle, Device))                                        \
+  X(launch, cuLaunchKernelEx, (const LaunchConfig*, KernelHandle, void**, void**))                                   \
+  X(resident_clusters, cuOccupancyMaxActiveClusters, (int*, KernelHandle, const LaunchConfig*))                      \
+  X(resident_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, KernelHandle, int, size_t))                 \
   X(profiler_start, cuProfilerStart, ())                                                                             \
   X(profiler_stop, cuProfilerStop, ())                                                                               \
   X(encode_tiled, cuTensorMapEncodeTiled,                                                                            \

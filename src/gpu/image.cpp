@@ -57,15 +57,16 @@ Result<Image> Image::load(std::span<const uint8_t> bytes, std::string_view name)
   return Image(library, std::string(name));
 }
 
-Result<abi::Kernel> Image::kernel(const char* entry) const {
-  abi::Kernel kernel = nullptr;
+Result<abi::KernelHandle> Image::kernel(const char* entry) const {
+  abi::KernelHandle kernel = nullptr;
   if (const abi::Result r = driver().library_kernel(&kernel, library_, entry); r != abi::kSuccess) {
     return failure(r, fmt::format("{}: finding {}", name_, entry).c_str());
   }
   return kernel;
 }
 
-Status launch(abi::Kernel kernel, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments, void* stream) {
+Status launch(abi::KernelHandle kernel, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments,
+              void* stream) {
   const LaunchConfig config(grid, threads, shared_bytes, stream);
   return status_of(driver().launch(config.get(), kernel, arguments, nullptr), "the launch of a kernel");
 }

@@ -25,7 +25,7 @@ class Image {
   // `bytes` may go away afterwards.
   static Result<Image> load(std::span<const uint8_t> bytes, std::string_view name);
 
-  Result<abi::Kernel> kernel(const char* entry) const;
+  Result<abi::KernelHandle> kernel(const char* entry) const;
 
  private:
   explicit Image(abi::Library library, std::string name) : library_(library), name_(std::move(name)) {}
@@ -37,7 +37,8 @@ struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
 // Any kernel. `arguments` are the addresses of its parameters.
-Status launch(abi::Kernel kernel, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments, void* stream);
+Status launch(abi::KernelHandle kernel, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments,
+              void* stream);
 
 // The kernel of an instance (kernel/instance.h), ready on one device: afterwards a launch loads and allocates nothing.
 class LoadedInstance {
@@ -59,7 +60,7 @@ class LoadedInstance {
  private:
   Status put(void** arguments, unsigned ctas, void* stream, bool dependent) const;
 
-  abi::Kernel kernel_ = nullptr;
+  abi::KernelHandle kernel_ = nullptr;
   InstanceFacts facts_;
   int device_ = 0;
   int clusters_ = 0;

@@ -16,7 +16,7 @@
 namespace warpwright::gpu {
 namespace {
 
-using Kernels = std::vector<abi::Kernel>;  // by launch::quantize_entries()
+using Kernels = std::vector<abi::KernelHandle>;  // by launch::quantize_entries()
 
 Result<Kernels> load() {
   constexpr const char* name = "sm90/quantize";

@@ -1,9 +1,7 @@
 // Failures inside host code that measures and checks: thrown, caught by the functions that others call, and returned
-// from there as a sentence.
+// from there as a Status.
 #pragma once
-#include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "gpu/driver.h"
 #include "warpwright/status.h"
@@ -19,9 +17,6 @@ inline void require(const Status& status) {
 }
 inline void require(abi::Result result, const char* what) {
   if (result != abi::kSuccess) throw Failure(failure(result, what).message());
-}
-inline void require(const std::optional<std::string>& sentence) {
-  if (sentence) throw Failure(*sentence);
 }
 // Gives the calling thread a context, if it has none.
 inline void require_device() { require(current_device().status()); }

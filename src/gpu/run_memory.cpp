@@ -70,7 +70,7 @@ Workspaces::~Workspaces() {
 }
 
 Result<void*> Workspaces::get(int device, void* stream, size_t bytes, RunMemory& of_graph) {
-  if (const auto& problem = driver_problem()) return Status(Code::missing, *problem + ".");
+  if (const Status& s = driver_status(); !s) return s;
   const abi::Functions& cu = driver();
   const auto on = static_cast<abi::Stream>(stream);
   int capture = abi::kCaptureNone;

@@ -92,8 +92,6 @@ std::optional<std::string> refuse(const TensorMapSpec& s) {
 }
 
 std::optional<std::string> encode(const TensorMapSpec& spec, TensorMap& map) {
-  if (auto problem = refuse(spec)) return problem;
-  if (const auto& problem = driver_problem()) return problem;
   const auto type = tensor_type(spec.element, spec.padded);
   const auto swizzle = swizzle_mode(spec.swizzle);
   if (!type || !swizzle) return "the tensor map's element type or swizzle has no name in the driver";
@@ -108,12 +106,14 @@ std::optional<std::string> encode(const TensorMapSpec& spec, TensorMap& map) {
 }  // namespace
 
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap& map) {
+  if (const auto broken = refuse(spec)) return Status(Code::failed, *broken + ".");
+  if (const Status& s = driver_status(); !s) return s;
   const auto why = encode(spec, map);
   return why ? Status(Code::failed, *why + ".") : Status();
 }
 
 Status replace_address(TensorMap& map, const void* address) {
-  if (const auto& problem = driver_problem()) return Status(Code::missing, *problem + ".");
+  if (const Status& s = driver_status(); !s) return s;
   const abi::Result r = driver().replace_address(&map, const_cast<void*>(address));
   if (r == abi::kSuccess) return {};
   return Status(Code::failed, fmt::format("the driver refuses the address of a tensor map: {}.", error_text(r)));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kLibrary = "libnvrtc.so.13";
 
-std::string environment(const char* name) {
+std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
@@ -40,7 +40,7 @@ void append(std::vector<std::string>& to, std::vector<std::string> from) {
 // What a Python package of CUDA brings along, for every folder of PATH that may belong to an environment.
 std::vector<std::string> beside_pythons(const std::string& tail) {
   std::vector<std::string> paths;
-  const std::string path = environment("PATH");
+  const std::string path = variable("PATH");
   std::string_view rest = path;
   while (!rest.empty()) {
     const size_t end = rest.find(':');
@@ -56,7 +56,7 @@ std::vector<std::string> beside_pythons(const std::string& tail) {
 std::vector<std::string> toolkit_roots() {
   std::vector<std::string> roots;
   for (const char* name : {"WARPWRIGHT_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"}) {
-    if (const std::string given = environment(name); !given.empty()) roots.push_back(given);
+    if (const std::string given = variable(name); !given.empty()) roots.push_back(given);
   }
   append(roots, matches("/usr/local/cuda"));
   append(roots, matches("/usr/local/cuda-1[3-9]*"));
@@ -65,7 +65,7 @@ std::vector<std::string> toolkit_roots() {
 
 void* open_nvrtc() {
   const auto open = [](const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); };
-  if (const std::string given = environment("WARPWRIGHT_NVRTC"); !given.empty()) {
+  if (const std::string given = variable("WARPWRIGHT_NVRTC"); !given.empty()) {
     if (void* library = open(fmt::format("{}/{}", given, kLibrary))) return library;
     return open(given);
   }

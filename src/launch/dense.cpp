@@ -8,11 +8,10 @@
 #include <variant>
 
 #include "launch/other_dense.h"
+#include "launch/tensor_map.h"
 
 namespace warpwright::launch {
 namespace {
-
-constexpr uint64_t kTmaAlignment = 16;
 
 // Any address with the alignment of a real one: the driver checks nothing else.
 void* placeholder() { return reinterpret_cast<void*>(uintptr_t(1) << 20); }
@@ -35,6 +34,7 @@ Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, cons
   spec.strides = {0, row, legal_stride(m.batch_stride, m.count, m.type, uint64_t(m.rows) * row)};
   spec.box = {uint32_t(box.inner), uint32_t(box.outer), 1};
   spec.swizzle = box.swizzle;
+  spec.l2_promotion = promotion_of(row);
   return maps.encode(spec, map);
 }
 

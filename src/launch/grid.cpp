@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "warpwright/core/ceil_div.h"
 #include "warpwright/kernel/sm90/pack_rows_config.h"
 
 namespace warpwright::launch {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Into how many parts the depth of a tile is cut, at most. Where depth is shared evenly a cluster may have as little as
 // one stage of a tile.

@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <string>
-
 #include "launch/grouped_arguments.h"
+#include "launch/tensor_map.h"
 
 namespace warpwright::launch {
 namespace {
 
-constexpr uintptr_t kTmaAlignment = 16;
-
-Status check_pointer(const char* argument, const void* pointer, uintptr_t alignment) {
+Status check_operand(const char* argument, const void* pointer, uintptr_t alignment) {
   if (pointer == nullptr) {
     return Status(Code::invalid_argument, fmt::format("{} = null: the problem needs it.", argument));
   }
@@ -66,46 +62,39 @@ int64_t matrices_of(const GroupedProblem& p) {
 
 Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) {
   if (p.k > 0) {
-    if (Status s = check_pointer("a", pointers.a, kTmaAlignment); !s) return s;
-    if (Status s = check_pointer("b", pointers.b, kTmaAlignment); !s) return s;
+    if (Status s = check_operand("a", pointers.a, kTmaAlignment); !s) return s;
+    if (Status s = check_operand("b", pointers.b, kTmaAlignment); !s) return s;
     if (p.scaling != BlockScaling::none) {
-      if (Status s = check_pointer("a_block_scales", pointers.a_block_scales, kTmaAlignment); !s) return s;
-      if (Status s = check_pointer("b_block_scales", pointers.b_block_scales, kTmaAlignment); !s) return s;
+      if (Status s = check_operand("a_block_scales", pointers.a_block_scales, kTmaAlignment); !s) return s;
+      if (Status s = check_operand("b_block_scales", pointers.b_block_scales, kTmaAlignment); !s) return s;
     } else if (p.type == DType::e4m3) {
-      if (Status s = check_pointer("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
-      if (Status s = check_pointer("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
+      if (Status s = check_operand("a_scales", pointers.a_scales, sizeof(float)); !s) return s;
+      if (Status s = check_operand("b_scales", pointers.b_scales, sizeof(float)); !s) return s;
     }
   }
-  if (Status s = check_pointer("d", pointers.d, kTmaAlignment); !s) return s;
+  if (Status s = check_operand("d", pointers.d, kTmaAlignment); !s) return s;
   if (p.groups != Groups::none) {
-    if (Status s = check_pointer("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
+    if (Status s = check_operand("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
   }
   if (p.bias != Bias::none) {
-    if (Status s = check_pointer("bias", pointers.bias, uintptr_t(bits(p.bias_type)) / 4); !s) return s;
+    if (Status s = check_operand("bias", pointers.bias, uintptr_t(bits(p.bias_type)) / 4); !s) return s;
   }
   if (p.out_scaling != BlockScaling::none) {
-    if (Status s = check_pointer("d_block_scales", pointers.d_block_scales, kTmaAlignment); !s) return s;
+    if (Status s = check_operand("d_block_scales", pointers.d_block_scales, kTmaAlignment); !s) return s;
   } else if (p.out == DType::e4m3) {
-    if (Status s = check_pointer("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
+    if (Status s = check_operand("d_scales", pointers.d_scales, sizeof(float)); !s) return s;
   }
   return {};
 }
 
 Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GroupedProblem& problem,
                       const GroupedPointers& pointers, const MapEncoder& maps) {
-  Status failed;
-  const auto encode = [&](const MatrixMap& matrix, TensorMap& map) -> std::optional<std::string> {
-    failed = maps.encode(spec_of(matrix), map);
-    return failed ? std::nullopt : std::optional(failed.message());
-  };
   if (catalog::arch_of(instance) == Arch::sm100) return fill_sm100(args, instance, problem, pointers, maps);
   const GroupedProductOperands operands = operands_of(problem, pointers);
   if (const auto* few = instance.as<SkinnyBlockwiseConfig>()) {
-    (void)fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, encode);
-  } else {
-    (void)fill(args.emplace<GroupedGemmArgs>(), *instance.as<GroupedGemmConfig>(), operands, encode);
+    return fill(args.emplace<SkinnyBlockwiseArgs>(), *few, operands, maps);
   }
-  return failed;
+  return fill(args.emplace<GroupedGemmArgs>(), *instance.as<GroupedGemmConfig>(), operands, maps);
 }
 
 }  // namespace warpwright::launch

@@ -1,11 +1,11 @@
 // Filling the arguments of the grouped and blockwise Hopper kernels on the host.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "launch/tensor_map.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
+#include "warpwright/status.h"
 
 namespace warpwright::launch {
 
@@ -27,26 +27,25 @@ struct GroupedProductOperands {
 
 // Where the scales are aligned for the TMA.
 template <class Encode>
-std::optional<std::string> fill_scale_maps(GroupedGemmArgs& args, const GroupedGemmConfig& config,
-                                           const GroupedProductOperands& o, Encode&& encode) {
+Status fill_scale_maps(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o,
+                       Encode&& encode) {
   const int blocks = (o.k + kScaleBlock - 1) / kScaleBlock;
   const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
   if (blocks % 4 != 0 || !aligned(o.a_scales) || (config.row_scales() && !aligned(o.b_scales))) return {};
   const auto encode_scales = [&](TensorBox box, const void* scales, int64_t lines, TensorMap& map) {
     return encode(MatrixMap{box, const_cast<void*>(scales), lines, blocks}, map);
   };
-  if (auto e = encode_scales(config.a_scale_box(), o.a_scales, o.groups.rows, args.a_scale_map)) return e;
+  if (Status s = encode_scales(config.a_scale_box(), o.a_scales, o.groups.rows, args.a_scale_map); !s) return s;
   if (config.row_scales()) {
     const int64_t b_lines = int64_t(o.n) * o.groups.matrix_count;
-    if (auto e = encode_scales(config.b_scale_box(), o.b_scales, b_lines, args.b_scale_map)) return e;
+    if (Status s = encode_scales(config.b_scale_box(), o.b_scales, b_lines, args.b_scale_map); !s) return s;
   }
   args.scales_staged = true;
   return {};
 }
 
 template <class Encode>
-std::optional<std::string> fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o,
-                                Encode&& encode) {
+Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o, Encode&& encode) {
   args = {};
   const int columns = o.n / config.column_blocks();
   args.d_data = o.d;
@@ -64,11 +63,11 @@ std::optional<std::string> fill(GroupedGemmArgs& args, const GroupedGemmConfig& 
   args.d_scales_stride = columns / kScaleBlock;
   args.accumulate = o.accumulate;
   if (o.k > 0) {
-    if (auto e = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a)) return e;
+    if (Status s = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a); !s) return s;
     const int64_t b_rows = int64_t(o.n) * o.groups.matrix_count;
-    if (auto e = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b)) return e;
+    if (Status s = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b); !s) return s;
     if (config.stages_scales()) {
-      if (auto e = fill_scale_maps(args, config, o, encode)) return e;
+      if (Status s = fill_scale_maps(args, config, o, encode); !s) return s;
     }
   }
   const int64_t d_rows = int64_t(o.groups.rows) * (config.by_depth() ? o.groups.groups : 1);
@@ -76,8 +75,8 @@ std::optional<std::string> fill(GroupedGemmArgs& args, const GroupedGemmConfig& 
 }
 
 template <class Encode>
-std::optional<std::string> fill(SkinnyBlockwiseArgs& args, const SkinnyBlockwiseConfig& config,
-                                const GroupedProductOperands& o, Encode&& encode) {
+Status fill(SkinnyBlockwiseArgs& args, const SkinnyBlockwiseConfig& config, const GroupedProductOperands& o,
+            Encode&& encode) {
   args = {};
   args.x_scales = static_cast<const float*>(o.a_scales);
   args.x_scales_stride = (o.k + kScaleBlock - 1) / kScaleBlock;
@@ -87,8 +86,8 @@ std::optional<std::string> fill(SkinnyBlockwiseArgs& args, const SkinnyBlockwise
   args.product.n = o.n;
   args.product.k = o.k;
   if (o.k > 0) {
-    if (auto e = encode(MatrixMap{config.x_box(), o.a, m, o.k}, args.product.x)) return e;
-    if (auto e = encode(MatrixMap{config.w_box(), o.b, o.n, o.k}, args.product.w)) return e;
+    if (Status s = encode(MatrixMap{config.x_box(), o.a, m, o.k}, args.product.x); !s) return s;
+    if (Status s = encode(MatrixMap{config.w_box(), o.b, o.n, o.k}, args.product.w); !s) return s;
   }
   return encode(MatrixMap{config.d_box(), o.d, m, o.n}, args.product.d);
 }

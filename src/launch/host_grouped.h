@@ -1,10 +1,10 @@
 // Filling the arguments of the grouped Blackwell kernels on the host, as host_kernels.h does it for the others.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "launch/host_kernels.h"
+#include "warpwright/status.h"
 
 namespace warpwright::launch {
 
@@ -24,40 +24,41 @@ struct GroupedOperands {
   const float* matrix_out_scale = nullptr;
 };
 
-inline std::optional<std::string> refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
+inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
   const GroupTable& t = o.table;
   if (o.n < 0 || o.k < 0 || t.rows < 0 || t.groups < 0 || t.matrix_count < 0) {
-    return fmt::format("{} rows in {} groups, {} matrices of [{}, {}]: an extent is negative.", t.rows, t.groups,
-                       t.matrix_count, o.n, o.k);
+    return problem::refused(fmt::format("{} rows in {} groups, {} matrices of [{}, {}]: an extent is negative.", t.rows,
+                                        t.groups, t.matrix_count, o.n, o.k));
   }
   if (t.groups > 0 && (t.offsets == nullptr) == (t.counts == nullptr)) {
-    return "groups: the table has either offsets or counts.";
+    return problem::refused("groups: the table has either offsets or counts.");
   }
   // Each matrix begins a new tile of factors, and both are counted by 32-bit integers.
   const int64_t apart =
       c.dense().scaled() ? (int64_t(o.n) + kScaleTileRows - 1) / kScaleTileRows * kScaleTileRows : o.n;
   if (t.matrix_count * apart > INT32_MAX) {
-    return fmt::format("{} matrices of {} rows: there are more than {} rows.", t.matrix_count, o.n, INT32_MAX);
+    return problem::refused(
+        fmt::format("{} matrices of {} rows: there are more than {} rows.", t.matrix_count, o.n, INT32_MAX));
   }
   if (c.dense().scaled() && t.rows > 0 && o.k > 0 && o.a_scale_tiles < 1)
-    return "a_scales: there is no tile of factors.";
-  if (c.tiles(t.rows, t.groups, o.n) > INT32_MAX) return "groups: there are more than 2^31 - 1 tiles.";
+    return problem::refused("a_scales: there is no tile of factors.");
+  if (c.tiles(t.rows, t.groups, o.n) > INT32_MAX)
+    return problem::refused("groups: there are more than 2^31 - 1 tiles.");
   if (const int unit = 2 * scale_block(c.out_scaling); c.out_scaling != BlockScaling::none && o.n % unit != 0) {
-    return fmt::format(
+    return problem::refused(fmt::format(
         "n = {}: quantized results come in blocks of {}, each of two columns, so n must be a multiple of {}.", o.n,
-        unit / 2, unit);
+        unit / 2, unit));
   }
   if (c.out_scaling != BlockScaling::none && t.rows > 0 && (o.d_scales == nullptr || o.d_scale_tiles < 1)) {
-    return "d_scales: there is no tile of factors.";
+    return problem::refused("d_scales: there is no tile of factors.");
   }
-  if (auto e = problem::refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b)) return e;
-  return {};
+  return problem::refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b);
 }
 
 template <class Encode>
-std::optional<std::string> fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config,
-                                const GroupedOperands& o, Encode&& encode) {
-  if (auto e = refuse(config, o)) return e;
+Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, const GroupedOperands& o,
+            Encode&& encode) {
+  if (Status s = refuse(config, o); !s) return s;
   const DenseGemmSm100Config c = config.dense();
   args = {};
   args.d = o.d;
@@ -76,8 +77,10 @@ std::optional<std::string> fill(GroupedGemmSm100Args& args, const GroupedGemmSm1
   const int64_t matrix_rows = int64_t(o.table.matrix_count) * o.n;
   TensorMap& tokens = config.swap_ab ? args.b : args.a;
   TensorMap& matrices = config.swap_ab ? args.a : args.b;
-  if (auto e = encode(MatrixMap{config.swap_ab ? c.b_box() : c.a_box(), o.a, o.table.rows, o.k}, tokens)) return e;
-  if (auto e = encode(MatrixMap{config.swap_ab ? c.a_box() : c.b_box(), o.b, matrix_rows, o.k}, matrices)) return e;
+  if (Status s = encode(MatrixMap{config.swap_ab ? c.b_box() : c.a_box(), o.a, o.table.rows, o.k}, tokens); !s)
+    return s;
+  if (Status s = encode(MatrixMap{config.swap_ab ? c.a_box() : c.b_box(), o.b, matrix_rows, o.k}, matrices); !s)
+    return s;
   if (!c.scaled()) return {};
   const auto tiles = [](int64_t n, int64_t tile) { return (n + tile - 1) / tile; };
   const int64_t along_k = tiles(o.k, scale_block(config.scaling) * kScaleTileColumns);
@@ -87,16 +90,16 @@ std::optional<std::string> fill(GroupedGemmSm100Args& args, const GroupedGemmSm1
   };
   TensorMap& of_tokens = config.swap_ab ? args.b_scales : args.a_scales;
   TensorMap& of_matrices = config.swap_ab ? args.a_scales : args.b_scales;
-  if (auto e = scales(o.a_scales, config.swap_ab, o.a_scale_tiles, of_tokens)) return e;
+  if (Status s = scales(o.a_scales, config.swap_ab, o.a_scale_tiles, of_tokens); !s) return s;
   return scales(o.b_scales, !config.swap_ab, o.table.matrix_count * tiles(o.n, kScaleTileRows), of_matrices);
 }
 
 // `a_scales` is [blocks of k][rows, padded to a multiple of 4], `b_scales` [matrix][blocks of n][blocks of k].
 template <class Encode>
-std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config,
-                                const GroupedOperands& o, Encode&& encode) {
+Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, const GroupedOperands& o,
+            Encode&& encode) {
   GroupedGemmSm100Config same{.scaling = BlockScaling::none, .tile_n = config.tile_n, .cta_group = config.cta_group};
-  if (auto e = refuse(same, o)) return e;
+  if (Status s = refuse(same, o); !s) return s;
   args = {};
   args.b_scales = static_cast<const float*>(o.b_scales);
   args.d = o.d;
@@ -106,8 +109,8 @@ std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8S
   args.groups = o.table;
   args.matrix_alpha = o.matrix_alpha;
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
-  if (auto e = encode(MatrixMap{config.a_box(), o.a, o.table.rows, o.k}, args.a)) return e;
-  if (auto e = encode(MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k}, args.b)) return e;
+  if (Status s = encode(MatrixMap{config.a_box(), o.a, o.table.rows, o.k}, args.a); !s) return s;
+  if (Status s = encode(MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k}, args.b); !s) return s;
   const int64_t blocks = (o.k + config.block - 1) / config.block, padded = (o.table.rows + 3) / 4 * 4;
   return encode(MatrixMap{config.scales_box(), o.a_scales, blocks, o.table.rows, 0, 0, padded}, args.a_scales);
 }

@@ -1,8 +1,7 @@
 // Filling the arguments of the kernels on the host. The maps are made by `encode(const MatrixMap&, TensorMap&)`, which
-// returns nothing or a sentence: the driver's encoder on the GPU, our own in the simulator.
+// returns a Status: the driver's encoder on the GPU, our own in the simulator.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "launch/tensor_map.h"
@@ -12,21 +11,22 @@
 #include "warpwright/kernel/sm100/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/kernel/sm90/skinny/config.h"
+#include "warpwright/status.h"
 
 namespace warpwright::launch {
 
 template <class Encode>
-std::optional<std::string> fill(RingCopyArgs& args, const RingCopyConfig& config, void* x, void* y, int rows,
-                                int columns, float alpha, float beta, Encode&& encode) {
+Status fill(RingCopyArgs& args, const RingCopyConfig& config, void* x, void* y, int rows, int columns, float alpha,
+            float beta, Encode&& encode) {
   args = {{}, {}, rows, columns, alpha, beta};
-  if (auto e = encode(MatrixMap{config.box(), x, rows, columns}, args.x)) return e;
+  if (Status s = encode(MatrixMap{config.box(), x, rows, columns}, args.x); !s) return s;
   return encode(MatrixMap{config.box(), y, rows, columns}, args.y);
 }
 
 // `scale` has a factor for each CTA of a cluster.
 template <class Encode>
-std::optional<std::string> fill(ClusterRingArgs& args, const ClusterRingConfig& config, void* x, float* sums, int rows,
-                                int columns, const float* scale, Encode&& encode) {
+Status fill(ClusterRingArgs& args, const ClusterRingConfig& config, void* x, float* sums, int rows, int columns,
+            const float* scale, Encode&& encode) {
   args = {};
   args.sums = sums;
   args.rows = rows;
@@ -37,9 +37,9 @@ std::optional<std::string> fill(ClusterRingArgs& args, const ClusterRingConfig& 
 
 // Without depth A and B have no elements, so no map: the kernels do not use it then.
 template <class Args, class Config, class Encode>
-std::optional<std::string> fill_operands(Args& args, const Config& config, void* a, void* b, Encode&& encode) {
+Status fill_operands(Args& args, const Config& config, void* a, void* b, Encode&& encode) {
   if (args.k == 0) return {};
-  if (auto e = encode(MatrixMap{config.a_box(), a, args.m, args.k}, args.a)) return e;
+  if (Status s = encode(MatrixMap{config.a_box(), a, args.m, args.k}, args.a); !s) return s;
   return encode(MatrixMap{config.b_box(), b, args.n, args.k}, args.b);
 }
 
@@ -58,8 +58,7 @@ struct DenseGemmOperands {
 };
 
 template <class Encode>
-std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& config, const DenseGemmOperands& o,
-                                Encode&& encode) {
+Status fill(DenseGemmArgs& args, const DenseGemmConfig& config, const DenseGemmOperands& o, Encode&& encode) {
   args = {};
   args.m = o.m;
   args.n = o.n;
@@ -92,8 +91,8 @@ std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& conf
     return map(box, matrix, major == Major::K ? lines : o.k, major == Major::K ? o.k : lines, to);
   };
   if (config.load == Mover::tma && o.k > 0) {
-    if (auto e = operand(config.a_box(), config.a_major, o.a, o.m, args.a)) return e;
-    if (auto e = operand(config.b_box(), config.b_major, o.b, o.n, args.b)) return e;
+    if (Status s = operand(config.a_box(), config.a_major, o.a, o.m, args.a); !s) return s;
+    if (Status s = operand(config.b_box(), config.b_major, o.b, o.n, args.b); !s) return s;
   }
   if (config.store == Mover::tma) return map(config.d_box(), o.d, o.m, o.n, args.d);
   return {};
@@ -101,8 +100,8 @@ std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& conf
 
 // Rows without gaps, alpha times the product.
 template <class Encode>
-std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& config, void* a, void* b, void* d, int m,
-                                int n, int k, float alpha, Encode&& encode) {
+Status fill(DenseGemmArgs& args, const DenseGemmConfig& config, void* a, void* b, void* d, int m, int n, int k,
+            float alpha, Encode&& encode) {
   DenseGemmOperands o;
   o.a = {a, config.a_major == Major::K ? k : m, 0};
   o.b = {b, config.b_major == Major::K ? k : n, 0};
@@ -116,89 +115,88 @@ std::optional<std::string> fill(DenseGemmArgs& args, const DenseGemmConfig& conf
 
 // `x` has m rows of k, `w` n rows of k, `d` m rows of n; strides of 0 mean rows without gaps.
 template <class Encode>
-std::optional<std::string> fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, const MatrixArgs& x,
-                                const MatrixArgs& w, const MatrixArgs& d, int m, int n, int k,
-                                const EpilogueArgs& epilogue, Encode&& encode) {
+Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, const MatrixArgs& x, const MatrixArgs& w,
+            const MatrixArgs& d, int m, int n, int k, const EpilogueArgs& epilogue, Encode&& encode) {
   args = {};
   args.m = m;
   args.n = n;
   args.k = k;
   args.epilogue = epilogue;
   if (k > 0) {
-    if (auto e = encode(MatrixMap{config.x_box(), x.data, m, k, 0, 0, x.row_stride}, args.x)) return e;
-    if (auto e = encode(MatrixMap{config.w_box(), w.data, n, k, 0, 0, w.row_stride}, args.w)) return e;
+    if (Status s = encode(MatrixMap{config.x_box(), x.data, m, k, 0, 0, x.row_stride}, args.x); !s) return s;
+    if (Status s = encode(MatrixMap{config.w_box(), w.data, n, k, 0, 0, w.row_stride}, args.w); !s) return s;
   }
   return encode(MatrixMap{config.d_box(), d.data, m, n, 0, 0, d.row_stride}, args.d);
 }
 template <class Encode>
-std::optional<std::string> fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, void* x, void* w, void* d, int m,
-                                int n, int k, float alpha, Encode&& encode) {
+Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, void* x, void* w, void* d, int m, int n, int k,
+            float alpha, Encode&& encode) {
   EpilogueArgs epilogue;
   epilogue.alpha = alpha;
   return fill(args, config, MatrixArgs{x}, MatrixArgs{w}, MatrixArgs{d}, m, n, k, epilogue, encode);
 }
 
 template <class Encode>
-std::optional<std::string> fill(TmemLifecycleArgs& args, const TmemLifecycleConfig& config, void* a, void* b, void* d,
-                                int m, int n, int k, Encode&& encode) {
+Status fill(TmemLifecycleArgs& args, const TmemLifecycleConfig& config, void* a, void* b, void* d, int m, int n, int k,
+            Encode&& encode) {
   args = {{}, {}, d, m, n, k};
   return fill_operands(args, config, a, b, encode);
 }
 
 // The maps through which the epilogue of a Blackwell kernel moves matrices, from the pointers and strides in `args`.
 template <class Args, class Encode>
-std::optional<std::string> fill_epilogue_maps(Args& args, const DenseGemmSm100Config& config, int batches,
-                                              int64_t d_batch_stride, Encode&& encode) {
+Status fill_epilogue_maps(Args& args, const DenseGemmSm100Config& config, int batches, int64_t d_batch_stride,
+                          Encode&& encode) {
   const EpilogueArgs& e = args.epilogue;
   const int64_t columns = config.result_columns(args.n);
   // A tensor that all matrices of a batch share has a map of one.
   const auto map = [&](const char* name, const TensorBox& box, const void* data, int64_t rows, int64_t row_stride,
-                       int64_t batch_stride, TensorMap& to, int32_t* step) -> std::optional<std::string> {
+                       int64_t batch_stride, TensorMap& to, int32_t* step) -> Status {
     const bool shared = batch_stride == 0;
     if (step != nullptr) *step = shared ? 0 : 1;
     const int64_t apart = shared ? rows * (row_stride == 0 ? columns : row_stride) : batch_stride;
-    const auto why = encode(MatrixMap{box, const_cast<void*>(data), rows, columns,
+    const Status s = encode(MatrixMap{box, const_cast<void*>(data), rows, columns,
                                       !config.batched ? 0
                                       : shared        ? 1
                                                       : batches,
                                       uint64_t(apart) * uint64_t(bits(box.type)) / 8, row_stride},
                             to);
-    if (!why) return {};
-    return std::string(name) + ", " + std::to_string(rows) + " x " + std::to_string(columns) + ": " + *why;
+    if (s) return s;
+    return Status(s.code(), std::string(name) + ", " + std::to_string(rows) + " x " + std::to_string(columns) + ": " +
+                                s.message());
   };
-  std::optional<std::string> why;
+  Status s;
   EpilogueMaps& maps = args.maps;
   if (config.store_stages > 0) {
     // An H200 overwrites what follows the last element of a row in its unit.
     if (const int unit = 128 / bits(config.out_type); columns % unit != 0) {
-      return "D, " + std::to_string(args.m) + " x " + std::to_string(columns) +
-             ": the TMA stores whole units of 16 bytes, so D must have a multiple of " + std::to_string(unit) +
-             " columns.";
+      return problem::refused("D, " + std::to_string(args.m) + " x " + std::to_string(columns) +
+                              ": the TMA stores whole units of 16 bytes, so D must have a multiple of " +
+                              std::to_string(unit) + " columns.");
     }
-    why = map("D", config.d_box(), args.d, args.m, args.d_row_stride, d_batch_stride, maps.d, nullptr);
+    s = map("D", config.d_box(), args.d, args.m, args.d_row_stride, d_batch_stride, maps.d, nullptr);
   }
-  if (config.epilogue_load_stages == 0) return why;
-  if (!why && config.epilogue.source && e.c != nullptr) {
-    why = map("C", config.c_box(), e.c, args.m, e.c_row_stride, e.c_batch_stride, maps.c, &maps.c_batch_step);
+  if (config.epilogue_load_stages == 0) return s;
+  if (s && config.epilogue.source && e.c != nullptr) {
+    s = map("C", config.c_box(), e.c, args.m, e.c_row_stride, e.c_batch_stride, maps.c, &maps.c_batch_step);
   }
-  if (!why && config.epilogue.residual && e.residual != nullptr) {
-    why = map("residual", config.residual_box(), e.residual, args.m, e.residual_row_stride, e.residual_batch_stride,
-              maps.residual, &maps.residual_batch_step);
+  if (s && config.epilogue.residual && e.residual != nullptr) {
+    s = map("residual", config.residual_box(), e.residual, args.m, e.residual_row_stride, e.residual_batch_stride,
+            maps.residual, &maps.residual_batch_step);
   }
   const auto bias = [&](const char* name, const void* data, TensorMap& to) {
     return map(name, config.bias_box(), data, 1, 0, e.bias_batch_stride, to, &maps.bias_batch_step);
   };
-  if (!why && config.loads_bias() && e.bias != nullptr) why = bias("bias", e.bias, maps.bias);
-  if (!why && config.loads_bias() && e.up_bias != nullptr) why = bias("up_bias", e.up_bias, maps.up_bias);
-  return why;
+  if (s && config.loads_bias() && e.bias != nullptr) s = bias("bias", e.bias, maps.bias);
+  if (s && config.loads_bias() && e.up_bias != nullptr) s = bias("up_bias", e.up_bias, maps.up_bias);
+  return s;
 }
 
 // With a depth that is shared, `args.splits` and `args.workspace` are still to be set.
 template <class Encode>
-std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a, void* b, void* d,
-                                int m, int n, int k, float alpha, Encode&& encode,
-                                const problem::GemmBatch& batch = {}) {
-  if (auto e = refuse(config, m, n, k, a, b, batch)) return e;
+Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a, void* b, void* d, int m, int n,
+            int k, float alpha, Encode&& encode, const problem::GemmBatch& batch = {}) {
+  if (Status s = problem::refuse(config, m, n, k, a, b, batch); !s) return s;
   args = {};
   args.d = d;
   args.m = m;
@@ -207,7 +205,7 @@ std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Co
   args.epilogue.alpha = alpha;
   args.batches = config.batched ? batch.count : 1;
   args.d_batch_stride = batch.d_stride;
-  if (auto e = fill_epilogue_maps(args, config, args.batches, args.d_batch_stride, encode)) return e;
+  if (Status s = fill_epilogue_maps(args, config, args.batches, args.d_batch_stride, encode); !s) return s;
   if (k == 0) return {};
   // A matrix that all of a batch share has a map of one.
   const auto operand = [&](void* data, DType type, int rows, int64_t stride) {
@@ -226,15 +224,15 @@ std::optional<std::string> fill(DenseGemmSm100Args& args, const DenseGemmSm100Co
   second.box = config.b_box();
   args.a_batch_step = (config.swap_ab ? batch.b_stride : batch.a_stride) == 0 ? 0 : 1;
   args.b_batch_step = (config.swap_ab ? batch.a_stride : batch.b_stride) == 0 ? 0 : 1;
-  if (auto e = encode(first, args.a)) return e;
+  if (Status s = encode(first, args.a); !s) return s;
   return encode(second, args.b);
 }
 
 // The maps of the tiles of factors of A and B (core/block_scaling.h), after fill(): [matrices of the batch][tiles of
 // rows][tiles along k]. A matrix that all of a batch share has its factors once.
 template <class Encode>
-std::optional<std::string> fill_block_scales(DenseGemmSm100Args& args, const DenseGemmSm100Config& config,
-                                             void* a_scales, void* b_scales, Encode&& encode) {
+Status fill_block_scales(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* a_scales, void* b_scales,
+                         Encode&& encode) {
   if (args.k == 0) return {};
   const auto tiles = [](int64_t n, int64_t tile) { return (n + tile - 1) / tile; };
   const int64_t along_k = tiles(args.k, scale_block(config.scaling) * kScaleTileColumns);
@@ -247,21 +245,22 @@ std::optional<std::string> fill_block_scales(DenseGemmSm100Args& args, const Den
   };
   void* const first = config.swap_ab ? b_scales : a_scales;
   void* const second = config.swap_ab ? a_scales : b_scales;
-  if (auto e = map(first, config.rows(args.m, args.n), args.a_batch_step, args.a_scales, args.a_scale_step)) return e;
+  if (Status s = map(first, config.rows(args.m, args.n), args.a_batch_step, args.a_scales, args.a_scale_step); !s)
+    return s;
   return map(second, config.columns(args.m, args.n), args.b_batch_step, args.b_scales, args.b_scale_step);
 }
 
 template <class Encode>
-std::optional<std::string> fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, void* a, void* b,
-                                void* a_scales, const void* b_scales, void* d, int m, int n, int k, Encode&& encode) {
+Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, void* a, void* b, void* a_scales,
+            const void* b_scales, void* d, int m, int n, int k, Encode&& encode) {
   args = {};
   args.b_scales = static_cast<const float*>(b_scales);
   args.d = d;
   args.m = m;
   args.n = n;
   args.k = k;
-  if (auto e = fill_epilogue_maps(args, config.dense(), 1, 0, encode)) return e;
-  if (auto e = fill_operands(args, config, a, b, encode)) return e;
+  if (Status s = fill_epilogue_maps(args, config.dense(), 1, 0, encode); !s) return s;
+  if (Status s = fill_operands(args, config, a, b, encode); !s) return s;
   if (k == 0) return {};
   const int64_t blocks = (k + config.block - 1) / config.block;
   return encode(MatrixMap{config.scales_box(), a_scales, blocks, m}, args.a_scales);

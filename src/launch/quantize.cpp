@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/quantize_grid.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::launch {
 namespace {
@@ -45,8 +46,6 @@ int form_of(Quantization kind, DType type) {
 // In the order of quantize_entries().
 int find_tensor_scale_entry(int source) { return 1 + source; }
 int quantize_entry(int form, int source) { return 1 + kSourceCount + form * kSourceCount + source; }
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 QuantizeStep step_of(int entry, int64_t across, int64_t down) {
   constexpr int64_t most = 65535;  // along y; the kernels go on from there

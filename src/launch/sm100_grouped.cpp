@@ -1,7 +1,4 @@
 // The arguments of Blackwell's products by groups and with blockwise scales.
-#include <optional>
-#include <string>
-
 #include "launch/grouped.h"
 #include "launch/host_grouped.h"
 
@@ -30,22 +27,15 @@ GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& poin
 
 Status fill_sm100(Arguments& args, const catalog::Instance& instance, const GroupedProblem& p,
                   const GroupedPointers& pointers, const MapEncoder& maps) {
-  const auto encode = [&](const MatrixMap& matrix, TensorMap& map) -> std::optional<std::string> {
-    const Status s = maps.encode(spec_of(matrix), map);
-    return s ? std::nullopt : std::optional(s.message());
-  };
   const GroupedOperands o = operands_of(p, pointers);
-  std::optional<std::string> why;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
-    why = fill(args.emplace<GroupedGemmSm100Args>(), *c, o, encode);
-  } else {
-    const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
-    auto& to = args.emplace<BlockwiseFp8Sm100Args>();
-    why = blockwise.grouped
-              ? fill(to, blockwise, o, encode)
-              : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), encode);
+    return fill(args.emplace<GroupedGemmSm100Args>(), *c, o, maps);
   }
-  return why ? Status(Code::invalid_argument, *why) : Status();
+  const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
+  auto& to = args.emplace<BlockwiseFp8Sm100Args>();
+  return blockwise.grouped
+             ? fill(to, blockwise, o, maps)
+             : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), maps);
 }
 
 }  // namespace warpwright::launch

@@ -19,8 +19,7 @@ Status fill(MmaSyncGemmArgs& args, const MmaSyncGemmConfig& c, const GemmProblem
   args.k = int(p.k);
   args.epilogue = epilogue_of(p, low);
   set_addresses(args.epilogue, pointers);
-  const auto why = p.k == 0 ? std::nullopt : refuse_rows(c, args);
-  return why ? Status(Code::invalid_argument, *why) : Status();
+  return p.k == 0 ? Status() : refuse_rows(c, args);
 }
 
 }  // namespace warpwright::launch

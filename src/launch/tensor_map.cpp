@@ -10,6 +10,7 @@ TensorMapSpec spec_of(const MatrixMap& matrix) {
   spec.strides = {0, matrix.row_bytes()};
   spec.box = {uint32_t(matrix.box.inner), uint32_t(matrix.box.outer)};
   spec.swizzle = matrix.box.swizzle;
+  spec.l2_promotion = promotion_of(matrix.row_bytes());
   spec.padded = matrix.box.padded;
   if (matrix.batches > 0) {
     spec.rank = 3;

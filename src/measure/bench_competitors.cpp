@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpu/require.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::measure {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t kMostSets = 4096;
 // A prime: no two rows of a matrix hold the same values unless there are millions of them.
 constexpr int64_t kPoolElements = 4194301;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 size_t padded(int64_t elements, DType type) { return size_t(ceil_div(elements * bits(type) / 8, 256) * 256); }
 

@@ -11,37 +11,41 @@
 #include "measure/bench_stats.h"
 #include "measure/peer_cublas.h"
 #include "problem/lower.h"
+#include "problem/refused.h"
 
 namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
-std::optional<std::string> refuse_bench(const BenchShape& s, const std::string& plan) {
+Status check_bench(const BenchShape& s, const std::string& plan) {
   GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
   problem.a.type = problem.b.type = s.dtype;
   problem.d.type = s.epilogue.out;
-  if (const Status status = warpwright::validate(problem); !status) return status.message();
+  if (Status status = warpwright::validate(problem); !status) return status;
   for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
-    if (value < 1) return fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value);
+    if (value < 1)
+      return problem::refused(
+          fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value));
   const problem::Lowered low = problem::lower(problem);
   for (const auto& [argument, matrix] : {std::pair{"k", &low.a}, {"n", &low.d}}) {
     if (matrix->columns * bits(matrix->type) % 128 == 0) continue;
-    return fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
-                       argument, matrix->columns, argument, 128 / bits(matrix->type));
+    return problem::refused(
+        fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
+                    argument, matrix->columns, argument, 128 / bits(matrix->type)));
   }
-  const auto choice = choice::choose(s, choice::h200(), plan);
-  if (!choice) return choice.status().message();
-  return {};
+  return choice::choose(s, choice::h200(), plan).status();
 }
 
-std::optional<std::string> bench_missing(bool needs_peer) {
-  if (const auto& problem = gpu::driver_problem()) return "bench needs an NVIDIA GPU and its driver: " + *problem + ".";
+Status bench_ready(bool needs_peer) {
+  const auto missing = [](std::string sentence) { return Status(Code::missing, std::move(sentence)); };
+  if (const Status& driver = gpu::driver_status(); !driver)
+    return missing("bench needs an NVIDIA GPU and its driver: " + driver.message());
   const auto gpus = gpu::list_gpus();
-  if (gpus.empty()) return "bench needs an NVIDIA GPU, and none was found.";
+  if (gpus.empty()) return missing("bench needs an NVIDIA GPU, and none was found.");
   if (gpus.front().cc_major != 9)
-    return fmt::format("bench needs a GPU of compute capability 9.0; {} has {}.{}.", gpus.front().name,
-                       gpus.front().cc_major, gpus.front().cc_minor);
-  return needs_peer ? peer_problem() : std::nullopt;
+    return missing(fmt::format("bench needs a GPU of compute capability 9.0; {} has {}.{}.", gpus.front().name,
+                               gpus.front().cc_major, gpus.front().cc_minor));
+  return needs_peer ? peer_status() : Status();
 }
 
 namespace {
@@ -90,9 +94,9 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const gpu
 
 }  // namespace
 
-std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
-                                       BenchReport& report, const std::function<void(const BenchRow&)>& row) {
-  if (auto missing = bench_missing()) return missing;
+Status bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options, BenchReport& report,
+                   const std::function<void(const BenchRow&)>& row) {
+  if (Status s = bench_ready(); !s) return s;
   const gpu::GpuInfo gpu = gpu::list_gpus().front();
   report = {};
   report.device = gpu.name;
@@ -102,14 +106,14 @@ std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, co
     report.copy_gbps = copy_gbps(gpu::Stream());
     for (const BenchShape& shape : shapes) bench_shape(shape, options, gpu, report, row);
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::failed, failure.what());
   }
   summarize(report);
   return {};
 }
 
-std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times) {
-  if (auto missing = bench_missing()) return missing;
+Status time_plans(const BenchShape& shape, std::vector<PlanTime>& times) {
+  if (Status s = bench_ready(); !s) return s;
   constexpr double brief_s = 0.008, gap_s = 0.001;
   constexpr int launches = 9;
   times.clear();
@@ -133,20 +137,21 @@ std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanT
               ours.launch());
     }
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::failed, failure.what());
   }
   return {};
 }
 
-std::optional<std::string> profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice) {
-  if (auto missing = bench_missing()) return missing;
+Status profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice) {
+  if (Status s = bench_ready(); !s) return s;
   try {
     const gpu::Stream stream;
     const Operands operands(shape, 1);
     PeerGemm peer;
     gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
     if (peer_choice >= peer.choices())
-      return fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice);
+      return Status(Code::invalid_argument,
+                    fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice));
     peer.choose(peer_choice);
     const Ours ours(shape, plan, {}, operands);
     const LaunchSet launches[2] = {ours.launch(), peer_launch(peer, operands)};
@@ -157,7 +162,7 @@ std::optional<std::string> profile_dense(const BenchShape& shape, const std::str
     stream.synchronize();
     gpu::require(gpu::driver().profiler_stop(), "the end of the profiler");
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::failed, failure.what());
   }
   return {};
 }

@@ -3,11 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "choice/dense.h"
+#include "warpwright/status.h"
 
 namespace warpwright::measure {
 
@@ -56,14 +56,14 @@ struct BenchReport {
   bool ok() const;
 };
 
-// What the machine lacks, as a sentence: a driver, a GPU of compute capability 9.0, cuBLASLt.
-std::optional<std::string> bench_missing(bool needs_peer = true);
-// Nothing if the shape can be measured with this plan (empty: any).
-std::optional<std::string> refuse_bench(const BenchShape& shape, const std::string& plan);
+// missing: the machine lacks a driver, a GPU of compute capability 9.0 or cuBLASLt.
+Status bench_ready(bool needs_peer = true);
+// Whether the shape can be measured with this plan (empty: any).
+Status check_bench(const BenchShape& shape, const std::string& plan);
 
-// Calls `row` after each one. Returns a sentence when the driver or cuBLASLt failed on the way.
-std::optional<std::string> bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options,
-                                       BenchReport& report, const std::function<void(const BenchRow&)>& row);
+// Calls `row` after each one.
+Status bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options, BenchReport& report,
+                   const std::function<void(const BenchRow&)>& row);
 
 // Brief times of every plan compiled ahead that serves a shape, and of the peer's fastest choice (no name): what the
 // model is fitted to.
@@ -71,10 +71,10 @@ struct PlanTime {
   std::string plan, text;
   double sustained_us = 0, cool_us = 0, model_us = 0;
 };
-std::optional<std::string> time_plans(const BenchShape& shape, std::vector<PlanTime>& times);
+Status time_plans(const BenchShape& shape, std::vector<PlanTime>& times);
 
 // Launches our kernel, then the peer's choice, once each after a warm-up, between the start and the end of the
 // profiler: for ncu.
-std::optional<std::string> profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice);
+Status profile_dense(const BenchShape& shape, const std::string& plan, int peer_choice);
 
 }  // namespace warpwright::measure

@@ -31,14 +31,13 @@ double brief_us(const LaunchSet& launch, int sets, const gpu::Stream& stream, do
 }
 
 namespace {
-constexpr double kGraphUs = 1e4;
 constexpr int kMostNodes = 4096;
 constexpr int kMostCoolGraphs = 64;
 }  // namespace
 
-Burst::Burst(const LaunchSet& launch, int sets, double us, const gpu::Stream& stream)
+Burst::Burst(const LaunchSet& launch, int sets, double us, const gpu::Stream& stream, double graph_us)
     : stream_(stream),
-      launches_(sets * std::clamp(int(kGraphUs / (us * sets)), 1, std::max(1, kMostNodes / sets))),
+      launches_(sets * std::clamp(int(graph_us / (us * sets)), 1, std::max(1, kMostNodes / sets))),
       graph_(gpu::Graph(stream, [&] {
         for (int i = 0; i < launches_; ++i) launch(i % sets, stream);
       })) {}

@@ -23,8 +23,8 @@ double brief_us(const LaunchSet& launch, int sets, const gpu::Stream& stream, do
 // One competitor running without a pause: graphs of about 10 ms, the next one queued before the last has ended.
 class Burst {
  public:
-  // `us`: about how long a launch takes.
-  Burst(const LaunchSet& launch, int sets, double us, const gpu::Stream& stream);
+  // `us`: about how long a launch takes; `graph_us`: how long a graph should.
+  Burst(const LaunchSet& launch, int sets, double us, const gpu::Stream& stream, double graph_us = 1e4);
   // Time of one launch.
   double run(double seconds) const;
 

@@ -12,16 +12,11 @@
 #include "gpu/memory.h"
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
+#include "measure/timed_launches.h"
 #include "reference/problem_workload.h"
 
 namespace warpwright::measure {
-namespace {
-
-constexpr int kTimedLaunches = 11;
-// Long enough for the chip to lose the heat of a launch of this size.
-constexpr std::chrono::milliseconds kIdle(5);
-
-}  // namespace
+namespace {}  // namespace
 
 Status check_gemm(GemmProblem problem, const GemmTrial& trial, GemmOutcome& outcome) {
   outcome = {};

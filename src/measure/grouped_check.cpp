@@ -10,6 +10,7 @@
 #include "gpu/memory.h"
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
+#include "measure/timed_launches.h"
 
 namespace warpwright::measure {
 
@@ -42,9 +43,6 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
 }
 
 namespace {
-
-constexpr int kTimedLaunches = 11;
-constexpr std::chrono::milliseconds kIdle(5);  // the chip loses the heat of a launch
 
 Status run(const GroupedPlan& plan, const reference::GroupedProduct& product, const GemmTrial& trial,
            GemmOutcome& outcome) {

@@ -7,6 +7,7 @@
 #include <glob.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -80,20 +81,20 @@ struct Library {
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
   decltype(&cublasLtMatmul) matmul = nullptr;
   cublasLtHandle_t handle = nullptr;
-  std::optional<std::string> problem;
+  Status status;
 
   Library() {
     void* const library = open_library();
     if (library == nullptr) {
-      problem = fmt::format(
-          "cuBLASLt ({}) was not found by the loader, in /usr/local/cuda or beside the Pythons on PATH; install it or "
-          "name its folder in WARPWRIGHT_CUBLASLT.",
-          kLibrary);
+      status = Status(Code::missing, fmt::format("cuBLASLt ({}) was not found by the loader, in /usr/local/cuda or "
+                                                 "beside the Pythons on PATH; install it or "
+                                                 "name its folder in WARPWRIGHT_CUBLASLT.",
+                                                 kLibrary));
       return;
     }
     const auto find = [&](auto& function, const char* symbol) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-      if (function == nullptr && !problem) problem = fmt::format("{} has no {}.", kLibrary, symbol);
+      if (function == nullptr && status) status = Status(Code::missing, fmt::format("{} has no {}.", kLibrary, symbol));
     };
     find(create, "cublasLtCreate");
     find(version, "cublasLtGetVersion");
@@ -108,12 +109,12 @@ struct Library {
     find(preference_set, "cublasLtMatmulPreferenceSetAttribute");
     find(heuristic, "cublasLtMatmulAlgoGetHeuristic");
     find(matmul, "cublasLtMatmul");
-    if (!problem) problem = failure(create(&handle), "cublasLtCreate");
+    if (status) status = status_of(create(&handle), "cublasLtCreate");
   }
 
-  std::optional<std::string> failure(cublasStatus_t status, const char* what) const {
-    if (status == CUBLAS_STATUS_SUCCESS) return {};
-    return fmt::format("{} failed: {}.", what, status_string(status));
+  Status status_of(cublasStatus_t result, const char* what) const {
+    if (result == CUBLAS_STATUS_SUCCESS) return {};
+    return Status(Code::failed, fmt::format("{} failed: {}.", what, status_string(result)));
   }
 };
 
@@ -141,7 +142,7 @@ struct PeerGemm::State {
     if (product != nullptr) (void)lt.matmul_destroy(product);
   }
 
-  std::optional<std::string> describe(int64_t m, int64_t n, int64_t k, DType type) {
+  Status describe(int64_t m, int64_t n, int64_t k, DType type) {
     const Library& lt = the_library();
     const bool narrow = bits(type) == 8;
     const cudaDataType_t element = type == DType::fp16   ? CUDA_R_16F
@@ -151,40 +152,44 @@ struct PeerGemm::State {
     const cudaDataType_t result = narrow ? CUDA_R_16BF : element;
     const int8_t fast = 1;  // as our plain kernels: the tensor core adds over the whole depth
     const cublasOperation_t transposed = CUBLAS_OP_T;
-    if (auto e = lt.failure(lt.matmul_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate"))
-      return e;
-    if (auto e = lt.failure(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
-                            "cublasLtMatmulDescSetAttribute"))
-      return e;
+    if (Status s = lt.status_of(lt.matmul_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+        !s)
+      return s;
+    if (Status s = lt.status_of(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
+                                "cublasLtMatmulDescSetAttribute");
+        !s)
+      return s;
     if (narrow) {
-      if (auto e = lt.failure(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
-                              "cublasLtMatmulDescSetAttribute"))
-        return e;
+      if (Status s = lt.status_of(lt.matmul_set(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
+                                  "cublasLtMatmulDescSetAttribute");
+          !s)
+        return s;
     }
     const char* const layout = "cublasLtMatrixLayoutCreate";
-    if (auto e = lt.failure(lt.layout_create(&a, element, uint64_t(k), uint64_t(n), k), layout)) return e;
-    if (auto e = lt.failure(lt.layout_create(&b, element, uint64_t(k), uint64_t(m), k), layout)) return e;
-    return lt.failure(lt.layout_create(&d, result, uint64_t(n), uint64_t(m), n), layout);
+    if (Status s = lt.status_of(lt.layout_create(&a, element, uint64_t(k), uint64_t(n), k), layout); !s) return s;
+    if (Status s = lt.status_of(lt.layout_create(&b, element, uint64_t(k), uint64_t(m), k), layout); !s) return s;
+    return lt.status_of(lt.layout_create(&d, result, uint64_t(n), uint64_t(m), n), layout);
   }
 
-  std::optional<std::string> ask() {
+  Status ask() {
     const Library& lt = the_library();
     cublasLtMatmulPreference_t preference = nullptr;
-    if (auto e = lt.failure(lt.preference_create(&preference), "cublasLtMatmulPreferenceCreate")) return e;
+    if (Status s = lt.status_of(lt.preference_create(&preference), "cublasLtMatmulPreferenceCreate"); !s) return s;
     const size_t workspace_bytes = kPeerWorkspace;
-    auto e = lt.failure(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
-                                          sizeof workspace_bytes),
-                        "cublasLtMatmulPreferenceSetAttribute");
+    Status s = lt.status_of(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
+                                              sizeof workspace_bytes),
+                            "cublasLtMatmulPreferenceSetAttribute");
     int found = 0;
     algorithms.resize(kPeerChoices);
-    if (!e) {
-      e = lt.failure(lt.heuristic(lt.handle, product, a, b, d, d, preference, kPeerChoices, algorithms.data(), &found),
-                     "cublasLtMatmulAlgoGetHeuristic");
+    if (s) {
+      s = lt.status_of(
+          lt.heuristic(lt.handle, product, a, b, d, d, preference, kPeerChoices, algorithms.data(), &found),
+          "cublasLtMatmulAlgoGetHeuristic");
     }
     (void)lt.preference_destroy(preference);
     algorithms.resize(size_t(found));
-    if (!e && found == 0) e = "cuBLASLt has no algorithm for this problem.";
-    return e;
+    if (s && found == 0) s = Status(Code::unsupported, "cuBLASLt has no algorithm for this problem.");
+    return s;
   }
 };
 
@@ -192,15 +197,15 @@ PeerGemm::PeerGemm() = default;
 PeerGemm::~PeerGemm() = default;
 PeerGemm::PeerGemm(PeerGemm&&) noexcept = default;
 
-std::optional<std::string> PeerGemm::prepare(int64_t m, int64_t n, int64_t k, DType type) {
-  if (auto problem = peer_problem()) return problem;
+Status PeerGemm::prepare(int64_t m, int64_t n, int64_t k, DType type) {
+  if (Status s = peer_status(); !s) return s;
   state_ = std::make_unique<State>();
-  if (auto e = state_->describe(m, n, k, type)) return e;
-  if (auto e = state_->ask()) return e;
+  if (Status s = state_->describe(m, n, k, type); !s) return s;
+  if (Status s = state_->ask(); !s) return s;
   try {
     state_->workspace.emplace(kPeerWorkspace);
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::missing, failure.what());
   }
   return {};
 }
@@ -209,20 +214,20 @@ int PeerGemm::choices() const { return state_ ? int(state_->algorithms.size()) :
 void PeerGemm::choose(int choice) { state_->chosen = choice; }
 int PeerGemm::chosen() const { return state_->chosen; }
 
-std::optional<std::string> PeerGemm::launch(const void* a, const void* b, void* d, void* stream) const {
+Status PeerGemm::launch(const void* a, const void* b, void* d, void* stream) const {
   const Library& lt = the_library();
   const State& s = *state_;
   const float one = 1, zero = 0;
-  return lt.failure(
+  return lt.status_of(
       lt.matmul(lt.handle, s.product, &one, b, s.a, a, s.b, &zero, d, s.d, d, s.d, &s.algorithms[size_t(s.chosen)].algo,
                 s.workspace->data(), kPeerWorkspace, static_cast<cudaStream_t>(stream)),
       "cublasLtMatmul");
 }
 
-std::optional<std::string> peer_problem() { return the_library().problem; }
+Status peer_status() { return the_library().status; }
 
 std::string peer_version() {
-  if (peer_problem()) return "";
+  if (!peer_status()) return "";
   const size_t v = the_library().version();
   return fmt::format("cuBLASLt {}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
@@ -237,14 +242,15 @@ struct PeerGemm::State {};
 PeerGemm::PeerGemm() = default;
 PeerGemm::~PeerGemm() = default;
 PeerGemm::PeerGemm(PeerGemm&&) noexcept = default;
-std::optional<std::string> PeerGemm::prepare(int64_t, int64_t, int64_t, DType) { return peer_problem(); }
+Status PeerGemm::prepare(int64_t, int64_t, int64_t, DType) { return peer_status(); }
 int PeerGemm::choices() const { return 0; }
 void PeerGemm::choose(int) {}
 int PeerGemm::chosen() const { return 0; }
-std::optional<std::string> PeerGemm::launch(const void*, const void*, void*, void*) const { return peer_problem(); }
+Status PeerGemm::launch(const void*, const void*, void*, void*) const { return peer_status(); }
 
-std::optional<std::string> peer_problem() {
-  return "this build has no cuBLASLt to compare with; install the CUDA toolkit 13 with cuBLAS and build again.";
+Status peer_status() {
+  return Status(Code::missing,
+                "this build has no cuBLASLt to compare with; install the CUDA toolkit 13 with cuBLAS and build again.");
 }
 std::string peer_version() { return ""; }
 

@@ -2,10 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "warpwright/core/dtype.h"
+#include "warpwright/status.h"
 
 namespace warpwright::measure {
 
@@ -20,22 +20,22 @@ class PeerGemm {
   ~PeerGemm();
   PeerGemm(PeerGemm&&) noexcept;
 
-  // Nothing, or a sentence: the library is not there, or has no algorithm for this problem.
-  std::optional<std::string> prepare(int64_t m, int64_t n, int64_t k, DType type);
+  // Fails where the library is not there, or has no algorithm for this problem.
+  Status prepare(int64_t m, int64_t n, int64_t k, DType type);
   // The algorithms its heuristics name, best guess first; `choose` selects the one to launch.
   int choices() const;
   void choose(int choice);
   int chosen() const;
   // Puts the product on a CUDA stream. Legal during stream capture.
-  std::optional<std::string> launch(const void* a, const void* b, void* d, void* stream) const;
+  Status launch(const void* a, const void* b, void* d, void* stream) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Nothing if cuBLASLt can be opened, otherwise a sentence that says where it was looked for.
-std::optional<std::string> peer_problem();
+// Whether cuBLASLt can be opened; if not, the sentence says where it was looked for.
+Status peer_status();
 // "cuBLASLt 13.1.0"; empty when it cannot be opened.
 std::string peer_version();
 

@@ -11,13 +11,14 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/encode.h"
 #include "gpu/executor.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
+#include "gpu/tensor_map.h"
 #include "launch/grid.h"
 #include "launch/host_kernels.h"
 #include "measure/record_buffers.h"
+#include "measure/timed_launches.h"
 
 namespace warpwright::measure {
 namespace {
@@ -70,8 +71,6 @@ Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choi
 
 namespace {
 
-constexpr int kTimedLaunches = 11;
-constexpr std::chrono::milliseconds kIdle(5);
 constexpr uint32_t kLeastEvents = 512, kMostEvents = 32768;
 
 reference::Array matrix(const char* name, DType type, int64_t rows, int64_t columns, uint64_t seed) {
@@ -90,7 +89,7 @@ gpu::DeviceMemory on_device(const reference::Array& array) {
 template <class Args, class Config>
 Args filled(const Config& config, reference::Case s, void* a, void* b, void* d) {
   Args args;
-  gpu::require(launch::fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, gpu::EncodeForGpu{}));
+  gpu::require(launch::fill(args, config, a, b, d, int(s.m), int(s.n), int(s.k), 1.f, gpu::map_encoder()));
   return args;
 }
 launch::Arguments arguments(const catalog::Instance& instance, reference::Case s, void* a, void* b, void* d) {

@@ -44,8 +44,8 @@ std::string toolkit_version() {
 #endif
 }
 
-std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
-                                const std::function<void(const TuneRow&)>& row) {
+Status tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
+            const std::function<void(const TuneRow&)>& row) {
   return tune_all(
       shapes, options, report, row,
       [&](const BenchShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },

@@ -1,12 +1,12 @@
 // Measuring candidate plans against the current choice, pairwise: what the tuned table is made of.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "choice/tuned.h"
 #include "measure/bench_gpu.h"
+#include "warpwright/status.h"
 
 namespace warpwright::measure {
 
@@ -43,9 +43,8 @@ using TuneReport = TuneReportOf<choice::TunedTable, TuneRow>;
 // That compiled the kernels ahead: "CUDA 13.0"; empty without one.
 std::string toolkit_version();
 
-// A candidate replaces the current choice only if the whole interval of its ratio lies above 1. Returns a sentence when
-// the driver failed on the way.
-std::optional<std::string> tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
-                                const std::function<void(const TuneRow&)>& row);
+// A candidate replaces the current choice only if the whole interval of its ratio lies above 1.
+Status tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
+            const std::function<void(const TuneRow&)>& row);
 
 }  // namespace warpwright::measure

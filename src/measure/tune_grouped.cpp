@@ -10,6 +10,7 @@
 #include "gpu/require.h"
 #include "measure/bench_competitors.h"
 #include "measure/tune_measure.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::measure {
 
@@ -39,9 +40,8 @@ GroupedTable table_for(const choice::GroupedShape& shape) {
 
 namespace {
 
-constexpr int64_t kMostSets = 64;
+constexpr int64_t kMostGroupedSets = 64;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t padded(int64_t bytes) { return size_t(ceil_div(std::max<int64_t>(bytes, 1), 256) * 256); }
 
 // Sets of operands with one table.
@@ -55,7 +55,7 @@ class GroupedSets {
         b_bytes_(padded(matrices_ * problem_.n * problem_.k * bits(problem_.type) / 8)),
         d_bytes_(padded(results() * problem_.m * problem_.n * bits(problem_.out) / 8)),
         sets_(int(std::clamp<int64_t>(ceil_div(int64_t(least_bytes), int64_t(a_bytes_ + b_bytes_ + d_bytes_)), 2,
-                                      kMostSets))),
+                                      kMostGroupedSets))),
         a_(a_bytes_ * size_t(sets_)),
         b_(b_bytes_ * size_t(sets_)),
         d_(d_bytes_ * size_t(sets_)),
@@ -129,8 +129,8 @@ GroupedTuneRow tune_shape(const choice::GroupedShape& shape, const TuneOptions& 
 
 }  // namespace
 
-std::optional<std::string> tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options,
-                                GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row) {
+Status tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options, GroupedTuneReport& report,
+            const std::function<void(const GroupedTuneRow&)>& row) {
   return tune_all(
       shapes, options, report, row,
       [&](const choice::GroupedShape& shape, const gpu::GpuInfo& gpu) { return tune_shape(shape, options, gpu); },

@@ -1,12 +1,12 @@
 // Measuring the kernels of products with blockwise scales and of products by groups: what their tuned table is made of.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "choice/tuned_grouped.h"
 #include "measure/tune_gpu.h"
+#include "warpwright/status.h"
 
 namespace warpwright::measure {
 
@@ -22,7 +22,7 @@ struct GroupedTable {
 GroupedTable table_for(const choice::GroupedShape& shape);
 
 // Every instance that was compiled ahead; what replaces the current choice, and failures, are as in tune_gpu.h.
-std::optional<std::string> tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options,
-                                GroupedTuneReport& report, const std::function<void(const GroupedTuneRow&)>& row);
+Status tune(const std::vector<choice::GroupedShape>& shapes, const TuneOptions& options, GroupedTuneReport& report,
+            const std::function<void(const GroupedTuneRow&)>& row);
 
 }  // namespace warpwright::measure

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,9 @@ Fastest fastest_of(const LaunchSet& current, const std::vector<LaunchSet>& other
 
 // measure(shape, gpu) makes a row, entry_of(row) its line of the table. Stops at the budget.
 template <class Shape, class Report, class Row, class Measure, class EntryOf>
-std::optional<std::string> tune_all(const std::vector<Shape>& shapes, const TuneOptions& options, Report& report,
-                                    const std::function<void(const Row&)>& done, Measure measure, EntryOf entry_of) {
-  if (auto missing = bench_missing(false)) return missing;
+Status tune_all(const std::vector<Shape>& shapes, const TuneOptions& options, Report& report,
+                const std::function<void(const Row&)>& done, Measure measure, EntryOf entry_of) {
+  if (Status s = bench_ready(false); !s) return s;
   const gpu::GpuInfo gpu = gpu::list_gpus().front();
   const auto begin = std::chrono::steady_clock::now();
   report = {};
@@ -46,7 +45,7 @@ std::optional<std::string> tune_all(const std::vector<Shape>& shapes, const Tune
       done(row);
     }
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::failed, failure.what());
   }
   return {};
 }

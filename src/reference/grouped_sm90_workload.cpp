@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/dot.h"
 #include "reference/workload_parts.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 
@@ -73,16 +74,6 @@ void spoil_column(Array& a, int64_t column) {
   for (int64_t r = 0; r < a.rows; ++r) {
     std::fill_n(a.bytes.begin() + std::ptrdiff_t((r * a.columns + column) * bytes), bytes, uint8_t(0xff));
   }
-}
-
-double dot(const double* p, const double* q, int64_t count) {
-  double sum[4] = {};
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    for (int j = 0; j < 4; ++j) sum[j] += p[i + j] * q[i + j];
-  }
-  for (; i < count; ++i) sum[0] += p[i] * q[i];
-  return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 // The elements of a matrix times their scales; line(row) is the row of the scales.

@@ -12,7 +12,7 @@ namespace {
 // The factor of a quantized result; a power of two keeps integers exact.
 constexpr float kResultScale = 0.5f;
 
-MatrixLayout layout_of(const problem::StoredMatrix& m, int64_t offset) {
+ArrayLayout layout_of(const problem::StoredMatrix& m, int64_t offset) {
   // A matrix that the whole batch uses has no step.
   return {m.rows, m.columns, m.stride, m.count == 1 ? 0 : m.batch_stride, offset};
 }

@@ -6,7 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "reference/dot.h"
 #include "warpwright/core/numeric.h"
+#include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/tile/raster.h"
 
@@ -128,25 +130,16 @@ void add_output(Workload& w, const char* name, DType type, int64_t rows, int64_t
 }
 
 // The array reaches to the end of the last matrix and no further: what lies beyond it is not ours.
-int64_t elements(const MatrixLayout& l, int64_t batch) {
+int64_t elements(const ArrayLayout& l, int64_t batch) {
   if (l.rows == 0 || l.columns == 0 || batch == 0) return 0;
   return l.at(batch - 1, l.rows - 1, l.columns - 1) + 1;
 }
 // Calls visit(index in the array, batch, row, column); a shared matrix is visited once.
 template <class Visit>
-void for_each(const MatrixLayout& l, int64_t batch, Visit visit) {
+void for_each(const ArrayLayout& l, int64_t batch, Visit visit) {
   for (int64_t i = 0; i < (l.batch_stride == 0 && batch > 0 ? 1 : batch); ++i)
     for (int64_t r = 0; r < l.rows; ++r)
       for (int64_t c = 0; c < l.columns; ++c) visit(l.at(i, r, c), i, r, c);
-}
-
-double dot(const double* p, const double* q, int64_t k) {
-  double sum[4] = {};
-  int64_t i = 0;
-  for (; i + 4 <= k; i += 4)
-    for (int j = 0; j < 4; ++j) sum[j] += p[i + j] * q[i + j];
-  for (; i < k; ++i) sum[0] += p[i] * q[i];
-  return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 // The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
@@ -203,12 +196,12 @@ Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
   return v;
 }
 
-MatrixLayout dense_layout(int64_t rows, int64_t columns) { return {rows, columns, columns, rows * columns, 0}; }
-MatrixLayout aligned_layout(int64_t rows, int64_t columns, DType type) {
+ArrayLayout dense_layout(int64_t rows, int64_t columns) { return {rows, columns, columns, rows * columns, 0}; }
+ArrayLayout aligned_layout(int64_t rows, int64_t columns, DType type) {
   const int64_t unit = 128 / bits(type), stride = (columns + unit - 1) / unit * unit;
   return {rows, columns, stride, (rows + 1) * stride, 0};
 }
-MatrixLayout odd_layout(int64_t rows, int64_t columns) {
+ArrayLayout odd_layout(int64_t rows, int64_t columns) {
   const int64_t stride = columns + 1 + columns % 2;
   return {rows, columns, stride, rows * stride + 2, 1};
 }
@@ -226,7 +219,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
     fill(array, data, seed * 16 + salt);
     w.arrays.push_back(std::move(array));
   };
-  const auto add_matrix = [&](const char* name, DType type, const MatrixLayout& layout, uint64_t salt) {
+  const auto add_matrix = [&](const char* name, DType type, const ArrayLayout& layout, uint64_t salt) {
     Array full = matrix(name, type, 1, elements(layout, s.batch));
     Array values = full;
     poison(full);

@@ -57,7 +57,7 @@ void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
 
 // How a matrix, or a batch of them, lies in its array; counted in elements.
-struct MatrixLayout {
+struct ArrayLayout {
   int64_t rows = 0, columns = 0;
   int64_t row_stride = 0, batch_stride = 0;
   int64_t offset = 0;  // of the first element
@@ -66,11 +66,11 @@ struct MatrixLayout {
   }
 };
 // Rows without gaps.
-MatrixLayout dense_layout(int64_t rows, int64_t columns);
+ArrayLayout dense_layout(int64_t rows, int64_t columns);
 // Rows that begin at multiples of 16 bytes, as the TMA wants; matrices of a batch with a gap between them.
-MatrixLayout aligned_layout(int64_t rows, int64_t columns, DType type);
+ArrayLayout aligned_layout(int64_t rows, int64_t columns, DType type);
 // Rows that begin anywhere: an odd stride, and an odd first element.
-MatrixLayout odd_layout(int64_t rows, int64_t columns);
+ArrayLayout odd_layout(int64_t rows, int64_t columns);
 
 // A matrix product with everything that the kernels know.
 struct GemmSpec {
@@ -78,7 +78,7 @@ struct GemmSpec {
   int64_t batch = 1;
   DType a_type = DType::bf16, b_type = DType::bf16;
   Major a_major = Major::K, b_major = Major::K;  // MN: the array has k rows
-  MatrixLayout a, b, d;                          // as stored; a batch stride of 0 shares the matrix
+  ArrayLayout a, b, d;                           // as stored; a batch stride of 0 shares the matrix
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
   double alpha = 1, beta = 0, scale = 1;
   Scaling scaling = Scaling::none;

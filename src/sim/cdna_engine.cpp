@@ -438,7 +438,7 @@ void Engine::fail(const char* rule, std::string message, here at, std::string ob
 }
 
 std::string Engine::region(uint32_t address) const {
-  const Plan& plan = *launch_.plan;
+  const BlockPlan& plan = *launch_.plan;
   for (int i = 0; i < plan.region_count; ++i) {
     const RegionSpec& r = plan.regions[i];
     if (address < r.offset || address >= r.offset + r.bytes()) continue;

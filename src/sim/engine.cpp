@@ -50,7 +50,7 @@ Thread& Engine::self() { return *current; }
 
 Engine::Engine(const Launch& launch, const Options& options, const std::function<void()>& body)
     : launch_(launch), options_(options), body_(body), rng_(options.seed * 0x2545f4914f6cdd1dull + 1) {
-  const Plan& plan = *launch_.plan;
+  const BlockPlan& plan = *launch_.plan;
   if (launch_.threads == 0) launch_.threads = uint32_t(plan.threads());
   if (launch_.shared_bytes == 0) launch_.shared_bytes = plan.shared_bytes;
   timing.chip = ChipTiming::of(plan.arch);
@@ -73,7 +73,7 @@ uint64_t Engine::start_of_cta() const {
 }
 
 void Engine::start_cluster() {
-  const Plan& plan = *launch_.plan;
+  const BlockPlan& plan = *launch_.plan;
   auto cluster = std::make_unique<Cluster>();
   cluster->id = next_block_cluster++;
   const uint32_t first = cluster->id * uint32_t(plan.cluster);
@@ -410,7 +410,7 @@ void Engine::run_warp(Warp& w) {
 Result Engine::run() {
   const auto begin = std::chrono::steady_clock::now();
   current_engine = this;
-  const Plan& plan = *launch_.plan;
+  const BlockPlan& plan = *launch_.plan;
   int resident = options_.resident_clusters;
   if (resident <= 0) resident = std::max(1, timing.chip.sms * plan.blocks_per_sm / plan.cluster);
   ctas_at_once_ = std::min(resident, int(total_clusters)) * plan.cluster;

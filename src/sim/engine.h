@@ -336,8 +336,8 @@ class Engine {
   void wake(Thread& t, uint64_t time);
   void wake_all(std::vector<Thread*>& list, uint64_t time);
   void maybe_yield(Thread& t);
-  // In a timed run: whoever is behind this thread comes first, in its own warp too. For words whose time depends on what
-  // others have asked for.
+  // In a timed run: whoever is behind this thread comes first, in its own warp too. For words whose time depends on
+  // what others have asked for.
   void let_earlier_run(Thread& t);
   void word(Thread& t, uint64_t cycles, here at);  // accounts for one word
   // The same for a load from global memory. Loads that follow each other are in flight together: a thread waits where
@@ -379,11 +379,11 @@ class Engine {
   void arrive(Bar& b, int64_t count, Arrival who, const Issue* issued = nullptr);
   void complete_tx(Bar& b, int64_t bytes, here at, const Issue* issued = nullptr);
   void check_phase(Bar& b);
-  std::string name_of(const Cta& cta, uint32_t offset) const;  // Plan name of a shared address
+  std::string name_of(const Cta& cta, uint32_t offset) const;  // name of a shared address in the block plan
   std::string name_of_global(const void* p) const;
   Buffer* buffer_of(const void* p, uint64_t bytes);
-  // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock counts
-  // cache lines by it, so that a time does not depend on the host's heap.
+  // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock
+  // counts cache lines by it, so that a time does not depend on the host's heap.
   uint64_t device_address(const void* p) const;
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }

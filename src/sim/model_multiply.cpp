@@ -34,9 +34,9 @@ struct Update {
   bool accumulate;
 };
 constexpr int kBlock = 32;
-using Kernel = void (*)(const Update&);
+using UpdateFunction = void (*)(const Update&);
 struct Kernels {
-  Kernel scalar, quad;
+  UpdateFunction scalar, quad;
 };
 
 namespace baseline {

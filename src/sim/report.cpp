@@ -32,7 +32,7 @@ std::string Finding::text() const {
 
 std::string Engine::name_of(const Cta& cta, uint32_t offset) const {
   const uint32_t base = cta.window - launch_.shared_bytes;
-  const Plan& plan = *launch_.plan;
+  const BlockPlan& plan = *launch_.plan;
   if (offset >= base) {
     const uint32_t at = offset - base;
     for (int i = 0; i < plan.barrier_count; ++i) {
@@ -80,7 +80,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
     }
     case Wait::named: {
       const int id = int(static_cast<const NamedBarrier*>(object) - t.cta->named);
-      const Plan& plan = *e.launch().plan;
+      const BlockPlan& plan = *e.launch().plan;
       for (int i = 0; i < plan.named_count; ++i)
         if (plan.named[i].id == id) return fmt::format("named barrier {} ({})", id, plan.named[i].name);
       return id == 0 ? "__syncthreads" : fmt::format("named barrier {}", id);

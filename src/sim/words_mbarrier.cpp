@@ -106,11 +106,13 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
       if (a.by && std::strcmp(a.by->warp->role_name(), role) == 0) ++have;
     if (allowed == 0)
       fail("mbarrier.foreign_arrival",
-           fmt::format("{} on {} by role {}: the Plan lets only other roles arrive there", who.what, b.name(), role),
+           fmt::format("{} on {} by role {}: the block plan lets only other roles arrive there", who.what, b.name(),
+                       role),
            who.by, who.at, b.name());
     if (have > allowed)
-      surplus("mbarrier.role_arrivals", fmt::format("{} on {}: role {} arrives {} times in phase {}, the Plan says {}",
-                                                    who.what, b.name(), role, have, b.generation, allowed));
+      surplus("mbarrier.role_arrivals",
+              fmt::format("{} on {}: role {} arrives {} times in phase {}, the block plan says {}", who.what, b.name(),
+                          role, have, b.generation, allowed));
   }
   b.pending -= count;
   b.arrivals.push_back(who);
@@ -194,7 +196,7 @@ void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
   b.initialised_by = &t;
   b.init = {t.channel, t.epoch};
   b.init_at = at;
-  const Plan& plan = *e.launch().plan;
+  const BlockPlan& plan = *e.launch().plan;
   for (int i = 0; i < plan.barrier_count; ++i) {
     const BarrierSpec& s = plan.barriers[i];
     const uint32_t first = t.cta->window - e.launch().shared_bytes + s.offset;

@@ -62,7 +62,7 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here 
   Cta& cta = *t.cta;
   NamedBarrier& b = cta.named[id];
   auto name = [&] {
-    const Plan& plan = *e.launch().plan;
+    const BlockPlan& plan = *e.launch().plan;
     for (int i = 0; i < plan.named_count; ++i)
       if (plan.named[i].id == id) return fmt::format("named barrier {} ({})", id, plan.named[i].name);
     return fmt::format("named barrier {}", id);

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/grid.h"
 #include "launch/host_kernels.h"
+#include "problem/refused.h"
 #include "problem/validate.h"
 #include "simulate/families.h"
 #include "simulate/run.h"
@@ -23,20 +23,20 @@ using Pointers = std::vector<void*>;
 // The sums have room for so many.
 constexpr int kSumClusters = 2;
 
-std::optional<std::string> refuse_rows(DType type, Case s) {
+Status takes_rows(DType type, Case s) {
   const int64_t unit = 128 / bits(type);
-  if (s.m < 1 || s.n < 1) return "m and n: at least 1.";
-  if (s.n % unit) return "n = " + std::to_string(s.n) + ": a row must be a multiple of 16 bytes (TMA).";
+  if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
+  if (s.n % unit) return problem::refused(fmt::format("n = {}: a row must be a multiple of 16 bytes (TMA).", s.n));
   return {};
 }
 
 auto fill_copy(const RingCopyConfig& c, const Workload& w) {
-  return [&](RingCopyArgs& args, const Pointers& p, const EncodeMaps& encode) {
+  return [&](RingCopyArgs& args, const Pointers& p, const launch::MapEncoder& encode) {
     return launch::fill(args, c, p[0], p[1], int(w.shape.m), int(w.shape.n), float(w.alpha), float(w.beta), encode);
   };
 }
 auto fill_sum(const ClusterRingConfig& c, const Workload& w) {
-  return [&](ClusterRingArgs& args, const Pointers& p, const EncodeMaps& encode) {
+  return [&](ClusterRingArgs& args, const Pointers& p, const launch::MapEncoder& encode) {
     constexpr float scale[] = {1, 2, 3, 4, 5, 6, 7, 8};
     return launch::fill(args, c, p[0], static_cast<float*>(p[1]), int(w.shape.m), int(w.shape.n), scale, encode);
   };
@@ -45,7 +45,7 @@ auto fill_sum(const ClusterRingConfig& c, const Workload& w) {
 }  // namespace
 
 bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c) {
-  e.refuse = [c](Case s) { return refuse_rows(c.type, s); };
+  e.takes = [c](Case s) { return takes_rows(c.type, s); };
   e.workload = [c](Case s, Data d, uint64_t seed) { return reference::affine_workload(s, c.type, 2, -1, d, seed); };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<RingCopyArgs>(instance, w, o, ctas ? ctas : 2, fill_copy(c, w));
@@ -64,7 +64,7 @@ bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfi
 }
 
 bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c) {
-  e.refuse = [](Case s) { return refuse_rows(DType::fp32, s); };
+  e.takes = [](Case s) { return takes_rows(DType::fp32, s); };
   e.workload = [c](Case s, Data d, uint64_t seed) {
     return reference::cluster_sum_workload(s, c, kSumClusters, d, seed);
   };
@@ -85,22 +85,23 @@ bool complete(Example& e, const catalog::Instance& instance, const ClusterRingCo
 }
 
 bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c) {
-  e.refuse = [c](Case s) -> std::optional<std::string> {
+  e.takes = [c](Case s) -> Status {
     GemmProblem p{.m = s.m, .n = s.n, .k = s.k};
     p.a.type = p.b.type = c.type;
     p.d.type = c.out_type;
-    if (const Status status = problem::validate(p, Arch::sm100); !status) return status.message();
+    if (Status status = problem::validate(p, Arch::sm100); !status) return status;
     const int unit = 128 / bits(c.out_type);
     if (s.n % unit == 0) return {};
-    return fmt::format("n = {}: rows of D are stored in whole 16-byte units, so n must be a multiple of {}.", s.n,
-                       unit);
+    return problem::refused(
+        fmt::format("n = {}: rows of D are stored in whole 16-byte units, so n must be a multiple of {}.", s.n, unit));
   };
   e.workload = [c](Case s, Data d, uint64_t seed) {
     return reference::gemm_workload(s, c.type, c.out_type, 1, d, seed);
   };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<TmemLifecycleArgs>(
-        instance, w, o, ctas ? ctas : 2, [&](TmemLifecycleArgs& args, const Pointers& p, const EncodeMaps& encode) {
+        instance, w, o, ctas ? ctas : 2,
+        [&](TmemLifecycleArgs& args, const Pointers& p, const launch::MapEncoder& encode) {
           return launch::fill(args, c, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), encode);
         });
   };

@@ -1,13 +1,13 @@
 // The kernels that can be run: each with its workload, in the simulator and, where it was compiled, on a GPU.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "reference/workload.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/sim/simulator.h"
+#include "warpwright/status.h"
 
 namespace warpwright::simulate {
 
@@ -23,17 +23,16 @@ struct Example {
   std::string summary;
   std::string instance;  // its name in the catalogue
   Arch arch = Arch::sm90;
-  const Plan* plan = nullptr;
+  const BlockPlan* plan = nullptr;
   std::vector<reference::Case> cases;  // small sizes that reach its edges; the first is the default
-  // Nothing, or a sentence that says why the kernel cannot take this shape.
-  std::function<std::optional<std::string>(reference::Case)> refuse;
+  // Whether the kernel can take this shape.
+  std::function<Status(reference::Case)> takes;
   std::function<reference::Workload(reference::Case, reference::Data, uint64_t seed)> workload;
   // ctas 0: a few, enough for every role to meet its peers.
   std::function<Outcome(const reference::Workload&, const simulator::Options&, int ctas)> simulate;
   // Puts the kernel on a CUDA stream; null where no device here runs it. The pointers are the arrays of the workload in
   // device memory. Compiles the kernel, if nobody has yet.
-  std::function<std::optional<std::string>(const reference::Workload&, const std::vector<void*>& arrays, void* stream)>
-      launch;
+  std::function<Status(const reference::Workload&, const std::vector<void*>& arrays, void* stream)> launch;
   std::string plan_name = {};  // of an instance
 };
 

@@ -21,7 +21,7 @@ void describe(Example& e, std::span<const Known> list, const char* summary, std:
   }
   if (!e.cases.empty()) return;
   std::copy_if(otherwise.begin(), otherwise.end(), std::back_inserter(e.cases),
-               [&](reference::Case c) { return !e.refuse(c); });
+               [&](reference::Case c) { return e.takes(c).ok(); });
 }
 
 namespace {

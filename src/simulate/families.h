@@ -11,7 +11,7 @@
 
 namespace warpwright::simulate {
 
-// Fill in refuse, workload and simulate, and where there are such: summary, cases, launch. False: there is no problem
+// Fill in takes, workload and simulate, and where there are such: summary, cases, launch. False: there is no problem
 // for such a configuration.
 bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c);
 bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c);
@@ -29,7 +29,7 @@ struct Known {
 };
 // Of an instance that makes a product for another architecture than Hopper. Null: it is not listed.
 const Known* find_known(std::string_view name);
-// Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.refuse refuses are left
+// Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.takes refuses are left
 // out of the latter.
 void describe(Example& e, std::span<const Known> list, const char* summary, std::vector<reference::Case> otherwise);
 

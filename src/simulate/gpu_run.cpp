@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "gpu/devices.h"
 #include "gpu/driver.h"
@@ -13,10 +14,11 @@
 namespace warpwright::simulate {
 namespace {
 
-std::optional<std::string> cannot_run(const Example& example) {
-  if (example.launch == nullptr) return std::string(example.name) + " was not compiled for a GPU.";
-  if (const auto& problem = gpu::driver_problem()) return "no GPU can be used: " + *problem + ".";
-  if (gpu::list_gpus().empty()) return "no NVIDIA GPU was found.";
+Status can_run(const Example& example) {
+  const auto missing = [](std::string sentence) { return Status(Code::missing, std::move(sentence)); };
+  if (example.launch == nullptr) return missing(example.name + " was not compiled for a GPU.");
+  if (const Status& s = gpu::driver_status(); !s) return missing("no GPU can be used: " + s.message());
+  if (gpu::list_gpus().empty()) return missing("no NVIDIA GPU was found.");
   return {};
 }
 
@@ -50,9 +52,8 @@ double median_us(const Example& example, const reference::Workload& workload, co
   return us[kTimedLaunches / 2];
 }
 
-std::optional<std::string> run(const Example& example, const reference::Workload& workload, GpuOutcome& outcome,
-                               bool timed) {
-  if (auto why = cannot_run(example)) return why;
+Status run(const Example& example, const reference::Workload& workload, GpuOutcome& outcome, bool timed) {
+  if (Status s = can_run(example); !s) return s;
   outcome = {};
   outcome.device = gpu::list_gpus().front().name;
   try {
@@ -61,19 +62,17 @@ std::optional<std::string> run(const Example& example, const reference::Workload
     check(example, workload, arrays, stream, outcome);
     if (timed) outcome.measured_us = median_us(example, workload, arrays, stream);
   } catch (const gpu::Failure& failure) {
-    return failure.what();
+    return Status(Code::failed, failure.what());
   }
   return {};
 }
 
 }  // namespace
 
-std::optional<std::string> run_on_gpu(const Example& example, const reference::Workload& workload,
-                                      GpuOutcome& outcome) {
+Status run_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome) {
   return run(example, workload, outcome, true);
 }
-std::optional<std::string> check_on_gpu(const Example& example, const reference::Workload& workload,
-                                        GpuOutcome& outcome) {
+Status check_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome) {
   return run(example, workload, outcome, false);
 }
 

@@ -1,7 +1,6 @@
 // Running an example on the GPU of this machine.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +17,10 @@ struct GpuOutcome {
   std::string device;
 };
 
-// Nothing, or a sentence that says why it could not be run: no device code in this build, no GPU, a launch that failed.
-std::optional<std::string> run_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome);
+// Fails where it could not be run: no device code in this build, no GPU, a launch that failed.
+Status run_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome);
 
 // The same without the timing.
-std::optional<std::string> check_on_gpu(const Example& example, const reference::Workload& workload,
-                                        GpuOutcome& outcome);
+Status check_on_gpu(const Example& example, const reference::Workload& workload, GpuOutcome& outcome);
 
 }  // namespace warpwright::simulate

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "problem/refused.h"
 #include "reference/problem_workload.h"
 #include "simulate/families.h"
 #include "simulate/instance_problem.h"
@@ -22,7 +22,7 @@ using reference::Data;
 using reference::Workload;
 using simulate::Outcome;
 
-int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+int64_t in_units(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 // Where a list has nothing: some rows and columns more than a cluster's tile, one stage more than the ring.
 std::vector<Case> other_cases(const catalog::Instance& instance) {
@@ -65,7 +65,7 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
     // The TMA stores whole units of 16 bytes.
     const int64_t unit = 128 / bits(c->out_type());
     return {{c->tokens, 4 * c->rows, deep},
-            {std::max(1, c->tokens - 3), round_up(200, unit), 331},
+            {std::max(1, c->tokens - 3), in_units(200, unit), 331},
             {1, unit, 8},
             {std::min(3, c->tokens), 64, 0}};
   }
@@ -74,9 +74,9 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
     const int64_t n = c->swiglu ? 512 : c->out == DType::e4m3 ? 256 : c->tile_n * c->cluster_n() + 8;
     const int64_t small = c->swiglu ? 256 : c->out == DType::e4m3 ? 128 : 8;
     const int64_t unit = c->by_depth() && c->scaled() ? kScaleBlock : 128 / bits(c->type);
-    if (c->by_depth()) return {{140, n, 5 * round_up(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
+    if (c->by_depth()) return {{140, n, 5 * in_units(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
     // A row of tiles and some rows in each of four groups of which one has none.
-    const int64_t m = round_up(2 * c->tile_m * c->cluster_m() + 104, 8);
+    const int64_t m = in_units(2 * c->tile_m * c->cluster_m() + 104, 8);
     return {{m, n, deep}, {8, small, unit}, {64, small * 3, 0}};
   }
   const auto& c = *instance.as<SkinnyBlockwiseConfig>();
@@ -111,26 +111,26 @@ std::string summary_of(const catalog::Instance& instance) {
 
 choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
-std::optional<std::string> refuse_dense(const catalog::Instance& instance, Case s) {
+Status takes_dense(const catalog::Instance& instance, Case s) {
   const auto product = dense_product(dense_problem(instance, s), chip_of(instance), offset_of(instance));
-  if (!product) return product.status().message();
-  if (s.m < 1 || s.n < 1) return "m and n: at least 1.";
+  if (!product) return product.status();
+  if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
   return {};
 }
 
-std::optional<std::string> refuse_grouped(const catalog::Instance& instance, Case s) {
-  if (s.m < 1 || s.n < 1) return "m and n: at least 1.";
+Status takes_grouped(const catalog::Instance& instance, Case s) {
+  if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
   const GroupedProblem p = grouped_problem(instance, s);
   if (p.groups == Groups::masked && s.m % p.group_count != 0) {
-    return fmt::format("m = {}: {} groups have equal room, m must be a multiple of that.", s.m, p.group_count);
+    return problem::refused(
+        fmt::format("m = {}: {} groups have equal room, m must be a multiple of that.", s.m, p.group_count));
   }
-  const auto run = grouped_run(p, grouped_product(instance, s), chip_of(instance));
-  return run ? std::nullopt : std::optional(run.status().message());
+  return grouped_run(p, grouped_product(instance, s), chip_of(instance)).status();
 }
 
 // Layouts of blocks live as long as the examples that point at them.
-const Plan* kept_plan(const catalog::Instance& instance) {
-  static std::deque<Plan> plans;
+const BlockPlan* kept_plan(const catalog::Instance& instance) {
+  static std::deque<BlockPlan> plans;
   return &plans.emplace_back(catalog::block_plan(instance));
 }
 
@@ -153,11 +153,11 @@ void describe(Example& e, const catalog::Instance& instance) {
     return;
   }
   for (const Case& c : other_cases(instance))
-    if (!e.refuse(c)) e.cases.push_back(c);
+    if (e.takes(c)) e.cases.push_back(c);
 }
 
 void complete_dense(Example& e, const catalog::Instance& instance) {
-  e.refuse = [instance](Case s) { return refuse_dense(instance, s); };
+  e.takes = [instance](Case s) { return takes_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
     return reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance), data,
                                   seed);
@@ -172,7 +172,7 @@ void complete_dense(Example& e, const catalog::Instance& instance) {
   }
 }
 void complete_grouped(Example& e, const catalog::Instance& instance) {
-  e.refuse = [instance](Case s) { return refuse_grouped(instance, s); };
+  e.takes = [instance](Case s) { return takes_grouped(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
     return workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data,
                        seed);
@@ -213,10 +213,7 @@ void complete_any_columns(Example& e, const catalog::Instance& instance) {
   };
   e.name += ":any_columns";
   e.summary = "any number of columns, rows of D that begin anywhere (simulator only)";
-  e.refuse = [product](Case s) -> std::optional<std::string> {
-    const auto made = product(s);
-    return made ? std::nullopt : std::optional(made.status().message());
-  };
+  e.takes = [product](Case s) { return product(s).status(); };
   e.workload = [instance, odd](Case s, Data data, uint64_t seed) {
     return reference::workload_of(any_columns_problem(instance, s), odd, data, seed);
   };

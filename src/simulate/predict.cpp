@@ -81,7 +81,7 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t
   }
   const auto ctas = launch::ctas_of(chosen, args, clusters);
   if (!ctas) return ctas.status();
-  const Plan& plan = *(*compiled)->plan;
+  const BlockPlan& plan = *(*compiled)->plan;
   const simulator::Launch launch{&plan, {*ctas, 1, 1}, uint32_t(plan.threads()), plan.shared_bytes, std::move(buffers)};
   auto prediction = simulator::predict(launch, [&] { (*compiled)->body(launch::bytes_of(args)); });
   if (!prediction.result.ok()) return Status(Code::failed, prediction.result.findings.front().text());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -176,14 +175,13 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
   return judged(w, run_instance(*compiled, launch::bytes_of(args), {ctas, 1, 1}, arrays.buffers(), options), arrays);
 }
 
-std::optional<std::string> launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays,
-                                         void* stream) {
+Status launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {
   const GemmPointers pointers = reference::pointers_of(p.problem, p.offset, w, arrays);
   launch::Arguments args;
   const catalog::Instance& instance = p.instance();
   if (Status s = launch::fill_arguments(args, instance, p.problem, p.decision.kernel, pointers, gpu::map_encoder());
       !s) {
-    return s.message();
+    return s;
   }
   const int64_t work = launch::work_of(*instance.as<MmaSyncGemmConfig>(), std::get<MmaSyncGemmArgs>(args));
   return launch_arguments(instance, launch::bytes_of(args), work, stream);
@@ -242,7 +240,7 @@ Result<Example> example_of(const DenseProduct& product) {
   e.plan_name = product.decision.name();
   const auto kept = std::make_shared<const DenseProduct>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.takes = [](reference::Case) { return Status(); };
   e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
     return reference::workload_of(kept->problem, kept->offset, data, seed);
   };
@@ -256,7 +254,7 @@ Result<Example> example_of(const GroupedRun& product) {
   Example e = blank(product.instance(), **compiled);
   const auto kept = std::make_shared<const GroupedRun>(product);
   e.cases = {{product.problem.m, product.problem.n, product.problem.k}};
-  e.refuse = [](reference::Case) { return std::nullopt; };
+  e.takes = [](reference::Case) { return Status(); };
   e.workload = [kept](reference::Case, reference::Data data, uint64_t seed) {
     return workload_of(kept->problem, kept->product, catalog::arch_of(kept->instance()), data, seed);
   };

@@ -1,7 +1,6 @@
 // A product in the simulator: the same problem, choice, instance, arguments and grid as on a GPU.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +49,8 @@ Outcome run(const GroupedRun& product, const reference::Workload& workload, cons
 
 // Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory. Nothing, or why it
 // cannot.
-std::optional<std::string> launch_on_gpu(const DenseProduct& product, const reference::Workload& workload,
-                                         const std::vector<void*>& arrays, void* stream);
+Status launch_on_gpu(const DenseProduct& product, const reference::Workload& workload, const std::vector<void*>& arrays,
+                     void* stream);
 
 // A product by mma.sync as something that run_on_gpu() takes (gpu_run.h).
 Example gpu_example_of(const DenseProduct& product);

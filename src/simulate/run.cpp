@@ -22,14 +22,12 @@ Outcome run_arguments(const catalog::Instance& instance, const void* arguments, 
   return out;
 }
 
-std::optional<std::string> launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work,
-                                            void* stream) {
+Status launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work, void* stream) {
   const auto device = gpu::hopper_device();
-  if (!device) return device.status().message();
+  if (!device) return device.status();
   const auto loaded = gpu::ready(instance, device->number);
-  if (!loaded) return loaded.status().message();
-  const Status s = gpu::launch(**loaded, arguments, work, stream);
-  return s ? std::nullopt : std::optional(s.message());
+  if (!loaded) return loaded.status();
+  return gpu::launch(**loaded, arguments, work, stream);
 }
 
 }  // namespace warpwright::simulate

@@ -1,11 +1,10 @@
 // Examples of kernels that are not behind the API: their arguments are filled from the arrays of a workload, for the
 // simulator and for the GPU by the same function
 //
-//   fill(Args&, const std::vector<void*>& arrays, const EncodeMaps&) -> nothing, or why it cannot
+//   fill(Args&, const std::vector<void*>& arrays, const launch::MapEncoder&) -> Status
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,39 +15,30 @@
 #include "simulate/example.h"
 #include "simulate/executor.h"
 #include "simulate/memory.h"
+#include "warpwright/status.h"
 
 namespace warpwright::simulate {
-
-// Makes the tensor maps of one of the two worlds.
-struct EncodeMaps {
-  const launch::MapEncoder& maps;
-  std::optional<std::string> operator()(const launch::MatrixMap& matrix, TensorMap& map) const {
-    const Status s = maps.encode(launch::spec_of(matrix), map);
-    return s ? std::nullopt : std::optional(s.message());
-  }
-};
 
 // One run and its verdict. Compiles the instance, if nobody has yet. Throws std::runtime_error if it cannot.
 Outcome run_arguments(const catalog::Instance& instance, const void* arguments, size_t argument_bytes, int ctas,
                       const reference::Workload& w, const Arrays& arrays, const simulator::Options& options);
-// Puts it on the current GPU, whose clusters share `work` pieces. Nothing, or why it cannot.
-std::optional<std::string> launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work,
-                                            void* stream);
+// Puts it on the current GPU, whose clusters share `work` pieces.
+Status launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work, void* stream);
 
 template <class Args, class Fill>
 Outcome run_filled(const catalog::Instance& instance, const reference::Workload& w, const simulator::Options& options,
                    int ctas, const Fill& fill) {
   const Arrays arrays(w);
   Args args;
-  if (const auto why = fill(args, arrays.pointers(), EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
+  if (const Status s = fill(args, arrays.pointers(), map_encoder()); !s) throw std::runtime_error(s.message());
   return run_arguments(instance, &args, sizeof args, ctas, w, arrays, options);
 }
 // `work_of(args)`: pieces of work.
 template <class Args, class Fill, class WorkOf>
-std::optional<std::string> launch_filled(const catalog::Instance& instance, const std::vector<void*>& arrays,
-                                         void* stream, const Fill& fill, const WorkOf& work_of) {
+Status launch_filled(const catalog::Instance& instance, const std::vector<void*>& arrays, void* stream,
+                     const Fill& fill, const WorkOf& work_of) {
   Args args;
-  if (auto why = fill(args, arrays, EncodeMaps{gpu::map_encoder()})) return why;
+  if (Status s = fill(args, arrays, gpu::map_encoder()); !s) return s;
   return launch_arguments(instance, &args, work_of(args), stream);
 }
 

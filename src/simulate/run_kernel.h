@@ -1,29 +1,27 @@
 // Running a kernel of the sim world on a workload. Included by the files that instantiate kernels.
 #pragma once
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "launch/host_kernels.h"
+#include "problem/refused.h"
 #include "simulate/example.h"
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulate {
 
 struct EncodeForSimulator {
-  std::optional<std::string> operator()(const launch::MatrixMap& matrix, TensorMap& map) const {
-    if (matrix.batches > 0) {
-      return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, matrix.batches,
-                                          int64_t(matrix.batch_bytes), map, matrix.row_bytes());
-    }
-    return simulator::encode_tensor_map(matrix.box, matrix.data, matrix.rows, matrix.columns, map, matrix.row_bytes());
+  Status operator()(const launch::MatrixMap& m, TensorMap& map) const {
+    const auto why = m.batches > 0 ? simulator::encode_tensor_map(m.box, m.data, m.rows, m.columns, m.batches,
+                                                                  int64_t(m.batch_bytes), map, m.row_bytes())
+                                   : simulator::encode_tensor_map(m.box, m.data, m.rows, m.columns, map, m.row_bytes());
+    return why ? problem::refused(*why) : Status();
   }
 };
 
 // With options.primary_pending a kernel ahead on the stream still writes everything that this one reads.
-// `fill_args(args, pointers, encode)` fills K::Args from the addresses of the arrays; a sentence means that it cannot.
+// `fill_args(args, pointers, encode)` fills K::Args from the addresses of the arrays, and returns a Status.
 template <class K, class FillArgs>
 Outcome simulate(const reference::Workload& w, const simulator::Options& options, int ctas, FillArgs&& fill_args) {
   struct alignas(128) Line {
@@ -43,7 +41,7 @@ Outcome simulate(const reference::Workload& w, const simulator::Options& options
                        !a.output});
   }
   typename K::Args args;
-  if (auto why = fill_args(args, pointers, EncodeForSimulator{})) throw std::runtime_error(*why);
+  if (const Status s = fill_args(args, pointers, EncodeForSimulator{}); !s) throw std::runtime_error(s.message());
   Outcome out;
   out.sim = simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, buffers, options);
   const auto* result = static_cast<const uint8_t*>(pointers.back());

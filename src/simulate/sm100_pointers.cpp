@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "simulate/families.h"
 #include "simulate/instance_problem.h"
 #include "simulate/run.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::simulate {
 namespace {
@@ -25,8 +25,6 @@ using reference::Data;
 using reference::GroupedSpec;
 using reference::Workload;
 using Pointers = std::vector<void*>;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 GroupedSpec spec_of_case(const catalog::Instance& instance, Case s) {
   const reference::GroupedProduct product = grouped_product(instance, s);
@@ -99,7 +97,7 @@ class ByPointers {
     GroupedGemmSm100Config config = config_;
     config.pointers = false;
     GroupedGemmSm100Args args;
-    if (const auto why = launch::fill(args, config, one, EncodeMaps{map_encoder()})) throw std::runtime_error(*why);
+    if (const Status s = launch::fill(args, config, one, map_encoder()); !s) throw std::runtime_error(s.message());
     return {args.a,
             args.b,
             args.a_scales,
@@ -127,10 +125,7 @@ Outcome run_by_pointers(const catalog::Instance& instance, const GroupedGemmSm10
 
 bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
   if (!c.pointers) return false;
-  e.refuse = [instance](Case s) -> std::optional<std::string> {
-    const Status status = problem::validate(grouped_problem(instance, s), Arch::sm100);
-    return status ? std::nullopt : std::optional(status.message());
-  };
+  e.takes = [instance](Case s) { return problem::validate(grouped_problem(instance, s), Arch::sm100); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
     return grouped_workload(spec_of_case(instance, s), data, seed);
   };

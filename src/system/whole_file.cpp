@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace warpwright::system {
 namespace {
@@ -25,21 +26,22 @@ std::string temporary_name(const std::string& path) {
   return (whole.parent_path() / fmt::format(".{}.{}.tmp", whole.filename().string(), getpid())).string();
 }
 
-std::string cannot_write(const std::string& path, int error) {
-  return fmt::format("{} cannot be written: {}.", path, std::strerror(error));
+Status cannot_write(const std::string& path, int error) {
+  return Status(Code::failed, fmt::format("{} cannot be written: {}.", path, std::strerror(error)));
 }
 
 int create(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
 
 }  // namespace
 
-std::optional<std::string> WholeFile::refuse() const {
-  if (path_.empty() || path_.back() == '/') return fmt::format("'{}' is not the name of a file.", path_);
+Status WholeFile::check_writable() const {
+  const auto refused = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
+  if (path_.empty() || path_.back() == '/') return refused(fmt::format("'{}' is not the name of a file.", path_));
   const std::string real = resolved(path_);
   struct stat info;
   if (stat(real.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return fmt::format("{} is a folder, not a file.", path_);
-    if (!S_ISREG(info.st_mode)) return fmt::format("{} is not an ordinary file.", path_);
+    if (S_ISDIR(info.st_mode)) return refused(fmt::format("{} is a folder, not a file.", path_));
+    if (!S_ISREG(info.st_mode)) return refused(fmt::format("{} is not an ordinary file.", path_));
     if (access(real.c_str(), W_OK) != 0) return cannot_write(path_, errno);
   }
   const std::string probe = temporary_name(real);
@@ -50,8 +52,8 @@ std::optional<std::string> WholeFile::refuse() const {
   return {};
 }
 
-std::optional<std::string> WholeFile::write(const std::string& text) const {
-  if (auto why = refuse()) return why;
+Status WholeFile::write(const std::string& text) const {
+  if (Status s = check_writable(); !s) return s;
   const std::string real = resolved(path_), temporary = temporary_name(real);
   const int file = create(temporary);
   if (file < 0) return cannot_write(path_, errno);

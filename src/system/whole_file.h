@@ -1,8 +1,9 @@
 // Results on disk, whole or not at all.
 #pragma once
-#include <optional>
 #include <string>
 #include <utility>
+
+#include "warpwright/status.h"
 
 namespace warpwright::system {
 
@@ -12,11 +13,10 @@ class WholeFile {
   explicit WholeFile(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // Nothing, or a sentence that says why the file could not be written; leaves nothing behind. To be asked before the
-  // work whose result the file will hold.
-  std::optional<std::string> refuse() const;
-  // Nothing, or a sentence that says why it was not written.
-  std::optional<std::string> write(const std::string& text) const;
+  // Whether the file could be written; leaves nothing behind. To be asked before the work whose result the file will
+  // hold.
+  Status check_writable() const;
+  Status write(const std::string& text) const;
 
  private:
   std::string path_;

@@ -4,14 +4,14 @@
 
 #include "timeline/recording.h"
 #include "timeline/timeline.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright::timeline {
 
 struct GpuRecording {
   Recording recording;
   double ns_per_cycle = 0;
-  Plan plan{"", Arch::sm90};
+  BlockPlan plan{"", Arch::sm90};
   std::string device;
   double plain_us = 0;     // of the kernel without timestamps, by events around a launch that follows another; median
   double recorded_us = 0;  // of the recorded launch, in the same way

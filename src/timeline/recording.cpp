@@ -56,7 +56,7 @@ bool has_address(Kind kind) {
 
 }  // namespace
 
-RecordedTimes times_of(const Plan& plan, const Recording& recording, double rate) {
+RecordedTimes times_of(const BlockPlan& plan, const Recording& recording, double rate) {
   std::map<uint32_t, Tick> ticks;
   for (const auto& [sm, list] : ticks_by_sm(recording)) ticks[sm] = nearest(list, rate);
   if (ticks.empty()) return {};

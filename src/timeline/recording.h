@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/record_file.h"
 #include "warpwright/sim/simulator.h"
 
@@ -34,7 +34,7 @@ struct RecordedTimes {
   std::vector<Warp> warps;
   double end = 0;
 };
-RecordedTimes times_of(const Plan& plan, const Recording& recording, double ns_per_cycle);
+RecordedTimes times_of(const BlockPlan& plan, const Recording& recording, double ns_per_cycle);
 
 // A wait that is over within this time has found its barrier complete.
 inline constexpr uint32_t kPassedCycles = 96;
@@ -49,6 +49,6 @@ struct RecordedTimeline {
 // Of the first `most_ctas` CTAs, rounded to whole clusters; 0: of all. What an engine did is known by its effects: a
 // load lands when the wait that it blocks ends, and one that blocked nobody is drawn where it was issued; a group of
 // wgmmas ends with the wait for it, at the latest.
-RecordedTimeline timeline_of(const Plan& plan, const Recording& recording, double ns_per_cycle, int most_ctas = 0);
+RecordedTimeline timeline_of(const BlockPlan& plan, const Recording& recording, double ns_per_cycle, int most_ctas = 0);
 
 }  // namespace warpwright::timeline

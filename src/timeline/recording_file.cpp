@@ -24,7 +24,7 @@ class Reader {
     while (!ended_) {
       if (!described(next_line())) return false;
     }
-    Plan& p = file_.recorded.plan;
+    BlockPlan& p = file_.recorded.plan;
     return p.warps > 0 && p.warps <= 32 && p.cluster > 0 && p.cluster <= 16 && lists();
   }
 
@@ -49,7 +49,7 @@ class Reader {
   bool described(const std::string& text) {
     std::istringstream line(text);
     GpuRecording& r = file_.recorded;
-    Plan& p = r.plan;
+    BlockPlan& p = r.plan;
     std::string word;
     line >> word;
     if (word == "kernel") {
@@ -127,15 +127,18 @@ class Reader {
 
 }  // namespace
 
-std::optional<std::string> read_recording(const std::string& path, RecordingFile& file) {
+Result<RecordingFile> read_recording(const std::string& path) {
+  const auto refused = [&](const char* why) {
+    return Status(Code::invalid_argument, fmt::format("{} {}.", path, why));
+  };
   std::ifstream in(path, std::ios::binary);
-  if (!in) return fmt::format("{} cannot be read", path);
+  if (!in) return refused("cannot be read");
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  file.recorded = {};
-  if (!Reader(std::move(bytes), file).read()) return fmt::format("{} is not a recording, or a part of one", path);
-  if (file.recorded.ns_per_cycle <= 0) return fmt::format("{} holds no times: no warp has ended", path);
+  RecordingFile file;
+  if (!Reader(std::move(bytes), file).read()) return refused("is not a recording, or a part of one");
+  if (file.recorded.ns_per_cycle <= 0) return refused("holds no times: no warp has ended");
   file.recorded.same = true;
-  return {};
+  return file;
 }
 
 }  // namespace warpwright::timeline

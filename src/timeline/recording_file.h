@@ -1,10 +1,10 @@
 // Files of recorded launches (warpwright/record_file.h).
 #pragma once
 #include <deque>
-#include <optional>
 #include <string>
 
 #include "timeline/recorded.h"
+#include "warpwright/status.h"
 
 namespace warpwright::timeline {
 
@@ -13,7 +13,6 @@ struct RecordingFile {
   std::deque<std::string> names;  // of the plan
 };
 
-// Nothing, or a sentence that says what is wrong with the file.
-std::optional<std::string> read_recording(const std::string& path, RecordingFile& file);
+Result<RecordingFile> read_recording(const std::string& path);
 
 }  // namespace warpwright::timeline

@@ -71,7 +71,7 @@ struct Barrier {
 
 class Timeline {
  public:
-  Timeline(const Plan& plan, const RecordedTimes& times, double rate, int most_ctas)
+  Timeline(const BlockPlan& plan, const RecordedTimes& times, double rate, int most_ctas)
       : plan_(plan), passed_(kPassedCycles * rate) {
     const int all = times.warps.empty() ? 0 : times.warps.back().cta + 1;
     int shown = most_ctas <= 0 ? all : std::min(all, (most_ctas + plan.cluster - 1) / plan.cluster * plan.cluster);
@@ -335,7 +335,7 @@ class Timeline {
               });
   }
 
-  const Plan& plan_;
+  const BlockPlan& plan_;
   double passed_;
   double horizon_ = 1e300;
   RecordedTimeline out_;
@@ -350,7 +350,7 @@ class Timeline {
 
 }  // namespace
 
-RecordedTimeline timeline_of(const Plan& plan, const Recording& recording, double rate, int most_ctas) {
+RecordedTimeline timeline_of(const BlockPlan& plan, const Recording& recording, double rate, int most_ctas) {
   const RecordedTimes times = times_of(plan, recording, rate);
   return Timeline(plan, times, rate, most_ctas).take();
 }

@@ -24,12 +24,12 @@ using testing::AssertionSuccess;
 struct Exchange {
   std::vector<unsigned> in = std::vector<unsigned>(1024), out = std::vector<unsigned>(1024);
   Launch launch;
-  Kernel kernel;
+  CodeObjectKernel kernel;
   const CodeObject* object = nullptr;
 
   explicit Exchange(const char* name = "exchange", uint32_t threads = 256) {
     object = &test_kernels("exchange", "gfx950");
-    if (const Kernel* k = object->find(name)) kernel = *k;
+    if (const CodeObjectKernel* k = object->find(name)) kernel = *k;
     std::iota(in.begin(), in.end(), 1u);
     launch.threads[0] = threads;
     launch.memory = {{in.data(), in.size() * 4, false}, {out.data(), out.size() * 4, true}};

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Chips, OnChip, testing::Values("gfx942", "gfx950"));
 TEST_P(OnChip, ArithmeticEqualsTheHosts) {
   WW_NEEDS_AMD_TOOLS();
   const CodeObject& object = test_kernels("lanes", GetParam());
-  const Kernel* kernel = object.find("mixed");
+  const CodeObjectKernel* kernel = object.find("mixed");
   ASSERT_NE(kernel, nullptr);
   std::mt19937 random(7);
   std::vector<unsigned> in(1000), table(32), out(1000 + 24, 0xabcdu);
@@ -130,7 +130,7 @@ TEST_P(OnChip, BytesOfOneWordMayBelongToDifferentWaves) {
 
 // Which product of two integers a lane holds must be seen in the right place of D.
 void check_shape(const CodeObject& object, const std::string& name, int rows, int k, bool fp8) {
-  const Kernel* kernel = object.find(name);
+  const CodeObjectKernel* kernel = object.find(name);
   ASSERT_NE(kernel, nullptr) << name;
   const size_t size = fp8 ? 1 : 2;
   std::vector<int> a(size_t(rows * k)), b(a.size());

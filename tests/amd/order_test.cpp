@@ -117,7 +117,7 @@ TEST(Order, AFragmentThatIsMultipliedInPartIsFound) {
 }
 
 // Runs the kernel and compares all that its waves did.
-std::vector<std::string> run_mismatches(const ShippedKernel& k, const Kernel& kernel) {
+std::vector<std::string> run_mismatches(const ShippedKernel& k, const CodeObjectKernel& kernel) {
   return prove_matmul(*k.object, kernel, k.config).run_mismatches;
 }
 
@@ -130,7 +130,7 @@ TEST(Order, PrologueAndEpilogueAreComparedToo) {
   int before = 0, behind = 0;
   for (size_t i = 0; i < k.kernel.code.size(); ++i) {
     if (int(i) >= loop.first && int(i) <= loop.last) continue;
-    Kernel changed = k.kernel;
+    CodeObjectKernel changed = k.kernel;
     Instruction& in = changed.code[i];
     if (in.wait("vmcnt") >= 0) {
       in.modifiers["vmcnt"] = {in.wait("vmcnt") + 1};
@@ -210,7 +210,7 @@ TEST(Order, AnotherSchedulesKernelIsRefused) {
 TEST(Order, AKernelWithoutALoopIsRefused) {
   WW_NEEDS_AMD_TOOLS();
   const ShippedKernel four({"matmul_4wave_bf16", "gfx950"});
-  const Kernel* kernel = test_kernels("exchange", "gfx950").find("exchange");
+  const CodeObjectKernel* kernel = test_kernels("exchange", "gfx950").find("exchange");
   ASSERT_NE(kernel, nullptr);
   EXPECT_TRUE(says(compare_order(*kernel, four.order), {"kernel 'exchange' has no loop with a matrix instruction"}));
 }

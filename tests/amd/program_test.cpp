@@ -94,21 +94,21 @@ TEST(LoadCodeObject, ReadsDescriptorAndMetadata) {
   WW_NEEDS_AMD_TOOLS();
   const CodeObject& object = test_kernels("multiply", "gfx950");
   EXPECT_EQ(object.chip, Chip::gfx950);
-  const Kernel* kernel = object.find("many_accumulators");
+  const CodeObjectKernel* kernel = object.find("many_accumulators");
   ASSERT_NE(kernel, nullptr);
   EXPECT_GE(kernel->agprs, 320 - 256);
   EXPECT_EQ(kernel->vgpr_spills, 0);
   EXPECT_EQ(kernel->max_workgroup, 64);
   EXPECT_EQ(kernel->kernarg_bytes, 28);
   EXPECT_EQ(kernel->code.front().address, kernel->entry);
-  const Kernel* exchange = test_kernels("exchange", "gfx950").find("exchange");
+  const CodeObjectKernel* exchange = test_kernels("exchange", "gfx950").find("exchange");
   ASSERT_NE(exchange, nullptr);
   EXPECT_EQ(exchange->lds_bytes, 4096);
 }
 
 TEST(LoadCodeObject, ResolvesBranchesToInstructions) {
   WW_NEEDS_AMD_TOOLS();
-  const Kernel* kernel = test_kernels("lanes", "gfx950").find("mixed");
+  const CodeObjectKernel* kernel = test_kernels("lanes", "gfx950").find("mixed");
   ASSERT_NE(kernel, nullptr);
   int branches = 0;
   for (const Instruction& in : kernel->code) {

@@ -21,12 +21,12 @@ inline std::vector<Shipped> shipped_kernels() {
 
 struct ShippedKernel {
   const CodeObject* object = nullptr;
-  Kernel kernel;  // a copy, to be changed
+  CodeObjectKernel kernel;  // a copy, to be changed
   CdnaMatmulConfig config;
   ExpectedOrder order;
 
   explicit ShippedKernel(const Shipped& s) : object(&BuildFolder::instance().matmul(s.name, s.chip)) {
-    if (const Kernel* k = object->find(s.name)) kernel = *k;
+    if (const CodeObjectKernel* k = object->find(s.name)) kernel = *k;
     if (const auto c = matmul_config(object->chip, s.name)) config = *c;
     order = expected_order(matmul_pipeline(config));
   }

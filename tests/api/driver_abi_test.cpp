@@ -90,7 +90,7 @@ WW_SAME_FIELD(GraphEdge, type, CUgraphEdgeData, type);
 // Handles are the same types.
 static_assert(std::is_same_v<Context, CUcontext> && std::is_same_v<Stream, CUstream> &&
               std::is_same_v<Event, CUevent> && std::is_same_v<Library, CUlibrary> &&
-              std::is_same_v<Kernel, CUkernel> && std::is_same_v<Pool, CUmemoryPool> &&
+              std::is_same_v<KernelHandle, CUkernel> && std::is_same_v<Pool, CUmemoryPool> &&
               std::is_same_v<Graph, CUgraph> && std::is_same_v<GraphExec, CUgraphExec> &&
               std::is_same_v<GraphNode, CUgraphNode> && std::is_same_v<Pointer, CUdeviceptr> &&
               std::is_same_v<Device, CUdevice>);

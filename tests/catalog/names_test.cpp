@@ -66,11 +66,12 @@ TEST(Names, OfAnyConfigurationAreReadBack) {
     d.output_stages = int(2 + draw() % 4);
     d.cluster = int(1 + draw() % 8);
     d.axis = d.cluster > 1 ? one_of(draw, {ClusterAxis::m, ClusterAxis::n}) : ClusterAxis::m;
+    if (d.axis == ClusterAxis::m && d.cluster % 2 == 0 && d.cluster > 2) d.across = one_of(draw, {1, 2});
     d.raster_group = one_of(draw, {1, 2, 8, 16});
     d.overlapped = draw() % 4 != 0;
     d.epilogue = draw_epilogue(draw);
     d.group_rows = one_of(draw, {64, 128});
-    d.schedule = one_of(draw, {Schedule::cooperative, Schedule::ping_pong});
+    d.sharing = one_of(draw, {TileSharing::cooperative, TileSharing::ping_pong});
     d.a_major = one_of(draw, {Major::K, Major::MN});
     d.b_major = one_of(draw, {Major::K, Major::MN});
     d.promote_k = one_of(draw, {0, d.tile_k(), 2 * d.tile_k()});

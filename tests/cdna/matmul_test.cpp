@@ -32,7 +32,7 @@ TEST(CdnaMatmul, is_right_in_any_interleaving_of_its_waves) {
         expect_right(multiply<C>({256, 256, 1024}, in_mode(Landing::seeded, s, seed)));
       }
     }
-    const Plan& plan = kernel::cdna::Matmul<C>::plan;
+    const BlockPlan& plan = kernel::cdna::Matmul<C>::plan;
     for (int r = 0; r < plan.role_count; ++r) {
       Options frozen = in_mode(Landing::late, Scheduling::freeze);
       frozen.frozen_role = plan.roles[r].name;

@@ -14,9 +14,9 @@ struct GemmShape {
   static constexpr uint32_t kABytes = kRows * kDepth * 2, kBBytes = kColumns * kDepth * 2, kOutBytes = 64 * 64 * 2;
 };
 
-constexpr Plan make_plan() {
+constexpr BlockPlan make_block_plan() {
   using S = GemmShape;
-  Plan p("gemm_loop", Arch::sm90, S::kCluster);
+  BlockPlan p("gemm_loop", Arch::sm90, S::kCluster);
   p.role("mma", S::kMmaWarps, 232).role("load", 1, 40).role("store", 2, 40).role("spare", 1, 40);
   p.region("a", S::kABytes, S::kStages, 1024).region("b", S::kBBytes, S::kStages, 1024);
   p.region("out", S::kOutBytes, 2 * S::kOutStages, 1024);
@@ -28,7 +28,7 @@ constexpr Plan make_plan() {
 }
 
 struct GemmLoop : GemmShape {
-  static constexpr Plan plan = make_plan();
+  static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap a, b, c;
     int tiles_m, tiles_n, steps;
@@ -140,7 +140,7 @@ struct GemmLoop : GemmShape {
     }
   }
   static WW_FN void body(const Args& args) {
-    check_plan<GemmLoop>();
+    check_block_plan<GemmLoop>();
     const uint32_t warp = warp_uniform(warp_index()), rank = cluster_rank();
     if (thread_index() == 0) {
       for (int i = 0; i < kStages; ++i) mbarrier_init(bar(full, i), plan.barrier("input.full").count);

@@ -1,5 +1,5 @@
 // The ring kernel of kernel/demo/ring_copy.h with its barriers written out by hand: stage and parity are two integers a
-// role, no ring, no handle, no Plan. The shipped kernel must compile to the same machine code.
+// role, no ring, no handle, no block plan. The shipped kernel must compile to the same machine code.
 #include "warpwright/kernel/demo/ring_copy.h"
 
 using namespace warpwright;

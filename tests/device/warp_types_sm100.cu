@@ -12,8 +12,8 @@ namespace warpwright {
 template <int G>
 struct AllMethods {
   static constexpr OutputPipelineConfig opc{.num_stages = 2, .stage_stride_cols = 64, .cta_group = G};
-  static constexpr Plan make_plan() {
-    Plan p("all_methods", Arch::sm100, G);
+  static constexpr BlockPlan make_block_plan() {
+    BlockPlan p("all_methods", Arch::sm100, G);
     warp::WarpRole1D1D<>::declare(p, false);
     p.region("input.a", 16384, 2, 1024).region("input.b", 8192, 2, 1024).region("input.scales", 512, 2, 128);
     p.barrier("input.full", 2, 1, "mma", {"load", 1});
@@ -21,7 +21,7 @@ struct AllMethods {
     declare_output(p, opc);
     return p;
   }
-  static constexpr Plan plan = make_plan();
+  static constexpr BlockPlan plan = make_block_plan();
   using Role = warp::WarpRole1D1D<>;
   using Mma = warp::MmaWarp<opc, 32, 128>;
   using Epilogue = warp::EpilogueWarp<opc, 32, 128>;
@@ -106,7 +106,7 @@ struct AllMethods {
   }
 
   WW_FN static void body(const TensorMap* map, int rounds, float* out) {
-    check_plan<AllMethods>();
+    check_block_plan<AllMethods>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
     constexpr uint32_t scales = plan.region("input.scales").offset;

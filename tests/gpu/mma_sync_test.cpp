@@ -26,13 +26,13 @@ std::vector<const simulate::Example*> kernels() {
 class MmaSyncGemm : public testing::TestWithParam<const simulate::Example*> {
  protected:
   void SetUp() override {
-    if (gpu::list_gpus().empty()) GTEST_SKIP() << gpu::driver_problem().value_or("no GPU here");
+    if (gpu::list_gpus().empty()) GTEST_SKIP() << "no GPU here. " << gpu::driver_status().message();
   }
   std::vector<uint8_t> expect_right(const reference::Workload& w) {
     SCOPED_TRACE(testing::Message() << w.shape.m << "x" << w.shape.n << "x" << w.shape.k);
     simulate::GpuOutcome outcome;
-    const auto failure = simulate::check_on_gpu(*GetParam(), w, outcome);
-    EXPECT_FALSE(failure) << *failure;
+    const Status status = simulate::check_on_gpu(*GetParam(), w, outcome);
+    EXPECT_TRUE(status) << status.message();
     EXPECT_EQ(outcome.verdict.wrong, 0u);
     EXPECT_EQ(outcome.verdict.unwritten, 0u);
     EXPECT_EQ(outcome.stray_bytes, 0u);

@@ -5,8 +5,8 @@
 #include "gpu/devices.h"
 #include "gpu/driver.h"
 
-#define WW_NEEDS_A_GPU()                                                         \
-  do {                                                                           \
-    if (warpwright::gpu::list_gpus().empty())                                    \
-      GTEST_SKIP() << warpwright::gpu::driver_problem().value_or("no GPU here"); \
+#define WW_NEEDS_A_GPU()                                                             \
+  do {                                                                               \
+    if (warpwright::gpu::list_gpus().empty())                                        \
+      GTEST_SKIP() << "no GPU here. " << warpwright::gpu::driver_status().message(); \
   } while (false)

@@ -72,7 +72,7 @@ Recorded record_instance(const std::string& name, reference::Case shape) {
   return r;
 }
 
-std::string role_of(const Plan& plan, int warp) {
+std::string role_of(const BlockPlan& plan, int warp) {
   for (int i = 0; i < plan.role_count; ++i) {
     if (plan.roles[i].holds_warp(warp)) return plan.roles[i].name;
   }
@@ -123,7 +123,7 @@ void expect_roles(const Recorded& r) {
 
 // A stage is filled, then handed back by all that read it, then filled again.
 void expect_fills_and_drains_alternate(const Recorded& r, int fills_of_a_cta) {
-  const Plan& plan = r.gpu.plan;
+  const BlockPlan& plan = r.gpu.plan;
   const auto barrier = [&](const std::string& name) -> const BarrierSpec& {
     for (int i = 0; i < plan.barrier_count; ++i)
       if (name == plan.barriers[i].name) return plan.barriers[i];

@@ -11,8 +11,8 @@ namespace {
 
 // M01. A tile's query is loaded into one buffer; at the end of a tile, empty or not, a barrier hands the buffer back.
 struct QueryPerTile {
-  static constexpr Plan plan = [] {
-    Plan p("query_per_tile", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("query_per_tile", Arch::sm90);
     p.role("compute", 2).role("load", 1);
     p.region("query", kBlockBytes, 1, 128);
     p.barrier("query.full", 1, 1, "compute", {"load", 1});
@@ -65,8 +65,8 @@ struct QueryPerTile {
 // M02. Math warps announce a finished tile with bar.arrive and go on, the io warps wait with bar.sync. Two slots, so
 // two announcements can be under way: each slot has its own barrier id.
 struct TwoSlots {
-  static constexpr Plan plan = [] {
-    Plan p("two_slots", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("two_slots", Arch::sm90);
     p.role("math", 4).role("io", 2);
     p.region("slot", 512, 2, 128);
     p.barrier("slot.free", 2, 2, "math", {"io", 2});
@@ -108,8 +108,8 @@ struct TwoSlots {
 
 // M03. Two correction groups reduce over their own warps, each through its own scratch and its own barrier.
 struct TwoReductions {
-  static constexpr Plan plan = [] {
-    Plan p("two_reductions", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("two_reductions", Arch::sm90);
     p.role("correction0", 2).role("correction1", 2);
     p.region("scratch", 2 * sizeof(float), 2, 8);
     p.named_barrier("reduce0", 64).named_barrier("reduce1", 64);
@@ -135,8 +135,8 @@ struct TwoReductions {
 
 // M04. The epilogue's loads start after the load warps have issued theirs: four arrive, one waits.
 struct EpilogueLoadOrder {
-  static constexpr Plan plan = [] {
-    Plan p("epilogue_load_order", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("epilogue_load_order", Arch::sm90);
     p.role("load", 4).role("epilogue_load", 1).role("epilogue", 2);
     p.region("a", kBlockBytes, 4, 128).region("c", kBlockBytes, 1, 128);
     p.barrier("a.full", 1, 4, "epilogue", {"load", 4}).barrier("c.full", 1, 1, "epilogue", {"epilogue_load", 1});
@@ -177,8 +177,8 @@ struct EpilogueLoadOrder {
 
 // M05. All threads stage the bias, a block barrier publishes it, then the roles part.
 struct SharedBias {
-  static constexpr Plan plan = [] {
-    Plan p("shared_bias", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("shared_bias", Arch::sm90);
     p.role("compute", 2).role("load", 1);
     p.region("bias", 96 * sizeof(float), 1, 16);
     add_input_ring(p, "compute", 2);
@@ -212,8 +212,8 @@ struct SharedBias {
 
 // M06. Two roles meet in one named barrier, each in its own branch.
 struct RolesMeet {
-  static constexpr Plan plan = [] {
-    Plan p("roles_meet", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("roles_meet", Arch::sm90);
     p.role("mma", 1).role("epilogue", 1);
     p.region("accum", kBlockBytes, 1, 128);
     p.named_barrier("accum.full", 64).named_barrier("accum.empty", 64);
@@ -247,8 +247,8 @@ struct RolesMeet {
 // M07. The MMA warp of each CTA sends a partial sum to the first CTA; a barrier of the whole cluster publishes the
 // sums.
 struct ClusterSum {
-  static constexpr Plan plan = [] {
-    Plan p("cluster_sum", Arch::sm90, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("cluster_sum", Arch::sm90, 2);
     p.role("mma", 1).role("load", 1).role("epilogue", 1);
     p.region("partial", kBlockBytes, 2, 128);
     add_input_ring(p, "mma", 1);
@@ -299,8 +299,8 @@ struct ClusterSum {
 // M08. The correction warpgroup rescales its output only if a row of the tile asks for it. That takes a barrier of the
 // warpgroup, so all four warps must decide alike.
 struct Correction {
-  static constexpr Plan plan = [] {
-    Plan p("correction", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("correction", Arch::sm90);
     p.role("correction", 4).role("softmax", 1);
     p.region("scale", 512, 1, 128).region("rows", 512, 1, 128).region("votes", 16, 1, 16);
     p.barrier("scale.full", 1, 32, "correction", {"softmax", 32});
@@ -358,8 +358,8 @@ struct Correction {
 
 // M09. Four groups of eight lanes reduce one row each; the rows differ in length.
 struct RaggedRows {
-  static constexpr Plan plan = [] {
-    Plan p("ragged_rows", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("ragged_rows", Arch::sm90);
     p.role("reduce", 1);
     p.region("sums", 4 * sizeof(float), 1, 16);
     return p;

@@ -1,7 +1,7 @@
 // Shared by the small kernels of sections A and B: how a kernel becomes a Run, and the ring through which a load role
 // feeds blocks of floats to a role that reads them with ordinary loads.
 //
-// A kernel is a struct with `static constexpr Plan plan`, the launch's data as members, `grid`, `buffers()` and
+// A kernel is a struct with `static constexpr BlockPlan plan`, the launch's data as members, `grid`, `buffers()` and
 // `body()`. The bug is a member `mutated` where it is a matter of control flow, and a Fault where it is one word.
 #pragma once
 #include <array>
@@ -86,7 +86,7 @@ inline constexpr uint32_t kBlockBytes = kBlock * sizeof(float);
 inline constexpr int kBlocks = 8;
 struct alignas(16) Blocks : std::array<float, kBlock * kBlocks> {};  // a bulk copy wants aligned sources
 
-constexpr void add_input_ring(Plan& plan, const char* reader, int reader_warps) {
+constexpr void add_input_ring(BlockPlan& plan, const char* reader, int reader_warps) {
   plan.region("input", kBlockBytes, kStages, 128);
   plan.barrier("input.full", kStages, 1, reader, {"load", 1});
   plan.barrier("input.empty", kStages, reader_warps, "load", {reader, reader_warps});
@@ -127,7 +127,7 @@ float read_block(InputConsumer& ring, machine::here at = {}) {
 }
 
 // A ring of one stage of 32 floats between two warps that use ordinary loads and stores.
-constexpr void add_hand_over(Plan& plan, const char* data, const char* full, const char* empty, const char* from,
+constexpr void add_hand_over(BlockPlan& plan, const char* data, const char* full, const char* empty, const char* from,
                              const char* to) {
   plan.region(data, kBlockBytes, 1, 128);
   plan.barrier(full, 1, 32, to, {from, 32});

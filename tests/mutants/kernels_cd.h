@@ -55,14 +55,14 @@ inline TensorMap encode_tile_map(void* base) {
   return map;
 }
 
-using Body = std::function<void(const Plan&, const Arrays&)>;
+using Body = std::function<void(const BlockPlan&, const Arrays&)>;
 
 struct Grid {
   uint32_t ctas = 1;
   int resident_clusters = 0;
 };
 
-inline Run runner(const Plan& plan, Grid grid, Body body, std::vector<Fault> faults = {}) {
+inline Run runner(const BlockPlan& plan, Grid grid, Body body, std::vector<Fault> faults = {}) {
   return [plan, grid, body = std::move(body), faults = std::move(faults)](const Options& options) {
     struct alignas(128) Tile {
       uint8_t bytes[kTile];
@@ -122,20 +122,20 @@ struct Story {
   std::vector<std::string> expected;
 };
 
-inline Mutant describe(const Story& s, const Plan& plan, Run correct, Run mutated) {
+inline Mutant describe(const Story& s, const BlockPlan& plan, Run correct, Run mutated) {
   Mutant m{s.id, s.bug, s.mutation, s.expected, {}, std::move(correct), std::move(mutated)};
   for (int i = 0; i < plan.role_count; ++i) m.roles.push_back(plan.roles[i].name);
   return m;
 }
 // The bug is a word of a correct kernel gone wrong ...
-inline Mutant by_fault(const Story& s, const Plan& plan, Grid grid, const Body& body, const Fault& fault) {
+inline Mutant by_fault(const Story& s, const BlockPlan& plan, Grid grid, const Body& body, const Fault& fault) {
   return describe(s, plan, runner(plan, grid, body), runner(plan, grid, body, {fault}));
 }
 // ... or a kernel written in another way.
-inline Mutant by_flag(const Story& s, const Plan& plan, Grid grid,
-                      const std::function<void(const Plan&, const Arrays&, bool)>& body) {
+inline Mutant by_flag(const Story& s, const BlockPlan& plan, Grid grid,
+                      const std::function<void(const BlockPlan&, const Arrays&, bool)>& body) {
   auto with = [&](bool mutated) {
-    return runner(plan, grid, [body, mutated](const Plan& p, const Arrays& a) { body(p, a, mutated); });
+    return runner(plan, grid, [body, mutated](const BlockPlan& p, const Arrays& a) { body(p, a, mutated); });
   };
   return describe(s, plan, with(false), with(true));
 }
@@ -143,7 +143,7 @@ inline Mutant by_flag(const Story& s, const Plan& plan, Grid grid,
 // Where the plan put things in the executing CTA.
 class Block {
  public:
-  explicit Block(const Plan& plan) : plan_(&plan), base_(machine::shared_base()) {}
+  explicit Block(const BlockPlan& plan) : plan_(&plan), base_(machine::shared_base()) {}
   Shared<Mbarrier> barrier(const char* name, int stage = 0) const {
     for (int i = 0; i < plan_->barrier_count; ++i)
       if (warpwright::detail::same_text(plan_->barriers[i].name, name))
@@ -188,7 +188,7 @@ class Block {
   }
 
  private:
-  const Plan* plan_;
+  const BlockPlan* plan_;
   uint32_t base_;
 };
 
@@ -199,8 +199,8 @@ inline Global<uint32_t> my_sum(const Arrays& a) {
 
 // One load warp and one compute warp around a ring whose law (which barrier, which phase) is the case's. Law has
 //   slot(k), full(k), empty(k), wait_full(k), wait_empty(k).
-constexpr Plan stream_plan(int slots, int full, int empty) {
-  Plan plan("stream", Arch::sm90);
+constexpr BlockPlan stream_plan(int slots, int full, int empty) {
+  BlockPlan plan("stream", Arch::sm90);
   plan.role("load", 1).role("compute", 1);
   plan.region("stage", kTile, slots, 128).region("scratch", 32 * 4, 1, 128);
   plan.barrier("full", full, 1, "compute", {"load", 1});
@@ -283,8 +283,8 @@ inline void ring_roles(const Block& b, const Arrays& a, int n) {
     machine::store(my_sum(a), sum);
   }
 }
-constexpr Plan ring_plan() { return stream_plan(kRingStages, kRingStages, kRingStages); }
-inline void ring_kernel(const Plan& plan, const Arrays& a) {
+constexpr BlockPlan ring_plan() { return stream_plan(kRingStages, kRingStages, kRingStages); }
+inline void ring_kernel(const BlockPlan& plan, const Arrays& a) {
   const Block b(plan);
   b.set_up();
   ring_roles(b, a, 6);
@@ -292,8 +292,8 @@ inline void ring_kernel(const Plan& plan, const Arrays& a) {
 
 // Each of two CTAs sends half of every tile to both; each consumer releases its stage to both. `Release` is the law of
 // the hand-back.
-constexpr Plan multicast_plan() {
-  Plan plan("multicast", Arch::sm90, 2);
+constexpr BlockPlan multicast_plan() {
+  BlockPlan plan("multicast", Arch::sm90, 2);
   plan.role("load", 1).role("compute", 1);
   plan.region("stage", kTile, kRingStages, 128);
   plan.barrier("full", kRingStages, 1, "compute", {"load", 1});
@@ -301,7 +301,7 @@ constexpr Plan multicast_plan() {
   return plan;
 }
 template <class Release>
-void multicast_kernel(const Plan& plan, const Arrays& a) {
+void multicast_kernel(const BlockPlan& plan, const Arrays& a) {
   constexpr int n = 6;
   const Block b(plan);
   b.set_up();

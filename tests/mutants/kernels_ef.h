@@ -44,7 +44,7 @@ class Memory {
 };
 
 template <class Body>
-Result launch(const Plan& plan, std::vector<Buffer> buffers, const Options& options, Body&& body) {
+Result launch(const BlockPlan& plan, std::vector<Buffer> buffers, const Options& options, Body&& body) {
   simulator::Launch l;
   l.plan = &plan;
   l.grid = {uint32_t(plan.cluster), 1, 1};

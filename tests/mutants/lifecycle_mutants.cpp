@@ -23,8 +23,8 @@ struct PairMemory {
     bool follower_frees_first = false;  // CTA 1 frees before that barrier, CTA 0 after it
   };
   static constexpr uint32_t kColumns = 32;
-  static constexpr Plan plan = [] {
-    Plan p("pair_memory", Arch::sm100, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("pair_memory", Arch::sm100, 2);
     p.role("epilogue", 4).role("mma", 1).region("tmem.address", 4, 1, 16);
     return p;
   }();
@@ -75,8 +75,8 @@ struct PairMemory {
 // Attention over `keys` blocks; the epilogue frees the tensor memory, also when there is no key at all.
 struct EmptyPath {
   static constexpr uint32_t kColumns = 32;
-  static constexpr Plan plan = [] {
-    Plan p("empty_path", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("empty_path", Arch::sm100);
     p.role("mma", 1).role("epilogue", 1).region("tmem.address", 4, 1, 16);
     p.named_barrier("tmem.allocated", 64);
     return p;
@@ -112,8 +112,8 @@ struct TwoAllocations {
     uint32_t first = 256, second = 256;
     bool relinquish_between = false;
   };
-  static constexpr Plan plan = [] {
-    Plan p("two_allocations", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("two_allocations", Arch::sm100);
     p.role("mma", 1).region("tmem.address", 4, 2, 16);
     return p;
   }();
@@ -134,8 +134,8 @@ struct TwoAllocations {
 
 // Each CTA reads a value out of its neighbour's shared memory.
 struct Neighbour {
-  static constexpr Plan plan = [] {
-    Plan p("neighbour", Arch::sm90, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("neighbour", Arch::sm90, 2);
     p.role("compute", 1).region("value", 4, 32, 16);
     return p;
   }();
@@ -164,8 +164,8 @@ template <bool AllFree>
 struct MulticastRing {
   static constexpr int kTiles = 6;
   static constexpr uint32_t kBytes = 512;
-  static constexpr Plan plan = [] {
-    Plan p("multicast_ring", Arch::sm90, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("multicast_ring", Arch::sm90, 2);
     p.role("load", 1).role("compute", 1).region("tile", kBytes, 2, 128);
     p.barrier("full", 2, 1, "compute", {"load", 1});
     p.barrier("empty", 2, AllFree ? 2 : 1, "load", {"compute", AllFree ? 2 : 1});
@@ -214,8 +214,8 @@ Result two_groups(const Options& o) { return run_dense_gemm<kTwoGroups>(o, 128, 
 // Two load roles of a dependent launch: A and its scale factors, both written by the preceding kernel.
 struct DependentLoads {
   static constexpr uint32_t kBytes = 512;
-  static constexpr Plan plan = [] {
-    Plan p("dependent_loads", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("dependent_loads", Arch::sm90);
     p.role("load_a", 1).role("load_sf", 1).role("compute", 1);
     p.region("a", kBytes, 1, 128).region("sf", kBytes, 1, 128);
     p.barrier("a.full", 1, 1, "compute", {"load_a", 1}).barrier("sf.full", 1, 1, "compute", {"load_sf", 1});

@@ -8,13 +8,13 @@ namespace warpwright::mutants::cd {
 namespace {
 
 // A pipeline whose barriers live for one use: set up, run, taken down, set up again.
-constexpr Plan two_uses_plan() {
-  Plan plan = ring_plan();
+constexpr BlockPlan two_uses_plan() {
+  BlockPlan plan = ring_plan();
   plan.named_barrier("barriers.ready", 64);
   return plan;
 }
 
-void two_uses(const Plan& plan, const Arrays& a, bool leave_at_once) {
+void two_uses(const BlockPlan& plan, const Arrays& a, bool leave_at_once) {
   constexpr int uses = 2, n = 4;
   const Block b(plan);
   const auto ring = b.ring<kRingStages>("full", "empty");
@@ -55,15 +55,15 @@ void two_uses(const Plan& plan, const Arrays& a, bool leave_at_once) {
 
 // Two pairs of CTAs; the loads of both CTAs of a pair complete on the leader's barrier, and the leader works on both
 // tiles.
-constexpr Plan pairs_plan() {
-  Plan plan("pairs", Arch::sm100, 4);
+constexpr BlockPlan pairs_plan() {
+  BlockPlan plan("pairs", Arch::sm100, 4);
   plan.role("load", 1).role("mma", 1);
   plan.region("tile", kTile, 2, 128);
   plan.barrier("full", 2, 1, "mma", {"load", 1});
   return plan;
 }
 
-void pairs(const Plan& plan, const Arrays& a) {
+void pairs(const BlockPlan& plan, const Arrays& a) {
   constexpr int stages = 2, ctas_in_pair = 2;
   const Block b(plan);
   b.set_up();
@@ -90,8 +90,8 @@ void pairs(const Plan& plan, const Arrays& a) {
 
 // Work handed out by cluster launch control: one CTA asks, the answer goes to both. Everybody who has read it says so
 // to the scheduler that asks.
-constexpr Plan granted_plan() {
-  Plan plan("granted", Arch::sm100, 2);
+constexpr BlockPlan granted_plan() {
+  BlockPlan plan("granted", Arch::sm100, 2);
   plan.role("scheduler", 1).role("work", 1);
   plan.region("response", 16, 1, 16);
   plan.barrier("response.full", 1, 1, "work", {"scheduler", 1});
@@ -99,7 +99,7 @@ constexpr Plan granted_plan() {
   return plan;
 }
 
-void granted(const Plan& plan, const Arrays& a) {
+void granted(const BlockPlan& plan, const Arrays& a) {
   const Block b(plan);
   b.set_up();
   const auto full = b.barrier("response.full"), empty = b.barrier("response.empty");
@@ -127,7 +127,7 @@ void granted(const Plan& plan, const Arrays& a) {
 }
 
 // The barriers' initialisation, made visible by the thread that did it or, wrongly, by another one.
-void fence_elsewhere(const Plan& plan, const Arrays& a, bool mutated) {
+void fence_elsewhere(const BlockPlan& plan, const Arrays& a, bool mutated) {
   const Block b(plan);
   if (machine::thread_index() == 0) b.init_barriers();
   if (machine::thread_index() == (mutated ? 32u : 0u)) machine::fence_mbarrier_init();
@@ -137,7 +137,7 @@ void fence_elsewhere(const Plan& plan, const Arrays& a, bool mutated) {
 
 // The compute warp passes its sums around through scratch memory at the end, while the load warp may still be in the
 // ring.
-void shuffle_through_scratch(const Plan& plan, const Arrays& a, bool on_barriers) {
+void shuffle_through_scratch(const BlockPlan& plan, const Arrays& a, bool on_barriers) {
   constexpr int n = 4;
   const Block b(plan);
   const RingLaw law{b, 2};
@@ -168,7 +168,7 @@ struct ReleaseByLocalForm {
 
 void add_mbarrier_mutants(std::vector<Mutant>& all) {
   const std::vector<std::string> surplus = {"mbarrier.over_arrival", "mbarrier.role_arrivals", "mbarrier.missing_wait"};
-  const Plan ring = ring_plan();
+  const BlockPlan ring = ring_plan();
 
   all.push_back(by_flag({"M32",
                          "a pipeline is left before all its arrivals are in, its barriers are reused",

@@ -8,8 +8,8 @@ namespace cd {
 namespace {
 
 // A persistent kernel that hears of its next tile from a scheduler; the operand of a tile comes through one slot.
-constexpr Plan scheduled_plan() {
-  Plan plan("scheduled", Arch::sm90);
+constexpr BlockPlan scheduled_plan() {
+  BlockPlan plan("scheduled", Arch::sm90);
   plan.role("scheduler", 1).role("load", 1).role("mma", 1);
   plan.region("q", kTile, 1, 128).region("mailbox", 16, 1, 16);
   plan.barrier("q.full", 1, 1, "mma", {"load", 1});
@@ -19,7 +19,7 @@ constexpr Plan scheduled_plan() {
   return plan;
 }
 
-void scheduled(const Plan& plan, const Arrays& a, bool restart_phase) {
+void scheduled(const BlockPlan& plan, const Arrays& a, bool restart_phase) {
   constexpr int tiles = 4;
   const Block b(plan);
   b.set_up();
@@ -106,8 +106,8 @@ struct FewBarriersLaw : RingLaw {
 };
 
 // Two math warps take turns with one staging buffer, a store warp empties it and says so.
-constexpr Plan turns_plan() {
-  Plan plan("turns", Arch::sm90);
+constexpr BlockPlan turns_plan() {
+  BlockPlan plan("turns", Arch::sm90);
   plan.role("math0", 1).role("math1", 1).role("store", 1);
   plan.region("o", kTile, 1, 128);
   plan.barrier("full0", 1, 32, "store", {"math0", 32});
@@ -116,7 +116,7 @@ constexpr Plan turns_plan() {
   return plan;
 }
 
-void turns(const Plan& plan, const Arrays& a, bool share_free_barrier) {
+void turns(const BlockPlan& plan, const Arrays& a, bool share_free_barrier) {
   constexpr int rounds = 3;
   const Block b(plan);
   b.set_up();
@@ -150,8 +150,8 @@ void turns(const Plan& plan, const Arrays& a, bool share_free_barrier) {
 }
 
 // A consumer of two warps: both wait for a stage, the leader reads it and arrives for both.
-constexpr Plan pair_plan() {
-  Plan plan("pair", Arch::sm90);
+constexpr BlockPlan pair_plan() {
+  BlockPlan plan("pair", Arch::sm90);
   plan.role("leader", 1).role("follower", 1).role("load", 1);
   plan.region("stage", kTile, 2, 128);
   plan.barrier("full", 2, 1, "leader", {"load", 1});
@@ -160,7 +160,7 @@ constexpr Plan pair_plan() {
   return plan;
 }
 
-void pair_of_warps(const Plan& plan, const Arrays& a) {
+void pair_of_warps(const BlockPlan& plan, const Arrays& a) {
   constexpr int n = 6;
   const Block b(plan);
   const RingLaw law{b, 2};
@@ -185,8 +185,8 @@ void pair_of_warps(const Plan& plan, const Arrays& a) {
 
 // A rendezvous of two CTAs made of mbarriers: one thread arrives at the peer's, everybody waits at his own. The slow
 // warp of CTA 1 uses the time between the two for a copy.
-constexpr Plan rendezvous_plan() {
-  Plan plan("rendezvous", Arch::sm90, 2);
+constexpr BlockPlan rendezvous_plan() {
+  BlockPlan plan("rendezvous", Arch::sm90, 2);
   plan.role("fast", 1).role("slow", 1);
   plan.region("data", kTile, 1, 128);
   plan.barrier("meet", 2, 1, "fast", {"fast", 1});
@@ -194,7 +194,7 @@ constexpr Plan rendezvous_plan() {
   return plan;
 }
 
-void rendezvous(const Plan& plan, const Arrays& a, bool one_barrier) {
+void rendezvous(const BlockPlan& plan, const Arrays& a, bool one_barrier) {
   constexpr int meetings = 4;
   const Block b(plan);
   b.set_up();
@@ -229,7 +229,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                          "phase not carried across the persistent loop",
                          "phase computed from the inner step only",
                          {"phase.*", "race*"}},
-                        stream_plan(2, 2, 2), {}, [](const Plan& p, const Arrays& a, bool mutated) {
+                        stream_plan(2, 2, 2), {}, [](const BlockPlan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 3 * PersistentLaw::kSteps, PersistentLaw{{b, 2}, mutated});
                         }));
@@ -237,7 +237,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                          "parity of a ring applied to a barrier that completes in every step",
                          "parity (k / stages) % 2 instead of k % 2",
                          {"phase.*", "race*"}},
-                        stream_plan(1, 1, 1), {}, [](const Plan& p, const Arrays& a, bool mutated) {
+                        stream_plan(1, 1, 1), {}, [](const BlockPlan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 6, SingleSlotLaw{{b, 1}, mutated});
                         }));
@@ -245,7 +245,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                          "parity from the loop index on a barrier that is another one in each iteration",
                          "phase k on barrier k, which is used once",
                          {"phase.*"}},
-                        stream_plan(1, 6, 1), {}, [](const Plan& p, const Arrays& a, bool mutated) {
+                        stream_plan(1, 6, 1), {}, [](const BlockPlan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 6, BarrierPerStepLaw{{b, 1}, mutated});
                         }));
@@ -253,7 +253,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                          "the slow path of a spin-wait polls the first stage's barrier",
                          "stale barrier pointer in the retry loop",
                          {"phase.*"}},
-                        stream_plan(3, 3, 3), {}, [](const Plan& p, const Arrays& a, bool mutated) {
+                        stream_plan(3, 3, 3), {}, [](const BlockPlan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 9, SpinLaw{{b, 3}, mutated});
                         }));
@@ -276,7 +276,7 @@ void add_phase_mutants(std::vector<Mutant>& all) {
                          "fewer barriers than loads in flight",
                          "three full barriers for four stages",
                          {"mbarrier.over_arrival", "mbarrier.role_arrivals", "mbarrier.missing_wait", "phase.*"}},
-                        stream_plan(4, 4, 4), {}, [](const Plan& p, const Arrays& a, bool mutated) {
+                        stream_plan(4, 4, 4), {}, [](const BlockPlan& p, const Arrays& a, bool mutated) {
                           const Block b(p);
                           stream(b, a, 8, FewBarriersLaw{{b, 4}, mutated ? 3 : 4});
                         }));

@@ -11,14 +11,14 @@ namespace cd {
 namespace {
 
 // Two compute warps fill a tile and one of their threads stores it. A tile without work is stored as zeros.
-constexpr Plan zeroed_plan() {
-  Plan plan("zeroed", Arch::sm90);
+constexpr BlockPlan zeroed_plan() {
+  BlockPlan plan("zeroed", Arch::sm90);
   plan.role("compute", 2);
   plan.region("o", 2 * kTile, 1, 128);
   return plan;
 }
 
-void zeroed(const Plan& plan, const Arrays& a, bool fence_in_loop) {
+void zeroed(const BlockPlan& plan, const Arrays& a, bool fence_in_loop) {
   constexpr int work[] = {2, 0, 1};  // steps of each tile
   const Block b(plan);
   const Shared<Line> mine = b.region("o") + int(machine::thread_index());
@@ -45,8 +45,8 @@ void zeroed(const Plan& plan, const Arrays& a, bool fence_in_loop) {
 // Four warps write operands, or scale factors, for the tensor core.
 enum class Reader { mma, copy };
 constexpr int kRows = 128, kColumns = 16;
-constexpr Plan operands_plan() {
-  Plan plan("operands", Arch::sm100);
+constexpr BlockPlan operands_plan() {
+  BlockPlan plan("operands", Arch::sm100);
   plan.role("write", 4).role("mma", 1);
   plan.region("a", kRows * 32, 1, 1024).region("b", kColumns * 32, 1, 1024).region("scales", kTile, 1, 1024);
   plan.region("tmem.address", 4, 1, 16);
@@ -56,7 +56,7 @@ constexpr Plan operands_plan() {
 }
 
 template <Reader R>
-void operands(const Plan& plan, const Arrays&) {
+void operands(const BlockPlan& plan, const Arrays&) {
   const Block b(plan);
   const auto slot = b.region("tmem.address").as<uint32_t>();
   const auto a = b.region("a"), w = b.region("b"), scales = b.region("scales");
@@ -94,15 +94,15 @@ void operands(const Plan& plan, const Arrays&) {
 }
 
 // Compute warps fill tiles, a store warp sends them. Each tile has its own buffer.
-constexpr Plan handed_plan() {
-  Plan plan("handed", Arch::sm90);
+constexpr BlockPlan handed_plan() {
+  BlockPlan plan("handed", Arch::sm90);
   plan.role("compute", 2).role("store", 1);
   plan.region("o", 2 * kTile, 2, 128);
   plan.named_barrier("filled", 96);
   return plan;
 }
 
-void handed(const Plan& plan, const Arrays& a, bool fence_after_barrier) {
+void handed(const BlockPlan& plan, const Arrays& a, bool fence_after_barrier) {
   const Block b(plan);
   for (int tile = 0; tile < 2; ++tile) {
     if (b.is("compute")) {
@@ -123,8 +123,8 @@ void handed(const Plan& plan, const Arrays& a, bool fence_after_barrier) {
 }
 
 // The store warp keeps one bulk store in flight and hands back the stage before it.
-constexpr Plan store_ring_plan() {
-  Plan plan("store_ring", Arch::sm90);
+constexpr BlockPlan store_ring_plan() {
+  BlockPlan plan("store_ring", Arch::sm90);
   plan.role("compute", 1).role("store", 1);
   plan.region("output", kTile, kRingStages, 128);
   plan.barrier("full", kRingStages, 32, "store", {"compute", 32});
@@ -132,7 +132,7 @@ constexpr Plan store_ring_plan() {
   return plan;
 }
 
-void store_ring(const Plan& plan, const Arrays& a) {
+void store_ring(const BlockPlan& plan, const Arrays& a) {
   constexpr int tiles = 6;
   const Block b(plan);
   b.set_up();
@@ -172,15 +172,15 @@ void store_ring(const Plan& plan, const Arrays& a) {
 }
 
 // A persistent epilogue with one staging tile: the storing thread waits for its store, then lets the others write.
-constexpr Plan epilogue_plan() {
-  Plan plan("epilogue", Arch::sm90);
+constexpr BlockPlan epilogue_plan() {
+  BlockPlan plan("epilogue", Arch::sm90);
   plan.role("epilogue", 2);
   plan.region("c", 2 * kTile, 1, 128);
   plan.named_barrier("free", 64).named_barrier("filled", 64);
   return plan;
 }
 
-void epilogue(const Plan& plan, const Arrays& a) {
+void epilogue(const BlockPlan& plan, const Arrays& a) {
   const Block b(plan);
   const int thread = int(machine::thread_index());
   for (int tile = 0; tile < 4; ++tile) {
@@ -198,8 +198,8 @@ void epilogue(const Plan& plan, const Arrays& a) {
 }
 
 // A grouped kernel that points one tensor map in device memory at each group in turn.
-constexpr Plan grouped_plan() {
-  Plan plan("grouped", Arch::sm90);
+constexpr BlockPlan grouped_plan() {
+  BlockPlan plan("grouped", Arch::sm90);
   plan.role("load", 1).role("compute", 1);
   plan.region("stage", kTile, 2, 128);
   plan.barrier("full", 2, 1, "compute", {"load", 1});
@@ -210,7 +210,7 @@ constexpr Plan grouped_plan() {
 struct MapBug {
   bool rewritten_at_once = false, no_acquire = false;
 };
-void grouped(const Plan& plan, const Arrays& a, MapBug bug) {
+void grouped(const BlockPlan& plan, const Arrays& a, MapBug bug) {
   constexpr int groups = 4;
   const Block b(plan);
   const RingLaw law{b, 2};
@@ -233,20 +233,20 @@ void grouped(const Plan& plan, const Arrays& a, MapBug bug) {
   }
 }
 Run grouped_run(MapBug bug) {
-  return runner(grouped_plan(), {}, [bug](const Plan& p, const Arrays& a) { grouped(p, a, bug); });
+  return runner(grouped_plan(), {}, [bug](const BlockPlan& p, const Arrays& a) { grouped(p, a, bug); });
 }
 
 // Load and compute warps without a pipeline: one operand buffer, a barrier when it is filled, a barrier when it was
 // read.
-constexpr Plan lockstep_plan() {
-  Plan plan("lockstep", Arch::sm90);
+constexpr BlockPlan lockstep_plan() {
+  BlockPlan plan("lockstep", Arch::sm90);
   plan.role("load", 1).role("compute", 1);
   plan.region("operand", kTile, 1, 128);
   plan.named_barrier("filled", 64).named_barrier("read", 64);
   return plan;
 }
 
-void lockstep(const Plan& plan, const Arrays& a) {
+void lockstep(const BlockPlan& plan, const Arrays& a) {
   const Block b(plan);
   uint32_t sum = 0;
   for (int k = 0; k < 4; ++k) {
@@ -266,7 +266,7 @@ void add_proxy_mutants(std::vector<Mutant>& all) {
   using namespace cd;
   const std::vector<std::string> proxy = {"race.proxy"}, unfinished = {"race.in_flight", "race.completion"};
   const Fault no_fence = Word("fence_proxy_async").drop();
-  const Body zeroed_tiles = [](const Plan& p, const Arrays& a) { zeroed(p, a, false); };
+  const Body zeroed_tiles = [](const BlockPlan& p, const Arrays& a) { zeroed(p, a, false); };
 
   all.push_back(by_fault(
       {"M42", "ordinary loads of a stage, then the TMA refills it", "proxy fence before the release dropped", proxy},

@@ -11,8 +11,8 @@ namespace warpwright::mutants::ab {
 
 // M10. Each tile is one split of the keys; the work list packs the number of splits above the index of this one.
 struct SplitKeys {
-  static constexpr Plan plan = [] {
-    Plan p("split_keys", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("split_keys", Arch::sm90);
     p.role("mma", 1).role("load", 1).role("softmax", 1);
     add_input_ring(p, "mma", 1);
     add_hand_over(p, "score", "score.full", "score.empty", "mma", "softmax");
@@ -74,8 +74,8 @@ struct SplitKeys {
 // M11. Softmax hands probabilities to the MMA warp and statistics to the correction warp. An empty tile has statistics
 // only: the MMA warp does not see it.
 struct EmptyTiles {
-  static constexpr Plan plan = [] {
-    Plan p("empty_tiles", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("empty_tiles", Arch::sm90);
     p.role("mma", 1).role("softmax", 1).role("correction", 1);
     add_hand_over(p, "p", "p.full", "p.empty", "softmax", "mma");
     add_hand_over(p, "o", "o.full", "o.empty", "mma", "correction");
@@ -131,8 +131,8 @@ struct EmptyTiles {
 // M12. The last block of a tile is peeled off because it is masked: n - 1 plain iterations, then one. Tiles may be
 // empty.
 struct PeeledLast {
-  static constexpr Plan plan = [] {
-    Plan p("peeled_last", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("peeled_last", Arch::sm90);
     p.role("mma", 1).role("load", 1);
     add_input_ring(p, "mma", 1);
     return p;
@@ -181,8 +181,8 @@ struct PeeledLast {
 // M13. Every instruction of a small interpreter gets a page, and must give it back even if its range of keys is empty.
 struct PagePerInstruction {
   enum class Bug { none, released_on_equal_only, released_twice };
-  static constexpr Plan plan = [] {
-    Plan p("page_per_instruction", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("page_per_instruction", Arch::sm90);
     p.role("attend", 1).role("load", 1);
     p.region("page", kBlockBytes, 1, 128);
     p.barrier("page.full", 1, 1, "attend", {"load", 1});
@@ -240,8 +240,8 @@ struct PagePerInstruction {
 
 // M14. When the epilogue needs C, its loads are ordered behind the first loads of the main loop.
 struct OrderedLoads {
-  static constexpr Plan plan = [] {
-    Plan p("ordered_loads", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("ordered_loads", Arch::sm90);
     p.role("mma", 1).role("load", 1).role("epilogue_load", 1);
     add_input_ring(p, "mma", 1);
     p.region("c", kBlockBytes, 1, 128);
@@ -289,8 +289,8 @@ struct OrderedLoads {
 
 // M15. In each role lane 0 reads the next tile and broadcasts its index and whether it is valid.
 struct BroadcastTile {
-  static constexpr Plan plan = [] {
-    Plan p("broadcast_tile", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("broadcast_tile", Arch::sm90);
     p.role("mma", 1).role("load", 1).role("epilogue", 1);
     add_input_ring(p, "mma", 1);
     add_hand_over(p, "accum", "accum.full", "accum.empty", "mma", "epilogue");
@@ -331,8 +331,8 @@ struct BroadcastTile {
 // M16. Groups differ in K. The CTAs of a pair multicast their halves of a block to each other, so they must work on one
 // group.
 struct GroupedK {
-  static constexpr Plan plan = [] {
-    Plan p("grouped_k", Arch::sm90, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("grouped_k", Arch::sm90, 2);
     p.role("compute", 1).role("load", 1);
     p.region("input", kBlockBytes, kStages, 128);
     p.barrier("input.full", kStages, 1, "compute", {"load", 1});

@@ -9,8 +9,8 @@ namespace warpwright::mutants::ab {
 
 // M17. A dependent launch: the preceding kernel writes the sequence lengths, every role reads them for its trip counts.
 struct DependentLaunch {
-  static constexpr Plan plan = [] {
-    Plan p("dependent_launch", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("dependent_launch", Arch::sm90);
     p.role("mma", 1).role("load", 1).role("epilogue", 1);
     add_input_ring(p, "mma", 1);
     add_hand_over(p, "accum", "accum.full", "accum.empty", "mma", "epilogue");
@@ -69,8 +69,8 @@ struct DependentLaunch {
 // same.
 struct PaddedTiles {
   enum class Bug { none, consumer_skips_alone, producer_empty };
-  static constexpr Plan plan = [] {
-    Plan p("padded_tiles", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("padded_tiles", Arch::sm90);
     p.role("mma", 1).role("load", 1);
     add_input_ring(p, "mma", 1);
     return p;
@@ -112,8 +112,8 @@ struct PaddedTiles {
 // M19. Group 0 takes blocks from the load warp's ring and hands results to group 1 through a ring of its own. A
 // producer waits at the end until its stages have come back, each for its own ring.
 struct TwoGroups {
-  static constexpr Plan plan = [] {
-    Plan p("two_groups", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("two_groups", Arch::sm90);
     p.role("group0", 1).role("load", 1).role("group1", 1);
     add_input_ring(p, "group0", 1);
     add_hand_over(p, "result", "result.full", "result.empty", "group0", "group1");
@@ -147,8 +147,8 @@ struct TwoGroups {
 // M21. A scheduler warp leaves the next tile in a mailbox; every role reads it there and says so.
 struct Mailbox {
   static constexpr int kReaders = 2;  // warps
-  static constexpr Plan plan = [] {
-    Plan p("mailbox", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("mailbox", Arch::sm90);
     p.role("mma", 1).role("load", 1).role("scheduler", 1);
     add_input_ring(p, "mma", 1);
     p.region("mailbox", 4, 1, 16);
@@ -201,8 +201,8 @@ struct Mailbox {
 struct LaunchControl {
   enum class Bug { none, one_slot };
   static constexpr int kReaders = 3;  // warps: compute and the scheduler itself
-  static constexpr Plan plan = [] {
-    Plan p("launch_control", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("launch_control", Arch::sm100);
     p.role("compute", 2).role("scheduler", 1);
     p.region("response", 16, 2, 16);
     p.barrier("response.full", 2, 1, "compute", {"scheduler", 1});

@@ -20,8 +20,8 @@ template <int BStages>
 struct WgmmaRing {
   static constexpr int kN = 32, kDepth = 4;
   static constexpr uint32_t kABytes = 64 * kRowBytes, kBBytes = kN * kRowBytes;
-  static constexpr Plan plan = [] {
-    Plan p("wgmma_ring", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("wgmma_ring", Arch::sm90);
     p.role("mma", 4).role("load", 1);
     p.region("a", kABytes, 2, 1024).region("b", kBBytes, BStages, 1024);
     p.barrier("full", 2, 1, "mma", {"load", 1}).barrier("empty", 2, 4, "load", {"mma", 4});
@@ -77,8 +77,8 @@ Result small_gemm(const Options& o) { return run_dense_gemm<kSmallGemm>(o, 64, 6
 struct RegisterOperand {
   static constexpr int kN = 32;
   static constexpr uint32_t kBBytes = kN * kRowBytes;
-  static constexpr Plan plan = [] {
-    Plan p("register_operand", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("register_operand", Arch::sm90);
     p.role("mma", 4).region("b", kBBytes, 1, 1024);
     p.barrier("full", 1, 1, "mma", {"mma", 1});
     return p;
@@ -113,8 +113,8 @@ struct RegisterOperand {
 struct SharedOperand {
   static constexpr int kN = 32;
   static constexpr uint32_t kABytes = 64 * kRowBytes, kBBytes = kN * kRowBytes;
-  static constexpr Plan plan = [] {
-    Plan p("shared_operand", Arch::sm90);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("shared_operand", Arch::sm90);
     p.role("mma", 8).region("a", kABytes, 2, 1024).region("b", kBBytes, 1, 1024);
     p.named_barrier("filled", 256).named_barrier("read", 256);
     return p;
@@ -145,8 +145,8 @@ struct SharedOperand {
 // Scale factors go through shared memory into tensor memory; a stage is free when the copy has read it.
 struct ScaleRing {
   static constexpr int kDepth = 4;
-  static constexpr Plan plan = [] {
-    Plan p("scale_ring", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("scale_ring", Arch::sm100);
     p.role("load", 1).role("mma", 1);
     p.region("sfb", kScaleBytes, 2, 128).region("tmem.address", 4, 1, 16);
     p.barrier("sfb.full", 2, 1, "mma", {"load", 1}).barrier("sfb.empty", 2, 1, "load", {"mma", 1});
@@ -199,8 +199,8 @@ struct ScaleRing {
 struct StoredOperand {
   static constexpr int kN = 32;
   static constexpr uint32_t kColumns = 64, kSums = 32;
-  static constexpr Plan plan = [] {
-    Plan p("stored_operand", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("stored_operand", Arch::sm100);
     p.role("softmax", 4).role("mma", 1);
     p.region("v", kN * kRowBytes, 1, 1024).region("tmem.address", 4, 1, 16);
     p.barrier("p.full", 1, 128, "mma", {"softmax", 128}).barrier("o.full", 1, 1, "softmax", {"mma", 1});
@@ -254,8 +254,8 @@ struct StoredOperand {
 // TMA or written by its threads, and the follower tells the leader when it is there.
 struct PairScales {
   enum class Filled { by_tma, by_threads };
-  static constexpr Plan plan = [] {
-    Plan p("pair_scales", Arch::sm100, 2);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("pair_scales", Arch::sm100, 2);
     p.role("mma", 1).region("sfb", kScaleBytes, 1, 128).region("tmem.address", 4, 1, 16);
     p.barrier("sfb.full", 1, 1, "mma", {"mma", 1})
         .barrier("peer.full", 1, 1, "mma", {"mma", 1})

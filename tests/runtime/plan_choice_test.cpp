@@ -8,7 +8,7 @@
 
 #include "catalog/instance.h"
 #include "choice/dense.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright::choice {
 namespace {
@@ -205,7 +205,7 @@ TEST(Floor, CountsEveryOperandOnceAndTheFasterTypesFaster) {
 
 TEST(PlanChoice, PlansObeyTheirOwnRules) {
   for (const Instance& kernel : compiled_ahead()) {
-    const Plan plan = catalog::block_plan(kernel);
+    const BlockPlan plan = catalog::block_plan(kernel);
     EXPECT_TRUE(plan.arrivals_match_counts() && plan.shared_memory_fits() && plan.registers_fit()) << plan_text(kernel);
   }
 }

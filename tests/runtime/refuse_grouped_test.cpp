@@ -20,7 +20,7 @@ GroupedOperands legal() {
   o.table = {.offsets = kOffsets, .groups = 2, .rows = 9, .matrix_count = 2};
   return o;
 }
-std::string why(const GroupedGemmSm100Config& c, const GroupedOperands& o) { return refuse(c, o).value_or(""); }
+std::string why(const GroupedGemmSm100Config& c, const GroupedOperands& o) { return refuse(c, o).message(); }
 void expect_said(const std::string& said, const std::string& text) {
   EXPECT_NE(said.find(text), std::string::npos) << said;
 }
@@ -54,8 +54,8 @@ TEST(RefuseGrouped, NamesWhatIsWrong) {
 
 TEST(RefuseBlockScaled, RowsOfFourBitElementsAreWholeUnits) {
   DenseGemmSm100Config c{.type = DType::e2m1, .tile_n = 64, .scaling = BlockScaling::nvfp4};
-  EXPECT_FALSE(problem::refuse(c, 8, 8, 32, memory, memory));
-  expect_said(problem::refuse(c, 8, 8, 16, memory, memory).value_or(""), "a multiple of 32 elements");
+  EXPECT_TRUE(problem::refuse(c, 8, 8, 32, memory, memory));
+  expect_said(problem::refuse(c, 8, 8, 16, memory, memory).message(), "a multiple of 32 elements");
 }
 
 }  // namespace

@@ -272,14 +272,14 @@ class File : public testing::Test {
 };
 
 TEST_F(File, AskingLeavesNothingBehind) {
-  EXPECT_EQ(system::WholeFile(folder_ / "a.json").refuse(), std::nullopt);
+  EXPECT_TRUE(system::WholeFile(folder_ / "a.json").check_writable());
   EXPECT_EQ(entries(), 0u);
 }
 
 TEST_F(File, IsWrittenAndReplaced) {
   const system::WholeFile file(folder_ / "a.json");
-  EXPECT_EQ(file.write("first, longer"), std::nullopt);
-  EXPECT_EQ(file.write("second"), std::nullopt);
+  EXPECT_TRUE(file.write("first, longer"));
+  EXPECT_TRUE(file.write("second"));
   EXPECT_EQ(content(folder_ / "a.json"), "second");
   EXPECT_EQ(entries(), 1u);
 }
@@ -287,7 +287,7 @@ TEST_F(File, IsWrittenAndReplaced) {
 TEST_F(File, ALinkStaysALink) {
   std::ofstream(folder_ / "real") << "old";
   fs::create_symlink("real", folder_ / "link");
-  EXPECT_EQ(system::WholeFile(folder_ / "link").write("new"), std::nullopt);
+  EXPECT_TRUE(system::WholeFile(folder_ / "link").write("new"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
   EXPECT_EQ(content(folder_ / "real"), "new");
 }
@@ -296,10 +296,10 @@ TEST_F(File, WhatIsNoOrdinaryFileIsRefused) {
   const std::vector<std::string> paths = {"", folder_.string(), folder_.string() + "/", "/dev/null",
                                           (folder_ / "absent" / "a.json").string()};
   for (const std::string& path : paths) {
-    const auto why = system::WholeFile(path).refuse();
-    ASSERT_TRUE(why.has_value()) << path;
-    EXPECT_EQ(why->back(), '.');
-    EXPECT_TRUE(system::WholeFile(path).write("x").has_value());
+    const Status status = system::WholeFile(path).check_writable();
+    ASSERT_FALSE(status) << path;
+    EXPECT_EQ(status.message().back(), '.');
+    EXPECT_FALSE(system::WholeFile(path).write("x"));
   }
   EXPECT_EQ(entries(), 0u);
 }

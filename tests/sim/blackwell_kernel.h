@@ -61,8 +61,8 @@ constexpr OutputPipelineConfig output_config(const Case& c) {
 }
 
 template <Case C>
-constexpr Plan make_plan() {
-  Plan plan("blackwell_case", Arch::sm100, C.cta_group * C.pairs);
+constexpr BlockPlan make_block_plan() {
+  BlockPlan plan("blackwell_case", Arch::sm100, C.cta_group * C.pairs);
   warp::WarpRole1D1D<false, C.epilogue_warps>::declare(plan, false);
   const int tiles = C.groups * C.k_group;
   plan.region("input.a", kRows * kK * 2, tiles, 1024);
@@ -81,7 +81,7 @@ constexpr Plan make_plan() {
 template <Case C>
 struct Kernel {
   using Args = blackwell::Args;
-  static constexpr Plan plan = make_plan<C>();
+  static constexpr BlockPlan plan = make_block_plan<C>();
   static constexpr int G = C.cta_group;
   static constexpr int kEpilogueThreads = C.epilogue_warps * 32;
   static constexpr OutputPipelineConfig opc = output_config(C);
@@ -277,7 +277,7 @@ struct Kernel {
   static constexpr bool kFlat = C.form == Form::linear || C.form == Form::k_linear || C.form == Form::k_scaled;
 
   static void body(const Args& args) {
-    check_plan<Kernel>();
+    check_block_plan<Kernel>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
     constexpr uint32_t scales = plan.region("input.scales").offset;

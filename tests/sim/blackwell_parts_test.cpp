@@ -68,7 +68,7 @@ TEST(BlackwellParts, InitBarriersSetsTheCounts) {
 std::string words_through_a_ring(std::vector<Fault> faults = {}) {
   Options options;
   options.faults = std::move(faults);
-  Plan plan("words", Arch::sm100);
+  BlockPlan plan("words", Arch::sm100);
   plan.role("writer", 1).role("reader", 1).region("data", 8, 1, 8);
   plan.barrier("full", 2, 32, "reader", {"writer", 32}).barrier("empty", 2, 32, "writer", {"reader", 32});
   static constexpr int kRounds = 6;
@@ -126,7 +126,7 @@ TEST(BlackwellParts, ProducerConsumerPipelineCarriesWords) {
 // Allocates, signals from `signalling` of the 128 epilogue threads, frees.
 template <uint32_t columns>
 std::string life_of_tensor_memory(uint32_t signalling) {
-  Plan plan("tmem", Arch::sm100);
+  BlockPlan plan("tmem", Arch::sm100);
   plan.role("epilogue", 4).role("mma", 1).region("slot", 16, 1, 16);
   plan.barrier("tmem.done", 1, 128, "mma", {"epilogue", 128}).named_barrier("tmem.allocated", 160);
   plan.tensor_memory("tmem", columns);

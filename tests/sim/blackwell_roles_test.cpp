@@ -49,12 +49,12 @@ TEST(WarpRole1D1D, LayoutsWrittenOutOnThePage) {
   EXPECT_EQ(Extended::SCHEDULER_WARP_START, 352);
 }
 
-// Each thread asks every predicate: exactly one is true, the one of the role under which the Plan has its warp.
+// Each thread asks every predicate: exactly one is true, the one of the role under which the block plan has its warp.
 template <bool has_sfb, int warps>
 std::string ask_everyone() {
   using R = warp::WarpRole1D1D<has_sfb, warps>;
-  static constexpr Plan plan = [] {
-    Plan p("roles", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("roles", Arch::sm100);
     R::declare(p);
     return p;
   }();
@@ -64,7 +64,7 @@ std::string ask_everyone() {
     int said = 0;
     const auto agree = [&](bool answer, const RoleSpec& role) {
       said += answer;
-      if (answer != role.holds_warp(warp)) machine::trap("a predicate and the Plan differ");
+      if (answer != role.holds_warp(warp)) machine::trap("a predicate and the block plan differ");
     };
     agree(R::is_epilogue(), plan.role("epilogue"));
     agree(R::is_load(), plan.role("load"));
@@ -85,8 +85,8 @@ TEST(WarpRole1D1D, PredicatesAgreeWithThePlan) {
 }
 
 TEST(WarpRole, PredicatesAgreeWithThePlan) {
-  static constexpr Plan plan = [] {
-    Plan p("roles", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("roles", Arch::sm100);
     warp::WarpRole::declare(p, true);
     return p;
   }();

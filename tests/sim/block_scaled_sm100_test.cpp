@@ -24,9 +24,9 @@ Outcome run(const Workload& w, Options o, int clusters = 2) {
   }
   return simulate::simulate<kernel::sm100::DenseGemm<C>>(
       w, o, clusters * C.cluster(), [&](auto& args, const auto& p, const auto& encode) {
-        auto why = launch::fill(args, C, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
-                                float(w.alpha), encode);
-        return why ? why : launch::fill_block_scales(args, C, p[2], p[3], encode);
+        const Status s = launch::fill(args, C, p[0], p[1], p.back(), int(w.shape.m), int(w.shape.n), int(w.shape.k),
+                                      float(w.alpha), encode);
+        return s ? launch::fill_block_scales(args, C, p[2], p[3], encode) : s;
       });
 }
 template <Config C>
@@ -155,9 +155,10 @@ TEST(BlockScaledGemm, Batches) {
     }
     const Outcome out =
         simulate::simulate<kernel::sm100::DenseGemm<c>>(all, {}, 2, [&](auto& args, const auto& p, const auto& encode) {
-          auto why = launch::fill(args, c, p[0], p[1], p.back(), int(shape.m), int(shape.n), int(shape.k), 1, encode,
-                                  {batches, shape.m * shape.k, shares_b ? 0 : shape.n * shape.k, shape.m * shape.n});
-          return why ? why : launch::fill_block_scales(args, c, p[2], p[3], encode);
+          const Status s =
+              launch::fill(args, c, p[0], p[1], p.back(), int(shape.m), int(shape.n), int(shape.k), 1, encode,
+                           {batches, shape.m * shape.k, shares_b ? 0 : shape.n * shape.k, shape.m * shape.n});
+          return s ? launch::fill_block_scales(args, c, p[2], p[3], encode) : s;
         });
     ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
     const size_t size = each[0].output().bytes.size();
@@ -187,7 +188,7 @@ template <Config C>
 void expect_mutants_reported(size_t at_least) {
   const Workload w = reference::block_scaled_workload({2 * C.tile_m * C.cluster_m, 2 * C.tile_n, 3 * C.tile_k()},
                                                       C.scaling, C.type, C.out_type, Data::integers, 3);
-  constexpr const Plan& plan = kernel::sm100::DenseGemm<C>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::DenseGemm<C>::plan;
   Options list;
   list.list_fault_sites = true;
   const Outcome clean = run<C>(w, list, 1);

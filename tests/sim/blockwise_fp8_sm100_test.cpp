@@ -149,11 +149,11 @@ void expect_nodes_applied() {
     o.landing = landing;
     const Outcome out = simulate::simulate<kernel::sm100::BlockwiseFp8<C>>(
         w, o, C.cta_group, [&](auto& args, const auto& p, const auto& encode) {
-          auto why = launch::fill(args, C, p[0], p[1], p[2], p[3], p.back(), m, n, 272, encode);
+          const Status s = launch::fill(args, C, p[0], p[1], p[2], p[3], p.back(), m, n, 272, encode);
           args.epilogue.bias = p[4];
           args.epilogue.residual = p[5];
           args.epilogue.residual_row_stride = n;
-          return why ? why : launch::fill_epilogue_maps(args, C.dense(), 1, 0, encode);
+          return s ? launch::fill_epilogue_maps(args, C.dense(), 1, 0, encode) : s;
         });
     ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
     EXPECT_TRUE(out.verdict.ok) << out.verdict.wrong << " wrong";

@@ -14,7 +14,7 @@
 #include "simulate/examples.h"
 #include "simulate/executor.h"
 #include "simulate/product.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright {
 namespace {
@@ -50,7 +50,7 @@ TEST(CatalogExamples, AnExampleNamesItsInstanceAndTakesItsOwnSizes) {
     EXPECT_EQ(e.arch, catalog::arch_of(instance));
     EXPECT_FALSE(e.summary.empty()) << e.name;
     ASSERT_FALSE(e.cases.empty()) << e.name;
-    for (const reference::Case& c : e.cases) EXPECT_EQ(e.refuse(c).value_or(""), "") << e.name;
+    for (const reference::Case& c : e.cases) EXPECT_EQ(e.takes(c).message(), "") << e.name;
   }
 }
 
@@ -64,7 +64,7 @@ TEST(CatalogExamples, AnyInstanceHasSizesThatItTakes) {
     ASSERT_TRUE(e) << e.status().message();
     EXPECT_EQ(simulate::find_example(name), nullptr) << name;
     ASSERT_GE(e->cases.size(), 2u) << name;
-    for (const reference::Case& c : e->cases) EXPECT_EQ(e->refuse(c).value_or(""), "") << name;
+    for (const reference::Case& c : e->cases) EXPECT_EQ(e->takes(c).message(), "") << name;
   }
 }
 
@@ -101,7 +101,7 @@ TEST(CatalogExamples, FourBitResultsAreJudged) {
 void expect_equal(const char* a, const char* b) {
   EXPECT_EQ(std::string_view(a == nullptr ? "" : a), std::string_view(b == nullptr ? "" : b));
 }
-void expect_equal(const Plan& a, const Plan& b) {
+void expect_equal(const BlockPlan& a, const BlockPlan& b) {
   expect_equal(a.kernel, b.kernel);
   EXPECT_EQ(a.arch, b.arch);
   EXPECT_EQ(a.cluster, b.cluster);

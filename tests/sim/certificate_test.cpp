@@ -24,7 +24,7 @@ Options certified() {
 
 // A ring of one stage between a producer and two readers, of which `freeing` hand the stage back.
 Result one_stage(int freeing, bool reader_waits = true, bool producer_waits = true) {
-  Plan plan("one_stage", Arch::sm90);
+  BlockPlan plan("one_stage", Arch::sm90);
   plan.role("producer", 1).role("readers", 2).region("data", 8, 1, 8);
   plan.barrier("full", 1, 1, "readers", {"producer", 1}).barrier("empty", 1, freeing, "producer", {"readers", freeing});
   simulator::Launch launch;
@@ -76,7 +76,7 @@ TEST(Certificate, SeesAnArrivalThatCanFallIntoAnOlderPhase) {
 }
 
 TEST(Certificate, IsNotGivenWhereAnAnswerDecides) {
-  Plan plan("polls", Arch::sm90);
+  BlockPlan plan("polls", Arch::sm90);
   plan.role("a", 1).barrier("bar", 1, 1, "a", {"a", 1});
   simulator::Launch launch;
   launch.plan = &plan;

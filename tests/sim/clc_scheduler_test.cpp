@@ -37,8 +37,8 @@ struct LookAhead {
   int worst = 0;
 } look_ahead;
 
-constexpr Plan plan_of(const ClcConfig& c) {
-  Plan plan("clc_walk", Arch::sm100, c.cluster);
+constexpr BlockPlan plan_of(const ClcConfig& c) {
+  BlockPlan plan("clc_walk", Arch::sm100, c.cluster);
   plan.role("load", 1).role("consumer", 2);
   if (c.scheduled()) plan.role("scheduler", 1);
   tile::add_clc(plan, c, "scheduler", "load", "consumer");
@@ -49,13 +49,13 @@ constexpr Plan plan_of(const ClcConfig& c) {
 template <ClcConfig C>
 struct Walk {
   using Args = Marks;
-  static constexpr Plan plan = plan_of(C);
+  static constexpr BlockPlan plan = plan_of(C);
 
   static int64_t slot(tile::TileCoord t) {
     return (int64_t(t.m) * kColumns + t.n) * C.cluster + machine::cluster_rank();
   }
   static void body(const Args& args) {
-    check_plan<Walk>();
+    check_block_plan<Walk>();
     const uint32_t base = machine::shared_base();
     const uint32_t warp = machine::warp_index();
     const auto clc = tile::clc_at<Walk, C>(base);

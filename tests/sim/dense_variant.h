@@ -2,11 +2,11 @@
 // and k are legal: matrices lie as the configuration's movers want them, with NaN between their rows.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/host_kernels.h"
+#include "problem/refused.h"
 #include "reference/workload.h"
 #include "simulate/run_kernel.h"
 #include "warpwright/kernel/sm90/dense/dense_gemm.h"
@@ -36,14 +36,14 @@ inline void set_factors(reference::GemmSpec& g) {
   g.beta = 2;
   g.scale = 0.0625;
 }
-inline std::optional<std::string> refuse_variant(reference::Case s, DType out, Mover store) {
-  if (s.m < 1 || s.n < 1 || s.k < 0) return "m and n: at least 1; k: at least 0.";
+inline Status refuse_variant(reference::Case s, DType out, Mover store) {
+  if (s.m < 1 || s.n < 1 || s.k < 0) return problem::refused("m and n: at least 1; k: at least 0.");
   if (store == Mover::tma && s.n * bits(out) % 128 != 0) {
-    return "n = " + std::to_string(s.n) + ": the TMA stores rows of whole 16-byte units.";
+    return problem::refused("n = " + std::to_string(s.n) + ": the TMA stores rows of whole 16-byte units.");
   }
   return {};
 }
-inline MatrixArgs matrix_args(void* data, const reference::MatrixLayout& l, DType type) {
+inline MatrixArgs matrix_args(void* data, const reference::ArrayLayout& l, DType type) {
   return {static_cast<uint8_t*>(data) + l.offset * bits(type) / 8, l.row_stride, l.batch_stride};
 }
 inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference::Workload& w,
@@ -71,8 +71,8 @@ struct DenseVariant {
   // As many clusters as any launch here has: a workspace belongs to a number of them.
   static constexpr int most_ctas = 132;
 
-  static std::optional<std::string> refuse(reference::Case s) { return refuse_variant(s, C.out_type(), C.store); }
-  static reference::MatrixLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
+  static Status refuse(reference::Case s) { return refuse_variant(s, C.out_type(), C.store); }
+  static reference::ArrayLayout layout(int64_t rows, int64_t columns, DType type, Mover mover) {
     if (mover == Mover::threads) return reference::odd_layout(rows, columns);
     return C.batched || columns * bits(type) % 128 != 0 ? reference::aligned_layout(rows, columns, type)
                                                         : reference::dense_layout(rows, columns);
@@ -98,8 +98,7 @@ struct DenseVariant {
     return g;
   }
   template <class Encode>
-  static std::optional<std::string> fill(Args& args, const reference::Workload& w, const std::vector<void*>& p,
-                                         const Encode& encode) {
+  static Status fill(Args& args, const reference::Workload& w, const std::vector<void*>& p, const Encode& encode) {
     const reference::GemmSpec g = spec(w.shape);
     const auto floats = [&](const char* name) { return static_cast<const float*>(reference::pointer_of(w, p, name)); };
     launch::DenseGemmOperands o;
@@ -127,7 +126,7 @@ struct SkinnyVariant {
   using Args = SkinnyGemmArgs;
   static constexpr int ctas = 2 * C.split;
 
-  static std::optional<std::string> refuse(reference::Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
+  static Status refuse(reference::Case s) { return refuse_variant(s, C.out_type(), Mover::tma); }
   static reference::GemmSpec spec(reference::Case s) {
     reference::GemmSpec g;
     g.shape = s;
@@ -141,14 +140,14 @@ struct SkinnyVariant {
     return g;
   }
   template <class Encode>
-  static std::optional<std::string> fill(Args& args, const reference::Workload& w, const std::vector<void*>& p,
-                                         const Encode& encode) {
+  static Status fill(Args& args, const reference::Workload& w, const std::vector<void*>& p, const Encode& encode) {
     const reference::GemmSpec g = spec(w.shape);
     const auto [m, n, k] = w.shape;
-    if (auto why = launch::fill(args, C, matrix_args(p[0], g.a, C.type), matrix_args(p[1], g.b, C.type),
+    if (Status s = launch::fill(args, C, matrix_args(p[0], g.a, C.type), matrix_args(p[1], g.b, C.type),
                                 matrix_args(p.back(), g.d, C.out_type()), int(m), int(n), int(k),
-                                epilogue_args(g, w, p), encode)) {
-      return why;
+                                epilogue_args(g, w, p), encode);
+        !s) {
+      return s;
     }
     args.x_scales = static_cast<const float*>(reference::pointer_of(w, p, "a_scales"));
     args.w_scales = static_cast<const float*>(reference::pointer_of(w, p, "b_scales"));

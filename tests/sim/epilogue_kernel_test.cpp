@@ -23,8 +23,8 @@ struct Args {
   void* out = nullptr;                  // [batch][row][column]
 };
 
-constexpr Plan make_plan() {
-  Plan plan("epilogue", Arch::sm100);
+constexpr BlockPlan make_block_plan() {
+  BlockPlan plan("epilogue", Arch::sm100);
   plan.role("epilogue", 4).region("unused", 16, 1, 16);
   return plan;
 }
@@ -34,11 +34,11 @@ template <EpilogueConfig C>
 struct Apply {
   using Args = warpwright::Args;
   using Ops = epilogue::EpilogueOps<C>;
-  static constexpr Plan plan = make_plan();
+  static constexpr BlockPlan plan = make_block_plan();
   static constexpr int kPer = C.pair() ? 2 : 1;
 
   static void body(const Args& args) {
-    check_plan<Apply>();
+    check_block_plan<Apply>();
     const int batch = int(machine::block_index().x), thread = int(machine::thread_index());
     const EpilogueArgs e = Ops::prepare(args.epilogue, batch);
     for (int i = thread; i < kRows * kColumns; i += int(machine::block_threads())) {

@@ -61,7 +61,7 @@ class Problem {
     direct.store_stages = direct.epilogue_load_stages = 0;
     const problem::GemmBatch batch{C.batched ? s_.batches : 0, int64_t(s_.m) * s_.k, int64_t(s_.n) * s_.k,
                                    int64_t(s_.m) * stride_};
-    auto why =
+    Status status =
         launch::fill(args, direct, a, b, d + s_.offset, s_.m, s_.n, s_.k, 0, simulate::EncodeForSimulator{}, batch);
     args.d_row_stride = stride_;
     args.epilogue = nodes();
@@ -71,10 +71,10 @@ class Problem {
     args.epilogue.c_batch_stride = args.epilogue.residual_batch_stride = int64_t(s_.m) * columns_;
     args.epilogue.bias = input(4, bias_);
     args.epilogue.up_bias = input(5, up_bias_);
-    if (!why) {
-      why = launch::fill_epilogue_maps(args, C, args.batches, args.d_batch_stride, simulate::EncodeForSimulator{});
+    if (status) {
+      status = launch::fill_epilogue_maps(args, C, args.batches, args.d_batch_stride, simulate::EncodeForSimulator{});
     }
-    if (why) return *why;
+    if (!status) return status.message();
     const int64_t scratch = C.workspace_bytes(s_.m, s_.n, s_.batches, s_.splits, clusters);
     std::vector<Line> workspace(size_t(scratch) / sizeof(Line) + 1, Line{});
     buffers.push_back(

@@ -80,7 +80,7 @@ TEST_P(Examples, AreDeterministicForASeed) {
 
 // One fault at each synchronization of the shipped kernels: nothing may pass unseen.
 TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
-  const Plan& plan = *example().plan;
+  const BlockPlan& plan = *example().plan;
   const reference::Workload w = example().workload(example().cases[0], Data::integers, 3);
   for (int i = 0; i < plan.barrier_count; ++i)
     for (const char* word : {"mbarrier_arrive", "mbarrier_arrive_expect_tx", "tcgen05_commit"}) {

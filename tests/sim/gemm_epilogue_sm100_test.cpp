@@ -17,7 +17,7 @@ using testing_epilogue::Problem;
 using testing_epilogue::Shape;
 using Config = DenseGemmSm100Config;
 
-std::vector<Options> modes(const Plan& plan) {
+std::vector<Options> modes(const BlockPlan& plan) {
   std::vector<Options> all;
   for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
     for (Scheduling scheduling : {Scheduling::fifo, Scheduling::random, Scheduling::pct}) {
@@ -226,7 +226,7 @@ TEST(GemmEpilogueSm100, WaitsForTheKernelAhead) {
 // With four epilogue warps the roles stand as in WarpRole, otherwise as in WarpRole1D1D, which takes their number.
 TEST(GemmEpilogueSm100, HasItsRolesWhereTheRoleLayoutsHaveThem) {
   using Role = warp::WarpRole;
-  constexpr Plan four = kernel::sm100::DenseGemm<Config{
+  constexpr BlockPlan four = kernel::sm100::DenseGemm<Config{
       .tile_n = 64, .source = TileSource::clc, .epilogue = kAll, .epilogue_load_stages = 1}>::plan;
   EXPECT_EQ(four.role("epilogue").threads(), Role::NUM_EPILOGUE_THREADS);
   EXPECT_EQ(four.role("scheduler").first_thread(), Role::SCHEDULER_WARP_START);
@@ -235,7 +235,7 @@ TEST(GemmEpilogueSm100, HasItsRolesWhereTheRoleLayoutsHaveThem) {
   EXPECT_EQ(four.role("epilogue_load").first_thread(), Role::EPILOGUE_LOAD_WARP_START);
   EXPECT_EQ(four.threads(), Role::TOTAL_THREADS_WITH_EPILOGUE_LOAD);
   using Role8 = warp::WarpRole1D1D<false, 8>;
-  constexpr Plan eight = kernel::sm100::DenseGemm<Config{.tile_n = 64, .epilogue_warps = 8}>::plan;
+  constexpr BlockPlan eight = kernel::sm100::DenseGemm<Config{.tile_n = 64, .epilogue_warps = 8}>::plan;
   EXPECT_EQ(eight.role("epilogue").threads(), Role8::NUM_EPILOGUE_THREADS);
   EXPECT_EQ(eight.role("load").first_thread(), Role8::LOAD_WARP_START);
   EXPECT_EQ(eight.role("mma").first_thread(), Role8::MMA_WARP_START);
@@ -243,14 +243,14 @@ TEST(GemmEpilogueSm100, HasItsRolesWhereTheRoleLayoutsHaveThem) {
 }
 // Every count that depends on the number of epilogue warps follows it.
 TEST(GemmEpilogueSm100, CountsArrivalsByItsWarps) {
-  constexpr Plan plan = kernel::sm100::DenseGemm<Config{.tile_n = 64,
-                                                        .cta_group = 2,
-                                                        .cluster_m = 2,
-                                                        .source = TileSource::clc,
-                                                        .epilogue = kAll,
-                                                        .epilogue_warps = 8,
-                                                        .store_stages = 3,
-                                                        .epilogue_load_stages = 2}>::plan;
+  constexpr BlockPlan plan = kernel::sm100::DenseGemm<Config{.tile_n = 64,
+                                                             .cta_group = 2,
+                                                             .cluster_m = 2,
+                                                             .source = TileSource::clc,
+                                                             .epilogue = kAll,
+                                                             .epilogue_warps = 8,
+                                                             .store_stages = 3,
+                                                             .epilogue_load_stages = 2}>::plan;
   EXPECT_EQ(plan.barrier("accum.empty").count, 2 * 256);
   EXPECT_EQ(plan.barrier("tmem.done").count, 2 * 256);
   EXPECT_EQ(plan.named_barrier("tmem.allocated").threads, 256 + 32);

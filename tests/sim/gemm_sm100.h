@@ -83,10 +83,10 @@ class Product {
   simulator::Result launch(Options o, const Adapt& adapt = {}) {
     std::vector<Buffer> all = buffers();
     DenseGemmSm100Args args;
-    const auto why =
+    const Status status =
         launch::fill(args, C, all[0].data, all[1].data, all[2].data, int(shape_.m), int(shape_.n), int(shape_.k), 1,
                      simulate::EncodeForSimulator{}, {extra_.batches, a_stride_, b_stride_, d_stride_});
-    EXPECT_FALSE(why) << why.value_or("");
+    EXPECT_TRUE(status) << status.message();
     args.splits = extra_.splits;
     args.workspace = workspace_.data();
     if (adapt) adapt(args, all);
@@ -179,7 +179,8 @@ void expect_right_in_every_mode(typename Product<C>::Extra extra = {}, int seeds
   if (!C.swap_ab) expect_right<C>({1, 8, unit}, extra, o);
 }
 
-// One fault at a synchronization of the kernel. `object` is the name of what it touches in the Plan or in the launch.
+// One fault at a synchronization of the kernel. `object` is the name of what it touches in the block plan or in the
+// launch.
 struct Mutant {
   const char* word;
   const char* object;

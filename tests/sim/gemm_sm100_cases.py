@@ -93,8 +93,8 @@ BLOCKWISE_CASES = [
 CLUSTER_FRAME = """#include "warpwright/pipeline/init.h"
 using namespace warpwright;
 struct Kernel {{
-  static constexpr Plan plan = [] {{
-    Plan p("case", Arch::sm100, {cluster});
+  static constexpr BlockPlan plan = [] {{
+    BlockPlan p("case", Arch::sm100, {cluster});
     p.role("only", 1).barrier("bar", 1, 1, "only", {{"only", 1}});
     return p;
   }}();

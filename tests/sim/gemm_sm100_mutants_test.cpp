@@ -20,7 +20,7 @@ struct Subject {
 
 // Reported in one of the modes; a wrong result without a report is a failure in any.
 template <Config C>
-bool is_reported(const Subject<C>& subject, const Fault& fault, const Plan& plan) {
+bool is_reported(const Subject<C>& subject, const Fault& fault, const BlockPlan& plan) {
   bool reported = false;
   const auto run = [&](Options o) {
     if (reported) return;
@@ -36,7 +36,7 @@ bool is_reported(const Subject<C>& subject, const Fault& fault, const Plan& plan
 
 template <Config C>
 void expect_all_reported(const Subject<C>& subject, size_t at_least) {
-  constexpr const Plan& plan = kernel::sm100::DenseGemm<C>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::DenseGemm<C>::plan;
   Options list;
   list.list_fault_sites = true;
   list.primary_pending = subject.behind_a_primary;

@@ -155,8 +155,8 @@ TEST(GemmSm100, AppliesItsEpilogueInFp32) {
   }
 }
 
-// One fault at a synchronization of the kernel. `object` is the Plan's name of what it touches, the number of a named
-// barrier, or empty.
+// One fault at a synchronization of the kernel. `object` is the block plan's name of what it touches, the number of a
+// named barrier, or empty.
 struct Mutant {
   const char* word;
   const char* object;

@@ -47,7 +47,7 @@ void expect_product() {
     for (Element& x : row) x = small();
   for (auto& row : host.b)
     for (Element& x : row) x = small();
-  Plan plan = rules::block(1, Arch::sm80);
+  BlockPlan plan = rules::block(1, Arch::sm80);
   simulator::Launch launch;
   launch.plan = &plan;
   launch.buffers = {{&host, sizeof host, "operands", simulator::Buffer::Use::inout}};

@@ -33,7 +33,7 @@ struct Subject {
 
 template <class S>
 void expect_all_reported(const Subject<S>& subject, size_t at_least) {
-  constexpr const Plan& plan = S::Kernel::plan;
+  constexpr const BlockPlan& plan = S::Kernel::plan;
   const Workload w = reference::gemm_workload(S::spec(subject.shape), reference::Data::integers, 3);
   Options list;
   list.list_fault_sites = true;
@@ -73,9 +73,18 @@ TEST(GemmSm90Mutants, WithAClusterAndAnEpilogue) {
           .equivalent = with({"drop cluster_sync by idle"}, {"load", "mma", "store", "idle"})},
       25);
 }
+TEST(GemmSm90Mutants, InARectangle) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 2, .cluster = 4, .across = 2}>{
+          .shape = {256, 64, 320},
+          .ctas = 4,
+          .equivalent = with({"drop cluster_sync by idle", "drop grid_dependency_wait by mma"},
+                             {"load", "mma", "store", "idle"})},
+      20);
+}
 TEST(GemmSm90Mutants, InPingPong) {
   expect_all_reported(
-      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .schedule = Schedule::ping_pong}>{
+      Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .sharing = TileSharing::ping_pong}>{
           .shape = {128, 48, 320},
           .ctas = 1,
           // The simulator does not count registers; the MMA warps of a plain product read nothing.

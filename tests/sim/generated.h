@@ -15,7 +15,7 @@ inline std::string describe(const Fault& f) {
 }
 
 // What to do to each word. `alter` of a wait flips its parity, of an expect its bytes, of an initialisation its count.
-inline std::vector<Fault> mutants_of(const Plan& plan, const std::vector<Fault>& sites) {
+inline std::vector<Fault> mutants_of(const BlockPlan& plan, const std::vector<Fault>& sites) {
   using enum Fault::Action;
   std::vector<Fault> all;
   for (const Fault& site : sites) {

@@ -45,8 +45,9 @@ Outcome run(const GroupedSpec& s, const Options& o, int clusters = 2,
   }
   BlockwiseFp8Sm100Args args;
   Outcome out;
-  if (auto why = launch::fill(args, C, reference::grouped_operands(s, w, p), simulate::EncodeForSimulator{})) {
-    ADD_FAILURE() << *why;
+  if (const Status status = launch::fill(args, C, reference::grouped_operands(s, w, p), simulate::EncodeForSimulator{});
+      !status) {
+    ADD_FAILURE() << status.message();
     return out;
   }
   out.sim =
@@ -103,7 +104,7 @@ TEST(GroupedBlockwise, EveryMode) {
 // 192 threads: no scheduler warp.
 TEST(GroupedBlockwise, RolesStandAsInWarpRole1D1DWithoutScheduler) {
   using Role = warp::WarpRole1D1D<false>;
-  constexpr const Plan& plan = kernel::sm100::BlockwiseFp8<kSingle>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::BlockwiseFp8<kSingle>::plan;
   EXPECT_EQ(plan.threads(), Role::TOTAL_THREADS);
   EXPECT_EQ(plan.role("epilogue").first_thread(), Role::EPILOGUE_WARP_START);
   EXPECT_EQ(plan.role("load").first_thread(), Role::LOAD_WARP_START);
@@ -125,7 +126,7 @@ TEST(GroupedBlockwise, AWrongTableGivesAStatusAndNoAccessOutOfRange) {
 }
 TEST(GroupedBlockwise, EverySynchronizationIsNeeded) {
   const GroupedSpec s = spec_of<kSingle>({300, 0, 70}, {1, 0, 0}, 136, 3 * 128);
-  constexpr const Plan& plan = kernel::sm100::BlockwiseFp8<kSingle>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::BlockwiseFp8<kSingle>::plan;
   Options list;
   list.list_fault_sites = true;
   const Outcome clean = run<kSingle>(s, list, 1);

@@ -42,11 +42,11 @@ GroupedResult run_grouped(const GroupedSpec& spec, Data data, const Options& o, 
                        a.output || a.scratch ? Buffer::Use::output : Buffer::Use::input, false});
   }
   GroupedGemmSm100Args args;
-  const auto why =
+  const Status status =
       launch::fill(args, C, reference::grouped_operands(spec, w, pointers), simulate::EncodeForSimulator{});
   GroupedResult r;
-  if (why) {
-    ADD_FAILURE() << *why;
+  if (!status) {
+    ADD_FAILURE() << status.message();
     return r;
   }
   if (adapt) adapt(args, pointers);

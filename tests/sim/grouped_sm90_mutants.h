@@ -12,7 +12,7 @@ namespace warpwright::grouped_sm90 {
 template <auto C>
 void expect_all_reported(const GroupedProduct& product, const std::vector<std::string>& equivalent, size_t at_least) {
   using simulator::Fault;
-  constexpr const Plan& plan = KernelOf<C>::type::plan;
+  constexpr const BlockPlan& plan = KernelOf<C>::type::plan;
   const reference::Workload w = reference::grouped_product_workload(product, Data::integers, 3);
   Options list;
   list.list_fault_sites = true;

@@ -116,7 +116,7 @@ TEST(GroupedSwiglu, EveryMode) {
 
 TEST(GroupedSwiglu, EverySynchronizationIsNeeded) {
   const GroupedSpec s = spec_of<kFewTokens>({25, 0, 17, 5}, {1, 0, 0, -1}, 192, 3 * 128);
-  constexpr const Plan& plan = kernel::sm100::GroupedGemm<kFewTokens>::plan;
+  constexpr const BlockPlan& plan = kernel::sm100::GroupedGemm<kFewTokens>::plan;
   Options list;
   list.list_fault_sites = true;
   const GroupedResult clean = run_grouped<kFewTokens>(s, Data::integers, list, 1);

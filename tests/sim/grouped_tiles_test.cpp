@@ -52,7 +52,7 @@ Walk walk(Table t, int clusters) {
     table.depth = t.there_are;
     table.rows = kRowsAlongK;
   }
-  Plan plan("walk", Arch::sm90);
+  BlockPlan plan("walk", Arch::sm90);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(clusters), 1, 1}, 0, 0, {}};
   // The arrays are exactly as long as the table: an access beyond them is a finding.

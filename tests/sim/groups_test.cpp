@@ -34,7 +34,7 @@ Walk walk(Table t, int tile_rows, int tiles_n, int clusters = 1) {
   Walk w;
   std::vector<std::vector<GroupTile>> found{size_t(clusters)};
   GroupTable table{.groups = t.groups(), .rows = t.rows, .matrix_count = t.matrix_count, .slot_rows = t.slot_rows};
-  Plan plan("walk", Arch::sm90);
+  BlockPlan plan("walk", Arch::sm90);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(clusters), 1, 1}, 0, 0, {}};
   // The arrays are exactly as long as the table: an access beyond them is a finding.

@@ -10,7 +10,7 @@
 namespace warpwright {
 
 // Every landing with every schedule; a schedule that freezes a role, with each role.
-inline void in_every_mode(const Plan& plan, int seeds, const std::function<void(const simulator::Options&)>& run) {
+inline void in_every_mode(const BlockPlan& plan, int seeds, const std::function<void(const simulator::Options&)>& run) {
   using simulator::Landing, simulator::Scheduling;
   for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
     simulator::Options o;

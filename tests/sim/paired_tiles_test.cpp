@@ -34,7 +34,7 @@ Walk walk(std::vector<uint32_t> table_rows, int slot_rows, int rows, int columns
                    .rows = rows,
                    .matrix_count = std::max(groups, 1),
                    .slot_rows = slot_rows};
-  Plan plan("walk", Arch::sm90, 2);
+  BlockPlan plan("walk", Arch::sm90, 2);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(2 * clusters), 1, 1}, 0, 0, {}};
   if (G != Groups::none) {

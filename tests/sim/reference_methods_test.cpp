@@ -43,7 +43,7 @@ static_assert(!std::is_default_constructible_v<warp::EpilogueWarp<kOpc, 32, 128>
 
 // A throttle: each round is an arrival on full and one on empty.
 std::string rounds(std::vector<Fault> faults, bool try_first) {
-  Plan plan("rounds", Arch::sm100);
+  BlockPlan plan("rounds", Arch::sm100);
   plan.role("ahead", 1).role("behind", 1);
   plan.barrier("full", 2, 32, "behind", {"ahead", 32}).barrier("empty", 2, 32, "ahead", {"behind", 32});
   Options options;
@@ -101,8 +101,8 @@ enum class Hold { one, two_accumulators, two_inputs, two_filled };
 template <Hold H>
 struct ScaledKernel {
   static constexpr OutputPipelineConfig kOutput{.num_stages = 2, .stage_stride_cols = kN, .tmem_columns = 256};
-  static constexpr Plan plan = [] {
-    Plan p("scaled_ring", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("scaled_ring", Arch::sm100);
     p.role("epilogue", 4).role("load", 1).role("mma", 1);
     p.region("input.a", kBytes.a, kStages, 128).region("input.b", kBytes.b, kStages, 128);
     p.region("input.a_scales", kBytes.a_scales, kStages, 128).region("input.b_scales", kBytes.b_scales, kStages, 128);
@@ -219,7 +219,7 @@ struct ScaledKernel {
   }
 
   static void body(const Args& args) {
-    check_plan<ScaledKernel>();
+    check_block_plan<ScaledKernel>();
     const uint32_t base = m::shared_base();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;

@@ -30,8 +30,8 @@ std::string ask_everyone() {
   static_assert(R::SCHEDULER_WARP_START == epilogue + 64 + sfb && R::NUM_SCHEDULER_THREADS == 32);
   static_assert(R::TOTAL_THREADS == epilogue + 64 && R::TOTAL_THREADS_WITH_SFB == epilogue + 224);
   static_assert(R::TOTAL_THREADS_WITH_SCHED == epilogue + 96 + sfb);
-  static constexpr Plan plan = [] {
-    Plan p("roles", Arch::sm100);
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("roles", Arch::sm100);
     R::declare(p);
     return p;
   }();
@@ -71,8 +71,8 @@ TEST(WarpRole1D1D, EveryNumberOfEpilogueWarpsWithScaleFactors) { ask_all<true>(s
 TEST(WarpRole1D1D, AWarpThatArrivesInPlaceOfAnotherIsReported) {
   using R = warp::WarpRole1D1D<false, 6>;
   const auto kernel = [](bool right_warp) {
-    static constexpr Plan plan = [] {
-      Plan p("roles", Arch::sm100);
+    static constexpr BlockPlan plan = [] {
+      BlockPlan p("roles", Arch::sm100);
       R::declare(p);
       p.barrier("input.full", 1, 1, "mma", {"load", 1});
       return p;

@@ -15,7 +15,7 @@ namespace warpwright {
 // Each mutant is reported but for those called `equivalent`, which change nothing, and none gives a wrong result in
 // silence. run(options) runs the kernel and gives its simulate::Outcome.
 template <class Run>
-void expect_reported(const Plan& plan, const std::vector<simulator::Fault>& mutants,
+void expect_reported(const BlockPlan& plan, const std::vector<simulator::Fault>& mutants,
                      const std::vector<std::string>& equivalent, Run run) {
   for (const simulator::Fault& f : mutants) {
     const std::string name = generated::describe(f);

@@ -19,8 +19,8 @@ namespace m = machine;
 using simulator::Buffer;
 using simulator::Options;
 
-inline Plan block(int warps, Arch arch = Arch::sm90, int cluster = 1, uint32_t shared_bytes = 16384) {
-  Plan p("rule", arch, cluster);
+inline BlockPlan block(int warps, Arch arch = Arch::sm90, int cluster = 1, uint32_t shared_bytes = 16384) {
+  BlockPlan p("rule", arch, cluster);
   p.role("warps", warps).region("shared", shared_bytes, 1, 1024);
   return p;
 }
@@ -45,7 +45,7 @@ inline void collect(const simulator::Finding& finding) {
 }
 
 // The rule of the first finding, "" when every mode is silent.
-inline std::string verdict(const Plan& plan, const std::function<void()>& body, std::vector<Buffer> buffers = {},
+inline std::string verdict(const BlockPlan& plan, const std::function<void()>& body, std::vector<Buffer> buffers = {},
                            const Options& base = {}) {
   using simulator::Landing;
   using simulator::Scheduling;

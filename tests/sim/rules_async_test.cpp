@@ -290,7 +290,7 @@ TEST(AsyncRules, R36_EveryReceiverOfAMulticastIsThereAndReady) {
     };
   };
   const std::vector<Buffer> in{d.buffer(Buffer::Use::input)};
-  const Plan pair = block(1, Arch::sm90, 2);
+  const BlockPlan pair = block(1, Arch::sm90, 2);
   EXPECT_EQ(verdict(pair, kernel(Receiver::ready), in), "");
   EXPECT_EQ(verdict(pair, kernel(Receiver::no_barrier), in), "mbarrier.invalid");
   EXPECT_EQ(verdict(pair, kernel(Receiver::no_expect), in), "deadlock");

@@ -5,7 +5,7 @@
 //   R44 barrier.red              no such word
 //   R50 membermask of elect      elect_one takes the whole warp; masks of sync_warp and shuffles are checked
 // Kept by the types:
-//   R40 barrier id 0             is sync_block; named barriers take 1..15 from the Plan
+//   R40 barrier id 0             is sync_block; named barriers take 1..15 from the block plan
 //   R74 range of setmaxnreg      24..256 in steps of 8: a static_assert
 //   R75 completion by mbarrier   the word takes the barrier
 #include <functional>
@@ -129,7 +129,7 @@ TEST(BarrierRules, R48_ExitedWarpsAreMissedByAnExplicitCountOnly) {
 }
 
 TEST(BarrierRules, R49_TheClusterBarrierIsArrivedAtOnceAndBeforeTheWait) {
-  const Plan pair = block(1, Arch::sm90, 2);
+  const BlockPlan pair = block(1, Arch::sm90, 2);
   EXPECT_EQ(verdict(pair,
                     [] {
                       m::cluster_arrive();

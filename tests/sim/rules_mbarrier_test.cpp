@@ -74,7 +74,7 @@ TEST(MbarrierRules, R05_CountsOutsideTheirRangeAreReported) {
 // Announces `announced` bytes, copies `copied`, all threads wait.
 std::string copy(uint32_t announced, uint32_t copied, bool announce_first = true) {
   Device d;
-  Plan plan("rule", Arch::sm90);
+  BlockPlan plan("rule", Arch::sm90);
   plan.role("load", 1).barrier("full", 1, 1, "load", {"load", 1}).region("data", 8192, 1, 1024);
   return verdict(plan,
                  [&] {

@@ -1,5 +1,5 @@
-// What the other files of rules leave: bounds of memory, arrivals that the Plan does not know, illegal descriptors and
-// maps, kernels that give up, and the waves of CDNA.
+// What the other files of rules leave: bounds of memory, arrivals that the block plan does not know, illegal
+// descriptors and maps, kernels that give up, and the waves of CDNA.
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -53,9 +53,9 @@ TEST(MemoryRules, AnOutputIsWrittenBeforeItIsRead) {
   EXPECT_EQ(alone([&] { m::load(d.as()); }, {d.buffer(Buffer::Use::inout)}), "");
 }
 
-// Two roles of a warp each; the Plan lets `load` arrive once on the barrier.
+// Two roles of a warp each; the block plan lets `load` arrive once on the barrier.
 std::string arrivals(int by_load, int by_compute) {
-  Plan plan("rule", Arch::sm90);
+  BlockPlan plan("rule", Arch::sm90);
   plan.role("load", 1).role("compute", 1).barrier("full", 1, 2, "load", {"load", 1}).region("data", 8192, 1, 1024);
   return verdict(plan, [=] {
     init(1, 2);
@@ -73,7 +73,7 @@ TEST(PlanRules, ARoleArrivesAsOftenAsThePlanSays) {
 TEST(PlanRules, APhaseWaitsForItsBytes) {
   Device d;
   const auto kernel = [&](uint32_t announced) {
-    const Plan plan = block(1);
+    const BlockPlan plan = block(1);
     simulator::Launch launch;
     launch.plan = &plan;
     launch.buffers = {d.buffer(Buffer::Use::input)};

@@ -7,15 +7,15 @@
 namespace warpwright::rules {
 namespace {
 
-Plan two_roles() {
-  Plan p("progress", Arch::sm90);
+BlockPlan two_roles() {
+  BlockPlan p("progress", Arch::sm90);
   p.role("waiter", 1).role("spinner", 1).region("shared", 4096, 1, 1024);
   return p;
 }
 
 simulator::Finding finding_of(const std::function<void()>& spin, simulator::Landing landing,
                               simulator::Scheduling scheduling) {
-  const Plan plan = two_roles();
+  const BlockPlan plan = two_roles();
   Options o;
   o.landing = landing;
   o.scheduling = scheduling;

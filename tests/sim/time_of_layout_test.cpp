@@ -8,20 +8,20 @@
 namespace warpwright::rules {
 namespace {
 
-constexpr int kWarps = 8, kThreads = 32 * kWarps;
-constexpr uint32_t kPiece = 128, kStep = 512;
+constexpr int kCtas = 16, kWarps = 8, kThreads = 32 * kWarps;
+constexpr uint32_t kPiece = 32, kStep = 512;
 
-// Each thread loads a piece of A and one of B, all at once, so that the lines of device memory are what takes time.
-// `gap` bytes lie before each of the two in host memory.
+// Each thread loads a piece of A and one of B, those of all CTAs at once, so that the lines of device memory are what
+// takes time. Gaps lie before each of the two in host memory.
 uint64_t cycles(size_t gap_a, size_t gap_b) {
-  constexpr size_t bytes = size_t(kThreads) * kStep;
+  constexpr size_t bytes = size_t(kCtas) * kThreads * kStep;
   std::vector<uint8_t> memory(2 * bytes + gap_a + gap_b + 512);
   uint8_t* const begin = memory.data() + (256 - reinterpret_cast<uintptr_t>(memory.data()) % 256);
   uint8_t *const a = begin + gap_a, *const b = a + bytes + gap_b;
-  const Plan plan = block(kWarps, Arch::sm90, 1, 1024 + 2 * kThreads * kPiece);
+  const BlockPlan plan = block(kWarps, Arch::sm90, 1, 1024 + 2 * kThreads * kPiece);
   simulator::Launch launch;
   launch.plan = &plan;
-  launch.grid = {1, 1, 1};
+  launch.grid = {kCtas, 1, 1};
   launch.buffers = {{a, bytes, "A"}, {b, bytes, "B"}};
   Options options;
   options.landing = simulator::Landing::timed;
@@ -29,8 +29,8 @@ uint64_t cycles(size_t gap_a, size_t gap_b) {
     init(1, 1);
     if (thread() == 0) m::mbarrier_arrive_expect_tx(bar(), 2 * kThreads * kPiece);
     m::sync_block();
-    // The last quarter of a line and the first of the next: where lines end decides whether that is one or two.
-    const uint32_t from = thread() * kStep + 192, to = thread() * kPiece;
+    // The end of a line and the beginning of the next: where lines end decides whether that is one or two.
+    const uint32_t from = (m::block_index().x * kThreads + thread()) * kStep + 256 - kPiece / 2, to = thread() * kPiece;
     m::bulk_load(data(to), Global<const uint8_t>{a + from}, kPiece, bar());
     m::bulk_load(data(to + kThreads * kPiece), Global<const uint8_t>{b + from}, kPiece, bar());
     wait();

@@ -3,7 +3,7 @@
 #pragma once
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/tensor_box.h"
-#include "warpwright/core/words.h"
+#include "warpwright/core/word_enum.h"
 
 namespace warpwright {
 

@@ -1,7 +1,7 @@
 // The element types of operands, results and scale factors, as values and as the words users write.
 #pragma once
 #include "warpwright/core/std.h"
-#include "warpwright/core/words.h"
+#include "warpwright/core/word_enum.h"
 
 namespace warpwright {
 

@@ -80,27 +80,4 @@
   X("quantization", WW_QUANTIZATIONS) \
   X("scale_layout", WW_SCALE_LAYOUTS)
 
-#ifdef __cplusplus
-/* Of a table: the enumeration, all its values, and the word of each. */
-#define WW_ENUMERATOR(name_, NAME, value, word) name_ = value,
-#define WW_USING_VALUE(name_, NAME, value, word) E::name_,
-#define WW_CASE_WORD(name_, NAME, value, word) \
-  case E::name_:                               \
-    return word;
-#define WW_WORDS(Enum, all, TABLE)                                \
-  enum class Enum : uint8_t { TABLE(WW_ENUMERATOR) };             \
-  namespace detail {                                              \
-  template <class E>                                              \
-  struct Table##Enum {                                            \
-    static constexpr E values[] = {TABLE(WW_USING_VALUE)};        \
-    WW_HD static constexpr const char* name(E value) {            \
-      switch (value) { TABLE(WW_CASE_WORD) }                      \
-      return "?";                                                 \
-    }                                                             \
-  };                                                              \
-  }                                                               \
-  inline constexpr auto& all = detail::Table##Enum<Enum>::values; \
-  WW_HD constexpr const char* name(Enum value) { return detail::Table##Enum<Enum>::name(value); }
-#endif
-
 #endif

@@ -4,6 +4,7 @@
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
+#include "warpwright/core/word_enum.h"
 #include "warpwright/epilogue/config.h"
 
 namespace warpwright {
@@ -26,7 +27,7 @@ WW_HD constexpr EpilogueConfig factor_and_conversion(DType out) {
 enum class ClusterAxis : uint8_t { m, n };
 // cooperative: the MMA warpgroups share a tile, each has its rows. ping_pong: two warpgroups with a tile each, so that
 // one multiplies while the other stores.
-enum class Schedule : uint8_t { cooperative, ping_pong };
+enum class TileSharing : uint8_t { cooperative, ping_pong };
 // Who moves a matrix between device memory and the SM. The TMA wants rows that start at multiples of 16 bytes and,
 // since it stores no less, rows of D that end at one; threads take any alignment, element by element.
 enum class Mover : uint8_t { tma, threads };

@@ -1,7 +1,7 @@
-// The one __global__ function. A kernel K is a type with `static constexpr Plan plan`, a trivially copyable
+// The one __global__ function. A kernel K is a type with `static constexpr BlockPlan plan`, a trivially copyable
 // `struct Args` (tensor maps are members of it) and `static WW_FN void body(const Args&)`.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #if defined(WW_RECORD)
 #include "warpwright/machine/cuda/record.h"
 #endif

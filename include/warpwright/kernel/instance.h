@@ -5,7 +5,7 @@
 // the template, the type of its configuration, and the configuration's bytes. Compiled for a GPU it is a kernel and
 // what a launch has to know of it; compiled for the simulator, the same as functions.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/instance_facts.h"
 #if defined(WW_RECORD)
 #include "warpwright/machine/cuda/record.h"

@@ -1,6 +1,6 @@
 // What a launch has to know of a compiled kernel. The image carries it, so that nobody computes it a second time.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright {
 
@@ -12,7 +12,7 @@ struct InstanceFacts {
   uint32_t argument_bytes = 0;
 };
 
-WW_HD constexpr InstanceFacts facts_of(const Plan& plan, unsigned long argument_bytes) {
+WW_HD constexpr InstanceFacts facts_of(const BlockPlan& plan, unsigned long argument_bytes) {
   return {uint32_t(plan.threads()), plan.shared_bytes, uint32_t(plan.cluster), uint32_t(plan.blocks_per_sm),
           uint32_t(argument_bytes)};
 }

@@ -121,6 +121,26 @@ struct ReleaseToCluster {
   }
 };
 
+// A stage that MMAs read and that the CTAs of the same row and of the same column of the cluster fill: lane r of each
+// warp arrives at CTA r if it is one of those. Ranks count along the columns first.
+template <int Rows, int Columns>
+struct ReleaseToFillers {
+  WW_FN static void acquired(machine::here) {}
+  WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
+    if constexpr (Rows == 1 || Columns == 1) {
+      ReleaseToCluster<Rows * Columns, Readers::async>::release(empty, at);
+    } else {
+      const uint32_t rank = machine::lane_index(), own = machine::cluster_rank();
+      if (rank == own) {
+        machine::mbarrier_arrive(empty, 1, at);
+      } else if (rank < uint32_t(Rows * Columns) &&
+                 (rank / Columns == own / Columns || rank % Columns == own % Columns)) {
+        machine::mbarrier_arrive<Scope::cta>(machine::map_to_rank(empty, rank), 1, at);
+      }
+    }
+  }
+};
+
 // A stage of a CTA pair that the leader's warp refills: each thread of both CTAs arrives at the leader. The plain
 // remote arrival is enough for tcgen05.ld, which is an asynchronous read.
 template <int CtaGroup, Readers R>

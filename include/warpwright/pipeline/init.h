@@ -1,6 +1,6 @@
-// Barrier initialisation, derived from the Plan.
+// Barrier initialisation, derived from the block plan.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
 

@@ -1,7 +1,7 @@
 // How accumulators stand in tensor memory and how they change hands: the one parameter of the output ring, the MMA warp
-// and the epilogue warp, and what a Plan declares for them.
+// and the epilogue warp, and what a block plan declares for them.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 
 namespace warpwright {
 
@@ -38,7 +38,7 @@ struct OutputPipelineConfig {
 // Adds to the plan all that MmaWarp and EpilogueWarp share: the ring accum.full and accum.empty, the barrier tmem.done,
 // in pair mode the barrier tmem.peer, the word tmem.address, the named barrier tmem.allocated and the tensor memory.
 // Returns the config with the id that the plan gave to the named barrier.
-constexpr OutputPipelineConfig declare_output(Plan& plan, OutputPipelineConfig opc, const char* mma = "mma",
+constexpr OutputPipelineConfig declare_output(BlockPlan& plan, OutputPipelineConfig opc, const char* mma = "mma",
                                               const char* epilogue = "epilogue") {
   const int mma_threads = detail::find_by_name(plan.roles, plan.role_count, mma).threads();
   const int epilogue_threads = detail::find_by_name(plan.roles, plan.role_count, epilogue).threads();

@@ -45,7 +45,8 @@ class OutputTilePipeline {
   OutputTilePipeline(const OutputTilePipeline&) = delete;
   OutputTilePipeline& operator=(const OutputTilePipeline&) = delete;
 
-  // By one thread, where no Plan does it: 1 arrival of the MMA warp, opc.epilogue_arrivals(threads) of the epilogue.
+  // By one thread, where no block plan does it: 1 arrival of the MMA warp, opc.epilogue_arrivals(threads) of the
+  // epilogue.
   WW_FN static void init_barriers(Ring barriers, uint32_t producer_arrivals, uint32_t consumer_arrivals,
                                   machine::here at = {}) {
     Pipeline::init_barriers(barriers, producer_arrivals, consumer_arrivals, at);

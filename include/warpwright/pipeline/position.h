@@ -29,7 +29,7 @@ class RingPosition {
   machine::Phase phase_;
 };
 
-// The two arrays of barriers that make a ring, as the Plan placed them. No position: it may be passed around.
+// The two arrays of barriers that make a ring, as the block plan placed them. No position: it may be passed around.
 template <int Stages>
 struct Ring {
   Shared<Mbarrier> full;

@@ -25,7 +25,7 @@ class ProducerConsumerPipeline {
   ProducerConsumerPipeline(const ProducerConsumerPipeline&) = delete;
   ProducerConsumerPipeline& operator=(const ProducerConsumerPipeline&) = delete;
 
-  // By one thread; fence_mbarrier_init and a barrier of block or cluster must follow. A kernel with a Plan calls
+  // By one thread; fence_mbarrier_init and a barrier of block or cluster must follow. A kernel with a block plan calls
   // set_up_barriers<K>() instead.
   WW_FN static void init_barriers(Ring<Stages> ring, uint32_t producer_arrivals, uint32_t consumer_arrivals,
                                   machine::here at = {}) {

@@ -1,11 +1,11 @@
 // A named barrier between two roles that ends in a proof: who holds the token has waited.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::pipeline {
 
-// `id` comes from the Plan (OutputPipelineConfig::sync_id, or plan.named_barrier("...").id).
+// `id` comes from the block plan (OutputPipelineConfig::sync_id, or plan.named_barrier("...").id).
 template <int threads, int id>
 class WarpGroupBarrier {
  public:

@@ -10,7 +10,7 @@
 namespace warpwright::simulator {
 
 struct Instance {
-  const Plan* plan = nullptr;
+  const BlockPlan* plan = nullptr;
   size_t argument_bytes = 0;
   void (*body)(const void* arguments) = nullptr;
 };

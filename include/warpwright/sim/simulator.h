@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "warpwright/core/address.h"
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/tensor_box.h"
 
 namespace warpwright::simulator {
@@ -21,7 +21,7 @@ enum class Scheduling : uint8_t { fifo, freeze, random, pct };
 struct Fault {
   enum class Action : uint8_t { drop, duplicate, alter, postpone };
   std::string word;    // name of the word, e.g. "mbarrier_arrive"
-  std::string object;  // Plan name of the barrier or region; empty: any
+  std::string object;  // name of the barrier or region in the block plan; empty: any
   std::string role;    // empty: any
   Action action = Action::drop;
   int64_t value = 0;  // meaning depends on the word: a count, bytes, a parity, a lane...
@@ -61,7 +61,7 @@ struct Finding {
   std::vector<std::string> details;
   std::string role;
   int cta = -1, warp = -1, lane = -1;
-  std::string object;  // barrier or address by its Plan name
+  std::string object;  // barrier or address by its name in the block plan
   std::string file;
   uint32_t line = 0;
   uint64_t seed = 0;
@@ -120,7 +120,7 @@ struct Result {
 };
 
 struct Launch {
-  const Plan* plan = nullptr;
+  const BlockPlan* plan = nullptr;
   Index3 grid{1, 1, 1};
   uint32_t threads = 0;       // default: the plan's
   uint32_t shared_bytes = 0;  // default: the plan's

@@ -2,7 +2,7 @@
 // cancels the launch of another and does its tile (clusterlaunchcontrol.try_cancel). One thread of the cluster asks;
 // the answer is multicast into a ring of 16-byte responses that every role of every CTA reads for itself.
 //
-//   constexpr Plan make() { Plan p(...); p.role("load", 1).role("epilogue", 4).role("scheduler", 1);
+//   constexpr BlockPlan make() { BlockPlan p(...); p.role("load", 1).role("epilogue", 4).role("scheduler", 1);
 //                           add_clc(p, C, "scheduler", "load", "epilogue"); ... }
 //   if (load warp, one thread)       tile::ClcTiles<C, R, tile::Walker::thread, true> walk(raster, clc);
 //   if (epilogue warps, all lanes)   tile::ClcTiles<C, R, tile::Walker::warp> walk(raster, clc);
@@ -10,9 +10,9 @@
 //   if (scheduler warp, one thread)  tile::run_clc_scheduler<C>(clc);
 //
 // The launch grid is raster.count() * cluster CTAs along x. With 0 stages every cluster does the tile it was launched
-// for, and the Plan needs no scheduler role.
+// for, and the block plan needs no scheduler role.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/config.h"
@@ -25,16 +25,16 @@ using ::warpwright::ClcConfig;
 inline constexpr uint32_t kClcResponseBytes = 16;
 
 namespace detail {
-constexpr int role_warps(const Plan& plan, const char* name) {
+constexpr int role_warps(const BlockPlan& plan, const char* name) {
   for (int i = 0; i < plan.role_count; ++i)
     if (warpwright::detail::same_text(plan.roles[i].name, name)) return plan.roles[i].warps;
-  return 0;  // check_plan says that the role is not there
+  return 0;  // check_block_plan says that the role is not there
 }
 }  // namespace detail
 
-// Adds the response ring and its barriers to the Plan, after its roles. `load` and the other readers are the roles
-// whose warps walk the tiles: every warp of them, in every CTA of the cluster, each with one ClcTiles.
-constexpr void add_clc(Plan& plan, const ClcConfig& c, const char* scheduler, const char* load,
+// Adds the response ring and its barriers to the block plan, after its roles. `load` and the other readers are the
+// roles whose warps walk the tiles: every warp of them, in every CTA of the cluster, each with one ClcTiles.
+constexpr void add_clc(BlockPlan& plan, const ClcConfig& c, const char* scheduler, const char* load,
                        const char* reader = nullptr, const char* reader2 = nullptr, const char* reader3 = nullptr,
                        const char* reader4 = nullptr) {
   if (!c.scheduled()) return;

@@ -1,12 +1,12 @@
 // The scheduler of grouped kernels: one warp of each CTA walks the table of groups and hands the tiles to the other
 // roles through a short ring in shared memory, so that a CTA reads the table once and its other warps compute nothing.
 //
-//   constexpr Plan make() { ...roles...; add_group_scheduler(p, 2, "scheduler", "load", "mma", "epilogue"); ... }
+//   constexpr BlockPlan make() { ...roles...; add_group_scheduler(p, 2, "scheduler", "load", "mma", "epilogue"); ... }
 //   scheduler:    run_group_scheduler(group_slots_at<K, 2>(base), table, tile_rows, tiles_n);          whole warp
 //   other roles:  ScheduledGroupTiles<2> tiles(group_slots_at<K, 2>(base));                            whole warps
 //                 for (GroupTile tile; tiles.next(tile);) ...
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/clc.h"
 #include "warpwright/tile/groups.h"
@@ -15,8 +15,8 @@ namespace warpwright::inline WW_WORLD::tile {
 
 inline constexpr uint32_t kGroupSlotBytes = 32;
 
-// Adds the ring to the Plan, after its roles. Every warp of every reader takes every tile.
-constexpr void add_group_scheduler(Plan& plan, int stages, const char* scheduler, const char* reader,
+// Adds the ring to the block plan, after its roles. Every warp of every reader takes every tile.
+constexpr void add_group_scheduler(BlockPlan& plan, int stages, const char* scheduler, const char* reader,
                                    const char* reader2 = nullptr, const char* reader3 = nullptr,
                                    const char* reader4 = nullptr, const char* reader5 = nullptr) {
   const char* const names[5] = {reader, reader2, reader3, reader4, reader5};

@@ -1,6 +1,6 @@
 // Which warp does what. A kernel declares its roles with declare() and asks with the predicates, so both agree.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::warp {
@@ -36,7 +36,7 @@ struct WarpRole {
     return detail::thread_in(EPILOGUE_LOAD_WARP_START, NUM_EPILOGUE_LOAD_THREADS);
   }
 
-  static constexpr void declare(Plan& plan, bool with_epilogue_load = false) {
+  static constexpr void declare(BlockPlan& plan, bool with_epilogue_load = false) {
     plan.role("epilogue", NUM_EPILOGUE_THREADS / 32).role("scheduler", NUM_SCHEDULER_THREADS / 32);
     plan.role("load", NUM_LOAD_THREADS / 32).role("mma", NUM_MMA_THREADS / 32);
     if (with_epilogue_load) plan.role("epilogue_load", NUM_EPILOGUE_LOAD_THREADS / 32);
@@ -44,7 +44,7 @@ struct WarpRole {
 };
 
 // The roles of WarpRole1D1D, for who knows its parameters as values.
-constexpr void declare_roles_1d1d(Plan& plan, bool has_sfb, int epilogue_warps, bool with_scheduler = true) {
+constexpr void declare_roles_1d1d(BlockPlan& plan, bool has_sfb, int epilogue_warps, bool with_scheduler = true) {
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
   if (has_sfb) plan.role("sfb_tma_load", 1).role("sfb_load", 4);
   if (with_scheduler) plan.role("scheduler", 1);
@@ -84,7 +84,7 @@ struct WarpRole1D1D {
   }
   WW_FN static bool is_scheduler() { return detail::thread_in(SCHEDULER_WARP_START, NUM_SCHEDULER_THREADS); }
 
-  static constexpr void declare(Plan& plan, bool with_scheduler = true) {
+  static constexpr void declare(BlockPlan& plan, bool with_scheduler = true) {
     declare_roles_1d1d(plan, has_sfb, num_epi_warps, with_scheduler);
   }
 };

@@ -5,7 +5,7 @@
 
 namespace warpwright::inline WW_WORLD::warp {
 
-// Where the two sides meet in shared memory; declare_output places all of it in the Plan.
+// Where the two sides meet in shared memory; declare_output places all of it in the block plan.
 template <OutputPipelineConfig opc>
 struct OutputStorage {
   Shared<uint32_t> tmem_address;

@@ -114,7 +114,7 @@ std::vector<std::string> supported_opcodes() {
   return names;
 }
 
-std::vector<Op> decode(const Kernel& kernel) {
+std::vector<Op> decode(const CodeObjectKernel& kernel) {
   std::vector<Op> code;
   code.reserve(kernel.code.size());
   for (const Instruction& in : kernel.code) {

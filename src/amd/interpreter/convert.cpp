@@ -3,16 +3,12 @@
 #include <bit>
 #include <cmath>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/formats.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
-
-using U = uint32_t;
-
-float f(U x) { return std::bit_cast<float>(x); }
-U u(float x) { return std::bit_cast<U>(x); }
 
 // entry.lanes with the sources' modifiers; entry.a sources.
 void convert(Machine& m, Wave& w, const Op& op) {

@@ -6,14 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
-
-using U = uint32_t;
-
-enum Flag { kSigned = 1, kHalf = 2, kHighHalf = 4, kTwo = 8, kStride64 = 16 };
 
 // Byte addresses of the lanes. False: one of them is beyond the LDS of the workgroup.
 bool addresses(Machine& m, Wave& w, const Op& op, const U* base, U offset, U bytes, uint64_t lanes, U* out) {

@@ -7,14 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
-
-using U = uint32_t;
-
-enum Flag { kSigned = 1, kHalf = 2, kHighHalf = 4, kBuffer = 8, kStore = 16 };
 
 // entry.a: words.
 void scalar_load(Machine& m, Wave& w, const Op& op) {

@@ -75,7 +75,7 @@ struct RunResult {
   bool clean() const { return error.empty() && findings.empty(); }
 };
 
-RunResult execute(const CodeObject& object, const Kernel& kernel, const Launch& launch);
+RunResult execute(const CodeObject& object, const CodeObjectKernel& kernel, const Launch& launch);
 
 // Opcodes that execute() knows, without the encoding suffix.
 std::vector<std::string> supported_opcodes();

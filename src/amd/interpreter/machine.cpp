@@ -53,7 +53,7 @@ const char* word(Rule rule) {
   return words[int(rule)];
 }
 
-Machine::Machine(const CodeObject& object, const Kernel& kernel, const Launch& launch)
+Machine::Machine(const CodeObject& object, const CodeObjectKernel& kernel, const Launch& launch)
     : object_(object), kernel_(kernel), launch_(launch), code_(decode(kernel)), executed_(code_.size()) {
   regions_ = launch.memory;
   regions_.push_back({const_cast<uint8_t*>(launch.kernarg.data()), launch.kernarg.size(), false});
@@ -380,7 +380,7 @@ RunResult Machine::run() {
   return std::move(result_);
 }
 
-RunResult execute(const CodeObject& object, const Kernel& kernel, const Launch& launch) {
+RunResult execute(const CodeObject& object, const CodeObjectKernel& kernel, const Launch& launch) {
   return Machine(object, kernel, launch).run();
 }
 

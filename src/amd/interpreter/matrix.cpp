@@ -10,13 +10,13 @@
 #include <string>
 #include <utility>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/formats.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
 
-using U = uint32_t;
 constexpr int kMaxK = 128;
 constexpr int kMaxM = 32;
 

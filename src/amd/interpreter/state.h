@@ -30,6 +30,9 @@ using Lanes = uint32_t[kLanes];
 using LaneFunction = void (*)(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c);
 using ScalarFunction = uint64_t (*)(uint64_t a, uint64_t b, uint32_t& scc);
 
+// Of an access to memory or to the LDS, in OpEntry::b.
+enum AccessFlag { kSigned = 1, kHalf = 2, kHighHalf = 4, kBuffer = 8, kStore = 16, kTwo = 32, kStride64 = 64 };
+
 struct OpEntry {
   Handler run = nullptr;
   LaneFunction lanes = nullptr;
@@ -63,7 +66,7 @@ struct Op {
   const Operand& operand(size_t i) const { return instruction->operands[i]; }
   size_t size() const { return instruction->operands.size(); }
 };
-std::vector<Op> decode(const Kernel& kernel);
+std::vector<Op> decode(const CodeObjectKernel& kernel);
 
 // An operation that vmcnt or lgkmcnt counts.
 struct Flight {
@@ -109,7 +112,7 @@ struct Wave {
 
 class Machine {
  public:
-  Machine(const CodeObject& object, const Kernel& kernel, const Launch& launch);
+  Machine(const CodeObject& object, const CodeObjectKernel& kernel, const Launch& launch);
   RunResult run();
 
   // Registers. Every access looks at what is in flight.
@@ -177,7 +180,7 @@ class Machine {
   bool stopped() const { return !result_.error.empty(); }
   Chip chip() const { return object_.chip; }
   uint64_t code_address(uint64_t address) const { return reinterpret_cast<uint64_t>(object_.image.data()) + address; }
-  const Kernel& kernel() const { return kernel_; }
+  const CodeObjectKernel& kernel() const { return kernel_; }
   static std::string place_of(const Op& op);
 
  private:
@@ -195,7 +198,7 @@ class Machine {
   uint64_t random();
 
   const CodeObject& object_;
-  const Kernel& kernel_;
+  const CodeObjectKernel& kernel_;
   const Launch& launch_;
   std::vector<Op> code_;
   std::vector<uint8_t> executed_;

@@ -5,15 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
 
-using U = uint32_t;
-
-float f(U x) { return std::bit_cast<float>(x); }
-U u(float x) { return std::bit_cast<U>(x); }
 int32_t i(U x) { return int32_t(x); }
 
 // One loop per operation, so that the compiler makes vectors of it.

@@ -6,16 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "amd/interpreter/bits.h"
 #include "amd/interpreter/state.h"
 
 namespace warpwright::amd {
 namespace {
 
-using U = uint32_t;
 using Wide = uint64_t[kLanes];
-
-float f(U x) { return std::bit_cast<float>(x); }
-U u(float x) { return std::bit_cast<U>(x); }
 
 void wide_lanes(Machine& m, Wave& w, const Operand& o, Wide& out) {
   if (!o.is_vector()) {

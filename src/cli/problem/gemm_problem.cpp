@@ -18,12 +18,6 @@ namespace {
 constexpr const char* kResidualWord = "residual";
 constexpr const char* kQuantizeWord = "quantize";
 
-DType dtype_of(const std::string& word) {
-  DType type = DType::bf16;
-  if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
-  return type;
-}
-
 // The value whose word is this one; `none` is no word of an option that joins them.
 template <class E, size_t N>
 std::optional<E> value_of(const E (&all)[N], const std::string& word) {

@@ -14,12 +14,6 @@
 namespace warpwright::cli {
 namespace {
 
-DType dtype_of(const std::string& word) {
-  DType type = DType::bf16;
-  if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
-  return type;
-}
-
 void read_epilogue(const std::string& text, GroupedProblem& p) {
   for (const std::string& word : joined_words("--epilogue", text)) {
     if (word == "swiglu") {

@@ -65,17 +65,17 @@ void require_finite(const reference::Workload& w) {
 }
 
 // The part of A, B and D that belongs to one group.
-struct Part {
+struct GroupPart {
   std::int64_t first = 0, end = 0;      // rows of A
   std::int64_t first_k = 0, end_k = 0;  // columns of A and B
   std::int64_t matrix = 0;
   std::int64_t out = 0;  // row of D that the first one goes to
 };
 
-std::vector<Part> parts_of(const reference::GroupedProduct& p) {
+std::vector<GroupPart> parts_of(const reference::GroupedProduct& p) {
   const auto [m, n, k] = p.shape;
   if (p.groups == Groups::none) return {{0, m, 0, k, 0, 0}};
-  std::vector<Part> parts;
+  std::vector<GroupPart> parts;
   for (int g = 0; g < p.group_count(); ++g) {
     const std::int64_t matrix = p.matrices.empty() ? g : p.matrices[std::size_t(g)];
     const std::int64_t begin = p.rows[std::size_t(g)];
@@ -88,7 +88,7 @@ std::vector<Part> parts_of(const reference::GroupedProduct& p) {
       parts.push_back({begin, p.rows[std::size_t(g) + 1], 0, k, matrix, begin});
     }
   }
-  std::erase_if(parts, [](const Part& part) { return part.matrix < 0; });
+  std::erase_if(parts, [](const GroupPart& part) { return part.matrix < 0; });
   return parts;
 }
 
@@ -174,7 +174,7 @@ void multiply(const reference::GroupedProduct& p, reference::Workload& w) {
   reference::Array& d = *find(w, "D");
   w.expected.assign(std::size_t(d.rows * d.columns), std::numeric_limits<double>::quiet_NaN());
   std::vector<double> sums;
-  for (const Part& part : parts_of(p)) {
+  for (const GroupPart& part : parts_of(p)) {
     for (std::int64_t r = part.first; r < part.end; ++r) {
       for (std::int64_t c = 0; c < n; ++c) {
         const double *left = x.data() + r * k, *right = y.data() + (part.matrix * n + c) * k;
@@ -215,12 +215,12 @@ void add_own_operands(CommandLine& line, OwnOperands& own) {
 system::WholeFile result_file(const OwnOperands& own) {
   if (own.a.empty() || own.b.empty() || own.d.empty()) throw UsageError("--a, --b and --d: all three or none");
   system::WholeFile file(own.d);
-  if (auto why = file.refuse()) throw UsageError("--d: " + *why);
+  if (const Status s = file.check_writable(); !s) throw UsageError("--d: " + s.message());
   return file;
 }
 
 void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result) {
-  if (auto why = file.write({result.begin(), result.end()})) throw UsageError("--d: " + *why);
+  if (const Status s = file.write({result.begin(), result.end()}); !s) throw UsageError("--d: " + s.message());
 }
 
 void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, reference::Workload& w) {

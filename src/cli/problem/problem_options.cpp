@@ -6,6 +6,7 @@
 #include <limits>
 #include <system_error>
 
+#include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/gemm_problem.h"
 #include "simulate/examples.h"
@@ -58,6 +59,12 @@ std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
   for (const simulate::Example& example : simulate::examples()) names.push_back(example.name);
   return names;
+}
+
+DType dtype_of(const std::string& word) {
+  DType type = DType::bf16;
+  if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
+  return type;
 }
 
 ScheduleWord parse_schedule(const std::string& word) {

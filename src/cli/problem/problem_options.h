@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/line/command_line.h"
+#include "warpwright/core/dtype.h"
 
 namespace warpwright::cli {
 
@@ -43,6 +44,9 @@ struct ScheduleWord {
 
 // Of the instances that `check --list` names.
 std::vector<std::string> kernel_names();
+
+// Throws UsageError where it is none.
+DType dtype_of(const std::string& word);
 
 ScheduleWord parse_schedule(const std::string& word);
 

@@ -128,7 +128,8 @@ void add_shape(std::vector<GroupedShape>& shapes, const GroupedShape& shape, con
 
 void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
                const std::string& where) {
-  if (const auto why = measure::refuse_bench(shape, plan)) throw UsageError(fmt::format("{}: {}", where, *why));
+  if (const Status s = measure::check_bench(shape, plan); !s)
+    throw UsageError(fmt::format("{}: {}", where, s.message()));
   shapes.push_back(shape);
 }
 

@@ -5,7 +5,7 @@
 // spreads over the banks. LDS DMA writes linearly, hence the lane that fills a place loads the chunk that belongs
 // there; the exchange is its own inverse.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/cdna/schedules.h"
 #include "warpwright/machine/cdna.h"
@@ -19,8 +19,8 @@ namespace tags = schedule::tags;
 namespace body_tags = schedule::body_tags;
 
 // The schedule decides whether the waves are in two groups, and how many slots A and B have.
-constexpr Plan matmul_plan(const CdnaMatmulConfig& c, bool staggered, int depth) {
-  Plan p("cdna_matmul", c.arch);
+constexpr BlockPlan matmul_plan(const CdnaMatmulConfig& c, bool staggered, int depth) {
+  BlockPlan p("cdna_matmul", c.arch);
   if (staggered) {
     p.role("leading", c.waves() / 2).role("trailing", c.waves() / 2);
   } else {
@@ -31,7 +31,7 @@ constexpr Plan matmul_plan(const CdnaMatmulConfig& c, bool staggered, int depth)
   return p;
 }
 // The same for who has no compiled schedule: it is made here.
-constexpr Plan matmul_plan(const CdnaMatmulConfig& c) {
+constexpr BlockPlan matmul_plan(const CdnaMatmulConfig& c) {
   const schedule::Pipeline p = ::warpwright::cdna::pipeline_of(::warpwright::cdna::schedule_key(c));
   return matmul_plan(c, p.shape.staggered, p.depths.empty() ? 0 : p.depths[0].depth);
 }
@@ -52,7 +52,7 @@ struct Matmul {
   // Beyond every buffer, whatever offset below 2^31 is added.
   static constexpr uint32_t kOutside = 0x8000'0000;
 
-  static constexpr Plan plan = matmul_plan(C, facts.staggered, facts.depth);
+  static constexpr BlockPlan plan = matmul_plan(C, facts.staggered, facts.depth);
   static constexpr uint32_t kRegionB = plan.region("B").offset;
 
   // What a wave holds.

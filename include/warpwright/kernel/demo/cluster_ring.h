@@ -2,7 +2,7 @@
 // A stage is refilled only after the compute warps of every CTA have handed it back to every CTA. Each CTA sums the
 // tiles of its cluster and stores the sum times its own factor.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
@@ -11,8 +11,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan cluster_ring_plan(const ClusterRingConfig& c) {
-  Plan plan("cluster_ring", Arch::sm90, c.cluster);
+constexpr BlockPlan cluster_ring_plan(const ClusterRingConfig& c) {
+  BlockPlan plan("cluster_ring", Arch::sm90, c.cluster);
   plan.role("compute", c.compute_warps).role("load", 1);
   plan.region("tile", c.box().bytes() * uint32_t(c.cluster), c.stages, 128);
   // A warp of every CTA hands a stage back to each of them.
@@ -26,7 +26,7 @@ template <ClusterRingConfig C>
 struct ClusterRing {
   using Args = ClusterRingArgs;
   using TileRing = pipeline::Ring<C.stages>;
-  static constexpr Plan plan = cluster_ring_plan(C);
+  static constexpr BlockPlan plan = cluster_ring_plan(C);
 
   using Vector = Vec<float, 4>;
   static constexpr int kThreads = plan.role("compute").threads();
@@ -98,7 +98,7 @@ struct ClusterRing {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<ClusterRing>();
+    check_block_plan<ClusterRing>();
     constexpr uint32_t full = plan.barrier("tile.full").offset, empty = plan.barrier("tile.empty").offset;
     constexpr int load_warp = plan.role("load").first_warp;
     const uint32_t base = machine::shared_base();

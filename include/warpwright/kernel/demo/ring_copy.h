@@ -2,7 +2,7 @@
 // stages into output stages, the store warp empties the output ring by TMA. Tails are the TMA's: it reads zeros beyond
 // the matrix and writes nothing there.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/bulk_store.h"
@@ -13,8 +13,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan ring_copy_plan(const RingCopyConfig& c) {
-  Plan plan("ring_copy", Arch::sm90);
+constexpr BlockPlan ring_copy_plan(const RingCopyConfig& c) {
+  BlockPlan plan("ring_copy", Arch::sm90);
   plan.role("compute", c.compute_warps).role("load", 1).role("store", 1);
   plan.region("input", c.box().bytes(), c.stages, 128);
   plan.region("output", c.box().bytes(), c.output_stages, 128);
@@ -31,7 +31,7 @@ struct RingCopy {
   using Args = RingCopyArgs;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
-  static constexpr Plan plan = ring_copy_plan(C);
+  static constexpr BlockPlan plan = ring_copy_plan(C);
 
   // 16 bytes move at once; the threads of the compute role take them in turn.
   using Vector = Vec<uint32_t, 4>;
@@ -116,7 +116,7 @@ struct RingCopy {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<RingCopy>();
+    check_block_plan<RingCopy>();
     constexpr uint32_t input_full = plan.barrier("input.full").offset, input_empty = plan.barrier("input.empty").offset;
     constexpr uint32_t output_full = plan.barrier("output.full").offset,
                        output_empty = plan.barrier("output.empty").offset;

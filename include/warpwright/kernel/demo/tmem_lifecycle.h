@@ -1,9 +1,9 @@
 // D = A * B^T on Blackwell, the life of tensor memory from allocation to free: the MMA warp allocates, publishes the
 // address, fills two accumulators in turn and frees them after the epilogue warps have said that they are done.
 #pragma once
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"
-#include "warpwright/core/plan.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/init.h"
@@ -19,8 +19,8 @@ constexpr OutputPipelineConfig tmem_lifecycle_output(const TmemLifecycleConfig& 
   return {.num_stages = c.accumulators, .stage_stride_cols = c.tile_n};
 }
 
-constexpr Plan tmem_lifecycle_plan(const TmemLifecycleConfig& c) {
-  Plan plan("tmem_lifecycle", Arch::sm100);
+constexpr BlockPlan tmem_lifecycle_plan(const TmemLifecycleConfig& c) {
+  BlockPlan plan("tmem_lifecycle", Arch::sm100);
   // Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a multiple of four cover all lanes.
   constexpr int epilogue_warps = 4;
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
@@ -37,7 +37,7 @@ template <TmemLifecycleConfig C>
 struct TmemLifecycle {
   using Args = TmemLifecycleArgs;
   using InputRing = pipeline::Ring<C.stages>;
-  static constexpr Plan plan = tmem_lifecycle_plan(C);
+  static constexpr BlockPlan plan = tmem_lifecycle_plan(C);
   static constexpr OutputPipelineConfig opc = tmem_lifecycle_output(C);
   static constexpr int kEpilogueThreads = plan.role("epilogue").threads();
   using MmaWarp = warp::MmaWarpContext<opc, 32, kEpilogueThreads>;
@@ -180,7 +180,7 @@ struct TmemLifecycle {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<TmemLifecycle>();
+    check_block_plan<TmemLifecycle>();
     constexpr uint32_t input_full = plan.barrier("input.full").offset, input_empty = plan.barrier("input.empty").offset;
     constexpr int load_warp = plan.role("load").first_warp;
     constexpr int mma_warp = plan.role("mma").first_warp;

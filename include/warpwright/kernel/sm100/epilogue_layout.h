@@ -1,7 +1,7 @@
 // Which thread of the epilogue has which results, and where the rings of the epilogue lie in shared memory. A
 // warpgroup has its columns of a tile and, where the TMA moves matrices, its own rings, store warp and load warp.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/refusal.h"
 #include "warpwright/epilogue/ops.h"
 #include "warpwright/kernel/sm100/config.h"
@@ -13,7 +13,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 // Adds the roles that serve the epilogue, after those of the kernel.
-constexpr void declare_epilogue_roles(Plan& plan, const DenseGemmSm100Config& c) {
+constexpr void declare_epilogue_roles(BlockPlan& plan, const DenseGemmSm100Config& c) {
   if (c.epilogue_load_stages > 0) plan.role("epilogue_load", c.epilogue_groups());
   if (c.store_stages > 0) plan.role("store", c.epilogue_groups());
 }
@@ -44,7 +44,7 @@ WW_HD constexpr SourceStage source_stage(const DenseGemmSm100Config& c) {
 }
 
 // Adds the rings `output` and `source`, one of each for every warpgroup.
-constexpr void declare_epilogue_rings(Plan& plan, const DenseGemmSm100Config& c) {
+constexpr void declare_epilogue_rings(BlockPlan& plan, const DenseGemmSm100Config& c) {
   const int groups = c.epilogue_groups();
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   if (c.store_stages > 0) {

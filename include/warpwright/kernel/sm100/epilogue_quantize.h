@@ -219,8 +219,8 @@ struct QuantizeColumns : QuantizeParts<C, K> {
 template <GroupedGemmSm100Config C, class K>
 using QuantizeEpilogue = stdx::conditional_t<C.swap_ab, QuantizeColumns<C, K>, QuantizeRows<C, K>>;
 
-// Adds what they need to the Plan, after its roles.
-constexpr void declare_quantize(Plan& plan, const GroupedGemmSm100Config& c) {
+// Adds what they need to the block plan, after its roles.
+constexpr void declare_quantize(BlockPlan& plan, const GroupedGemmSm100Config& c) {
   if (!c.swap_ab || scale_block(c.out_scaling) != 32) return;
   plan.region("quantize.largest", uint32_t(4 * 8 * sizeof(float)), 2, 16);
   plan.named_barrier("quantize", 32 * c.epilogue_warps);

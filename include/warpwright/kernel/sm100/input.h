@@ -1,6 +1,6 @@
 // The input ring as every Blackwell kernel has it: what a stage holds, where the stages lie, and who hands one back.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/sm100/config.h"
 #include "warpwright/pipeline/input_tile.h"
 #include "warpwright/pipeline/ring.h"

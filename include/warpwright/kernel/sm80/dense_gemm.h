@@ -7,8 +7,8 @@
 // matrix repeat its last row and are not stored; what lies beyond K is filled with zeros, and a problem shorter than
 // the schedule's prologue is multiplied by tiles of zeros up to its length.
 #pragma once
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/layout.h"
-#include "warpwright/core/plan.h"
 #include "warpwright/kernel/sm80/dense_copy.h"
 #include "warpwright/kernel/sm80/dense_epilogue.h"
 #include "warpwright/kernel/sm80/dense_schedule.h"
@@ -17,8 +17,8 @@
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
 // `depth`: slots of the ring, which the schedule decides.
-constexpr Plan dense_gemm_plan(const MmaSyncGemmConfig& c, int depth) {
-  Plan plan("mma_sync_gemm", Arch::sm80);
+constexpr BlockPlan dense_gemm_plan(const MmaSyncGemmConfig& c, int depth) {
+  BlockPlan plan("mma_sync_gemm", Arch::sm80);
   plan.blocks_per_sm = c.blocks_per_sm;
   plan.role("mma", c.warps());
   plan.region("input", slot_bytes(c), depth, pattern_bytes(Swizzle::b64));
@@ -26,7 +26,7 @@ constexpr Plan dense_gemm_plan(const MmaSyncGemmConfig& c, int depth) {
   return plan;
 }
 // The same for who has no compiled schedule: it is made here. A configuration without one has a ring of one slot.
-constexpr Plan dense_gemm_plan(const MmaSyncGemmConfig& c) {
+constexpr BlockPlan dense_gemm_plan(const MmaSyncGemmConfig& c) {
   const schedule::Pipeline p = mma_sync_pipeline(c.order());
   return dense_gemm_plan(c, p.ok() ? p.depths[0].depth : 1);
 }
@@ -38,7 +38,7 @@ struct DenseGemm {
   using Tiles = tile::PersistentTiles;
   using Run = DenseSchedule<C.order()>;
   using Sum = stdx::conditional_t<C.type == DType::s8, int32_t, float>;
-  static constexpr Plan plan = dense_gemm_plan(C, Run::depth);
+  static constexpr BlockPlan plan = dense_gemm_plan(C, Run::depth);
 
   static constexpr int kRowsOfMma = C.warp_m() / 16, kColumnsOfMma = C.warp_n() / 8;
   static constexpr int kSlices = schedule::kMmaSyncSlices;
@@ -182,7 +182,7 @@ struct DenseGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<DenseGemm>();
+    check_block_plan<DenseGemm>();
     const uint32_t base = machine::shared_base();
     Tiles walk({tile::ceil_div(args.m, C.tile_m), tile::ceil_div(args.n, C.tile_n), C.band});
     tile::TileCoord tile, next;

@@ -2,15 +2,15 @@
 // them. A warp takes 2 KiB of a row at a time; a lane makes 16 bytes of the copy from the two aligned vectors that hold
 // them. Only bytes of the row are read: its ends, where a vector would reach beyond it, are read element by element.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/pack_rows_config.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan pack_rows_plan(const PackRowsConfig& c) {
-  Plan plan("pack_rows", Arch::sm90);
+constexpr BlockPlan pack_rows_plan(const PackRowsConfig& c) {
+  BlockPlan plan("pack_rows", Arch::sm90);
   plan.role("copy", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   return plan;
@@ -19,7 +19,7 @@ constexpr Plan pack_rows_plan(const PackRowsConfig& c) {
 template <PackRowsConfig C>
 struct PackRows {
   using Args = PackRowsArgs;
-  static constexpr Plan plan = pack_rows_plan(C);
+  static constexpr BlockPlan plan = pack_rows_plan(C);
   static_assert(C.element_bytes == 1 || C.element_bytes == 2, "pack_rows: elements have 8 or 16 bits");
 
   using Element = stdx::conditional_t<C.element_bytes == 2, uint16_t, uint8_t>;
@@ -113,7 +113,7 @@ struct PackRows {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<PackRows>();
+    check_block_plan<PackRows>();
     const int64_t warp = int64_t(machine::cluster_index()) * C.warps + machine::warp_index();
     const int64_t warps = int64_t(machine::cluster_count()) * C.warps;
     WW_UNROLL

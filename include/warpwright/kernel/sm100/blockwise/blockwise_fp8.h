@@ -15,7 +15,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& config) {
   const DenseGemmSm100Config c = config.dense();
-  Plan plan("blockwise_fp8_sm100", Arch::sm100, c.cluster());
+  BlockPlan plan("blockwise_fp8_sm100", Arch::sm100, c.cluster());
   const int epilogue_warps = c.epilogue_warps;
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
   declare_epilogue_roles(plan, c);
@@ -42,7 +42,7 @@ struct BlockwiseFp8 {
   using Results = EpilogueResults<C.dense(), BlockwiseFp8>;
   using Args = BlockwiseFp8Sm100Args;
   static constexpr DenseGemmSm100Config kDense = C.dense();
-  static constexpr Plan plan = blockwise_fp8_design(C).plan;
+  static constexpr BlockPlan plan = blockwise_fp8_design(C).plan;
   static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
   static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
   static constexpr int kSums = Epilogue::Layout::kWidth;  // of one thread
@@ -213,7 +213,7 @@ struct BlockwiseFp8 {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<BlockwiseFp8>();
+    check_block_plan<BlockwiseFp8>();
     constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();

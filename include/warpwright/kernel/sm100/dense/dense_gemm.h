@@ -8,7 +8,7 @@
 // by a scheduler warp, whole or in parts of their depth. One file for each role: dense_load.h, dense_multiply.h,
 // dense_epilogue.h; tile/clc.h has the scheduler's.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/dense/dense_epilogue.h"
 #include "warpwright/kernel/sm100/dense/dense_load.h"
@@ -29,11 +29,11 @@ WW_HD constexpr uint32_t allocation_of(int columns) {
 }
 
 struct DenseGemmDesign {
-  Plan plan;
+  BlockPlan plan;
   OutputPipelineConfig output;
 };
 constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
-  Plan plan("dense_gemm_sm100", Arch::sm100, c.cluster());
+  BlockPlan plan("dense_gemm_sm100", Arch::sm100, c.cluster());
   // The roles stand as in warp::WarpRole. Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a
   // multiple of four cover all lanes.
   plan.role("epilogue", c.epilogue_warps);
@@ -66,7 +66,7 @@ struct DenseGemm {
 
   using Epilogue = DenseEpilogue<C>;
   using Args = DenseGemmSm100Args;
-  static constexpr Plan plan = dense_gemm_design(C).plan;
+  static constexpr BlockPlan plan = dense_gemm_design(C).plan;
   static constexpr OutputPipelineConfig output = dense_gemm_design(C).output;
   static_assert(plan.shared_memory_fits(), "dense_gemm: the stages of the rings exceed the shared memory of a CTA");
 
@@ -129,7 +129,7 @@ struct DenseGemm {
   WW_FN static int k_steps(const Args& args) { return C.steps(args.k); }
 
   WW_FN static void body(const Args& args) {
-    check_plan<DenseGemm>();
+    check_block_plan<DenseGemm>();
     constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
     constexpr bool has_scheduler = C.clc().scheduled();
     constexpr int scheduler_warp = plan.role("epilogue").warps;

@@ -14,7 +14,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 constexpr DenseGemmDesign grouped_gemm_design(const GroupedGemmSm100Config& config) {
   const DenseGemmSm100Config c = config.dense();
-  Plan plan("grouped_gemm_sm100", Arch::sm100, c.cluster());
+  BlockPlan plan("grouped_gemm_sm100", Arch::sm100, c.cluster());
   warp::declare_roles_1d1d(plan, config.has_sfb(), config.epilogue_warps);
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
@@ -42,7 +42,7 @@ struct GroupedGemm {
 
   using Args = GroupedGemmSm100Args;
   using Role = warp::WarpRole1D1D<C.has_sfb(), C.epilogue_warps>;
-  static constexpr Plan plan = grouped_gemm_design(C).plan;
+  static constexpr BlockPlan plan = grouped_gemm_design(C).plan;
   static constexpr OutputPipelineConfig output = grouped_gemm_design(C).output;
   static_assert(plan.shared_memory_fits(), "grouped_gemm: the stages exceed the shared memory of a CTA");
   static_assert(plan.role("epilogue").first_thread() == Role::EPILOGUE_WARP_START &&
@@ -268,7 +268,7 @@ struct GroupedGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<GroupedGemm>();
+    check_block_plan<GroupedGemm>();
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     pipeline::run_block<GroupedGemm>(base, [&] {

@@ -43,8 +43,8 @@ struct FreeFactors {
 };
 }  // namespace detail
 
-// Adds the barriers and the slots to the Plan, after its roles.
-constexpr void declare_sfb(Plan& plan, const GroupedGemmSm100Config& c) {
+// Adds the barriers and the slots to the block plan, after its roles.
+constexpr void declare_sfb(BlockPlan& plan, const GroupedGemmSm100Config& c) {
   const int writers = 32 * tile::detail::role_warps(plan, "sfb_load");
   plan.region("sfb", c.sfb_box().bytes(), c.stages, 128);
   plan.barrier("sfb.full", c.stages, 1, "sfb_load", {"sfb_tma_load", 1});

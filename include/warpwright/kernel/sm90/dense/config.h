@@ -20,12 +20,13 @@ struct DenseGemmConfig {
   int output_stages = 2;
   int cluster = 2;  // CTAs that share an operand by multicast
   ClusterAxis axis = ClusterAxis::m;
+  int across = 1;  // with axis m: so many of the cluster's CTAs lie beside each other, and both operands are shared
   int raster_group = 8;
   bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
   bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
-  Schedule schedule = Schedule::cooperative;
+  TileSharing sharing = TileSharing::cooperative;
   // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
   Major a_major = Major::K;
   Major b_major = Major::K;
@@ -47,14 +48,16 @@ struct DenseGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
-  WW_HD constexpr int warpgroups() const { return schedule == Schedule::ping_pong ? 2 : tile_m / group_rows; }
+  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::ping_pong ? 2 : tile_m / group_rows; }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
   // Registers of a thread that hold sums.
   WW_HD constexpr int accumulators() const { return group_blocks() * tile_n / 2 * (promote_k == 0 ? 1 : 2); }
-  WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
-  WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
-  // Rows of A and B that one CTA loads: all of its own operand, its share of the one that the cluster has in common.
+  WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster / across : 1; }
+  WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : across; }
+  // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
+  WW_HD constexpr int fillers() const { return cluster_m() + cluster_n() - 1; }
+  // Rows of A and B that one CTA loads: its share of what the CTAs beside it or below it have in common with it.
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
@@ -142,8 +145,8 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (const char* why = refuse(c.epilogue)) return why;
   if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
   if (c.group_rows != 64 && c.group_rows != 128) return "dense_gemm: a warpgroup has 64 or 128 rows";
-  if (c.schedule == Schedule::ping_pong ? c.tile_m != c.group_rows
-                                        : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
+  if (c.sharing == TileSharing::ping_pong ? c.tile_m != c.group_rows
+                                          : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
     return "dense_gemm: the rows of a tile are those of its warpgroups";
   }
   if (c.warpgroups() > 3) return "dense_gemm: one to three MMA warpgroups";
@@ -152,6 +155,10 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "dense_gemm: a cluster has 1 to 8 CTAs";
+  if (c.across < 1 || c.cluster % c.across != 0 || c.cluster_m() * c.cluster_n() != c.cluster) {
+    return "dense_gemm: a cluster is made of whole rows of CTAs";
+  }
+  if (c.across > 1 && c.cluster == c.across) return "dense_gemm: a cluster of one row lies along n";
   const int a_unit = c.a_major == Major::K ? 8 : 64, b_unit = c.b_major == Major::K ? 8 : 64;
   if (c.tile_n % c.cluster_m() != 0 || c.b_share() % b_unit != 0) {
     return "dense_gemm: a CTA's share of B is not made of whole swizzle atoms";
@@ -170,7 +177,7 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
     if (c.store != Mover::threads) return "dense_gemm: where threads load, threads store";
     if (c.warpgroups() > 2) return "dense_gemm: threads load for one or two MMA warpgroups";
   }
-  if (c.split != DepthSplit::none && c.schedule == Schedule::ping_pong) {
+  if (c.split != DepthSplit::none && c.sharing == TileSharing::ping_pong) {
     return "dense_gemm: only a cooperative schedule shares the depth of a tile";
   }
   if (c.raster_group < 1) return "dense_gemm: raster_group is at least 1";

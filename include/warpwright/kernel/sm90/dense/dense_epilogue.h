@@ -17,7 +17,7 @@ struct DenseEpilogue {
   using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
   using Element = storage_t<C.out_type()>;
 
-  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kSubtiles = C.tile_n / C.d_box().inner;  // of a block of 64 rows
 
   WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {

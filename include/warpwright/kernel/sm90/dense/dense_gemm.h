@@ -1,7 +1,7 @@
-// D = epilogue(A * B^T) on Hopper. A load role fills the input ring; the CTAs of a cluster share a tile of B, or of A,
-// by multicast. Each MMA warpgroup accumulates its rows in registers and passes them, a few columns at a time, through
-// an output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have left.
-// Tails are the TMA's: it reads zeros beyond a matrix and writes nothing there.
+// D = epilogue(A * B^T) on Hopper. A load role fills the input ring; the CTAs of a cluster share tiles of B, of A or of
+// both by multicast. Each MMA warpgroup accumulates its rows in registers and passes them, a few columns at a time,
+// through an output ring in shared memory to its store warp, so the next tile's MMAs start before the last stores have
+// left. Tails are the TMA's: it reads zeros beyond a matrix and writes nothing there.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/kernel/fixup.h"
@@ -27,12 +27,12 @@ struct DenseGemm {
   using Epilogue = DenseEpilogue<C>;
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
-  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToCluster<C.cluster, pipeline::Readers::async>>;
+  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToFillers<C.cluster_m(), C.cluster_n()>>;
   using Output = typename Epilogue::Output;
   using Sums = machine::Accumulator<C.tile_n>;
-  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
-  static constexpr bool kPingPong = C.schedule == Schedule::ping_pong;
+  static constexpr bool kPingPong = C.sharing == TileSharing::ping_pong;
   // Otherwise all tiles are alike to an MMA warpgroup.
   static constexpr bool kPlaceMatters =
       kPingPong || C.split != DepthSplit::none || C.store == Mover::threads || !C.plain_epilogue();
@@ -246,7 +246,7 @@ struct DenseGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<DenseGemm>();
+    check_block_plan<DenseGemm>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr int mma_warps = plan.role("mma").warps, mma_registers = plan.role("mma").registers;
     constexpr int load_warp = plan.role("load").first_warp, load_registers = plan.role("load").registers;

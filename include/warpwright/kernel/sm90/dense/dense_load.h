@@ -13,39 +13,54 @@ struct DenseLoad {
   using Tiles = DenseTiles<C>;
   using InputRing = pipeline::Ring<C.stages>;
 
-  static constexpr Plan plan = dense_gemm_plan(C);
+  static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr uint32_t kA = plan.region("input.a").offset, kABytes = C.a_bytes();
   static constexpr uint32_t kB = plan.region("input.b").offset, kBBytes = C.b_bytes();
   WW_FN static Shared<uint8_t> a_stage(uint32_t base, int stage) { return {base + kA + kABytes * uint32_t(stage)}; }
   WW_FN static Shared<uint8_t> b_stage(uint32_t base, int stage) { return {base + kB + kBBytes * uint32_t(stage)}; }
 
-  // One box, to this CTA or to all of the cluster.
+  // One box, to this CTA or to those that share the operand.
   template <bool Multicast, CacheHint Hint, int Rank>
-  WW_FN static void load_box(Shared<uint8_t> to, const TensorMap* map, machine::Coords<Rank> from,
+  WW_FN static void load_box(Shared<uint8_t> to, const TensorMap* map, machine::Coords<Rank> from, uint16_t receivers,
                              Shared<Mbarrier> full) {
     if constexpr (Multicast) {
-      constexpr uint16_t everyone = (1u << C.cluster) - 1;
-      machine::tma_load_multicast<Hint>(to, map, from, full, everyone);
+      machine::tma_load_multicast<Hint>(to, map, from, full, receivers);
     } else {
       machine::tma_load<Hint>(to, map, from, full);
     }
   }
 
-  // `line` is the tile's first row of A or B. Of the operand that the cluster shares this CTA loads its part, for
-  // everyone.
+  // Who has a tile of an operand in common, and which of its parts this CTA loads for all of them. The CTAs of a row of
+  // the cluster share A, those of a column B.
+  struct Sharing {
+    int part = 0;
+    uint16_t receivers = 1;
+  };
+  WW_FN static Sharing sharing_of_a() {
+    constexpr uint16_t row = (1u << C.cluster_n()) - 1;
+    if constexpr (C.cluster_m() == 1) return {Tiles::column_in_cluster(), row};
+    return {Tiles::column_in_cluster(), uint16_t(row << (Tiles::row_in_cluster() * C.cluster_n()))};
+  }
+  WW_FN static Sharing sharing_of_b() {
+    constexpr uint16_t column = ((1u << C.cluster) - 1) / ((1u << C.cluster_n()) - 1);
+    if constexpr (C.cluster_n() == 1) return {Tiles::row_in_cluster(), column};
+    return {Tiles::row_in_cluster(), uint16_t(column << Tiles::column_in_cluster())};
+  }
+
+  // `line` is the tile's first row of A or B.
   template <Major M, bool Multicast, CacheHint Hint>
   WW_FN static void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int share, int k, int line,
-                                 int batch, int rank, Shared<Mbarrier> full) {
-    const int part = Multicast ? rank : 0;
+                                 int batch, Sharing sharing, Shared<Mbarrier> full) {
+    const int part = Multicast ? sharing.part : 0;
     if constexpr (M == Major::K) {
       load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(part)), map,
-                                Tiles::corner(k, line + part * box.outer, batch), full);
+                                Tiles::corner(k, line + part * box.outer, batch), sharing.receivers, full);
     } else {
       WW_UNROLL
       for (int i = 0; i < share / box.inner; ++i) {
         const int panel = part * (share / box.inner) + i;
         load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(panel)), map,
-                                  Tiles::corner(line + panel * box.inner, k, batch), full);
+                                  Tiles::corner(line + panel * box.inner, k, batch), sharing.receivers, full);
       }
     }
   }
@@ -54,7 +69,7 @@ struct DenseLoad {
   template <class AwaitPeers>
   WW_FN static void by_tma(const Args& args, uint32_t base, InputRing ring, AwaitPeers&& await_peers) {
     pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
-    const int rank = int(machine::cluster_rank());
+    const Sharing of_a = sharing_of_a(), of_b = sharing_of_b();
     auto walk = Tiles::jobs(args);
     tile::Job job;
     const bool any = walk.next(job);
@@ -69,10 +84,10 @@ struct DenseLoad {
           stage->expect_bytes(kABytes + kBBytes);
           const Shared<uint8_t> b = b_stage(base, stage->index());
           load_operand<C.a_major, (C.cluster_n() > 1), C.a_hint>(a_stage(base, stage->index()), &args.a, C.a_box(),
-                                                                 C.a_share(), k * C.tile_k(), row, a_batch, rank,
+                                                                 C.a_share(), k * C.tile_k(), row, a_batch, of_a,
                                                                  stage->full());
           load_operand<C.b_major, (C.cluster_m() > 1), C.b_hint>(b, &args.b, C.b_box(), C.b_share(), k * C.tile_k(),
-                                                                 column, b_batch, rank, stage->full());
+                                                                 column, b_batch, of_b, stage->full());
           return stdx::move(stage).release();
         });
       }

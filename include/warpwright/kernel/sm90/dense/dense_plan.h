@@ -1,6 +1,6 @@
 // What the roles of the Hopper GEMM agree on: the plan, and the jobs that each of them walks.
 #pragma once
-#include "warpwright/core/plan.h"
+#include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/machine/machine.h"
@@ -8,8 +8,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan dense_gemm_plan(const DenseGemmConfig& c) {
-  Plan plan("dense_gemm", Arch::sm90, c.cluster);
+constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
+  BlockPlan plan("dense_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups();
   const bool threads_load = c.load == Mover::threads, tma_stores = c.store == Mover::tma;
   // With one MMA warpgroup every thread has 255 registers from the start; with more, load and store give theirs away:
@@ -29,8 +29,8 @@ constexpr Plan dense_gemm_plan(const DenseGemmConfig& c) {
   if (tma_stores) plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
 
   // Every MMA warp that multiplies this tile, in every CTA that receives a share from this CTA, hands the stage back.
-  const int multiplying = c.schedule == Schedule::ping_pong ? 1 : groups;
-  const int releases = multiplying * 4 * c.cluster;
+  const int multiplying = c.sharing == TileSharing::ping_pong ? 1 : groups;
+  const int releases = multiplying * 4 * c.fillers();
   const int publishes = threads_load ? 128 : 1;
   plan.barrier("input.full", c.stages, publishes, "mma", {"load", publishes});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
@@ -40,7 +40,7 @@ constexpr Plan dense_gemm_plan(const DenseGemmConfig& c) {
     plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
   }
   if (c.cluster == 1) plan.named_barrier("start", plan.threads());
-  if (c.schedule == Schedule::ping_pong) plan.named_barrier("turn.0", 256).named_barrier("turn.1", 256);
+  if (c.sharing == TileSharing::ping_pong) plan.named_barrier("turn.0", 256).named_barrier("turn.1", 256);
   return plan;
 }
 
@@ -95,7 +95,7 @@ struct DenseTiles {
   WW_FN static int finished(const Args& args, [[maybe_unused]] int group) {
     auto walk = jobs(args);
     if constexpr (C.split == DepthSplit::none) {
-      if constexpr (C.schedule == Schedule::ping_pong) return (walk.remaining() + 1 - group) / 2;
+      if constexpr (C.sharing == TileSharing::ping_pong) return (walk.remaining() + 1 - group) / 2;
       return walk.remaining();
     } else {
       int count = 0;
@@ -104,18 +104,27 @@ struct DenseTiles {
     }
   }
 
+  // Where this CTA lies in its cluster. Its rank counts along n first.
+  WW_FN static int row_in_cluster() {
+    if constexpr (C.cluster_m() == 1) return 0;
+    const int rank = int(machine::cluster_rank());
+    return C.cluster_n() == 1 ? rank : rank / C.cluster_n();
+  }
+  WW_FN static int column_in_cluster() {
+    if constexpr (C.cluster_n() == 1) return 0;
+    const int rank = int(machine::cluster_rank());
+    return C.cluster_m() == 1 ? rank : rank % C.cluster_n();
+  }
   // Of this CTA's tile.
   WW_FN static int first_row(const tile::TileCoord& tile) {
-    if constexpr (C.cluster_m() == 1) return tile.m * C.tile_m;
-    return (tile.m * C.cluster + int(machine::cluster_rank())) * C.tile_m;
+    return (tile.m * C.cluster_m() + row_in_cluster()) * C.tile_m;
   }
   WW_FN static int first_column(const tile::TileCoord& tile) {
-    if constexpr (C.cluster_n() == 1) return tile.n * C.tile_n;
-    return (tile.n * C.cluster + int(machine::cluster_rank())) * C.tile_n;
+    return (tile.n * C.cluster_n() + column_in_cluster()) * C.tile_n;
   }
   // Of the part of it that a warpgroup has.
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
-    return first_row(tile) + (C.schedule == Schedule::ping_pong ? 0 : group * C.group_rows);
+    return first_row(tile) + (C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
   }
   // A map of the batch has a third coordinate.
   WW_FN static auto corner(int inner, int outer, [[maybe_unused]] int batch) {

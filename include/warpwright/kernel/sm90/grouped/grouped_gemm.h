@@ -21,8 +21,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan grouped_gemm_plan(const GroupedGemmConfig& c) {
-  Plan plan("grouped_gemm", Arch::sm90, c.cluster);
+constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
+  BlockPlan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
   // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
   // dense_gemm_plan(), the scales of 256 rows and the walk over groups along k more than that.
@@ -77,7 +77,7 @@ struct GroupedGemm {
   using Element = storage_t<C.out>;
   using Slots = ScaleSlots<C>;
   static constexpr GroupedGemmConfig config = C;
-  static constexpr Plan plan = grouped_gemm_plan(C);
+  static constexpr BlockPlan plan = grouped_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks(), kRowBlocks = C.group_rows / 64;
   using AllBlocks = stdx::integral_constant<int, kBlocks>;
   using FirstRowBlock = stdx::integral_constant<int, C.column_blocks()>;
@@ -441,7 +441,7 @@ struct GroupedGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<GroupedGemm>();
+    check_block_plan<GroupedGemm>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr int mma_warps = plan.role("mma").warps, mma_registers = plan.role("mma").registers;
     constexpr int load_warp = plan.role("load").first_warp, other_registers = plan.role("load").registers;

@@ -10,9 +10,9 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan skinny_blockwise_plan(const SkinnyBlockwiseConfig& c) {
+constexpr BlockPlan skinny_blockwise_plan(const SkinnyBlockwiseConfig& c) {
   // What is added stands behind what is there: the places of the skinny kernel do not move.
-  Plan plan = skinny_gemm_plan(c.skinny());
+  BlockPlan plan = skinny_gemm_plan(c.skinny());
   plan.kernel = "skinny_blockwise";
   plan.role("scales", 1);
   plan.region("scales", c.slot_bytes(), c.stages, 16);
@@ -41,7 +41,7 @@ struct SkinnyBlockwise {
   // A stage is read by MMAs, and its scales by all lanes.
   using Input = pipeline::Consumer<C.stages, TellByWarp>;
   static constexpr int kN = kSkinny.tokens;  // of the MMA
-  static constexpr Plan plan = skinny_blockwise_plan(C);
+  static constexpr BlockPlan plan = skinny_blockwise_plan(C);
 
   WW_FN static Shared<float> scale_slot(uint32_t base, int stage) {
     constexpr uint32_t offset = plan.region("scales").offset;
@@ -297,7 +297,7 @@ struct SkinnyBlockwise {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<SkinnyBlockwise>();
+    check_block_plan<SkinnyBlockwise>();
     static_assert(plan.barrier("input.full").offset == Skinny::plan.barrier("input.full").offset &&
                       plan.region("output").offset == Skinny::plan.region("output").offset,
                   "the skinny kernel's functions find their memory by its plan");

@@ -5,8 +5,8 @@
 // not depend on timing. Owners pass their sums, transposed by stmatrix, through an output ring to a store warp. Tails
 // are the TMA's.
 #pragma once
+#include "warpwright/core/block_plan.h"
 #include "warpwright/core/descriptor.h"
-#include "warpwright/core/plan.h"
 #include "warpwright/epilogue/ops.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/sm90/accumulate.h"
@@ -21,8 +21,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-constexpr Plan skinny_gemm_plan(const SkinnyGemmConfig& c) {
-  Plan plan("skinny_gemm", Arch::sm90, c.split);
+constexpr BlockPlan skinny_gemm_plan(const SkinnyGemmConfig& c) {
+  BlockPlan plan("skinny_gemm", Arch::sm90, c.split);
   const int groups = c.warpgroups();
   const int mma_warps = groups * 4;
   plan.role("mma", mma_warps).role("load", 1).role("store", groups);
@@ -84,7 +84,7 @@ struct SkinnyGemm {
   using InputRing = pipeline::Ring<C.stages>;
   using OutputRing = pipeline::Ring<C.output_stages>;
   using PartialRing = pipeline::Ring<1>;
-  static constexpr Plan plan = skinny_gemm_plan(C);
+  static constexpr BlockPlan plan = skinny_gemm_plan(C);
 
   static_assert(refuse(C) == nullptr, "skinny_gemm: refuse(config) says why this configuration cannot be compiled");
 
@@ -378,7 +378,7 @@ struct SkinnyGemm {
   }
 
   WW_FN static void body(const Args& args) {
-    check_plan<SkinnyGemm>();
+    check_block_plan<SkinnyGemm>();
     constexpr uint32_t full = plan.barrier("input.full").offset, empty = plan.barrier("input.empty").offset;
     constexpr int mma_warps = plan.role("mma").warps;
     constexpr int load_warp = plan.role("load").first_warp, store_warp = plan.role("store").first_warp;

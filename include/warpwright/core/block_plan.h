@@ -1,6 +1,6 @@
-// The Plan: one constexpr source of truth for a kernel. Roles with their thread ranges, shared-memory and TMEM maps,
-// every barrier with its count, who arrives and who waits, named-barrier ids. Barrier initialisation, storage layout
-// and the simulator's names are all derived from it; check_plan<K>() turns its rules into static_asserts.
+// The block plan: one constexpr source of truth for a kernel. Roles with their thread ranges, shared-memory and TMEM
+// maps, every barrier with its count, who arrives and who waits, named-barrier ids. Barrier initialisation, storage
+// layout and the simulator's names are all derived from it; check_block_plan<K>() turns its rules into static_asserts.
 #pragma once
 #include "warpwright/core/address.h"
 
@@ -77,7 +77,7 @@ constexpr T find_by_name(const T (&list)[N], int count, const char* name) {
 }
 }  // namespace detail
 
-struct Plan {
+struct BlockPlan {
   const char* kernel = nullptr;
   Arch arch = Arch::sm90;
   int cluster = 1;
@@ -92,7 +92,7 @@ struct Plan {
   uint32_t tmem_columns = 0;  // allocated: a power of two >= 32, or 0
   int warps = 0;
 
-  constexpr Plan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
+  constexpr BlockPlan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
 
   // A wave of CDNA stands where a warp does.
   constexpr int lanes() const { return is_cdna(arch) ? 64 : 32; }
@@ -100,30 +100,30 @@ struct Plan {
 
   // --- declarations, in order
   // -----------------------------------------------------------------------------------------
-  constexpr Plan& role(const char* name, int warp_count, int registers = 0) {
+  constexpr BlockPlan& role(const char* name, int warp_count, int registers = 0) {
     roles[role_count++] = {name, warps, warp_count, registers};
     warps += warp_count;
     return *this;
   }
-  constexpr Plan& region(const char* name, uint32_t stage_bytes, int stages, uint32_t alignment) {
+  constexpr BlockPlan& region(const char* name, uint32_t stage_bytes, int stages, uint32_t alignment) {
     const uint32_t at = (shared_bytes + alignment - 1) / alignment * alignment;
     regions[region_count++] = {name, at, stage_bytes, stages, alignment};
     shared_bytes = at + stage_bytes * uint32_t(stages);
     return *this;
   }
-  constexpr Plan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a,
-                          ArrivalSpec b = {}, ArrivalSpec c = {}, ArrivalSpec d = {}, ArrivalSpec e = {}) {
+  constexpr BlockPlan& barrier(const char* name, int stages, int count, const char* waiter, ArrivalSpec a,
+                               ArrivalSpec b = {}, ArrivalSpec c = {}, ArrivalSpec d = {}, ArrivalSpec e = {}) {
     const uint32_t at = (shared_bytes + 7) / 8 * 8;
     barriers[barrier_count++] = {name, stages, count, at, {a, b, c, d, e}, waiter};
     shared_bytes = at + 8 * uint32_t(stages);
     return *this;
   }
-  constexpr Plan& named_barrier(const char* name, int thread_count) {
+  constexpr BlockPlan& named_barrier(const char* name, int thread_count) {
     named[named_count] = {name, named_count + 1, thread_count};  // id 0 is __syncthreads
     ++named_count;
     return *this;
   }
-  constexpr Plan& tensor_memory(const char* name, uint32_t columns) {
+  constexpr BlockPlan& tensor_memory(const char* name, uint32_t columns) {
     uint32_t used = 0;
     for (int i = 0; i < tmem_count; ++i) used = tmem[i].column + tmem[i].columns;
     tmem[tmem_count++] = {name, used, columns};
@@ -195,9 +195,9 @@ struct Plan {
   }
 };
 
-// Every kernel K has `static constexpr Plan plan`. Called once in the body.
+// Every kernel K has `static constexpr BlockPlan plan`. Called once in the body.
 template <class K>
-WW_HD constexpr void check_plan() {
+WW_HD constexpr void check_block_plan() {
   static_assert(K::plan.arrivals_match_counts(), "plan: the arrivals of the roles must sum to the barrier's count");
   static_assert(K::plan.roles_are_known(), "plan: a barrier names a role that the plan does not have");
   static_assert(K::plan.names_are_unique(), "plan: two barriers or two regions have one name");

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""A wrong Plan does not compile, and the message is the rule: one compile a case."""
+"""A wrong block plan does not compile, and the message is the rule: one compile a case."""
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from compile_cases import compiler_of, run_cases  # noqa: E402
 
-FRAME = """#include "warpwright/core/plan.h"
+FRAME = """#include "warpwright/core/block_plan.h"
 using namespace warpwright;
-constexpr Plan base() {{
-  Plan p("test", Arch::sm90);
+constexpr BlockPlan base() {{
+  BlockPlan p("test", Arch::sm90);
   p.role("load", 1).role("compute", 4).region("tile", 1024, 2, 1024);
   p.barrier("in.full", 2, 1, "compute", {{"load", 1}}).barrier("in.empty", 2, 4, "load", {{"compute", 4}});
   {change}
   return p;
 }}
-struct K {{ static constexpr Plan plan = base(); }};
-void use() {{ check_plan<K>(); {use} }}
+struct K {{ static constexpr BlockPlan plan = base(); }};
+void use() {{ check_block_plan<K>(); {use} }}
 """
 # name, change to the plan, use, text that the error must contain (None: must compile)
 CASES = [
