@@ -137,7 +137,7 @@ class BadUsage(unittest.TestCase):
             self.refused(*command, "--plan", "gemm_sm90", names=["gemm_sm90", "nearest"])
             self.refused(*command, "--plan", "7", names=["7", "nearest"])
         for target, plan, near in (("sim:sm100", "dense-64x64-c1x1-s9x", "dense-64x64-c1x1-s8"),
-                                   ("sim:sm80", "mma-128x256-w2x5", "mma-128x256-w2x4"),
+                                   ("sim:sm80", "mma-128x256-w2y4", "mma-128x256-w2x4"),
                                    ("sim:gfx950", "matmul-5wave", "matmul-4wave"),
                                    ("sim:gfx942", "gfx942/matmul-defualt/bf16", "gfx942/matmul-default/bf16")):
             self.refused(*GEMM, "--plan", plan, "--target", target, names=[plan, "nearest", near])

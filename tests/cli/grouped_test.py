@@ -228,7 +228,7 @@ class Gemm(Tool):
     def test_groups_are_drawn_from_the_seed(self):
         base = ("gemm", "--op", "grouped_contiguous", "--groups", "9", "--scaling", "nvfp4", "--m", "90", "--n", "64",
                 "--k", "64", "--target", "sim:sm100", "--landing", "eager", "--schedule", "fifo")
-        checks = [self.document(*base, "--seed", seed)["checks"] for seed in ("1", "1", "2")]
+        checks = [self.document(*base, "--seed", seed)["checks"] for seed in ("1", "1", "4")]
         self.assertEqual(checks[0], checks[1])
         self.assertNotEqual(checks[0], checks[2])
 
