@@ -147,7 +147,7 @@ WRONG = {
     "tune --sizes 64x64x64 --max-seconds -1": ["--max-seconds", "'-1'"],
     "tune --sizes 64x64x64 --burst x": ["--burst", "'x'"],
     "tune --sizes 64x64x64 --groups 0": ["--groups", "'0'"],
-    "tune": ["--shapes and --sizes"],
+    "tune": ["--shapes, --sizes and --random"],
     f"{IDESC} --a foo --m 128 --n 256": ["--a", "'foo'"],
     f"{IDESC} --a bf16 --m 127 --n 256": ["--m 127", "M must be"],
     f"{IDESC} --a bf16 --m -128 --n 256": ["--m", "'-128'"],
