@@ -110,7 +110,8 @@ def quantize(x: Any, scheme: str = TOKEN, *, dtype: str | None = None, layout: s
         x = np.asarray(x)
     dtype = _check(x, scheme, dtype, layout, tensor_scale)
     if torch_tensor:
-        if x.device.type == "cuda" and scheme in _abi.words("quantization") or scheme in DTYPES:
+        # What the library quantizes; its own table of words cannot be asked here, torch.compile traces this function.
+        if x.device.type == "cuda" and scheme in (TOKEN, BLOCK) or scheme in DTYPES:
             from . import _torch_quantize
 
             return Quantized(*_torch_quantize.quantize(x, scheme, dtype, layout, tensor_scale), dtype, layout)

@@ -144,7 +144,7 @@ def stand_in_interface(plans, chosen, problems):
             assert stream == 7 and pointers.a and pointers.d
             Clock.launch(plans[self.name])
 
-    return types.SimpleNamespace(DTYPES={"bf16": 0, "fp32": 3, "e4m3": 4},
+    return types.SimpleNamespace(words={"dtype": {"bf16": 0, "fp32": 3, "e4m3": 4}}.get,
                                  new_grouped_problem=lambda: types.SimpleNamespace(b_scale_rows=128),
                                  new_grouped_pointers=types.SimpleNamespace, GroupedPlan=Plan)
 
