@@ -27,7 +27,7 @@ struct GemmTrial {
   bool timed = false;
   // Elements by which the addresses of A, B and D miss the alignment of their memory; the problem's `alignment` must
   // allow it.
-  reference::Offset offset;
+  reference::Offset offset = {};
   void* stream = nullptr;  // null: its own
 };
 
