@@ -19,20 +19,8 @@ Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand o
 }
 
 Chip simulated_chip(Arch arch) {
-  switch (arch) {
-    case Arch::sm100:
-      return {"NVIDIA B200", 148, arch};
-    case Arch::gfx942:
-      return {"AMD MI300X", 304, arch};
-    case Arch::gfx950:
-      return {"AMD MI355X", 256, arch};
-    case Arch::sm80:  // there are figures of no older chip, and Hopper runs these kernels
-    case Arch::sm90:
-      break;
-  }
-  Chip chip = h200();
-  chip.arch = arch;
-  return chip;
+  const ChipFigures chip = chip_figures(arch);
+  return {chip.name, chip.multiprocessors, arch};
 }
 
 }  // namespace warpwright::choice

@@ -8,6 +8,7 @@
 
 #include "catalog/instance.h"
 #include "problem/lower.h"
+#include "warpwright/core/chip.h"
 #include "warpwright/kernel/config.h"
 #include "warpwright/status.h"
 
@@ -34,12 +35,12 @@ std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand = On
 // The chip the choice is made for.
 struct Chip {
   std::string name;  // as the driver calls it: a tuned table is for one name
-  int multiprocessors = 132;
+  int multiprocessors = chip_figures(Arch::sm90).multiprocessors;
   Arch arch = Arch::sm90;  // what it is asked to run: an H200 runs the kernels of sm80 too
 };
 // What is assumed where no GPU is asked, and what the simulator of an architecture stands for.
-inline Chip h200() { return {"NVIDIA H200", 132}; }
 Chip simulated_chip(Arch arch);
+inline Chip h200() { return simulated_chip(Arch::sm90); }
 
 // What the model says about one instance.
 struct PlanEstimate {

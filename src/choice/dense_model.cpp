@@ -151,23 +151,15 @@ PlanEstimate estimate(const Instance& instance, const GemmShape& s, int multipro
 }
 
 Floor floor_of(const GemmShape& s, Arch arch) {
-  // What the chip cannot exceed. Hopper: 4096 FLOP of 16 bits a cycle on each of 132 SMs at 1.98 GHz, and the
-  // datasheet's 4.8 TB/s; under load power allows less, about 800 TFLOP/s for one launch and 650 to 680 sustained, and
-  // a copy reaches 4.3 TB/s. Blackwell: the datasheet of a B200, 2.25 PFLOP/s of 16 bits and 8 TB/s.
-  // CDNA: the data sheets of an MI300X, 1.3 PFLOP/s and 5.3 TB/s, and of an MI355X, 2.5 PFLOP/s and 8 TB/s.
-  const double flops_of_16_bits = arch == Arch::sm100    ? 2.25e9
-                                  : arch == Arch::gfx950 ? 2.5e9
-                                  : arch == Arch::gfx942 ? 1.3e9
-                                                         : 4096.0 * 132 * 1.98e3;
-  const double flops_per_us = flops_of_16_bits * 16 / std::max(bits(s.dtype), 8);
-  const double bytes_per_us = arch == Arch::sm100 || arch == Arch::gfx950 ? 8e6 : arch == Arch::gfx942 ? 5.3e6 : 4.8e6;
+  const ChipFigures chip = chip_figures(arch);
+  const double flops_per_us = chip.flops_per_us * 16 / std::max(bits(s.dtype), 8);
   Floor floor;
   floor.flops = 2.0 * double(s.batch) * double(s.m) * double(s.n) * double(s.k);
   floor.bytes = bytes_of(s);
   floor.tensor_us = floor.flops / flops_per_us;
   // A pair of 4-bit operands is multiplied at twice the rate of 8 bits.
   if (bits(s.dtype) == 4 && bits(s.b_dtype()) == 4) floor.tensor_us /= 2;
-  floor.memory_us = floor.bytes / bytes_per_us;
+  floor.memory_us = floor.bytes / chip.bytes_per_us;
   return floor;
 }
 

@@ -149,7 +149,8 @@ std::string described(const GroupedProblem& p) {
   return text;
 }
 
-constexpr int kWholeChip = 132;  // SMs, where only the order of plans matters
+// SMs, where only the order of plans matters.
+constexpr int kWholeChip = chip_figures(Arch::sm90).multiprocessors;
 
 // The instance that the problem's plan names: one of the list, or any that can be compiled.
 Result<Instance> named_instance(const GroupedProblem& p, const std::vector<Instance>& list) {

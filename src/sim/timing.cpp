@@ -1,9 +1,14 @@
 #include "timing.h"
 
+#include "warpwright/core/chip.h"
+
 namespace warpwright::simulator {
 
 ChipTiming ChipTiming::of(Arch arch) {
+  const ChipFigures chip = chip_figures(arch);
   ChipTiming c{};
+  c.clock_ghz = chip.clock_ghz;
+  c.sms = chip.multiprocessors;
   c.word_issue = 4;
   c.named_barrier = 15;
   c.cluster_barrier = 190;
@@ -12,7 +17,6 @@ ChipTiming ChipTiming::of(Arch arch) {
   c.memory_start_share = 1;
   switch (arch) {
     case Arch::sm100:  // B200: published microbenchmarks, not measured by this project
-      c.clock_ghz = 1.85;
       c.shared_load = 24;
       c.shared_store = c.matrix_store = 8;
       c.global_load = 700;
@@ -26,29 +30,25 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.tma_write_latency = 460;
       c.tma_store_bytes_per_cycle = 128;
       c.l2_gbps = 18900;
-      c.memory_gbps = 8000;
+      c.memory_gbps = chip.bytes_per_us / 1e3;
       c.mma_issue = 30;
       c.mma_tail = 160;
       c.mma_flop_per_cycle = 8192 * 2;
       c.tmem_load = 179;
       c.tmem_store = 64;
       c.launch = 5500;
-      c.sms = 148;
       break;
     // MI300X and MI355X: data sheets and the cycles of the instruction set guide, never measured by this project.
     case Arch::gfx942:
     case Arch::gfx950:
-      c.clock_ghz = arch == Arch::gfx950 ? 2.4 : 2.1;
       c.shared_load = 64;
       c.global_load = 800;
       c.l2_gbps = arch == Arch::gfx950 ? 7900 : 5300;
       c.mma_flop_per_cycle = arch == Arch::gfx950 ? 4096 : 2048;
       c.launch = 5000;
-      c.sms = arch == Arch::gfx950 ? 256 : 304;
       break;
     // H200 / H100. [w]: docs/evidence/word-costs.txt, [s]: docs/evidence/dense-stamps.txt; the others are published.
     default:
-      c.clock_ghz = 1.98;
       c.clock_drop_ghz = 0.69;   // 1.31 GHz at 97 % busy: our GEMM at 4096^3, sustained
       c.single_drop_ghz = 0.30;  // [s] 1.69 GHz at 2048^3, 77 % busy
       c.memory_drop_ghz = 0.18;  // [s] 1.80 GHz where only the memory is busy
@@ -86,7 +86,6 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.start = 190;          // [s] the first load is issued after 930 to 1070 cycles in the skinny kernels, 1230 in
       c.cluster_start = 250;  // the dense one, 1180 and 1415 to 1440 in clusters
       c.fetch = 60;           // [s] the same
-      c.sms = 132;
   }
   return c;
 }

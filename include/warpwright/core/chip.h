@@ -1,0 +1,36 @@
+// The chips that kernels are chosen and simulated for: what data sheets say of them, here and nowhere else. What was
+// measured stands with what uses it (src/sim/timing.cpp, the models of src/choice); what a CTA may hold of shared
+// memory is kMaxSharedBytes of core/block_plan.h.
+#pragma once
+#include "warpwright/core/address.h"
+
+namespace warpwright {
+
+struct ChipFigures {
+  const char* name = "";  // as its driver calls it
+  int multiprocessors = 0;
+  double clock_ghz = 0;     // the highest
+  double flops_per_us = 0;  // dense products of 16 bits
+  double bytes_per_us = 0;  // of device memory
+};
+
+// The chip that stands for an architecture. Kernels for sm80 are simulated and run on Hopper: there are figures of no
+// older chip.
+constexpr ChipFigures chip_figures(Arch arch) {
+  switch (arch) {
+    case Arch::sm100:  // NVIDIA B200 data sheet: 2.25 PFLOP/s, 8 TB/s
+      return {"NVIDIA B200", 148, 1.85, 2.25e9, 8e6};
+    case Arch::gfx942:  // AMD Instinct MI300X data sheet: 1.3 PFLOP/s, 5.3 TB/s
+      return {"AMD MI300X", 304, 2.1, 1.3e9, 5.3e6};
+    case Arch::gfx950:  // AMD Instinct MI355X data sheet: 2.5 PFLOP/s, 8 TB/s
+      return {"AMD MI355X", 256, 2.4, 2.5e9, 8e6};
+    case Arch::sm80:
+    case Arch::sm90:
+      break;
+  }
+  // NVIDIA H200 data sheet: 4.8 TB/s. Its 989 TFLOP/s are at a lower clock: 4096 a cycle on each SM are 1070 at the
+  // highest, which power allows for no product (about 800 for one launch, 650 to 680 sustained; a copy reaches 4.3 TB/s).
+  return {"NVIDIA H200", 132, 1.98, 4096.0 * 132 * 1.98e3, 4.8e6};
+}
+
+}  // namespace warpwright
