@@ -76,6 +76,8 @@ void read_notes(const Bytes& file, const Elf64_Shdr& section, Json& metadata) {
   }
 }
 
+Status refused(std::string why) { return Status(Code::invalid_argument, std::move(why)); }
+
 }  // namespace
 
 const ElfSymbol* ElfFile::find(const std::string& name) const {
@@ -84,28 +86,29 @@ const ElfSymbol* ElfFile::find(const std::string& name) const {
   return nullptr;
 }
 
-std::string read_elf(const std::string& path, ElfFile& out) {
+Status read_elf(const std::string& path, ElfFile& out) {
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return fmt::format("cannot read '{}'", path);
+  if (!stream) return refused(fmt::format("cannot read '{}'", path));
   const Bytes file{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   Elf64_Ehdr header;
   if (!read_at(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return fmt::format("'{}' is not a 64-bit ELF file", path);
+    return refused(fmt::format("'{}' is not a 64-bit ELF file", path));
   }
   if (header.e_machine != kMachineAmdGpu)
-    return fmt::format("'{}' is an ELF file of another machine than AMDGPU", path);
+    return refused(fmt::format("'{}' is an ELF file of another machine than AMDGPU", path));
   if (header.e_type != ET_DYN) {
-    return fmt::format("'{}' is not linked: a code object is a shared object, as clang makes it without -c", path);
+    return refused(
+        fmt::format("'{}' is not linked: a code object is a shared object, as clang makes it without -c", path));
   }
   out.flags = header.e_flags;
   if (std::string error = load_segments(file, header, out.image); !error.empty()) {
-    return fmt::format("'{}': {}", path, error);
+    return refused(fmt::format("'{}': {}", path, error));
   }
   std::vector<Elf64_Shdr> sections(header.e_shnum);
   for (size_t i = 0; i < sections.size(); ++i) {
     if (!read_at(file, header.e_shoff + i * sizeof(Elf64_Shdr), sections[i])) {
-      return fmt::format("'{}': a section header is cut off", path);
+      return refused(fmt::format("'{}': a section header is cut off", path));
     }
   }
   for (const Elf64_Shdr& section : sections) {
@@ -116,7 +119,7 @@ std::string read_elf(const std::string& path, ElfFile& out) {
     }
   }
   if (!out.metadata.is_object() || !out.metadata.contains("amdhsa.kernels")) {
-    return fmt::format("'{}' has no AMDGPU metadata note", path);
+    return refused(fmt::format("'{}' has no AMDGPU metadata note", path));
   }
   return {};
 }

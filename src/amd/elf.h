@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "text/json.h"
+#include "warpwright/status.h"
 
 namespace warpwright::amd {
 
@@ -23,7 +24,7 @@ struct ElfFile {
   const ElfSymbol* find(const std::string& name) const;
 };
 
-// An empty string, or why the file is not an AMD code object.
-std::string read_elf(const std::string& path, ElfFile& out);
+// A failure says why the file is not an AMD code object.
+Status read_elf(const std::string& path, ElfFile& out);
 
 }  // namespace warpwright::amd

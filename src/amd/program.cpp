@@ -202,9 +202,9 @@ void read_descriptor(const std::vector<uint8_t>& image, uint64_t at, CodeObjectK
   k.kernarg_preload_offset = preload >> 7;
 }
 
-std::string disassemble(const std::string& tool, const std::string& path, CodeObjectKernel& k) {
-  std::string output, error;
-  if (!system::run_program({tool, "-d", "--disassemble-symbols=" + k.name, path}, output, error)) return error;
+Status disassemble(const std::string& tool, const std::string& path, CodeObjectKernel& k) {
+  std::string output;
+  if (Status s = system::run_program({tool, "-d", "--disassemble-symbols=" + k.name, path}, output); !s) return s;
   std::vector<int64_t> offsets;
   std::unordered_map<uint64_t, int> index;
   size_t at = 0;
@@ -218,7 +218,9 @@ std::string disassemble(const std::string& tool, const std::string& path, CodeOb
     offsets.push_back(branch_offset(line));
     k.code.push_back(std::move(i));
   }
-  if (k.code.empty()) return fmt::format("{} printed no instruction of kernel '{}'", tool, k.name);
+  if (k.code.empty()) {
+    return Status(Code::failed, fmt::format("{} printed no instruction of kernel '{}'", tool, k.name));
+  }
   const uint64_t base = k.code.front().address;
   for (size_t i = 0; i < k.code.size(); ++i) {
     if (offsets[i] < 0) continue;
@@ -283,15 +285,13 @@ bool parse_line(const std::string& line, Instruction& out) {
   return true;
 }
 
-Loaded<CodeObject> load_code_object(const std::string& path) {
-  Loaded<CodeObject> result;
-  CodeObject& object = result.value;
+Result<CodeObject> load_code_object(const std::string& path) {
+  CodeObject object;
   ElfFile elf;
-  if (result.error = read_elf(path, elf); !result.ok()) return result;
+  if (Status s = read_elf(path, elf); !s) return s;
   const std::string tool = find_disassembler();
   if (tool.empty()) {
-    result.error = "no llvm-objdump of version 20 or later was found: install the package llvm-22";
-    return result;
+    return Status(Code::missing, "no llvm-objdump of version 20 or later was found: install the package llvm-22");
   }
   const std::string triple = elf.metadata.value("amdhsa.target", std::string());
   object.chip_name = triple.substr(triple.rfind('-') + 1);
@@ -302,8 +302,7 @@ Loaded<CodeObject> load_code_object(const std::string& path) {
     k.name = entry.value(".name", std::string());
     const ElfSymbol* descriptor = elf.find(entry.value(".symbol", k.name + ".kd"));
     if (descriptor == nullptr) {
-      result.error = fmt::format("'{}': kernel '{}' has no descriptor", path, k.name);
-      return result;
+      return Status(Code::invalid_argument, fmt::format("'{}': kernel '{}' has no descriptor", path, k.name));
     }
     read_descriptor(elf.image, descriptor->value, k);
     k.vgprs = entry.value(".vgpr_count", 0);
@@ -312,12 +311,12 @@ Loaded<CodeObject> load_code_object(const std::string& path) {
     k.vgpr_spills = entry.value(".vgpr_spill_count", 0);
     k.sgpr_spills = entry.value(".sgpr_spill_count", 0);
     k.max_workgroup = entry.value(".max_flat_workgroup_size", 0);
-    if (result.error = disassemble(tool, path, k); !result.ok()) return result;
+    if (Status s = disassemble(tool, path, k); !s) return s;
     object.kernels.push_back(std::move(k));
   }
   object.image = std::move(elf.image);
-  if (object.kernels.empty()) result.error = fmt::format("'{}' has no kernel", path);
-  return result;
+  if (object.kernels.empty()) return Status(Code::invalid_argument, fmt::format("'{}' has no kernel", path));
+  return object;
 }
 
 }  // namespace warpwright::amd

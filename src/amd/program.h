@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "warpwright/status.h"
+
 namespace warpwright::amd {
 
 // gfx942 and gfx950 differ in the fp8 format (FNUZ against OCP) and in the widest LDS DMA.
@@ -93,16 +95,8 @@ struct CodeObject {
   const CodeObjectKernel* find(const std::string& name) const;
 };
 
-// A value, or a sentence that says why there is none.
-template <class T>
-struct Loaded {
-  T value = {};
-  std::string error;
-  bool ok() const { return error.empty(); }
-};
-
 // Reads an ELF file; disassembles with llvm-objdump (version 22, or what WARPWRIGHT_LLVM_OBJDUMP names).
-Loaded<CodeObject> load_code_object(const std::string& path);
+Result<CodeObject> load_code_object(const std::string& path);
 
 // The disassembler's name, empty if there is none on this machine.
 std::string find_disassembler();

@@ -54,9 +54,9 @@ std::vector<amd::MatmulProof> prove_code_object(const std::string& path, const s
   if (amd::find_disassembler().empty()) {
     throw MissingError("--isa needs llvm-objdump of version 20 or later: install the package llvm-22");
   }
-  const amd::Loaded<amd::CodeObject> loaded = amd::load_code_object(path);
-  if (!loaded.ok()) throw UsageError("--isa: " + loaded.error);
-  const amd::CodeObject& object = loaded.value;
+  const Result<amd::CodeObject> loaded = amd::load_code_object(path);
+  if (!loaded) throw UsageError("--isa: " + loaded.status().message());
+  const amd::CodeObject& object = *loaded;
   if (object.chip_name != target) {
     throw UsageError(fmt::format("--isa: '{}' is for {}, not for {}", path, object.chip_name, target));
   }

@@ -110,7 +110,7 @@ std::vector<const simulate::Example*> compile_user_kernels(const std::string& fi
   if (!compiler) throw MissingError(compiler.status().message());
   const TemporaryFolder folder;
   const std::string library = folder.path() / "kernels.so";
-  std::string output, error;
+  std::string output;
   const auto compile = [&] {
     const Progress progress("compiling " + file, 1);
     std::vector<std::string> line = jit::simulator_flags(*headers);
@@ -118,11 +118,12 @@ std::vector<const simulate::Example*> compile_user_kernels(const std::string& fi
     // Its own warnings are the user's business.
     std::erase(line, "-w");
     line.insert(line.end(), {"-g1", file, "-o", library});
-    return system::run_program(line, output, error);
+    return system::run_program(line, output);
   };
-  if (!compile()) {
+  if (const Status s = compile(); !s) {
     fmt::print(stderr, "{}\n", output);
-    throw UsageError(fmt::format("'{}' does not compile: {}", file, output.empty() ? error : jit::first_error(output)));
+    throw UsageError(
+        fmt::format("'{}' does not compile: {}", file, output.empty() ? s.message() : jit::first_error(output)));
   }
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) throw UsageError(fmt::format("'{}' cannot be opened: {}", file, dlerror()));

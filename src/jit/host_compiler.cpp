@@ -46,10 +46,10 @@ Digest headers_digest(const std::string& folder) {
 
 Digest key_of(const std::string& source, const std::string& headers, const std::vector<std::string>& flags,
               const std::vector<std::string>& compiler) {
-  std::string version, error;
+  std::string version;
   std::vector<std::string> asked = compiler;
   asked.emplace_back("--version");
-  (void)system::run_program(asked, version, error);
+  (void)system::run_program(asked, version);
   Sha256 hash;
   hash.text(source).text(hex(headers_digest(headers))).text(version);
   for (const std::string& word : compiler) hash.text(word);
@@ -87,10 +87,10 @@ Result<Bytes> compile(const std::string& source, const std::vector<std::string>&
   std::ofstream(from) << source;
   flags.insert(flags.begin(), compiler.begin(), compiler.end());
   flags.insert(flags.end(), {from.string(), "-o", to.string()});
-  std::string output, error;
-  if (!system::run_program(flags, output, error)) {
+  std::string output;
+  if (const Status s = system::run_program(flags, output); !s) {
     return Status(Code::failed, fmt::format("{} does not compile an instance: {}.", compiler.back(),
-                                            output.empty() ? error : first_error(output)));
+                                            output.empty() ? s.message() : first_error(output)));
   }
   const std::string bytes = text_of(to);
   return Bytes(bytes.begin(), bytes.end());

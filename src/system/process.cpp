@@ -67,12 +67,11 @@ bool program_exists(const std::string& name) {
   }
 }
 
-bool run_program(const std::vector<std::string>& arguments, std::string& output, std::string& error) {
+Status run_program(const std::vector<std::string>& arguments, std::string& output) {
   const Ended ended = run(arguments, true, output);
-  if (ended.failure.empty() && ended.code == 0) return true;
-  error = ended.failure.empty() ? fmt::format("{} failed: {}", arguments[0], output.substr(0, output.find('\n')))
-                                : ended.failure;
-  return false;
+  if (!ended.failure.empty()) return Status(Code::failed, ended.failure);
+  if (ended.code == 0) return {};
+  return Status(Code::failed, fmt::format("{} failed: {}", arguments[0], output.substr(0, output.find('\n'))));
 }
 
 int run_for_output(const std::vector<std::string>& arguments, std::string& output) {

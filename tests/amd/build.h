@@ -59,17 +59,17 @@ class BuildFolder {
     if (known != objects_.end()) return known->second;
     arguments.insert(arguments.begin(), {kCompiler, "-std=c++20"});
     arguments.insert(arguments.end(), {"-o", file(name + ".co")});
-    std::string output, error;
-    const bool compiled = system::run_program(arguments, output, error);
-    EXPECT_TRUE(compiled) << error << "\n" << output;
+    std::string output;
+    const Status compiled = system::run_program(arguments, output);
+    EXPECT_TRUE(compiled) << compiled.message() << "\n" << output;
     return loaded(name, file(name + ".co"));
   }
   const CodeObject& loaded(const std::string& name, const std::string& path) {
     const auto known = objects_.find(name);
     if (known != objects_.end()) return known->second;
-    Loaded<CodeObject> object = load_code_object(path);
-    EXPECT_EQ(object.error, "");
-    return objects_[name] = std::move(object.value);
+    Result<CodeObject> object = load_code_object(path);
+    EXPECT_TRUE(object) << object.status().message();
+    return objects_[name] = object ? std::move(*object) : CodeObject();
   }
 
   std::filesystem::path path_;

@@ -69,12 +69,13 @@ TEST(ParseLine, KnowsSpecialRegistersAndSourceModifiers) {
 }
 
 TEST(LoadCodeObject, RefusesWhatIsNoneWithASentence) {
-  EXPECT_NE(load_code_object("/does/not/exist").error.find("cannot read"), std::string::npos);
-  EXPECT_NE(load_code_object("/proc/self/exe").error.find("another machine than AMDGPU"), std::string::npos);
+  EXPECT_NE(load_code_object("/does/not/exist").status().message().find("cannot read"), std::string::npos);
+  EXPECT_NE(load_code_object("/proc/self/exe").status().message().find("another machine than AMDGPU"),
+            std::string::npos);
   WW_NEEDS_AMD_TOOLS();
   const std::string path = BuildFolder::instance().file("text");
   std::ofstream(path) << "not an object";
-  EXPECT_NE(load_code_object(path).error.find("not a 64-bit ELF file"), std::string::npos);
+  EXPECT_NE(load_code_object(path).status().message().find("not a 64-bit ELF file"), std::string::npos);
 }
 
 TEST(LoadCodeObject, SurvivesATruncatedFile) {
@@ -86,7 +87,7 @@ TEST(LoadCodeObject, SurvivesATruncatedFile) {
   for (size_t n = 16; n < bytes.size(); n += bytes.size() / 23) {
     const std::string path = BuildFolder::instance().file("cut.co");
     std::ofstream(path, std::ios::binary) << bytes.substr(0, n);
-    EXPECT_NE(load_code_object(path).error, "") << n << " of " << bytes.size() << " bytes";
+    EXPECT_FALSE(load_code_object(path)) << n << " of " << bytes.size() << " bytes";
   }
 }
 

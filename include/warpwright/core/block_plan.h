@@ -3,10 +3,10 @@
 // layout and the simulator's names are all derived from it; check_block_plan<K>() turns its rules into static_asserts.
 #pragma once
 #include "warpwright/core/address.h"
+#include "warpwright/core/chip.h"
 
 namespace warpwright {
 
-inline constexpr uint32_t kMaxSharedBytes = 232448;  // 227 KiB a CTA may use on sm_90 and sm_100
 inline constexpr uint32_t kTmemColumns = 512;
 inline constexpr uint32_t kRegisterFile = 65536;
 

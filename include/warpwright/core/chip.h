@@ -1,10 +1,11 @@
-// The chips that kernels are chosen and simulated for: what data sheets say of them, here and nowhere else. What was
-// measured stands with what uses it (src/sim/timing.cpp, the models of src/choice); what a CTA may hold of shared
-// memory is kMaxSharedBytes of core/block_plan.h.
+// The chips that kernels are made, chosen and simulated for: what data sheets say of them, here and nowhere else. What
+// was measured stands with what uses it (src/sim/timing.cpp, the models of src/choice).
 #pragma once
 #include "warpwright/core/address.h"
 
 namespace warpwright {
+
+inline constexpr uint32_t kMaxSharedBytes = 232448;  // 227 KiB a CTA may use on sm_90 and sm_100
 
 struct ChipFigures {
   const char* name = "";  // as its driver calls it
@@ -16,7 +17,7 @@ struct ChipFigures {
 
 // The chip that stands for an architecture. Kernels for sm80 are simulated and run on Hopper: there are figures of no
 // older chip.
-constexpr ChipFigures chip_figures(Arch arch) {
+WW_HD constexpr ChipFigures chip_figures(Arch arch) {
   switch (arch) {
     case Arch::sm100:  // NVIDIA B200 data sheet: 2.25 PFLOP/s, 8 TB/s
       return {"NVIDIA B200", 148, 1.85, 2.25e9, 8e6};
@@ -29,7 +30,8 @@ constexpr ChipFigures chip_figures(Arch arch) {
       break;
   }
   // NVIDIA H200 data sheet: 4.8 TB/s. Its 989 TFLOP/s are at a lower clock: 4096 a cycle on each SM are 1070 at the
-  // highest, which power allows for no product (about 800 for one launch, 650 to 680 sustained; a copy reaches 4.3 TB/s).
+  // highest, which power allows for no product (about 800 for one launch, 650 to 680 sustained; a copy reaches 4.3
+  // TB/s).
   return {"NVIDIA H200", 132, 1.98, 4096.0 * 132 * 1.98e3, 4.8e6};
 }
 

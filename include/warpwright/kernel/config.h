@@ -2,6 +2,7 @@
 // whichever world compiles the kernel.
 #pragma once
 #include "warpwright/core/address.h"
+#include "warpwright/core/chip.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/layout.h"
 #include "warpwright/core/word_enum.h"
@@ -12,7 +13,7 @@ namespace warpwright {
 // How many input stages fit beside what `used` bytes hold: a barrier pair a stage, and up to 1 KiB for alignment and
 // the other barriers.
 WW_HD constexpr int stages_that_fit(uint32_t stage_bytes, uint32_t used) {
-  constexpr uint32_t available = 232448 - 1024;
+  constexpr uint32_t available = kMaxSharedBytes - 1024;
   return used >= available ? 0 : int((available - used) / (stage_bytes + 16));
 }
 

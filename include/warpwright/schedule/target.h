@@ -6,6 +6,7 @@
 //   sm_90a   TMA, one thread          mbarrier phase of a slot    none               wgmma groups        mbarrier
 #pragma once
 #include "warpwright/core/address.h"
+#include "warpwright/core/chip.h"
 #include "warpwright/schedule/op.h"
 
 namespace warpwright::schedule {
@@ -125,7 +126,7 @@ constexpr Target make_sm90() {
   Target t;
   t.arch = Arch::sm90;
   t.name = "sm90";
-  t.shared_bytes = 232448;
+  t.shared_bytes = kMaxSharedBytes;
   t.registers = 255;
   t.capacity[int(ResourceKind::mma_unit)] = 1;
   t.capacity[int(ResourceKind::valu)] = 1;
