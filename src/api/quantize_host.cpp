@@ -40,7 +40,7 @@ void quantize_block(const QuantizeArgs& p, int64_t row, int64_t column, int64_t 
   uint32_t largest = 0;
   for (int64_t r = row; r < end_row; ++r)
     for (int64_t c = column; c < end_column; ++c) largest = std::max(largest, quantizing::magnitude(element(p, r, c)));
-  const quantizing::Factor factor = quantizing::factor_of<Q, T>(largest, inverse_tensor_scale);
+  const quantizing::Scale factor = quantizing::scale_of<Q, T>(largest, inverse_tensor_scale);
   store_scale(p, scale_dtype(Q), at, factor.code);
   for (int64_t r = row; r < end_row; ++r) {
     for (int64_t c = column; c < end_column; c += quantizing::kElements) {

@@ -73,20 +73,20 @@ WW_FN float tensor_scale_of(uint32_t largest) {
 }
 
 // A block's factor: its code, the bits of an fp32 one, and what elements are multiplied by.
-struct Factor {
+struct Scale {
   uint32_t code;
   float by;
 };
 template <Quantization Q, DType T>
-WW_FN Factor factor_of(uint32_t largest, [[maybe_unused]] float inverse_tensor_scale) {
+WW_FN Scale scale_of(uint32_t largest, [[maybe_unused]] float inverse_tensor_scale) {
   const float x = stdx::bit_cast<float>(largest);
   if constexpr (Q == Quantization::nvfp4) {
-    const auto f = epilogue::BlockFactor<BlockScaling::nvfp4>::of(x, inverse_tensor_scale);
+    const auto f = epilogue::BlockScale<BlockScaling::nvfp4>::of(x, inverse_tensor_scale);
     return {f.code, f.by};
   } else if constexpr (Q == Quantization::mx) {
     // The largest e5m2 is 2^7 times the largest e4m3.
     constexpr BlockScaling scaling = T == DType::e2m1 ? BlockScaling::mxfp4 : BlockScaling::mxfp8;
-    const auto f = epilogue::BlockFactor<scaling>::of(T == DType::e5m2 ? tile::multiply(x, 0x1p-7f) : x, 1.f);
+    const auto f = epilogue::BlockScale<scaling>::of(T == DType::e5m2 ? tile::multiply(x, 0x1p-7f) : x, 1.f);
     return {f.code, f.by};
   } else {
     if (largest > kInfinity) return {0x7fc0'0000, stdx::bit_cast<float>(0x7fc0'0000)};

@@ -74,15 +74,15 @@ TEST(QuantizeRules, FactorsAreTheSmallestPowersOfTwoThatNothingOverflows) {
     const uint32_t bits = random() & 0x7fff'ffff;
     if (bits >= quantizing::kInfinity) continue;
     const double x = double(std::bit_cast<float>(bits));
-    const auto expect = [&](quantizing::Factor f, double top) {
+    const auto expect = [&](quantizing::Scale f, double top) {
       const double scale = double(to_float(ue8m0{uint8_t(f.code)}));
       EXPECT_LE(x, top * scale) << x;
       EXPECT_TRUE(f.code == 0 || x > top * scale / 2) << x << " has a smaller factor";
       EXPECT_EQ(double(f.by) * scale, 1) << f.code;
     };
-    expect(quantizing::factor_of<Quantization::mx, DType::e4m3>(bits, 1), 448);
-    expect(quantizing::factor_of<Quantization::mx, DType::e5m2>(bits, 1), 57344);
-    expect(quantizing::factor_of<Quantization::mx, DType::e2m1>(bits, 1), 6);
+    expect(quantizing::scale_of<Quantization::mx, DType::e4m3>(bits, 1), 448);
+    expect(quantizing::scale_of<Quantization::mx, DType::e5m2>(bits, 1), 57344);
+    expect(quantizing::scale_of<Quantization::mx, DType::e2m1>(bits, 1), 6);
   }
 }
 
@@ -90,7 +90,7 @@ TEST(QuantizeRules, FactorsInFp32AreThoseOfTheKernels) {
   std::mt19937 random(4);
   for (int i = 0; i < 20000; ++i) {
     const uint32_t bits = i == 0 ? 0 : random() % quantizing::kInfinity;
-    const quantizing::Factor f = quantizing::factor_of<Quantization::token, DType::e4m3>(bits, 1);
+    const quantizing::Scale f = quantizing::scale_of<Quantization::token, DType::e4m3>(bits, 1);
     ASSERT_EQ(std::bit_cast<float>(f.code), kernel::sm90::scale_of_block(std::bit_cast<float>(bits)));
     ASSERT_EQ(f.by, 1 / std::bit_cast<float>(f.code));
   }

@@ -31,12 +31,12 @@ WW_FN float larger(float a, float b) { return b != b || b > a ? b : a; }
 // rounded. mxfp8 and mxfp4: the smallest power of two with which nothing overflows. nvfp4: ue4m3(tensor_scale *
 // largest / 6), elements are divided by it and multiplied by tensor_scale. A block of zeros has a code of zero bits.
 template <BlockScaling S>
-struct BlockFactor {
+struct BlockScale {
   static_assert(S == BlockScaling::mxfp8 || S == BlockScaling::mxfp4 || S == BlockScaling::nvfp4);
   uint8_t code = 0;
   float by = 0;
 
-  WW_FN static BlockFactor of(float largest, [[maybe_unused]] float tensor_scale) {
+  WW_FN static BlockScale of(float largest, [[maybe_unused]] float tensor_scale) {
     if constexpr (S == BlockScaling::nvfp4) {
       const float wanted = tile::multiply(tile::multiply(tensor_scale, largest), 1.f / 6);
       const auto code = uint8_t(tile::pack4<DType::e4m3>(wanted, 0.f, 0.f, 0.f));
@@ -79,7 +79,7 @@ struct QuantizedBlock {
     float largest = 0;
     WW_UNROLL
     for (int i = 0; i < kElements; ++i) largest = larger(largest, magnitude(values[i]));
-    const auto factor = BlockFactor<S>::of(largest, tensor_scale);
+    const auto factor = BlockScale<S>::of(largest, tensor_scale);
     QuantizedBlock block;
     block.factor = factor.code;
     float scaled[kElements];

@@ -7,7 +7,6 @@
 namespace warpwright {
 namespace {
 
-using quantizing::Factor;
 using quantizing::kAtOnce;
 using quantizing::kCtaRows;
 using quantizing::kElements;
@@ -17,6 +16,7 @@ using quantizing::kWarps;
 using quantizing::kWords;
 using quantizing::load;
 using quantizing::Raw;
+using quantizing::Scale;
 
 constexpr int kBlock = 128;  // rows and columns of a block
 constexpr int kBlockLanes = kBlock / kElements;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void quantize_rows(const QuantizeArgs& p) {
     float by[Rows::kHeld];
     WW_UNROLL
     for (int h = 0; h < Rows::kHeld; ++h) {
-      const Factor factor = quantizing::factor_of<Q, T>(held[h], inverse_tensor_scale);
+      const Scale factor = quantizing::scale_of<Q, T>(held[h], inverse_tensor_scale);
       by[h] = factor.by;
       if (Rows::stores(lane)) {
         const int64_t scale_row = row + (Rows::row_of(lane) + h) * kWarps;
@@ -152,7 +152,7 @@ __device__ __forceinline__ void quantize_squares(const QuantizeArgs& p) {
     if (lane == 0) largest_of_warp[turn][warp] = largest;
     __syncthreads();
     largest = largest_of_lanes<kWarps>(largest_of_warp[turn][lane % kWarps]);
-    const Factor factor = quantizing::factor_of<Quantization::block, T>(largest, 1.f);
+    const Scale factor = quantizing::scale_of<Quantization::block, T>(largest, 1.f);
     if (threadIdx.x == 0) store_scale<Quantization::block>(p, extents, block, blockIdx.x, factor.code);
     WW_UNROLL
     for (int i = 0; i < kBlockSteps; ++i) store<T, Vectors>(p, row + i * apart, column, raw[i], factor.by);

@@ -43,7 +43,7 @@ struct QuantizeParts {
     return Global<uint8_t>{static_cast<uint8_t*>(args.d)} + (int64_t(row) * blocks(args) + block) * bytes;
   }
   // `row` counts from the group's first one. Who has the last factor of a row also has those behind it.
-  WW_FN static void store_factor(const Args& args, const tile::GroupTile& tile, int row, int block, uint8_t factor) {
+  WW_FN static void store_scale(const Args& args, const tile::GroupTile& tile, int row, int block, uint8_t factor) {
     const int across = tile::ceil_div(blocks(args), kScaleTileColumns);
     const int end = block == blocks(args) - 1 ? across * kScaleTileColumns : block + 1;
     const int64_t first = int64_t(tile.first_block + row / kScaleTileRows) * across;
@@ -102,7 +102,7 @@ struct QuantizeRows : QuantizeParts<C, K> {
           if (block >= Parts::blocks(args) || row >= Parts::padded_rows(tile)) return;
           uint8_t factor = 0;
           if (row < tile.end_row - tile.first_row) factor = finish(args, factors, tile.first_row + row, block, values);
-          Parts::store_factor(args, tile, row, block, factor);
+          Parts::store_scale(args, tile, row, block, factor);
         });
   }
 
@@ -192,7 +192,7 @@ struct QuantizeColumns : QuantizeParts<C, K> {
     const int tokens = tile.end_row - tile.first_row, first = tile.m * C.tile_tokens() + step * kTokens;
     WW_UNROLL
     for (int i = 0; i < kTokens; ++i) {
-      const auto factor = epilogue::BlockFactor<C.out_scaling>::of(largest[i], factors.tensor_scale);
+      const auto factor = epilogue::BlockScale<C.out_scaling>::of(largest[i], factors.tensor_scale);
       const float scaled = tile::multiply(results[i], factor.by);
       const float next = machine::shuffle_xor(scaled, 2);
       if (first + i < tokens) {
@@ -203,14 +203,14 @@ struct QuantizeColumns : QuantizeParts<C, K> {
         } else {
           if (lane % 4 == 0) machine::store(to + (8 * half + lane / 4), tile::pack2_e2m1(scaled, next));
         }
-        if (half == 0 && lane == 0) Parts::store_factor(args, tile, first + i, block, factor.code);
+        if (half == 0 && lane == 0) Parts::store_scale(args, tile, first + i, block, factor.code);
       }
     }
     // The last tokens of a group fill up its last tile of factors.
     const bool last = first + kTokens >= tokens && first < tokens;
     if (last && half == 0) {
       for (int row = tokens + lane; row < Parts::padded_rows(tile); row += 32) {
-        Parts::store_factor(args, tile, row, block, 0);
+        Parts::store_scale(args, tile, row, block, 0);
       }
     }
   }

@@ -16,7 +16,7 @@ namespace detail {
 // What was read from shared memory stands in tensor memory, where an MMA will read it; the next write to shared memory
 // is the TMA's. `EmptyFrom`: where the barriers sfb.empty begin, from those of sfb.ready.
 template <int32_t EmptyFrom>
-struct HandOnFactors {
+struct HandOnScales {
   WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
   WW_FN static void release(Shared<Mbarrier> ready, machine::here at) {
     machine::fence_proxy_async<ProxySpace::shared_cta>(at);
@@ -28,14 +28,14 @@ struct HandOnFactors {
 };
 // The TMA fills the slot. Who waits for its bytes will write to tensor memory that MMAs have read: the loading thread,
 // which was told that they are complete, passes that on.
-struct PublishFactors : pipeline::PublishByTma {
+struct PublishScales : pipeline::PublishByTma {
   WW_FN static void acquired(machine::here at) {
     machine::tcgen05_fence_after(at);
     machine::tcgen05_fence_before(at);
   }
 };
 // By the whole MMA warp.
-struct FreeFactors {
+struct FreeScales {
   WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
   WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
     if (machine::elect_one(at)) machine::tcgen05_commit<1>(empty, at);
@@ -59,11 +59,11 @@ struct GroupedScales {
   static constexpr DenseGemmSm100Config kDense = C.dense();
   static constexpr int kStages = C.stages;
   using Scaled = BlockScaledMultiply<kDense>;
-  using Loader = pipeline::Producer<kStages, detail::PublishFactors>;
+  using Loader = pipeline::Producer<kStages, detail::PublishScales>;
   static constexpr int32_t kEmptyFrom =
       int32_t(K::plan.barrier("sfb.empty").offset) - int32_t(K::plan.barrier("sfb.ready").offset);
-  using Writer = pipeline::Consumer<kStages, detail::HandOnFactors<kEmptyFrom>>;
-  using Reader = pipeline::Consumer<kStages, detail::FreeFactors>;
+  using Writer = pipeline::Consumer<kStages, detail::HandOnScales<kEmptyFrom>>;
+  using Reader = pipeline::Consumer<kStages, detail::FreeScales>;
 
   WW_FN static Loader loader(uint32_t base) {
     return Loader(pipeline::ring_at<kStages>(base, offset_of_full(), offset_of_empty()));
