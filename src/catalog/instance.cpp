@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -198,7 +199,8 @@ std::vector<std::string> nearest_names(std::string_view name, size_t count, std:
     }
     return row.back();
   };
-  std::vector<std::pair<size_t, std::string>> all;
+  // How far, its place in the lists, the name.
+  std::vector<std::tuple<size_t, size_t, std::string>> all;
   std::vector<std::string> listed = ahead_names();
   for (const Instance& instance : simulated_only()) listed.push_back(name_of(instance));
   for (const std::string& known : listed) {
@@ -207,12 +209,12 @@ std::vector<std::string> nearest_names(std::string_view name, size_t count, std:
     // Who writes a plan means the plan.
     const bool plan_only = name.find('/') == std::string_view::npos;
     const std::string text(plan_only ? parts[1] : std::string_view(known));
-    if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return other.second == text; }))
-      all.emplace_back(distance(name, text), text);
+    if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return std::get<2>(other) == text; }))
+      all.emplace_back(distance(name, text), all.size(), text);
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::sort(all.begin(), all.end());
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(count, all.size()); ++i) names.push_back(all[i].second);
+  for (size_t i = 0; i < std::min(count, all.size()); ++i) names.push_back(std::get<2>(all[i]));
   return names;
 }
 
