@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <vector>
 
@@ -50,7 +53,16 @@ std::set<Problem> measured(const std::string& path, const std::string& device) {
       throw UsageError(
           fmt::format("--out: {} has times of a {}, this is a {}; one table is for one device", path, of, device));
     }
-    problems.emplace(dtype, std::stoll(m), std::stoll(n), std::stoll(k));
+    const auto extent = [&](const std::string& text) {
+      std::int64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc() || end != text.data() + text.size() || value < 1) {
+        throw UsageError(
+            fmt::format("--out: {} has the line '{}', whose m, n and k are not numbers from 1 on", path, line));
+      }
+      return value;
+    };
+    problems.emplace(dtype, extent(m), extent(n), extent(k));
   }
   return problems;
 }

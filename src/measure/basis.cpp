@@ -45,7 +45,8 @@ std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& 
   for (const catalog::Instance& instance : choice::candidates(shape, options.on_demand)) {
     if (!copied) add(catalog::plan_name(instance));
   }
-  const double about = choice::Floor(choice::floor_of(shape)).us() + 3;
+  if (launches.empty()) return rows;  // nothing that was compiled ahead serves it
+  const double about = choice::floor_of(shape).us() + 3;
   std::vector<double> glances;
   for (const LaunchSet& launch : launches) glances.push_back(brief(launch, operands.sets(), about, glance_s, stream));
   const double least = *std::min_element(glances.begin(), glances.end());
