@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <random>
 
 #include "gpu/devices.h"
@@ -15,21 +16,29 @@
 namespace warpwright::measure {
 namespace {
 
-// Launches in a graph, so that the host is never in the way.
-double brief(const LaunchSet& launch, int sets, double about_us, double seconds, const gpu::Stream& stream) {
-  return Burst(launch, sets, about_us, stream, seconds * 1e6).run(seconds);
+// Launches in graphs, so that the host is never in the way.
+constexpr double kGraphUs = 1000;
+constexpr double kPeerSeconds = 0.006;
+
+// A first look, at so few sets of operands that it takes a millisecond or two.
+double glance(const LaunchSet& launch, int sets, double about_us, const gpu::Stream& stream) {
+  constexpr double glance_us = 300;
+  const int few = std::clamp(int(glance_us / about_us), 4, 64);
+  const Burst burst(launch, std::min(sets, few), about_us, stream, glance_us);
+  burst.run(0);  // the first time the graph is loaded
+  return burst.run(0);
 }
 
 std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& options, const gpu::GpuInfo& gpu,
                                    const gpu::Stream& stream) {
-  constexpr double glance_s = 0.0008, brief_s = 0.005, far = 1.3;
+  constexpr double brief_s = 0.003, far = 1.25;
   const Operands operands(shape, uint64_t(BenchOptions{}.cache_multiple * double(gpu.l2_bytes)));
   std::vector<BasisRow> rows;
   std::vector<LaunchSet> launches;
   PeerGemm peer;
   if (peer.prepare(shape.m, shape.n, shape.k, shape.dtype)) {
     const LaunchSet launch = peer_launch(peer, operands);
-    peer.choose(finalists(peer, launch, operands.sets(), BenchMode::sustained, 1, stream).front());
+    peer.choose(finalists(peer, launch, operands.sets(), BenchMode::sustained, 1, stream, kPeerSeconds).front());
     rows.push_back({shape, "", 0});
     launches.push_back(launch);
   }
@@ -47,17 +56,17 @@ std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& 
   }
   if (launches.empty()) return rows;  // nothing that was compiled ahead serves it
   const double about = choice::floor_of(shape).us() + 3;
-  std::vector<double> glances;
-  for (const LaunchSet& launch : launches) glances.push_back(brief(launch, operands.sets(), about, glance_s, stream));
-  const double least = *std::min_element(glances.begin(), glances.end());
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].us = glance(launches[i], operands.sets(), about, stream);
+  const double least =
+      std::min_element(rows.begin(), rows.end(), [](const BasisRow& x, const BasisRow& y) { return x.us < y.us; })->us;
   std::vector<size_t> kept;
+  std::vector<std::unique_ptr<const Burst>> bursts;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (glances[i] <= far * least || rows[i].plan.empty()) kept.push_back(i);
+    if (rows[i].us > far * least && !rows[i].plan.empty()) continue;
+    kept.push_back(i);
+    bursts.push_back(std::make_unique<const Burst>(launches[i], operands.sets(), rows[i].us, stream, kGraphUs));
   }
-  const auto times = there_and_back(int(kept.size()), [&](int i) {
-    return brief(launches[kept[size_t(i)]], operands.sets(), least, brief_s, stream);
-  });
-  for (size_t i = 0; i < rows.size(); ++i) rows[i].us = glances[i];
+  const auto times = there_and_back(int(kept.size()), [&](int i) { return bursts[size_t(i)]->run(brief_s); });
   for (size_t i = 0; i < kept.size(); ++i) rows[kept[i]].us = times[i];
   return rows;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -36,9 +37,14 @@ double difference(const reference::Array& have, const reference::Array& want) {
 }  // namespace
 
 void fill_normal(DType type, uint64_t seed, const gpu::DeviceMemory& to, size_t bytes) {
-  reference::Array pool{"pool", type, 1, kPoolElements, false, {}};
-  pool.bytes.resize(pool.size());
-  reference::fill(pool, reference::Data::normal, seed);
+  // Drawing them takes longer than many a measurement.
+  static std::map<std::pair<DType, uint64_t>, reference::Array> drawn;
+  reference::Array& pool = drawn[{type, seed}];
+  if (pool.bytes.empty()) {
+    pool = {"pool", type, 1, kPoolElements, false, {}};
+    pool.bytes.resize(pool.size());
+    reference::fill(pool, reference::Data::normal, seed);
+  }
   const gpu::DeviceMemory values(pool.bytes.size());
   gpu::copy_to_device(values.data(), pool.bytes.data(), pool.bytes.size());
   spread(values, pool.bytes.size(), to, bytes);
@@ -113,8 +119,8 @@ LaunchSet peer_launch(const PeerGemm& peer, const Operands& operands) {
 }
 
 std::vector<int> finalists(PeerGemm& peer, const LaunchSet& launch, int sets, BenchMode mode, size_t most,
-                           const gpu::Stream& stream) {
-  constexpr double seconds = 0.03, gap_s = 0.002;
+                           const gpu::Stream& stream, double seconds) {
+  constexpr double gap_s = 0.002;
   constexpr int launches = 9;
   const auto us = there_and_back(peer.choices(), [&](int choice) {
     peer.choose(choice);

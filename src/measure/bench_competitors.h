@@ -60,9 +60,9 @@ class Ours {
 };
 
 LaunchSet peer_launch(const PeerGemm& peer, const Operands& operands);
-// The peer's algorithms that are fastest in a brief test of a mode, the best first.
+// The peer's algorithms that are fastest in a test of a mode, of twice `seconds` each, the best first.
 std::vector<int> finalists(PeerGemm& peer, const LaunchSet& launch, int sets, BenchMode mode, size_t most,
-                           const gpu::Stream& stream);
+                           const gpu::Stream& stream, double seconds = 0.03);
 
 // Norm of the difference of two results over the norm of the second.
 double compare_results(const LaunchSet& ours, const LaunchSet& peers, const Operands& operands,
