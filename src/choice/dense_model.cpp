@@ -140,7 +140,7 @@ bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();
   if (c == nullptr) return true;
   const DenseGemmConfig usual;
-  return c->output_stages <= 4 && c->sharing == usual.sharing && c->group_rows == usual.group_rows &&
+  return c->output_stages <= 4 && !c->swapped && c->sharing == usual.sharing && c->group_rows == usual.group_rows &&
          c->split == usual.split && c->raster == usual.raster && c->raster_group == usual.raster_group &&
          !c->raster_by_columns && c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped;
 }

@@ -15,7 +15,7 @@ namespace warpwright {
 struct DenseGemmConfig {
   DType type = DType::bf16;  // of A: bf16, fp16, e4m3 or e5m2; sums are fp32
   int tile_m = 128;          // rows of a CTA's tile
-  int tile_n = 256;          // a multiple of 16
+  int tile_n = 256;          // and columns
   int stages = 4;
   int output_stages = 2;
   int cluster = 2;  // CTAs that share an operand by multicast
@@ -25,7 +25,10 @@ struct DenseGemmConfig {
   bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
   bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
-  int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
+  // The M side of the MMAs, in blocks of 64 for each warpgroup, is a tile's rows and the N side, in steps of 16, its
+  // columns. Swapped: M its columns and N its rows, in steps of 8. 16-bit results only.
+  bool swapped = false;
+  int group_rows = 64;  // of the M side, for each MMA warpgroup: 64 or 128
   TileSharing sharing = TileSharing::cooperative;
   // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
   Major a_major = Major::K;
@@ -48,11 +51,13 @@ struct DenseGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
-  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::ping_pong ? 2 : tile_m / group_rows; }
+  WW_HD constexpr int mma_m() const { return swapped ? tile_n : tile_m; }
+  WW_HD constexpr int mma_n() const { return swapped ? tile_m : tile_n; }
+  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::ping_pong ? 2 : mma_m() / group_rows; }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
   // Registers of a thread that hold sums.
-  WW_HD constexpr int accumulators() const { return group_blocks() * tile_n / 2 * (promote_k == 0 ? 1 : 2); }
+  WW_HD constexpr int accumulators() const { return group_blocks() * mma_n() / 2 * (promote_k == 0 ? 1 : 2); }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster / across : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : across; }
   // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
@@ -67,8 +72,11 @@ struct DenseGemmConfig {
   // swizzle.
   WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_share()); }
   WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_share()); }
-  // The subtile of the output ring: a block of rows by the widest row of a swizzle that divides the tile.
+  // What one TMA store takes from a stage of the output ring: a block of rows by the widest row of a swizzle that
+  // divides the tile. Swapped: 64 columns by as many rows as divide both the tile and a stage.
   WW_HD constexpr TensorBox d_box() const {
+    if (swapped)
+      return {out_type(), 64, tile_m % 64 == 0 ? 64 : tile_m % 32 == 0 ? 32 : tile_m % 16 == 0 ? 16 : 8, Swizzle::b128};
     const int row = tile_n * bits(out_type()) / 8;
     const Swizzle swizzle = row % 128 == 0  ? Swizzle::b128
                             : row % 64 == 0 ? Swizzle::b64
@@ -76,8 +84,11 @@ struct DenseGemmConfig {
                                             : Swizzle::none;
     return {out_type(), int(swizzle_bytes(swizzle)) * 8 / bits(out_type()), 64, swizzle};
   }
+  // Of the N side, what a stage of the output ring holds; the last stage of a swapped tile may hold less.
+  WW_HD constexpr int output_stage_n() const { return !swapped ? d_box().inner : mma_n() < 64 ? mma_n() : 64; }
+  WW_HD constexpr uint32_t output_stage_bytes() const { return uint32_t(64 * output_stage_n() * bits(out_type()) / 8); }
   WW_HD constexpr uint32_t output_bytes() const {
-    return store == Mover::tma ? d_box().bytes() * uint32_t(output_stages * warpgroups()) : 0;
+    return store == Mover::tma ? output_stage_bytes() * uint32_t(output_stages * warpgroups()) : 0;
   }
   // Tiles of a whole cluster in the result.
   WW_HD constexpr int64_t tiles(int m, int n, int batches = 1) const {
@@ -85,7 +96,7 @@ struct DenseGemmConfig {
     return (m + tall - 1) / tall * ((n + wide - 1) / wide) * (batched ? batches : 1);
   }
   // Where clusters that share the depth of a tile leave their sums; `clusters` are those of the launch.
-  WW_HD constexpr FixupConfig fixup() const { return {cluster, warpgroups() * 128, group_blocks() * tile_n / 2}; }
+  WW_HD constexpr FixupConfig fixup() const { return {cluster, warpgroups() * 128, group_blocks() * mma_n() / 2}; }
   WW_HD constexpr int64_t workspace_bytes(int m, int n, int batches, int splits, int clusters) const {
     const int64_t shared = tiles(m, n, batches);
     const int64_t slots = split == DepthSplit::split_k    ? shared * (splits - 1)
@@ -145,13 +156,17 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (const char* why = refuse(c.epilogue)) return why;
   if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
   if (c.group_rows != 64 && c.group_rows != 128) return "dense_gemm: a warpgroup has 64 or 128 rows";
-  if (c.sharing == TileSharing::ping_pong ? c.tile_m != c.group_rows
-                                          : c.tile_m < c.group_rows || c.tile_m % c.group_rows != 0) {
-    return "dense_gemm: the rows of a tile are those of its warpgroups";
+  if (c.sharing == TileSharing::ping_pong ? c.mma_m() != c.group_rows
+                                          : c.mma_m() < c.group_rows || c.mma_m() % c.group_rows != 0) {
+    return c.swapped ? "dense_gemm: the columns of a swapped tile are those of its warpgroups"
+                     : "dense_gemm: the rows of a tile are those of its warpgroups";
   }
   if (c.warpgroups() > 3) return "dense_gemm: one to three MMA warpgroups";
-  if (c.tile_n < 16 || c.tile_n % 16 != 0 || c.tile_n > 256)
+  if (!c.swapped && (c.tile_n < 16 || c.tile_n % 16 != 0 || c.tile_n > 256))
     return "dense_gemm: tile_n is a multiple of 16, at most 256";
+  if (c.swapped && (c.tile_m < 8 || c.tile_m % 8 != 0 || c.tile_m > 256))
+    return "dense_gemm: tile_m of swapped operands is a multiple of 8, at most 256";
+  if (c.swapped && bits(c.out_type()) != 16) return "dense_gemm: swapped operands are for results of 16 bits";
   // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "dense_gemm: a cluster has 1 to 8 CTAs";

@@ -18,24 +18,33 @@ struct DenseEpilogue {
   using Element = storage_t<C.out_type()>;
 
   static constexpr BlockPlan plan = dense_gemm_plan(C);
-  static constexpr int kSubtiles = C.tile_n / C.d_box().inner;  // of a block of 64 rows
+  // Of a block of 64 of the M side: parts of the N side, each of which is a stage of the output ring.
+  static constexpr int kSubtiles = tile::ceil_div(C.mma_n(), C.output_stage_n());
+  // Of D in subtile `s` of a swapped tile.
+  WW_FN static constexpr int rows_of(int s) {
+    const int left = C.mma_n() - s * C.output_stage_n();
+    return left < C.output_stage_n() ? left : C.output_stage_n();
+  }
 
   WW_FN static Shared<Element> output_stage(uint32_t base, int group, int stage) {
     constexpr uint32_t offset = plan.region("output").offset, bytes = plan.region("output").stage_bytes;
     return {base + offset + bytes * uint32_t(group * C.output_stages + stage)};
   }
 
-  // Where a thread's sums lie in the result: register r of block b is row + 64 b + 8 * (r / 2 % 2), column +
-  // 8 * (r / 4) + r % 2.
+  // Where a thread's sums lie in the result: register r of block b is 64 b + 8 * (r / 2 % 2) further along the M side
+  // and 8 * (r / 4) + r % 2 along the N side.
   struct Place {
     int row, column;
     WW_FN static Place of(const tile::TileCoord& tile, int group) {
       const int lane = int(machine::lane_index());
-      return {Tiles::first_row(tile, group) + int(machine::warp_index()) % 4 * 16 + lane / 4,
-              Tiles::first_column(tile) + 2 * (lane % 4)};
+      const int m = int(machine::warp_index()) % 4 * 16 + lane / 4, n = 2 * (lane % 4);
+      return {Tiles::first_row(tile, group) + (C.swapped ? n : m),
+              Tiles::first_column(tile, group) + (C.swapped ? m : n)};
     }
-    WW_FN int row_of(int block, int r) const { return row + 64 * block + 8 * (r / 2 % 2); }
-    WW_FN int column_of(int r) const { return column + 8 * (r / 4) + r % 2; }
+    WW_FN static constexpr int along_m(int block, int r) { return 64 * block + 8 * (r / 2 % 2); }
+    WW_FN static constexpr int along_n(int r) { return 8 * (r / 4) + r % 2; }
+    WW_FN int row_of(int block, int r) const { return row + (C.swapped ? along_n(r) : along_m(block, r)); }
+    WW_FN int column_of(int block, int r) const { return column + (C.swapped ? along_m(block, r) : along_n(r)); }
   };
 
   // The whole list for one element. Elements beyond the matrix are not stored; for them nothing is read. `Whole` tiles
@@ -61,11 +70,11 @@ struct DenseEpilogue {
       return f;
     }
     WW_FN bool inside(int block, int r) const {
-      return Whole || (place.row_of(block, r) < m && place.column_of(r) < n);
+      return Whole || (place.row_of(block, r) < m && place.column_of(block, r) < n);
     }
     WW_FN float operator()(float sum, int block, int r) const {
       if (!inside(block, r)) return 0.f;
-      const int row = place.row_of(block, r), column = place.column_of(r);
+      const int row = place.row_of(block, r), column = place.column_of(block, r);
       if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
       if constexpr (C.scaling == Scaling::row_column) {
         sum = tile::multiply(tile::multiply(sum, machine::load(a_scales + row)), machine::load(b_scales + column));
@@ -132,7 +141,39 @@ struct DenseEpilogue {
     }
   }
 
-  // Passes the warpgroup's rows to its store warp.
+  // One subtile of `Rows` rows and 64 columns of a swapped tile, from register `first` on, transposed.
+  template <int Rows, class Sums, class F>
+  WW_FN static void write_swapped(Shared<Element> to, const Sums& sums, int block, int first, F& finish) {
+    constexpr SmemTile subtile{C.out_type(), Rows, 64, C.d_box().swizzle};
+    const int lane = int(machine::lane_index());
+    // stmatrix takes 8x8 matrices: two along the columns, which are this warp's, and as many along the rows.
+    const int column = int(machine::warp_index()) % 4 * 16 + lane / 8 % 2 * 8;
+    const Shared<Vec<uint32_t, 4>> tile = to.template as<Vec<uint32_t, 4>>();
+    uint32_t packed[Rows / 8][2];
+    const auto pack = [&](int i) {
+      WW_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int r = first + 4 * i + 2 * half;
+        packed[i][half] =
+            tile::pack2<C.out_type()>(finish(sums.get(r), block, r), finish(sums.get(r + 1), block, r + 1));
+      }
+    };
+    const auto put = [&](int i) {
+      if (i + 1 < Rows / 8) {
+        const uint32_t four[4] = {packed[i][0], packed[i][1], packed[i + 1][0], packed[i + 1][1]};
+        machine::stmatrix<true>(tile.plus_bytes(subtile.offset(8 * (i + lane / 16) + lane % 8, column)), four);
+      } else {
+        machine::stmatrix<true>(tile.plus_bytes(subtile.offset(8 * i + lane % 8, column)), packed[i]);
+      }
+    };
+    // Nothing is stored until all is computed: what the list reads from memory is in flight together.
+    WW_UNROLL
+    for (int i = 0; i < Rows / 8; ++i) pack(i);
+    WW_UNROLL
+    for (int i = 0; i < Rows / 8; i += 2) put(i);
+  }
+
+  // Passes the warpgroup's part to its store warp.
   template <class Sums, int Blocks, class F>
   WW_FN static void hand_out(const Sums (&sums)[Blocks], Output& output, uint32_t base, int group, F finish) {
     WW_UNROLL
@@ -140,7 +181,18 @@ struct DenseEpilogue {
       WW_UNROLL
       for (int s = 0; s < kSubtiles; ++s) {
         output.produce([&](auto stage) {
-          write_subtile(output_stage(base, group, stage->index()), sums[block], block, s * C.d_box().inner / 2, finish);
+          const Shared<Element> to = output_stage(base, group, stage->index());
+          if constexpr (C.swapped) {
+            constexpr int whole = C.output_stage_n(), last = rows_of(kSubtiles - 1);
+            const int first = s * whole / 2;
+            if (s < kSubtiles - 1) {
+              write_swapped<whole>(to, sums[block], block, first, finish);
+            } else {
+              write_swapped<last>(to, sums[block], block, first, finish);
+            }
+          } else {
+            write_subtile(to, sums[block], block, s * C.d_box().inner / 2, finish);
+          }
           // C may be D: what was read there through ordinary loads is overwritten by the TMA.
           if constexpr (C.epilogue.source || C.epilogue.residual) machine::fence_proxy_async<ProxySpace::global>();
           return stdx::move(stage).release();
@@ -149,7 +201,7 @@ struct DenseEpilogue {
     }
   }
 
-  // Stores the warpgroup's rows element by element.
+  // Stores the warpgroup's part element by element.
   template <class Sums, int Blocks, class F>
   WW_FN static void store_elements(const Sums (&sums)[Blocks], const Args& args, const tile::TileCoord& tile,
                                    const F& finish) {
@@ -158,11 +210,12 @@ struct DenseEpilogue {
     WW_UNROLL
     for (int block = 0; block < Blocks; ++block) {
       WW_UNROLL
-      for (int r = 0; r < C.tile_n / 2; ++r) {
+      for (int r = 0; r < C.mma_n() / 2; ++r) {
         const float v = finish(sums[block].get(r), block, r);
         if (finish.inside(block, r)) {
-          machine::store(d + (finish.place.row_of(block, r) * args.d_matrix.row_stride + finish.place.column_of(r)),
-                         Ops::convert(v));
+          machine::store(
+              d + (finish.place.row_of(block, r) * args.d_matrix.row_stride + finish.place.column_of(block, r)),
+              Ops::convert(v));
         }
       }
     }

@@ -29,7 +29,7 @@ struct DenseGemm {
   using OutputRing = pipeline::Ring<C.output_stages>;
   using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToFillers<C.cluster_m(), C.cluster_n()>>;
   using Output = typename Epilogue::Output;
-  using Sums = machine::Accumulator<C.tile_n>;
+  using Sums = machine::Accumulator<C.mma_n()>;
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
   static constexpr bool kPingPong = C.sharing == TileSharing::ping_pong;
@@ -52,24 +52,33 @@ struct DenseGemm {
   template <DType T, Major M>
   static constexpr uint32_t kStepBytes = SmemTile{T, 64, C.tile_k(), Swizzle::b128, M}.linear(0, mma_k(T));
 
-  // Starts the MMAs of one stage on this warpgroup's rows; `fresh` forgets what the accumulators held.
+  // The operands by the sides of the MMA.
+  static constexpr DType kMType = C.swapped ? C.b_type() : C.type, kNType = C.swapped ? C.type : C.b_type();
+  static constexpr Major kMMajor = C.swapped ? C.b_major : C.a_major, kNMajor = C.swapped ? C.a_major : C.b_major;
+  WW_FN static Shared<uint8_t> m_stage(uint32_t base, int stage) {
+    return C.swapped ? Load::b_stage(base, stage) : Load::a_stage(base, stage);
+  }
+  WW_FN static Shared<uint8_t> n_stage(uint32_t base, int stage) {
+    return C.swapped ? Load::a_stage(base, stage) : Load::b_stage(base, stage);
+  }
+
+  // Starts the MMAs of one stage on this warpgroup's part of the M side; `fresh` forgets what the accumulators held.
   WW_FN static void issue(Sums (&sums)[kBlocks], uint32_t base, int group, int stage, bool fresh) {
-    constexpr DType a_type = C.type, b_type = C.b_type();
     const int first = kPingPong ? 0 : group * kBlocks;
-    uint64_t a[kBlocks];
+    uint64_t m[kBlocks];
     WW_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
-      a[block] = operand<a_type, C.a_major>(Load::a_stage(base, stage), C.tile_m, first + block, 64);
+      m[block] = operand<kMType, kMMajor>(m_stage(base, stage), C.mma_m(), first + block, 64);
     }
-    const uint64_t b = operand<b_type, C.b_major>(Load::b_stage(base, stage), C.tile_n, 0, C.tile_n);
+    const uint64_t n = operand<kNType, kNMajor>(n_stage(base, stage), C.mma_n(), 0, C.mma_n());
     machine::wgmma_fence();
     WW_UNROLL
-    for (int i = 0; i < C.tile_k() / mma_k(a_type); ++i) {
+    for (int i = 0; i < C.tile_k() / mma_k(C.type); ++i) {
       WW_UNROLL
       for (int block = 0; block < kBlocks; ++block) {
-        machine::wgmma_ss<a_type, b_type, C.a_major, C.b_major>(
-            sums[block], advance_desc(a[block], kStepBytes<a_type, C.a_major> * uint32_t(i)),
-            advance_desc(b, kStepBytes<b_type, C.b_major> * uint32_t(i)), i != 0 || !fresh);
+        machine::wgmma_ss<kMType, kNType, kMMajor, kNMajor>(
+            sums[block], advance_desc(m[block], kStepBytes<kMType, kMMajor> * uint32_t(i)),
+            advance_desc(n, kStepBytes<kNType, kNMajor> * uint32_t(i)), i != 0 || !fresh);
       }
     }
     machine::wgmma_commit();
@@ -79,7 +88,7 @@ struct DenseGemm {
   template <class Values>
   WW_FN static bool exchange(Values (&values)[kBlocks], const Args& args, const tile::Job& job) {
     if constexpr (C.split == DepthSplit::none) return true;
-    constexpr int registers = C.tile_n / 2;
+    constexpr int registers = C.mma_n() / 2;
     const Fixup<C.fixup()> fixup(args.workspace, Tiles::raster(args).count(), machine::cluster_rank(),
                                  machine::thread_index(), job);
     WW_UNROLL
@@ -137,7 +146,7 @@ struct DenseGemm {
         }
       };
       if constexpr (C.promote_k > 0) {
-        Totals<C.tile_n> totals[kBlocks];
+        Totals<C.mma_n()> totals[kBlocks];
         accumulate_promoted<C.overlapped>(totals, sums, input, job.k.count, C.promote_k / C.tile_k(), step, issued);
         if (exchange(totals, args, job)) put_out(totals, args, base, output, job, group, alpha);
       } else {
@@ -177,10 +186,16 @@ struct DenseGemm {
       }
       const int block = kBlocks == 1 ? 0 : subtile / Epilogue::kSubtiles;
       const int s = kBlocks == 1 ? subtile : subtile % Epilogue::kSubtiles;
-      machine::tma_store(&args.d,
-                         Tiles::corner(Tiles::first_column(job) + s * C.d_box().inner,
-                                       Tiles::first_row(job, group) + block * 64, job.batch),
-                         Epilogue::output_stage(base, group, stage));
+      const int row = Tiles::first_row(job, group), column = Tiles::first_column(job, group);
+      const Shared<typename Epilogue::Element> from = Epilogue::output_stage(base, group, stage);
+      if constexpr (C.swapped) {
+        for (int i = 0; i < Epilogue::rows_of(s); i += C.d_box().outer) {
+          machine::tma_store(&args.d, Tiles::corner(column + block * 64, row + s * C.output_stage_n() + i, job.batch),
+                             from.plus_bytes(C.d_box().bytes() * uint32_t(i / C.d_box().outer)));
+        }
+      } else {
+        machine::tma_store(&args.d, Tiles::corner(column + s * C.d_box().inner, row + block * 64, job.batch), from);
+      }
       subtile = subtile + 1 == kBlocks * Epilogue::kSubtiles ? 0 : subtile + 1;
       if constexpr (kPingPong) {
         tile::Job other;

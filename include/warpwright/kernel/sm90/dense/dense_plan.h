@@ -26,7 +26,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
-  if (tma_stores) plan.region("output", c.d_box().bytes(), c.output_stages * groups, alignment);
+  if (tma_stores) plan.region("output", c.output_stage_bytes(), c.output_stages * groups, alignment);
 
   // Every MMA warp that multiplies this tile, in every CTA that receives a share from this CTA, hands the stage back.
   const int multiplying = c.sharing == TileSharing::ping_pong ? 1 : groups;
@@ -124,7 +124,10 @@ struct DenseTiles {
   }
   // Of the part of it that a warpgroup has.
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
-    return first_row(tile) + (C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
+    return first_row(tile) + (C.swapped || C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
+  }
+  WW_FN static int first_column(const tile::TileCoord& tile, int group) {
+    return first_column(tile) + (!C.swapped || C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
   }
   // A map of the batch has a third coordinate.
   WW_FN static auto corner(int inner, int outer, [[maybe_unused]] int batch) {
