@@ -3,20 +3,27 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <type_traits>
 #include <utility>
 
 namespace warpwright::gpu {
 namespace {
 
+constexpr const char* kLibrary = "libcuda.so.1";
+constexpr const char* kVariable = "WARPWRIGHT_CUDA_DRIVER";  // names a library to open in its place
+
 struct Opened {
   abi::Functions functions;
   Status status;
 
   Opened() {
-    void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    const char* const named = std::getenv(kVariable);
+    const bool other = named != nullptr && *named != '\0';
+    void* const library = dlopen(other ? named : kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      status = missing("the NVIDIA driver library libcuda.so.1 was not found.");
+      status = missing(other ? fmt::format("{} = {}: the library cannot be opened: {}.", kVariable, named, dlerror())
+                             : fmt::format("the NVIDIA driver library {} was not found.", kLibrary));
       return;
     }
     const auto find = [&](auto& function, const char* symbol) {

@@ -7,14 +7,6 @@
 
 namespace warpwright::gpu {
 
-namespace abi {
-struct Functions {
-#define WW_POINTER(name, symbol, signature) Result(*name) signature = nullptr;
-  WW_DRIVER_FUNCTIONS(WW_POINTER)
-#undef WW_POINTER
-};
-}  // namespace abi
-
 // Whether the driver works; if not, no GPU can be used.
 const Status& driver_status();
 // Only where driver_status() is ok.

@@ -174,4 +174,10 @@ inline constexpr unsigned char kEdgeProgrammatic = 1;
      int))                                                                                                           \
   X(replace_address, cuTensorMapReplaceAddress, (void*, void*))
 
+struct Functions {
+#define WW_POINTER(name, symbol, signature) Result(*name) signature = nullptr;
+  WW_DRIVER_FUNCTIONS(WW_POINTER)
+#undef WW_POINTER
+};
+
 }  // namespace warpwright::gpu::abi

@@ -41,11 +41,6 @@ Result<Device> describe(int number) {
   return device;
 }
 
-// For which chips the image of an instance is compiled.
-const char* target_of(const catalog::Instance& instance) {
-  return catalog::arch_of(instance) == Arch::sm100 ? "sm_100a" : "sm_90a";
-}
-
 // A launch without work: the driver loads the kernel, and a launch it refuses is refused here.
 Status warm_up(const LoadedInstance& loaded) {
   const std::vector<uint8_t> nothing(loaded.facts().argument_bytes, 0);
@@ -69,6 +64,10 @@ Result<Device> hopper_device() {
     entry = *found;
   }
   return *entry;
+}
+
+std::string target_of(const catalog::Instance& instance) {
+  return catalog::arch_of(instance) == Arch::sm100 ? "sm_100a" : "sm_90a";
 }
 
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device, Timestamps timestamps) {

@@ -18,6 +18,9 @@ struct Device {
 };
 Result<Device> hopper_device();
 
+// For which chips the image of an instance is compiled: "sm_90a".
+std::string target_of(const catalog::Instance& instance);
+
 // `on`: the kernel takes record::Buffers as a second argument and writes there what its warps do. Never compiled ahead.
 enum class Timestamps : bool { off, on };
 

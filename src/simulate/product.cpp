@@ -13,7 +13,6 @@
 #include "gpu/tensor_map.h"
 #include "launch/dense.h"
 #include "launch/grouped.h"
-#include "launch/packing.h"
 #include "problem/validate.h"
 #include "reference/blockwise_workload.h"
 #include "reference/grouped_workload.h"
@@ -21,6 +20,7 @@
 #include "sim/timing.h"
 #include "simulate/executor.h"
 #include "simulate/memory.h"
+#include "simulate/prepared.h"
 #include "simulate/run.h"
 #include "warpwright/sim/simulator.h"
 
@@ -30,39 +30,10 @@ namespace {
 using reference::Workload;
 using simulate::Outcome;
 
-void require(const Status& status) {
-  if (!status) throw std::runtime_error(status.message());
-}
-template <class T>
-T required(Result<T> result) {
-  require(result.status());
-  return *result;
-}
 const simulator::Instance* compiled_of(const catalog::Instance& instance) {
   const auto compiled = ready(instance);
   if (!compiled) throw NotReady(compiled.status());
   return *compiled;
-}
-
-// Clusters that fit the simulated chip of an instance.
-int64_t resident_clusters(const catalog::Instance& instance) {
-  const Arch arch = catalog::arch_of(instance);
-  const int sms = simulator::ChipTiming::of(arch).sms, cluster = launch::cluster_of(instance);
-  return arch == Arch::sm90 ? choice::resident_clusters(sms, cluster) : std::max(1, sms / cluster);
-}
-
-// Enough for every role to meet its peers: two clusters, or as many as the parts of a tile. On Blackwell parts wait for
-// lower ones only, and in a cluster of more than a pair there are peers enough.
-int64_t few_clusters(const catalog::Instance& instance) {
-  const auto* c = instance.as<DenseGemmSm100Config>();
-  if (c == nullptr) return std::max(2, instance.splits);
-  return c->split != DepthSplit::none ? 3 : c->cluster() > 2 && !c->batched ? 1 : 2;
-}
-
-int64_t clusters_of(const catalog::Instance& instance, int sm_limit) {
-  const int cluster = launch::cluster_of(instance);
-  return launch::allowed_clusters(resident_clusters(instance), cluster,
-                                  sm_limit > 0 ? sm_limit : int(few_clusters(instance)) * cluster);
 }
 
 Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays) {
@@ -71,19 +42,6 @@ Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays
   out.output = arrays.output();
   out.verdict = judge(w, out.output);
   return out;
-}
-
-// The launch that copies operands for the TMA, ahead of the kernel on the same stream: on two CTAs, or as a GPU has it
-// where the kernel has its own grid too.
-simulator::Result pack(const DenseProduct& p, const GemmPointers& pointers, void* copies, const Arrays& arrays,
-                       const simulator::Options& options, bool whole_chip) {
-  PackRowsConfig config;
-  config.element_bytes = bits(p.low.a.type) / 8;
-  const PackRowsArgs args = launch::pack_arguments(p.low, p.decision.packing, pointers, copies);
-  const auto* const instance = compiled_of({config});
-  const int64_t most = whole_chip ? int64_t(simulator::ChipTiming::of(Arch::sm90).sms) * config.blocks_per_sm : 2;
-  const int64_t clusters = std::min(launch::work_of(config, args), most);
-  return run_instance(*instance, &args, {uint32_t(std::max<int64_t>(clusters, 1)), 1, 1}, arrays.buffers(), options);
 }
 
 void add_up(simulator::Result& result, const simulator::Result& before) {
@@ -114,40 +72,26 @@ Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::G
 }
 
 Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& given, int sm_limit) {
-  Arrays arrays(w);
-  GemmProblem problem = p.problem;
-  // The factors of the tensors, with which the operands were quantized.
-  if (problem.block_scaling != BlockScaling::none) problem.alpha = float(w.alpha);
-  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return judged(w, {}, arrays);
   const catalog::Instance& instance = p.instance();
-  const auto* const compiled = compiled_of(instance);
-  const int64_t clusters = clusters_of(instance, sm_limit);
   simulator::Options options = given;
   // The grid of clusters that cancel each other's launch does not depend on how many run at once.
   const auto* blackwell = instance.as<DenseGemmSm100Config>();
   if (blackwell != nullptr && blackwell->source == TileSource::clc && sm_limit == 0 && given.resident_clusters == 0) {
     options.resident_clusters = 2;
   }
-
-  const GemmPointers pointers = reference::pointers_of(problem, p.offset, w, arrays.pointers());
-  require(launch::check_pointers(problem, p.low, instance, pointers, p.decision.packing));
+  const PreparedRun prepared = prepare(p, w, sm_limit);
+  if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
+  const auto buffers = prepared.arrays.buffers();
   simulator::Result packed;
-  GemmPointers seen = pointers;
-  if (p.decision.packing.any()) {
-    void* const copies = arrays.add("copies", size_t(p.decision.packing.bytes()), simulator::Buffer::Use::inout, true);
-    packed = pack(p, pointers, copies, arrays, options, sm_limit > 0);
-    if (!packed.ok()) return judged(w, std::move(packed), arrays);
-    seen = launch::packed_pointers(p.decision.packing, pointers, copies);
+  if (prepared.rows) {
+    packed = run_instance(*compiled_of({prepared.rows->config}), &prepared.rows->args, {prepared.rows->ctas, 1, 1},
+                          buffers, options);
+    if (!packed.ok()) return judged(w, std::move(packed), prepared.arrays);
   }
-  launch::Arguments args;
-  require(launch::fill_arguments(args, instance, problem, p.decision.kernel, seen, map_encoder()));
-  if (const int64_t bytes = launch::workspace_bytes(instance, args, clusters); bytes > 0) {
-    launch::set_workspace(args, arrays.add("workspace", size_t(bytes), simulator::Buffer::Use::inout, true));
-  }
-  const unsigned ctas = required(launch::ctas_of(instance, args, clusters));
-  simulator::Result result = run_instance(*compiled, launch::bytes_of(args), {ctas, 1, 1}, arrays.buffers(), options);
+  simulator::Result result =
+      run_instance(*compiled_of(instance), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1}, buffers, options);
   add_up(result, packed);
-  return judged(w, std::move(result), arrays);
+  return judged(w, std::move(result), prepared.arrays);
 }
 
 Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
@@ -160,19 +104,11 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
 }
 
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& options, int sm_limit) {
-  Arrays arrays(w);
-  const GroupedProblem& problem = p.problem;
-  if (problem.m == 0 || problem.n == 0 || problem.group_count == 0) return judged(w, {}, arrays);
-  const catalog::Instance& instance = p.instance();
-  const auto* const compiled = compiled_of(instance);
-  const GroupedPointers pointers = catalog::arch_of(instance) == Arch::sm90
-                                       ? reference::grouped_pointers(p.product, w, arrays.pointers())
-                                       : reference::grouped_pointers(problem, w, arrays.pointers());
-  require(launch::check_pointers(problem, pointers));
-  launch::Arguments args;
-  require(launch::fill_arguments(args, instance, problem, pointers, map_encoder()));
-  const unsigned ctas = required(launch::ctas_of(instance, args, clusters_of(instance, sm_limit)));
-  return judged(w, run_instance(*compiled, launch::bytes_of(args), {ctas, 1, 1}, arrays.buffers(), options), arrays);
+  const PreparedRun prepared = prepare(p, w, sm_limit);
+  if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
+  simulator::Result result = run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args),
+                                          {prepared.ctas, 1, 1}, prepared.arrays.buffers(), options);
+  return judged(w, std::move(result), prepared.arrays);
 }
 
 Status launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {

@@ -1,0 +1,42 @@
+// What a product gives to the simulator, before anything runs: memory, arguments, grids.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "launch/grid.h"
+#include "launch/tensor_map.h"
+#include "simulate/executor.h"
+#include "simulate/memory.h"
+#include "simulate/product.h"
+
+namespace warpwright::simulate {
+
+struct PreparedRun {
+  // The launch that copies operands for the TMA, ahead of the kernel on the same stream.
+  struct Rows {
+    PackRowsConfig config;
+    PackRowsArgs args;
+    unsigned ctas = 0;
+  };
+
+  Arrays arrays;
+  std::optional<Rows> rows;
+  launch::Arguments args;
+  unsigned ctas = 0;  // 0: there is nothing to do
+};
+
+// `sm_limit` as for run(). What cannot be prepared is thrown as std::runtime_error. Compiles nothing.
+PreparedRun prepare(const DenseProduct& product, const reference::Workload& workload, int sm_limit,
+                    const launch::MapEncoder& maps = map_encoder());
+PreparedRun prepare(const GroupedRun& product, const reference::Workload& workload, int sm_limit,
+                    const launch::MapEncoder& maps = map_encoder());
+
+// The arrays of a workload as the kernel of the product wants them.
+GroupedPointers pointers_of(const GroupedRun& product, const reference::Workload& workload,
+                            const std::vector<void*>& arrays);
+
+// Clusters that fit the simulated chip of an instance.
+int64_t resident_clusters(const catalog::Instance& instance);
+
+}  // namespace warpwright::simulate

@@ -1,0 +1,99 @@
+#include "driver/session.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "gpu/driver.h"
+#include "gpu/require.h"
+
+namespace warpwright::recorded {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Removed when the program ends.
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "warpwright-recorded-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder can be made");
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+const Folder& folder() {
+  static const Folder one;
+  return one;
+}
+
+std::ifstream& log_file() {
+  static std::ifstream file;
+  return file;
+}
+
+constexpr const char* kDriver = "libcuda.so.1";
+
+void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+}  // namespace
+
+bool has_driver() {
+  void* const library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr;
+}
+
+void begin(const std::string& devices) {
+  const fs::path log = folder().path / "log";
+  std::ofstream(log).flush();
+  // Beside this program: a build folder may be moved to the machine that has the GPU.
+  const fs::path recorder = fs::read_symlink("/proc/self/exe").parent_path() / "warpwright_recorder.so";
+  set("WARPWRIGHT_CUDA_DRIVER", recorder.string());
+  set("WARPWRIGHT_RECORDER_LOG", log.string());
+  set("WARPWRIGHT_RECORDER_DEVICES", devices);
+  set("WARPWRIGHT_RECORDER_BELOW", devices.empty() ? kDriver : "");
+  set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
+  log_file().open(log);
+}
+
+void set_device(int number) {
+  gpu::require(gpu::driver_status());
+  const gpu::abi::Functions& cu = gpu::driver();
+  gpu::abi::Context context = nullptr;
+  gpu::require(cu.primary_context(&context, number), "taking a context");
+  gpu::require(cu.set_context(context), "setting a context");
+}
+
+std::vector<nlohmann::json> lines() {
+  std::vector<nlohmann::json> list;
+  std::ifstream& file = log_file();
+  file.clear();
+  for (std::string line; std::getline(file, line);) list.push_back(nlohmann::json::parse(line));
+  return list;
+}
+
+std::vector<nlohmann::json> launches(const std::vector<nlohmann::json>& lines) {
+  std::vector<nlohmann::json> list;
+  for (const nlohmann::json& line : lines)
+    if (line["call"] == "launch" && !line.value("captured", false)) list.push_back(line);
+  return list;
+}
+
+std::vector<nlohmann::json> disagreements(const std::vector<nlohmann::json>& lines) {
+  std::vector<nlohmann::json> list;
+  for (const nlohmann::json& line : lines) {
+    if (!line.contains("answer")) continue;
+    if ((line["answer"] == 0) != (line["by_rules"] == 0)) list.push_back(line);
+  }
+  return list;
+}
+
+}  // namespace warpwright::recorded

@@ -1,0 +1,24 @@
+// A test program whose driver is the recorder (recorder/): what it pretends to be, and what it has written down.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace warpwright::recorded {
+
+// Whether this machine has a driver of its own.
+bool has_driver();
+// Before the first call of the driver, once. The pretended devices, "sm_90,sm_100"; empty: the recorder lies above the
+// machine's own driver. Compiled kernels are kept in a folder of this program.
+void begin(const std::string& devices);
+// Makes the device with this number the one of the calling thread.
+void set_device(int number);
+
+// What was written since the last call, in order.
+std::vector<nlohmann::json> lines();
+// Of those, the launches that are not captured.
+std::vector<nlohmann::json> launches(const std::vector<nlohmann::json>& lines);
+// Calls that the driver answered otherwise than the rules of the recorder, refused instead of accepted or the reverse.
+std::vector<nlohmann::json> disagreements(const std::vector<nlohmann::json>& lines);
+
+}  // namespace warpwright::recorded
