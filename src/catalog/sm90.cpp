@@ -56,7 +56,7 @@ Family<DenseGemmConfig> dense() {
   add_cluster(f.plan);
   f.plan.number("s", &C::stages).number("o", &C::output_stages, usual.output_stages);
   f.plan.number("g", &C::group_rows, usual.group_rows).value("pingpong", &C::sharing, TileSharing::ping_pong);
-  f.plan.flag("swapped", &C::swapped);
+  f.plan.value("halves", &C::sharing, TileSharing::halves).flag("swapped", &C::swapped);
   add_table(f.plan, kRasters, &C::raster, usual.raster);
   f.plan.flag("bycolumns", &C::raster_by_columns).number("r", &C::raster_group, usual.raster_group);
   f.plan.flag("serial", &C::overlapped, false).flag("waits", &C::dependent, false);

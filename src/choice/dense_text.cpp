@@ -17,6 +17,7 @@ std::string plan_text(const Instance& instance) {
                    : fmt::format("{}{}", c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "");
   std::string text = fmt::format("{}x{}x{}, {} stages, cluster {}", c.tile_m, c.tile_n, c.tile_k(), c.stages, cluster);
   if (c.sharing == TileSharing::ping_pong) text += ", ping-pong";
+  if (c.sharing == TileSharing::halves) text += ", halved between two warpgroups";
   if (c.swapped) text += ", operands swapped";
   if (c.split == DepthSplit::split_k) text += fmt::format(", k in {} parts", instance.splits);
   if (c.split == DepthSplit::stream_k) text += ", stream-K";

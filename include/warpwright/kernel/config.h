@@ -26,9 +26,9 @@ WW_HD constexpr EpilogueConfig factor_and_conversion(DType out) {
 
 // Along which dimension of the result the CTAs of a cluster lie. Along m they share a tile of B, along n one of A.
 enum class ClusterAxis : uint8_t { m, n };
-// cooperative: the MMA warpgroups share a tile, each has its rows. ping_pong: two warpgroups with a tile each, so that
-// one multiplies while the other stores.
-enum class TileSharing : uint8_t { cooperative, ping_pong };
+// cooperative: the MMA warpgroups share a tile, each has its rows. halves: two warpgroups share it, each has all rows
+// and half of the columns. ping_pong: two warpgroups with a tile each, one multiplies while the other stores.
+enum class TileSharing : uint8_t { cooperative, ping_pong, halves };
 // Who moves a matrix between device memory and the SM. The TMA wants rows that start at multiples of 16 bytes and,
 // since it stores no less, rows of D that end at one; threads take any alignment, element by element.
 enum class Mover : uint8_t { tma, threads };

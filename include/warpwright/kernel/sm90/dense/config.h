@@ -28,7 +28,7 @@ struct DenseGemmConfig {
   // The M side of the MMAs, in blocks of 64 for each warpgroup, is a tile's rows and the N side, in steps of 16, its
   // columns. Swapped: M its columns and N its rows, in steps of 8. 16-bit results only.
   bool swapped = false;
-  int group_rows = 64;  // of the M side, for each MMA warpgroup: 64 or 128
+  int group_rows = 64;  // of the M side, for each MMA warpgroup: 64 or 128; all of them where the N side is halved
   TileSharing sharing = TileSharing::cooperative;
   // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
   Major a_major = Major::K;
@@ -53,39 +53,51 @@ struct DenseGemmConfig {
   WW_HD constexpr DType out_type() const { return epilogue.out; }
   WW_HD constexpr int mma_m() const { return swapped ? tile_n : tile_m; }
   WW_HD constexpr int mma_n() const { return swapped ? tile_m : tile_n; }
-  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::ping_pong ? 2 : mma_m() / group_rows; }
+  WW_HD constexpr int warpgroups() const { return sharing == TileSharing::cooperative ? mma_m() / group_rows : 2; }
+  // Of the N side, for each MMA warpgroup.
+  WW_HD constexpr int group_n() const { return sharing == TileSharing::halves ? mma_n() / 2 : mma_n(); }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
   // Registers of a thread that hold sums.
-  WW_HD constexpr int accumulators() const { return group_blocks() * mma_n() / 2 * (promote_k == 0 ? 1 : 2); }
+  WW_HD constexpr int accumulators() const { return group_blocks() * group_n() / 2 * (promote_k == 0 ? 1 : 2); }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster / across : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : across; }
   // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
   WW_HD constexpr int fillers() const { return cluster_m() + cluster_n() - 1; }
-  // Rows of A and B that one CTA loads: its share of what the CTAs beside it or below it have in common with it.
-  WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
-  WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
+  // What CTAs beside each other or below each other have in common, a tile of A or B, comes in parts of so many rows,
+  // which they load in turn.
+  WW_HD constexpr int a_part() const { return part_of(tile_m, cluster_n(), a_major); }
+  WW_HD constexpr int b_part() const { return part_of(tile_n, cluster_m(), b_major); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(b_type()) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
-  // What one TMA load brings. A K-major share is one box; of an MN-major one each box holds 64 rows, a panel of the
+  // What one TMA load brings. A K-major part is one box; of an MN-major one each box holds 64 rows, a panel of the
   // swizzle.
-  WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_share()); }
-  WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_share()); }
+  WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_part()); }
+  WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_part()); }
   // What one TMA store takes from a stage of the output ring: a block of rows by the widest row of a swizzle that
   // divides the tile. Swapped: 64 columns by as many rows as divide both the tile and a stage.
   WW_HD constexpr TensorBox d_box() const {
-    if (swapped)
-      return {out_type(), 64, tile_m % 64 == 0 ? 64 : tile_m % 32 == 0 ? 32 : tile_m % 16 == 0 ? 16 : 8, Swizzle::b128};
-    const int row = tile_n * bits(out_type()) / 8;
+    if (swapped) {
+      const int rows = output_stage_n();
+      int outer = 8;
+      while (rows % (2 * outer) == 0 && group_n() % (2 * outer) == 0) outer *= 2;
+      return {out_type(), 64, outer, Swizzle::b128};
+    }
+    const int row = group_n() * bits(out_type()) / 8;
     const Swizzle swizzle = row % 128 == 0  ? Swizzle::b128
                             : row % 64 == 0 ? Swizzle::b64
                             : row % 32 == 0 ? Swizzle::b32
                                             : Swizzle::none;
     return {out_type(), int(swizzle_bytes(swizzle)) * 8 / bits(out_type()), 64, swizzle};
   }
-  // Of the N side, what a stage of the output ring holds; the last stage of a swapped tile may hold less.
-  WW_HD constexpr int output_stage_n() const { return !swapped ? d_box().inner : mma_n() < 64 ? mma_n() : 64; }
+  // Of the N side, what a stage of the output ring holds; the last stage of a swapped tile may hold less. Halved tiles
+  // are large and leave little room.
+  WW_HD constexpr int output_stage_n() const {
+    if (!swapped) return d_box().inner;
+    const int most = sharing == TileSharing::halves ? 32 : 64;
+    return group_n() < most ? group_n() : most;
+  }
   WW_HD constexpr uint32_t output_stage_bytes() const { return uint32_t(64 * output_stage_n() * bits(out_type()) / 8); }
   WW_HD constexpr uint32_t output_bytes() const {
     return store == Mover::tma ? output_stage_bytes() * uint32_t(output_stages * warpgroups()) : 0;
@@ -96,7 +108,7 @@ struct DenseGemmConfig {
     return (m + tall - 1) / tall * ((n + wide - 1) / wide) * (batched ? batches : 1);
   }
   // Where clusters that share the depth of a tile leave their sums; `clusters` are those of the launch.
-  WW_HD constexpr FixupConfig fixup() const { return {cluster, warpgroups() * 128, group_blocks() * mma_n() / 2}; }
+  WW_HD constexpr FixupConfig fixup() const { return {cluster, warpgroups() * 128, group_blocks() * group_n() / 2}; }
   WW_HD constexpr int64_t workspace_bytes(int m, int n, int batches, int splits, int clusters) const {
     const int64_t shared = tiles(m, n, batches);
     const int64_t slots = split == DepthSplit::split_k    ? shared * (splits - 1)
@@ -112,6 +124,18 @@ struct DenseGemmConfig {
   bool operator==(const DenseGemmConfig&) const = default;
 
  private:
+  // One part for each CTA where whole swizzle atoms, or panels, allow it. Otherwise the size with which the busiest CTA
+  // loads least, and of those the largest.
+  WW_HD static constexpr int part_of(int rows, int sharers, Major major) {
+    const int unit = major == Major::K ? 8 : 64;
+    if (rows % (sharers * unit) == 0) return rows / sharers;
+    int best = unit, least = rows;
+    for (int part = 64; part >= unit; part /= 2) {
+      const int busiest = (rows / part + sharers - 1) / sharers * part;
+      if (rows % part == 0 && busiest < least) best = part, least = busiest;
+    }
+    return best;
+  }
   WW_HD constexpr TensorBox operand_box(DType t, Major major, int rows) const {
     if (major == Major::K) return {t, tile_k(), rows, Swizzle::b128};
     return {t, int(swizzle_bytes(Swizzle::b128)) * 8 / bits(t), tile_k(), Swizzle::b128};
@@ -155,9 +179,13 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (c.mixed && !narrow(c.type)) return "dense_gemm: only the two 8-bit types can be mixed";
   if (const char* why = refuse(c.epilogue)) return why;
   if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
-  if (c.group_rows != 64 && c.group_rows != 128) return "dense_gemm: a warpgroup has 64 or 128 rows";
-  if (c.sharing == TileSharing::ping_pong ? c.mma_m() != c.group_rows
-                                          : c.mma_m() < c.group_rows || c.mma_m() % c.group_rows != 0) {
+  const bool halved = c.sharing == TileSharing::halves;
+  if (c.group_rows < 64 || c.group_rows % 64 != 0 || c.group_rows > (halved ? 256 : 128)) {
+    return halved ? "dense_gemm: the warpgroups of a halved tile have 64, 128, 192 or 256 rows"
+                  : "dense_gemm: a warpgroup has 64 or 128 rows";
+  }
+  if (c.sharing != TileSharing::cooperative ? c.mma_m() != c.group_rows
+                                            : c.mma_m() < c.group_rows || c.mma_m() % c.group_rows != 0) {
     return c.swapped ? "dense_gemm: the columns of a swapped tile are those of its warpgroups"
                      : "dense_gemm: the rows of a tile are those of its warpgroups";
   }
@@ -166,6 +194,9 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
     return "dense_gemm: tile_n is a multiple of 16, at most 256";
   if (c.swapped && (c.tile_m < 8 || c.tile_m % 8 != 0 || c.tile_m > 256))
     return "dense_gemm: tile_m of swapped operands is a multiple of 8, at most 256";
+  if (halved && (c.group_n() % (c.swapped ? 8 : 16) != 0 || (c.swapped ? c.a_major : c.b_major) != Major::K)) {
+    return "dense_gemm: a halved N side is K-major and made of whole swizzle atoms";
+  }
   if (c.swapped && bits(c.out_type()) != 16) return "dense_gemm: swapped operands are for results of 16 bits";
   // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
@@ -174,12 +205,11 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
     return "dense_gemm: a cluster is made of whole rows of CTAs";
   }
   if (c.across > 1 && c.cluster == c.across) return "dense_gemm: a cluster of one row lies along n";
-  const int a_unit = c.a_major == Major::K ? 8 : 64, b_unit = c.b_major == Major::K ? 8 : 64;
-  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % b_unit != 0) {
-    return "dense_gemm: a CTA's share of B is not made of whole swizzle atoms";
+  if (c.b_major == Major::MN && c.b_part() * c.cluster_m() != c.tile_n) {
+    return "dense_gemm: the CTAs' shares of B are not made of whole panels";
   }
-  if (c.tile_m % c.cluster_n() != 0 || c.a_share() % a_unit != 0) {
-    return "dense_gemm: a CTA's share of A is not made of whole swizzle atoms";
+  if (c.a_major == Major::MN && c.a_part() * c.cluster_n() != c.tile_m) {
+    return "dense_gemm: the CTAs' shares of A are not made of whole panels";
   }
   if (narrow(c.type) && (c.a_major != Major::K || c.b_major != Major::K)) {
     return "dense_gemm: wgmma reads MN-major operands of 16-bit types only";

@@ -19,10 +19,10 @@ struct DenseEpilogue {
 
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   // Of a block of 64 of the M side: parts of the N side, each of which is a stage of the output ring.
-  static constexpr int kSubtiles = tile::ceil_div(C.mma_n(), C.output_stage_n());
+  static constexpr int kSubtiles = tile::ceil_div(C.group_n(), C.output_stage_n());
   // Of D in subtile `s` of a swapped tile.
   WW_FN static constexpr int rows_of(int s) {
-    const int left = C.mma_n() - s * C.output_stage_n();
+    const int left = C.group_n() - s * C.output_stage_n();
     return left < C.output_stage_n() ? left : C.output_stage_n();
   }
 
@@ -210,7 +210,7 @@ struct DenseEpilogue {
     WW_UNROLL
     for (int block = 0; block < Blocks; ++block) {
       WW_UNROLL
-      for (int r = 0; r < C.mma_n() / 2; ++r) {
+      for (int r = 0; r < C.group_n() / 2; ++r) {
         const float v = finish(sums[block].get(r), block, r);
         if (finish.inside(block, r)) {
           machine::store(

@@ -29,7 +29,7 @@ struct DenseGemm {
   using OutputRing = pipeline::Ring<C.output_stages>;
   using Input = pipeline::Consumer<C.stages, pipeline::ReleaseToFillers<C.cluster_m(), C.cluster_n()>>;
   using Output = typename Epilogue::Output;
-  using Sums = machine::Accumulator<C.mma_n()>;
+  using Sums = machine::Accumulator<C.group_n()>;
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
   static constexpr bool kPingPong = C.sharing == TileSharing::ping_pong;
@@ -64,13 +64,15 @@ struct DenseGemm {
 
   // Starts the MMAs of one stage on this warpgroup's part of the M side; `fresh` forgets what the accumulators held.
   WW_FN static void issue(Sums (&sums)[kBlocks], uint32_t base, int group, int stage, bool fresh) {
-    const int first = kPingPong ? 0 : group * kBlocks;
+    const int first = Tiles::kGroupM == 0 ? 0 : group * kBlocks;
     uint64_t m[kBlocks];
     WW_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
       m[block] = operand<kMType, kMMajor>(m_stage(base, stage), C.mma_m(), first + block, 64);
     }
-    const uint64_t n = operand<kNType, kNMajor>(n_stage(base, stage), C.mma_n(), 0, C.mma_n());
+    constexpr uint32_t half_bytes = SmemTile{kNType, Tiles::kGroupN, C.tile_k()}.bytes();
+    const Shared<uint8_t> n_rows = n_stage(base, stage).plus_bytes(half_bytes * uint32_t(group));
+    const uint64_t n = operand<kNType, kNMajor>(n_rows, C.mma_n(), 0, C.group_n());
     machine::wgmma_fence();
     WW_UNROLL
     for (int i = 0; i < C.tile_k() / mma_k(C.type); ++i) {
@@ -88,7 +90,7 @@ struct DenseGemm {
   template <class Values>
   WW_FN static bool exchange(Values (&values)[kBlocks], const Args& args, const tile::Job& job) {
     if constexpr (C.split == DepthSplit::none) return true;
-    constexpr int registers = C.mma_n() / 2;
+    constexpr int registers = C.group_n() / 2;
     const Fixup<C.fixup()> fixup(args.workspace, Tiles::raster(args).count(), machine::cluster_rank(),
                                  machine::thread_index(), job);
     WW_UNROLL
@@ -146,7 +148,7 @@ struct DenseGemm {
         }
       };
       if constexpr (C.promote_k > 0) {
-        Totals<C.mma_n()> totals[kBlocks];
+        Totals<C.group_n()> totals[kBlocks];
         accumulate_promoted<C.overlapped>(totals, sums, input, job.k.count, C.promote_k / C.tile_k(), step, issued);
         if (exchange(totals, args, job)) put_out(totals, args, base, output, job, group, alpha);
       } else {

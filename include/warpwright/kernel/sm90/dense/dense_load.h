@@ -47,18 +47,26 @@ struct DenseLoad {
     return {Tiles::row_in_cluster(), uint16_t(column << Tiles::column_in_cluster())};
   }
 
-  // `line` is the tile's first row of A or B.
-  template <Major M, bool Multicast, CacheHint Hint>
-  WW_FN static void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int share, int k, int line,
-                                 int batch, Sharing sharing, Shared<Mbarrier> full) {
+  // `line` is the tile's first row of A or B, which comes in `Parts`.
+  template <Major M, int Parts, int Sharers, CacheHint Hint>
+  WW_FN static void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int part_rows, int k,
+                                 int line, int batch, Sharing sharing, Shared<Mbarrier> full) {
+    constexpr bool Multicast = Sharers > 1;
     const int part = Multicast ? sharing.part : 0;
     if constexpr (M == Major::K) {
-      load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(part)), map,
-                                Tiles::corner(k, line + part * box.outer, batch), sharing.receivers, full);
+      const auto load_part = [&](int i) {
+        load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(i)), map,
+                                  Tiles::corner(k, line + i * box.outer, batch), sharing.receivers, full);
+      };
+      if constexpr (Parts == Sharers) {
+        load_part(part);
+      } else {
+        for (int i = part; i < Parts; i += Sharers) load_part(i);
+      }
     } else {
       WW_UNROLL
-      for (int i = 0; i < share / box.inner; ++i) {
-        const int panel = part * (share / box.inner) + i;
+      for (int i = 0; i < part_rows / box.inner; ++i) {
+        const int panel = part * (part_rows / box.inner) + i;
         load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(panel)), map,
                                   Tiles::corner(line + panel * box.inner, k, batch), sharing.receivers, full);
       }
@@ -83,11 +91,11 @@ struct DenseLoad {
           // The bytes of all shares arrive here, the peers' too.
           stage->expect_bytes(kABytes + kBBytes);
           const Shared<uint8_t> b = b_stage(base, stage->index());
-          load_operand<C.a_major, (C.cluster_n() > 1), C.a_hint>(a_stage(base, stage->index()), &args.a, C.a_box(),
-                                                                 C.a_share(), k * C.tile_k(), row, a_batch, of_a,
-                                                                 stage->full());
-          load_operand<C.b_major, (C.cluster_m() > 1), C.b_hint>(b, &args.b, C.b_box(), C.b_share(), k * C.tile_k(),
-                                                                 column, b_batch, of_b, stage->full());
+          load_operand<C.a_major, C.tile_m / C.a_part(), C.cluster_n(), C.a_hint>(
+              a_stage(base, stage->index()), &args.a, C.a_box(), C.a_part(), k * C.tile_k(), row, a_batch, of_a,
+              stage->full());
+          load_operand<C.b_major, C.tile_n / C.b_part(), C.cluster_m(), C.b_hint>(
+              b, &args.b, C.b_box(), C.b_part(), k * C.tile_k(), column, b_batch, of_b, stage->full());
           return stdx::move(stage).release();
         });
       }

@@ -122,12 +122,14 @@ struct DenseTiles {
   WW_FN static int first_column(const tile::TileCoord& tile) {
     return (tile.n * C.cluster_n() + column_in_cluster()) * C.tile_n;
   }
-  // Of the part of it that a warpgroup has.
+  // Of the part of it that a warpgroup has. From one warpgroup to the next, along the sides of the MMA:
+  static constexpr int kGroupM = C.sharing == TileSharing::cooperative ? C.group_rows : 0;
+  static constexpr int kGroupN = C.sharing == TileSharing::halves ? C.group_n() : 0;
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
-    return first_row(tile) + (C.swapped || C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
+    return first_row(tile) + group * (C.swapped ? kGroupN : kGroupM);
   }
   WW_FN static int first_column(const tile::TileCoord& tile, int group) {
-    return first_column(tile) + (!C.swapped || C.sharing == TileSharing::ping_pong ? 0 : group * C.group_rows);
+    return first_column(tile) + group * (C.swapped ? kGroupM : kGroupN);
   }
   // A map of the batch has a third coordinate.
   WW_FN static auto corner(int inner, int outer, [[maybe_unused]] int batch) {
