@@ -65,7 +65,7 @@ def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: i
 
 
 def schedule(name: str, target: str) -> dict[str, Any]:
-    """Verifies a schedule (``default``, ``ping-pong``, ``4-wave`` or ``legacy/...``) for a target such as ``gfx950``.
+    """Verifies a schedule (``default``, ``ping-pong``, ``4-wave``, ``blocks`` or ``legacy/...``) for a target such as ``gfx950``.
 
     The result has ``entries``, ``ii``, ``mii``, ``proven`` and ``hazards``.
 

@@ -159,7 +159,8 @@ MatmulProof prove_matmul(const CodeObject& object, const CodeObjectKernel& kerne
   const auto m = uint32_t(config.tile_m()), k = uint32_t(config.tile_k());
   const MatmulProblem problem{m + 24, m - 40, 5 * k + 16 / uint32_t(config.element_bytes()), 0.5f, 16, true};
   const schedule::Pipeline pipeline = matmul_pipeline(config);
-  const int iterations = std::max(int((problem.k + k - 1) / k), pipeline.stages() - 1);
+  const auto step = k * uint32_t(pipeline.body.tiles_per_iteration);
+  const int iterations = std::max(int((problem.k + step - 1) / step), pipeline.stages() - 1);
   std::set<std::pair<int, int>> flow;
   for (const Completion completion : {Completion::earliest, Completion::latest, Completion::seeded}) {
     proof.executions.push_back({completion, problem, run_matmul(object, kernel, config, problem, completion)});

@@ -13,6 +13,7 @@
 #include "cli/line/arguments.h"
 #include "cli/schedule_isa.h"
 #include "warpwright/kernel/sm80/config.h"
+#include "warpwright/schedule/block_pipeline.h"
 #include "warpwright/schedule/certificate.h"
 #include "warpwright/schedule/legacy/standing.h"
 #include "warpwright/schedule/timeline_svg.h"
@@ -22,7 +23,7 @@ namespace {
 
 using namespace warpwright::schedule;
 
-const std::vector<std::string> kNames = {"default",        "ping-pong",        "4-wave",
+const std::vector<std::string> kNames = {"default",        "ping-pong",        "4-wave",       "blocks",
                                          "legacy/default", "legacy/ping-pong", "legacy/4-wave"};
 const std::vector<std::string> kTargets = {"gfx942", "gfx950", "sm80", "sm90"};
 
@@ -141,24 +142,37 @@ void add_sections(Report& r, const Pipeline& p, const schedule::Schedule& s, int
 // On sm80 the schedule of the shipped kernel, which is made for the shape of its tile.
 Pipeline pipeline_of(const std::string& name, const Target& target) {
   if (name == "default" && target.arch == Arch::sm80) return mma_sync_pipeline(MmaSyncGemmConfig{}.order());
+  if (name == "blocks") return ping_pong_of_blocks(target);
   return compile(body_of(name, target), target);
 }
 
+// A declared order has no start times of its own: what is known is the smallest interval that any order could have.
+void fill_interval(Report& r, Pipeline& p) {
+  if (p.interval() == 0) {
+    p.body.edges = access_edges(p.body, p.depths);
+    p.placement.mii = minimum_interval(p.body, p.target);
+    r.interval = fmt::format("the order of declared blocks, MII {}", p.mii());
+    r.picture = timeline_of(p.schedule.kernel, p.costs, fmt::format("{} on {}", r.name, r.target));
+    return;
+  }
+  r.ii = p.interval();
+  r.interval = interval_reason(p);
+  r.picture = timeline_of(p);
+}
+
 void fill_compiled(Report& r, const Target& target) {
-  const Pipeline p = pipeline_of(r.name, target);
+  Pipeline p = pipeline_of(r.name, target);
   if (!p.ok()) {
     r.reason = to_text(p.error);
     return;
   }
   r.costs = p.costs;
-  r.ii = p.interval();
+  fill_interval(r, p);
   r.mii = p.mii();
-  r.interval = interval_reason(p);
   for (const int i : p.placement.mii.cycle) r.cycle.push_back(p.body.ops[size_t(i)].name.c_str());
   r.certificate = certificate_of(p.body, p.target, p.placement.mii);
   r.hazards = prove(p);
   r.standing = r.hazards.empty() ? "proven" : "broken";
-  r.picture = timeline_of(p);
   if (!p.is_split()) add_sections(r, p, p.schedule, p.stages(), "");
   for (const RoleProgram& program : p.programs) {
     add_sections(r, p, program.schedule, program.stages(), program.name.c_str());

@@ -15,6 +15,7 @@ namespace {
 std::optional<CdnaVariant> variant_of(const std::string& schedule) {
   if (schedule == "ping-pong") return CdnaVariant::ping_pong;
   if (schedule == "4-wave") return CdnaVariant::four_wave;
+  if (schedule == "blocks") return CdnaVariant::blocks;
   if (schedule == "default") return CdnaVariant::standard;
   return std::nullopt;
 }

@@ -158,6 +158,8 @@ const std::vector<Known>& dense_cdna() {
       {"gfx950/matmul-pingpong/bf16", "bf16 matmul: LDS DMA, two groups of four waves one barrier apart", large},
       {"gfx950/matmul-pingpong/e4m3", "the same with e4m3 operands", large_fp8},
       {"gfx950/matmul-pingpong/bf16-to_fp32", "the same with an fp32 result", large},
+      {"gfx950/matmul-blocks/bf16", "bf16 matmul: two groups of four waves in the order of declared blocks", large},
+      {"gfx950/matmul-blocks/e4m3", "the same with e4m3 operands", large_fp8},
       {"gfx950/matmul-4wave/bf16", "bf16 matmul: LDS DMA, a SIMD for each of four waves", small},
       {"gfx950/matmul-4wave/e4m3", "the same with e4m3 operands", small_fp8},
       {"gfx950/matmul-default/bf16", "bf16 matmul through registers, one LDS slot", small},

@@ -21,17 +21,18 @@ def run(schedule, target, file, *more):
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-done = run("ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co", "--json")
-assert done.returncode == 0, done.stdout + done.stderr
-document = json.loads(done.stdout)
-assert document["proven"] is True
-(kernel,) = document["isa"]
-assert kernel["kernel"] == "matmul_pingpong_bf16" and kernel["proven"] is True
-assert kernel["registers"]["spills"] == 0
-assert kernel["order"]["verified"] is True and kernel["order"]["waves"] == 8 and kernel["order"]["mismatches"] == []
-assert [e["landing"] for e in kernel["executions"]] == ["earliest", "latest", "seeded"]
-for execution in kernel["executions"]:
-    assert execution["wrong"] == 0 and execution["findings"] == [] and execution["error"] == "", execution
+for schedule, name in (("ping-pong", "matmul_pingpong_bf16"), ("blocks", "matmul_blocks_bf16")):
+    done = run(schedule, "gfx950", objects / f"{name}.co", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads(done.stdout)
+    assert document["proven"] is True
+    (kernel,) = document["isa"]
+    assert kernel["kernel"] == name and kernel["proven"] is True
+    assert kernel["registers"]["spills"] == 0
+    assert kernel["order"]["verified"] is True and kernel["order"]["waves"] == 8 and kernel["order"]["mismatches"] == []
+    assert [e["landing"] for e in kernel["executions"]] == ["earliest", "latest", "seeded"]
+    for execution in kernel["executions"]:
+        assert execution["wrong"] == 0 and execution["findings"] == [] and execution["error"] == "", execution
 
 done = run("ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co")
 assert done.returncode == 0 and "order verified" in done.stdout and "not on hardware" in done.stdout, done.stdout
@@ -55,6 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 for schedule, target, file, sentence in (
     ("4-wave", "gfx950", objects / "matmul_pingpong_bf16.co", "has no kernel made from '4-wave'"),
+    ("blocks", "gfx950", objects / "matmul_pingpong_bf16.co", "has no kernel made from 'blocks'"),
     ("default", "gfx942", objects / "matmul_default_bf16.co", "is for gfx950, not for gfx942"),
     ("default", "sm80", objects / "matmul_default_bf16.co", "has no AMD code objects"),
     ("legacy/ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co", "no kernel is made from the schedule"),

@@ -11,6 +11,7 @@ LDS = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
 # kernel: LDS bytes, threads. Waves of 512 threads share each SIMD two by two, so they have half of the registers.
 KERNELS = {
     "matmul_pingpong_bf16": (128 * 1024, 512), "matmul_pingpong_e4m3": (128 * 1024, 512),
+    "matmul_blocks_bf16": (128 * 1024, 512), "matmul_blocks_e4m3": (128 * 1024, 512),
     "matmul_4wave_bf16": (96 * 1024, 256), "matmul_4wave_e4m3": (96 * 1024, 256),
     "matmul_default_bf16": (32 * 1024, 256), "matmul_default_e4m3": (32 * 1024, 256),
 }

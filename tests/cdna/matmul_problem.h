@@ -115,6 +115,8 @@ using enum CdnaVariant;
 inline constexpr CdnaMatmulConfig kConfigs[] = {
     {.variant = ping_pong},
     {.variant = ping_pong, .type = DType::e4m3},
+    {.variant = blocks},
+    {.variant = blocks, .type = DType::e4m3},
     {.variant = four_wave},
     {.variant = four_wave, .type = DType::e4m3},
     {.variant = standard},
@@ -125,8 +127,7 @@ inline constexpr CdnaMatmulConfig kConfigs[] = {
 inline constexpr size_t kConfigCount = sizeof(kConfigs) / sizeof(kConfigs[0]);
 
 inline std::string name_of(const CdnaMatmulConfig& c) {
-  const char* const variant = c.variant == ping_pong ? "ping-pong" : c.variant == four_wave ? "4-wave" : "default";
-  return std::string(c.arch == Arch::gfx942 ? "gfx942 " : "gfx950 ") + variant + " " + name(c.type);
+  return std::string(c.arch == Arch::gfx942 ? "gfx942 " : "gfx950 ") + name(c.variant) + " " + name(c.type);
 }
 
 // f.operator()<config>() for each.

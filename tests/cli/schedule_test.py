@@ -24,14 +24,14 @@ class Schedules(unittest.TestCase):
 
     def test_list_has_every_pair_with_its_reason(self):
         schedules = self.document("list")["schedules"]
-        self.assertEqual(len({(s["name"], s["target"]) for s in schedules}), 6 * 4)
+        self.assertEqual(len({(s["name"], s["target"]) for s in schedules}), 7 * 4)
         for s in schedules:
             self.assertEqual(list(s), ["name", "target", "legal", "reason", "proven"])
             self.assertEqual(s["proven"], s["reason"] == "", s)
             self.assertTrue(s["legal"] or not s["proven"], s)
         proven = {(s["name"], s["target"]) for s in schedules if s["proven"]}
         self.assertEqual(proven, {("default", t) for t in ("gfx942", "gfx950", "sm80", "sm90")} |
-                         {("ping-pong", "gfx950"), ("4-wave", "gfx950"),
+                         {("ping-pong", "gfx950"), ("4-wave", "gfx950"), ("blocks", "gfx950"),
                           ("legacy/default", "gfx942"), ("legacy/default", "gfx950")})
 
     def test_verify_of_what_is_proven(self):
@@ -43,6 +43,15 @@ class Schedules(unittest.TestCase):
             self.assertEqual(document["hazards"], [])
             self.assertGreaterEqual(document["ii"], document["mii"])
             self.assertEqual({e["phase"] for e in document["entries"]}, {"prologue", "kernel", "epilogue"})
+
+    def test_declared_blocks_are_proven_and_have_no_interval(self):
+        document = self.document("verify", "blocks", "--target", "gfx950")
+        self.assertTrue(document["proven"])
+        self.assertIsNone(document["ii"])
+        self.assertEqual(document["mii"], 4096)
+        kernel = [e["op"] for e in document["entries"] if e["phase"] == "kernel"]
+        self.assertEqual((len(kernel), kernel.count("BAR"), kernel.count("VM6")), (64, 16, 2))
+        self.assertIn("MMA", run("schedule", "show", "blocks", "--target", "gfx950").stdout)
 
     def test_verify_finds_the_hazards_of_the_reference(self):
         for name, hazard in (("legacy/ping-pong", "HAZARD_WAR: FB01"), ("legacy/4-wave", "HAZARD_RAW: LB01")):

@@ -22,12 +22,13 @@ namespace warpwright::blackwell {
 
 // Which methods carry the accumulators.
 enum class Form : uint8_t {
-  raw,           // scoped warps; acquire_for_mma, release_from_mma, acquire_for_epilogue, release_from_epilogue
-  scoped,        // scoped warps; producer().produce, consumer().consume
-  linear,        // flat warps; acquire_mma_linear, acquire_epilogue_linear; try_acquire on the input ring
-  k_linear,      // flat warps; acquire_k_stage_linear of both, an accumulator per K tile
-  k_views,       // scoped warps; per_k().produce().run, per_k().consume().run
-  k_scaled,      // flat warps; per_k_stage() and per_k_stage(input): the epilogue reads scales from the input ring
+  raw,       // scoped warps; acquire_for_mma, release_from_mma, acquire_for_epilogue, release_from_epilogue
+  scoped,    // scoped warps; producer().produce, consumer().consume
+  linear,    // flat warps from single addresses; acquire_mma_linear, acquire_epilogue_linear; try_acquire on the input
+             // ring
+  k_linear,  // flat warps; acquire_k_stage_linear of both, an accumulator per K tile
+  k_views,   // scoped warps; per_k().produce().run, per_k().consume().run
+  k_scaled,  // flat warps; per_k_stage() and per_k_stage(input): the epilogue reads scales from the input ring
   k_scaled_raw,  // scoped warps; output().per_k_epilogue(input.pipeline())
 };
 constexpr bool is_per_k(Form f) { return f >= Form::k_linear; }
@@ -157,7 +158,7 @@ struct Kernel {
   static void multiply(Input& input, const auto& sums, bool fresh) {
     const auto issue_all = [&](const auto& stage) {
       if (machine::elect_one())
-        for (int k = 0; k < C.k_group; ++k) issue(sums.tmem().address(), stage.tile(k), fresh && k == 0);
+        for (int k = 0; k < C.k_group; ++k) issue(warpwright::Tmem{sums.tmem_offset()}, stage.tile(k), fresh && k == 0);
     };
     const auto consumer = input.consumer();
     if constexpr (C.form == Form::linear) {
@@ -274,6 +275,24 @@ struct Kernel {
     }
   }
 
+  using Storage = warp::OutputStorage<opc>;
+  WW_LINEAR_MAKES static Mma create_mma(Storage at, uint16_t mask) {
+    if constexpr (C.form != Form::linear) {
+      return Mma::create(at, mask);
+    } else if constexpr (G == 2) {
+      return Mma::create(at.tmem_address, at.accum, at.done, at.peer, mask);
+    } else {
+      return Mma::create(at.tmem_address, at.accum, at.done, mask);
+    }
+  }
+  WW_LINEAR_MAKES static Epilogue create_epilogue(Storage at, uint16_t mask) {
+    if constexpr (C.form != Form::linear) {
+      return Epilogue::create(Epilogue::Sync::wait(), at, mask);
+    } else {
+      return Epilogue::create(Epilogue::Sync::wait(), at.tmem_address, at.accum, at.done, mask);
+    }
+  }
+
   static constexpr bool kFlat = C.form == Form::linear || C.form == Form::k_linear || C.form == Form::k_scaled;
 
   static void body(const Args& args) {
@@ -292,7 +311,7 @@ struct Kernel {
         if (!C.peer_skips_load || me.elect_one_cta) load(args, me, input);
       } else if (Role::is_mma()) {
         if constexpr (kFlat) {
-          auto mma = Mma::create(storage, me.mma_complete_mask);
+          auto mma = create_mma(storage, me.mma_complete_mask);
           if (me.elect_one_cta) multiply_all(args, input, mma, mma.output());
           stdx::move(mma).release();
         } else {
@@ -303,7 +322,7 @@ struct Kernel {
         }
       } else if (Role::is_epilogue()) {
         if constexpr (kFlat) {
-          auto epilogue = Epilogue::create(Epilogue::Sync::wait(), storage, me.mma_complete_mask);
+          auto epilogue = create_epilogue(storage, me.mma_complete_mask);
           read_all(args, me, input, epilogue, epilogue.output());
           stdx::move(epilogue).release();
         } else {

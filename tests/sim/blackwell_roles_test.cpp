@@ -100,7 +100,10 @@ TEST(WarpRole, PredicatesAgreeWithThePlan) {
                                          R::is_load() == (warp == 5) && R::is_mma() == (warp == 6) &&
                                          R::is_epilogue_load() == (warp == 7) &&
                                          R::is_mma() == plan.role("mma").holds_warp(warp) &&
-                                         R::is_load() == plan.role("load").holds_warp(warp);
+                                         R::is_load() == plan.role("load").holds_warp(warp) &&
+                                         R::is_epilogue() == plan.role("epilogue").holds_warp(warp) &&
+                                         R::is_scheduler() == plan.role("scheduler").holds_warp(warp) &&
+                                         R::is_epilogue_load() == plan.role("epilogue_load").holds_warp(warp);
                       if (!right) machine::trap("a predicate is wrong");
                     }),
             "");

@@ -59,7 +59,7 @@ class MmaStage {
   WW_FN uint32_t tmem_offset() const { return stage_.tmem_offset(); }
   WW_FN CommittedByRelease mbar() const { return {}; }
 
-  WW_FN static void release(MmaStage& stage, Here at) { stage.ring_->publish_.publish(stage.stage_.full(), at); }
+  WW_FN static void release(MmaStage& stage, Here at) { stage.ring_->release_from_mma(stage.stage_, at); }
 
  private:
   friend class OutputTilePipeline<opc>;
@@ -82,7 +82,7 @@ class EpilogueStage {
   WW_FN uint32_t tmem_offset() const { return stage_.tmem_offset(); }
 
   WW_FN static void release(EpilogueStage& stage, Here at) {
-    ReleaseToLeader<opc.cta_group, Readers::tmem>::release(stage.stage_.empty(), at);
+    OutputTilePipeline<opc>::release_from_epilogue(stage.stage_, at);
   }
 
  private:

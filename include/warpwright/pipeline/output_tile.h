@@ -52,24 +52,29 @@ class OutputTilePipeline {
     Pipeline::init_barriers(barriers, producer_arrivals, consumer_arrivals, at);
   }
 
-  // The pairs that the handles are made of.
-  WW_FN Stage acquire_for_mma(machine::here at = {}) const {
+  // The pairs that the handles are made of. The ring moves on when a stage is taken, so that two can be held at once.
+  WW_FN Stage acquire_for_mma(machine::here at = {}) {
     pipeline_.wait_empty(at);
     Publish::acquired(at);
-    return stage(pipeline_.producer_stage());
-  }
-  WW_FN void release_from_mma(const Stage& stage, machine::here at = {}) {
-    publish_.publish(stage.full(), at);
+    const Stage taken = stage(pipeline_.producer_stage());
     pipeline_.producer_step();
+    return taken;
   }
-  WW_FN Stage acquire_for_epilogue(machine::here at = {}) const {
+  WW_FN void release_from_mma(const Stage& stage, machine::here at = {}) const { publish_.publish(stage.full(), at); }
+  WW_FN Stage acquire_for_epilogue(machine::here at = {}) {
     pipeline_.wait_full(at);
     Free::acquired(at);
-    return stage(pipeline_.consumer_stage());
-  }
-  WW_FN void release_from_epilogue(machine::here at = {}) {
-    Free::release(pipeline_.empty(pipeline_.consumer_stage()), at);
+    const Stage taken = stage(pipeline_.consumer_stage());
     pipeline_.consumer_step();
+    return taken;
+  }
+  WW_FN static void release_from_epilogue(const Stage& stage, machine::here at = {}) {
+    Free::release(stage.empty(), at);
+  }
+  // Of the stage that was taken last.
+  WW_FN void release_from_epilogue(machine::here at = {}) const {
+    const int next = pipeline_.consumer_stage();
+    release_from_epilogue(stage((next == 0 ? num_stages : next) - 1), at);
   }
 
   // One round per output tile.
@@ -96,22 +101,12 @@ class OutputTilePipeline {
  private:
   friend class OutputProducer<opc>;
   friend class OutputConsumer<opc>;
-  friend class MmaStage<opc>;
   template <OutputPipelineConfig, int>
   friend class EpilogueKContext;
 
   WW_FN Stage stage(int index) const { return Stage::from_raw(pipeline_.ring(), index, tmem_.base()); }
-  // A handle moves the ring on when it is taken, so that two accumulators can be held at once.
-  WW_FN MmaStage<opc> take_for_mma(machine::here at) {
-    const Stage taken = acquire_for_mma(at);
-    pipeline_.producer_step();
-    return MmaStage<opc>(this, taken);
-  }
-  WW_FN EpilogueStage<opc> take_for_epilogue(machine::here at) {
-    const Stage taken = acquire_for_epilogue(at);
-    pipeline_.consumer_step();
-    return EpilogueStage<opc>(taken);
-  }
+  WW_FN MmaStage<opc> take_for_mma(machine::here at) { return MmaStage<opc>(this, acquire_for_mma(at)); }
+  WW_FN EpilogueStage<opc> take_for_epilogue(machine::here at) { return EpilogueStage<opc>(acquire_for_epilogue(at)); }
 
   Pipeline pipeline_;
   Tmem tmem_;

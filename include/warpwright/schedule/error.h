@@ -44,6 +44,7 @@ namespace warpwright::schedule {
   X(fence_missing, "FENCE_MISSING", "a group of wgmmas begins without the fence that orders its registers")          \
   X(deadlock, "DEADLOCK", "every role waits for a phase that no other role completes")                               \
   X(priority_balance, "PRIORITY_BALANCE", "a priority is raised other than once around the MFMAs of a cluster")      \
+  X(turn_shared, "TURN_SHARED", "two groups of waves that take turns multiply between the same two barriers")        \
   X(strategy_unsupported, "STRATEGY_UNSUPPORTED", "the strategy cannot schedule a body of this shape")               \
   X(ii_infeasible, "II_INFEASIBLE", "no schedule with this initiation interval exists")                              \
   X(unit_missing, "UNIT_MISSING", "the target has no unit or counter that the op needs")                             \

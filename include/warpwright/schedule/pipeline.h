@@ -50,6 +50,7 @@ struct Pipeline {
   List<RoleProgram> programs = {};  // producer and consumer, if they do
   List<PhaseRing> rings = {};
   RunShape shape = {};
+  bool takes_turns = false;  // in the kernel the roles never multiply between the same two barriers
   int stagger = 0;
   int stagger_cycles = 0;
   int least_depth = 1;

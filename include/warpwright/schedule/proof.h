@@ -33,6 +33,25 @@ constexpr void verify_entries(const Pipeline& p, const Schedule& s, const Trace&
   }
 }
 
+constexpr void find_shared_turns(const Pipeline& p, const Trace& trace, Diagnostics& found) {
+  const List<int> leading = trace.barriers_before(0), trailing = trace.barriers_before(1);
+  const auto multiplies = [&trace](size_t i) {
+    return trace.instances[i].phase == Phase::kernel && trace.instances[i].op.role == OpRole::compute;
+  };
+  for (size_t i = 0; i < leading.size(); ++i) {
+    for (size_t j = 0; j < leading.size() && multiplies(i); ++j) {
+      if (!multiplies(j) || leading[i] != trailing[j]) continue;
+      found.push_back({.code = Code::turn_shared,
+                       .a = p.costs.name(trace.instances[i].op),
+                       .b = p.costs.name(trace.instances[j].op),
+                       .role_a = 0,
+                       .role_b = 1,
+                       .iteration = trace.instances[i].iteration});
+      return;
+    }
+  }
+}
+
 constexpr Diagnostics verify_split(const Pipeline& p, int iterations) {
   Diagnostics found;
   SplitRun run;
@@ -85,6 +104,7 @@ constexpr Diagnostics verify(const Pipeline& p, int iterations, Question questio
       break;
     case Question::entries:
       detail::verify_entries(p, s, trace, iterations, true, true, found);
+      if (p.takes_turns) detail::find_shared_turns(p, trace, found);
   }
   return found;
 }

@@ -30,6 +30,7 @@
 //   interleave.h     validator 2 with time in it: several waves, everything that waits leave open at its worst moment
 //   proof.h          verify() a run and prove() a pipeline with both validators
 //   certificate.h    the smallest interval as sums that a reader can check; host only, not included here
+//   block_pipeline.h a pipeline from declared blocks, and the ping-pong as such blocks
 //   bodies.h         the bodies of the matmul kernels of each target; mma_sync.h: a finer one for sm_80
 //   timeline.h       ASCII and SVG pictures of a kernel iteration; host only, not included here
 //   legacy/          the reference's derivations and schedules, as they are, with their standing
@@ -45,13 +46,12 @@
 // of lists. The room needs no standard library beyond core/std.h, so that a kernel compiled by NVRTC can make its own
 // schedule.
 #pragma once
-#include "warpwright/schedule/bodies.h"
+#include "warpwright/schedule/block_pipeline.h"
 #include "warpwright/schedule/exact.h"
 #include "warpwright/schedule/geometry.h"
 #include "warpwright/schedule/graph.h"
 #include "warpwright/schedule/hazard.h"
 #include "warpwright/schedule/mii.h"
 #include "warpwright/schedule/pipeline.h"
-#include "warpwright/schedule/program.h"
 #include "warpwright/schedule/proof.h"
 #include "warpwright/schedule/version.h"

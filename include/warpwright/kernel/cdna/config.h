@@ -9,11 +9,13 @@ namespace warpwright {
 //   standard    global -> registers -> LDS; 4 waves, one LDS slot; the only one that fits gfx942
 //   ping_pong   LDS DMA; 8 waves in two groups, one barrier apart: while one multiplies, the other moves data
 //   four_wave   LDS DMA; 4 waves with a SIMD each
-enum class CdnaVariant : uint8_t { standard, ping_pong, four_wave };
-inline constexpr CdnaVariant kCdnaVariants[] = {CdnaVariant::standard, CdnaVariant::ping_pong, CdnaVariant::four_wave};
+//   blocks      as ping_pong, in the order that MMABlockSpecs declare instead of one that the compiler found
+enum class CdnaVariant : uint8_t { standard, ping_pong, four_wave, blocks };
+inline constexpr CdnaVariant kCdnaVariants[] = {CdnaVariant::standard, CdnaVariant::ping_pong, CdnaVariant::four_wave,
+                                                CdnaVariant::blocks};
 // Its word in the names of instances and of compiled kernels.
 WW_HD constexpr const char* name(CdnaVariant variant) {
-  constexpr const char* words[] = {"default", "pingpong", "4wave"};
+  constexpr const char* words[] = {"default", "pingpong", "4wave", "blocks"};
   return words[int(variant)];
 }
 
@@ -28,7 +30,8 @@ struct CdnaMatmulConfig {
   static constexpr int kWave = 64;
   static constexpr int kMma = 16;  // rows of either operand in one MFMA
 
-  WW_HD constexpr bool ping_pong() const { return variant == CdnaVariant::ping_pong; }
+  // Two groups of waves that take turns on the matrix units.
+  WW_HD constexpr bool ping_pong() const { return variant == CdnaVariant::ping_pong || variant == CdnaVariant::blocks; }
   WW_HD constexpr bool uses_dma() const { return variant != CdnaVariant::standard; }
   WW_HD constexpr int element_bytes() const { return bits(type) / 8; }
   WW_HD constexpr int out_bytes() const { return bits(out_type) / 8; }

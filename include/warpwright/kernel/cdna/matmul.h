@@ -52,6 +52,10 @@ struct Matmul {
   // Beyond every buffer, whatever offset below 2^31 is added.
   static constexpr uint32_t kOutside = 0x8000'0000;
 
+  // Whole rounds of the slots in an iteration: each op has a slot of its own.
+  static constexpr bool kFixedSlots = facts.tiles % facts.depth == 0;
+  static_assert(kFixedSlots || facts.tiles == 1, "the slot moves on by one in an iteration");
+
   static constexpr BlockPlan plan = matmul_plan(C, facts.staggered, facts.depth);
   static constexpr uint32_t kRegionB = plan.region("B").offset;
 
@@ -66,19 +70,21 @@ struct Matmul {
     m::Lanes place, chunk;    // bytes: of the lane in a load of a wave, and of what it loads in its row
     m::Lanes load_a, load_b;  // offset of that in the first rows of the tile
     m::Lanes read_a[kSlices], read_b[kSlices];  // LDS address of a fragment in slot 0
-    uint32_t base, slot;                        // iteration of the body that shifts count from, and its slot
+    uint32_t base, slot;                        // iteration that shifts count from, and the slot of its first tile
   };
 
   template <ScheduleEntry E>
   WW_FN static uint32_t tile_of(const State& s) {
-    if constexpr (E.phase == Phase::prologue) return uint32_t(E.shift);
-    return s.base + uint32_t(E.shift);
+    constexpr uint32_t ahead = uint32_t(E.shift * facts.tiles + E.op.stage);
+    if constexpr (E.phase == Phase::prologue) return ahead;
+    return s.base * uint32_t(facts.tiles) + ahead;
   }
   template <ScheduleEntry E>
   WW_FN static uint32_t slot_of(const State& s) {
     constexpr uint32_t d = uint32_t(facts.depth);
-    constexpr uint32_t ahead = uint32_t(((E.shift % int(d)) + int(d)) % int(d));
-    if constexpr (E.phase == Phase::prologue || d == 1) return ahead;
+    constexpr int tile = E.shift * facts.tiles + E.op.stage;
+    constexpr uint32_t ahead = uint32_t((tile % int(d) + int(d)) % int(d));
+    if constexpr (E.phase == Phase::prologue || kFixedSlots) return ahead;
     const uint32_t slot = s.slot + ahead;
     return slot < d ? slot : slot - d;
   }
@@ -285,14 +291,15 @@ struct Matmul {
 
     constexpr uint32_t peeled = uint32_t(facts.stages) - 1;
     const uint32_t tiles_k = (s.k_bytes + kRow - 1) / kRow;
-    const uint32_t iterations = tiles_k > peeled ? tiles_k : peeled;
+    const uint32_t turns = (tiles_k + uint32_t(facts.tiles) - 1) / uint32_t(facts.tiles);
+    const uint32_t iterations = turns > peeled ? turns : peeled;
     s.base = s.slot = 0;
     run<Phase::prologue>(s);
     if constexpr (facts.staggered) m::expect_barriers_ahead(s.wave < C.waves() / 2 ? 0 : 1);
     WW_ROLLED
     for (; s.base < iterations - peeled; ++s.base) {
       run<Phase::kernel>(s);
-      if constexpr (facts.depth > 1) s.slot = s.slot + 1 < uint32_t(facts.depth) ? s.slot + 1 : 0;
+      if constexpr (!kFixedSlots) s.slot = s.slot + 1 < uint32_t(facts.depth) ? s.slot + 1 : 0;
     }
     s.base = iterations;
     s.slot = (s.slot + peeled) % uint32_t(facts.depth);

@@ -1,7 +1,7 @@
 // The schedule of a CDNA matmul, made and proven while the kernel is compiled; its entries are template arguments.
 #pragma once
 #include "warpwright/kernel/cdna/config.h"
-#include "warpwright/schedule/bodies.h"
+#include "warpwright/schedule/block_pipeline.h"
 
 namespace warpwright::cdna {
 
@@ -22,6 +22,8 @@ constexpr schedule::Pipeline pipeline_of(const CdnaMatmulConfig& c) {
   switch (c.variant) {
     case CdnaVariant::ping_pong:
       return schedule::compile(schedule::ping_pong(target, geometry_of(c)), target);
+    case CdnaVariant::blocks:
+      return schedule::ping_pong_of_blocks(target, geometry_of(c));
     case CdnaVariant::four_wave:
       return schedule::compile(schedule::four_wave(target, geometry_of(c)), target);
     default:
@@ -54,6 +56,7 @@ struct FrozenPipeline {
   FrozenPhase prologue = {}, kernel = {}, epilogue = {};
   int stages = 0;
   int depth = 0;  // LDS slots of A and of B
+  int tiles = 1;  // of K in an iteration
   int interval = 0, least_interval = 0;
   bool staggered = false;
   int stagger_at = 0;  // prologue entry before which the trailing group meets its extra barrier
@@ -72,6 +75,7 @@ constexpr FrozenPipeline freeze(const schedule::Pipeline& p) {
   f.stages = p.stages();
   f.depth = p.depths.empty() ? 0 : p.depths[0].depth;
   for (const schedule::BufferDepth& d : p.depths) f.proven = f.proven && d.depth == f.depth;
+  f.tiles = p.body.tiles_per_iteration;
   f.interval = p.interval();
   f.least_interval = p.mii();
   f.staggered = p.shape.staggered;

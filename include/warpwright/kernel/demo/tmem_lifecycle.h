@@ -1,5 +1,6 @@
 // D = A * B^T on Blackwell, the life of tensor memory from allocation to free: the MMA warp allocates, publishes the
-// address, fills two accumulators in turn and frees them after the epilogue warps have said that they are done.
+// address, fills two accumulators in turn and frees them after the epilogue warps have said that they are done. Written
+// flat, from create to release; the other kernels have the scoped forms, which every compiler enforces.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/descriptor.h"
@@ -12,6 +13,7 @@
 #include "warpwright/tile/persistent.h"
 #include "warpwright/warp/epilogue_warp.h"
 #include "warpwright/warp/mma_warp.h"
+#include "warpwright/warp/warp_role.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
@@ -21,9 +23,7 @@ constexpr OutputPipelineConfig tmem_lifecycle_output(const TmemLifecycleConfig& 
 
 constexpr BlockPlan tmem_lifecycle_plan(const TmemLifecycleConfig& c) {
   BlockPlan plan("tmem_lifecycle", Arch::sm100);
-  // Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a multiple of four cover all lanes.
-  constexpr int epilogue_warps = 4;
-  plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
+  warp::WarpRole1D1D<>::declare(plan, false);
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_box().bytes(), c.stages, alignment);
   plan.region("input.b", c.b_box().bytes(), c.stages, alignment);
@@ -40,8 +40,9 @@ struct TmemLifecycle {
   static constexpr BlockPlan plan = tmem_lifecycle_plan(C);
   static constexpr OutputPipelineConfig opc = tmem_lifecycle_output(C);
   static constexpr int kEpilogueThreads = plan.role("epilogue").threads();
-  using MmaWarp = warp::MmaWarpContext<opc, 32, kEpilogueThreads>;
-  using EpilogueWarp = warp::EpilogueWarpContext<opc, 32, kEpilogueThreads>;
+  using Role = warp::WarpRole1D1D<>;
+  using MmaWarp = warp::MmaWarp<opc, Role::NUM_MMA_THREADS, kEpilogueThreads>;
+  using EpilogueWarp = warp::EpilogueWarp<opc, Role::NUM_MMA_THREADS, kEpilogueThreads>;
   using Storage = warp::OutputStorage<opc>;
   static constexpr uint16_t kOneCta = 1;  // where a finished accumulator is announced
 
@@ -82,8 +83,7 @@ struct TmemLifecycle {
     }
   }
 
-  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseByCommit<1>>;
-  using Accum = pipeline::Producer<C.accumulators, pipeline::PublishByCommit<1>>;
+  using Input = pipeline::Consumer<C.stages, pipeline::ReleaseByWarpCommit<1>>;
 
   // One thread: adds the product of one stage to the accumulator.
   WW_FN static void issue(Tmem sums, uint32_t base, int stage, bool fresh) {
@@ -100,32 +100,24 @@ struct TmemLifecycle {
     }
   }
 
-  // One thread. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows not to read it.
-  WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, Storage storage, Tmem memory) {
+  // The whole warp owns the tensor memory; one lane of it multiplies. An accumulator without a product (k = 0) is
+  // passed on all the same: the epilogue knows not to read it.
+  WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, Storage at) {
+    auto mma = MmaWarp::create(at.tmem_address, at.accum, at.done, kOneCta);
     Input input(input_ring);
-    Accum accum(storage.accum);
     const int depth = k_tiles(args);
     for (int left = tiles(args).remaining(); left > 0; --left) {
-      accum.produce([&](auto sums) {
-        for (int k = 0; k < depth; ++k) {
-          input.consume([&](auto stage) {
-            issue(pipeline::TmemStage<opc>(memory, sums->index()).address(), base, stage->index(), k == 0);
-            return stdx::move(stage).release();
-          });
-        }
-        return stdx::move(sums).release();
-      });
+      auto sums = mma.output().acquire_mma_linear();
+      for (int k = 0; k < depth; ++k) {
+        input.consume([&](auto stage) {
+          if (machine::elect_one()) issue(Tmem{sums->tmem_offset()}, base, stage->index(), k == 0);
+          return stdx::move(stage).release();
+        });
+      }
+      pipeline::commit<1>(sums->mbar());  // emits nothing: the one commit is release()'s
+      stdx::move(sums).release();
     }
-  }
-
-  // The whole warp owns the tensor memory; one lane of it multiplies.
-  WW_FN static void own_and_multiply(const Args& args, uint32_t base, InputRing input, Storage storage) {
-    MmaWarp::run(storage, kOneCta, [&](auto mma) {
-      const Tmem memory = mma->tmem().base();
-      if (machine::elect_one()) multiply(args, base, input, storage, memory);
-      machine::sync_warp();
-      return stdx::move(mma).release();
-    });
+    stdx::move(mma).release();
   }
 
   // Elements first..first+7 of the row that starts at `row`.
@@ -146,54 +138,52 @@ struct TmemLifecycle {
   }
 
   // All threads of the role; each has one row of the tile.
-  WW_FN static void epilogue(const Args& args, Storage storage) {
+  WW_FN static void epilogue(const Args& args, Storage at) {
     constexpr int first_warp = plan.role("epilogue").first_warp;
     static_assert(first_warp % 4 == 0, "the warp's place in its warpgroup decides which lanes it may read");
     const uint32_t warp_lanes = (machine::warp_index() - first_warp) * 32;
+    auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), at.tmem_address, at.accum, at.done, kOneCta);
+    tile::PersistentTiles walk = tiles(args);
+    for (tile::TileCoord tile; walk.next(tile);) {
+      auto sums = epilogue.output().acquire_epilogue_linear();
+      store_tile(args, tile, Tmem{sums->tmem_offset()}, warp_lanes);
+      stdx::move(sums).release();
+    }
+    stdx::move(epilogue).release();
+  }
+  // A row of the tile, so many columns at a time.
+  WW_FN static void store_tile(const Args& args, tile::TileCoord tile, Tmem sums, uint32_t warp_lanes) {
+    const int row = tile.m * C.tile_m + int(warp_lanes + machine::lane_index());
     const bool has_product = k_tiles(args) > 0;
-    EpilogueWarp::run(EpilogueWarp::Sync::wait(), storage, kOneCta, [&](auto epilogue) {
-      tile::PersistentTiles walk = tiles(args);
-      for (tile::TileCoord tile; walk.next(tile);) {
-        const int row = tile.m * C.tile_m + int(warp_lanes + machine::lane_index());
-        epilogue->output().consumer().consume([&](auto sums) {
-          for (int column = 0; column < C.tile_n; column += kColumns) {
-            machine::TmemRegisters<kColumns> values;
-            if (has_product) {
-              machine::tcgen05_ld<machine::TmemShape::b32x32, kColumns>(
-                  values, sums->tmem().column(uint32_t(column)).lane(warp_lanes));
-              machine::tcgen05_wait_ld();
-            }
-            WW_UNROLL
-            for (int i = 0; i < kColumns; i += 8) {
-              const int at = tile.n * C.tile_n + column + i;
-              if (row < args.m && at < args.n) {
-                store_eight(args, int64_t(row) * args.n, at,
-                            [&](int e) { return has_product ? values.get(i + e) : 0.f; });
-              }
-            }
-          }
-          return stdx::move(sums).release();
-        });
+    for (int column = 0; column < C.tile_n; column += kColumns) {
+      machine::TmemRegisters<kColumns> values;
+      if (has_product) {
+        machine::tcgen05_ld<machine::TmemShape::b32x32, kColumns>(values,
+                                                                  sums.column(uint32_t(column)).lane(warp_lanes));
+        machine::tcgen05_wait_ld();
       }
-      return stdx::move(epilogue).release();
-    });
+      WW_UNROLL
+      for (int i = 0; i < kColumns; i += 8) {
+        const int at = tile.n * C.tile_n + column + i;
+        if (row < args.m && at < args.n) {
+          store_eight(args, int64_t(row) * args.n, at, [&](int e) { return has_product ? values.get(i + e) : 0.f; });
+        }
+      }
+    }
   }
 
   WW_FN static void body(const Args& args) {
     check_block_plan<TmemLifecycle>();
     constexpr uint32_t input_full = plan.barrier("input.full").offset, input_empty = plan.barrier("input.empty").offset;
-    constexpr int load_warp = plan.role("load").first_warp;
-    constexpr int mma_warp = plan.role("mma").first_warp;
     const uint32_t base = machine::shared_base();
-    const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, input_full, input_empty);
     const Storage output = warp::output_storage<TmemLifecycle, opc>(base);
     pipeline::run_block<TmemLifecycle>(base, [&] {
-      if (warp == load_warp) {
+      if (Role::is_load()) {
         if (machine::elect_one()) load(args, base, input);
-      } else if (warp == mma_warp) {
-        own_and_multiply(args, base, input, output);
-      } else {
+      } else if (Role::is_mma()) {
+        multiply(args, base, input, output);
+      } else if (Role::is_epilogue()) {
         epilogue(args, output);
       }
     });
