@@ -70,8 +70,9 @@ TEST(Names, OfAnyConfigurationAreReadBack) {
     d.raster_group = one_of(draw, {1, 2, 8, 16});
     d.overlapped = draw() % 4 != 0;
     d.epilogue = draw_epilogue(draw);
-    d.group_rows = one_of(draw, {64, 128});
-    d.sharing = one_of(draw, {TileSharing::cooperative, TileSharing::ping_pong});
+    d.group_rows = one_of(draw, {64, 128, 192});
+    d.sharing = one_of(draw, {TileSharing::cooperative, TileSharing::ping_pong, TileSharing::halves});
+    d.swapped = draw() % 2 == 0;
     d.a_major = one_of(draw, {Major::K, Major::MN});
     d.b_major = one_of(draw, {Major::K, Major::MN});
     d.promote_k = one_of(draw, {0, d.tile_k(), 2 * d.tile_k()});

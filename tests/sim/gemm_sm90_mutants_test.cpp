@@ -82,6 +82,22 @@ TEST(GemmSm90Mutants, InARectangle) {
                              {"load", "mma", "store", "idle"})},
       20);
 }
+TEST(GemmSm90Mutants, SwappedHalvedAndInUnequalParts) {
+  expect_all_reported(
+      Dense<Config{.tile_m = 48,
+                   .tile_n = 64,
+                   .stages = 2,
+                   .cluster = 4,
+                   .axis = ClusterAxis::n,
+                   .swapped = true,
+                   .sharing = TileSharing::halves}>{
+          .shape = {90, 320, 320},
+          .ctas = 4,
+          .equivalent =
+              with({"drop cluster_sync by idle", "drop grid_dependency_wait by mma", "drop registers_increase by mma"},
+                   {"load", "mma", "store", "idle"})},
+      20);
+}
 TEST(GemmSm90Mutants, InPingPong) {
   expect_all_reported(
       Dense<Config{.tile_m = 64, .tile_n = 16, .stages = 3, .cluster = 1, .sharing = TileSharing::ping_pong}>{

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "sim/dense_variant.h"
+#include "sim/dense_sweep.h"
 
 namespace warpwright {
 
 using dense_variant::DenseVariant;
+using dense_variant::expect_exact;
+using dense_variant::run;
+using dense_variant::sweep;
 using reference::Case;
 using reference::Data;
 using reference::Workload;
@@ -21,42 +24,6 @@ using simulator::Landing;
 using simulator::Options;
 using simulator::Scheduling;
 using Config = DenseGemmConfig;
-
-template <Config C>
-Outcome run(const Workload& w, const Options& o, int clusters) {
-  return simulate::simulate<kernel::sm90::DenseGemm<C>>(
-      w, o, clusters * C.cluster,
-      [&](auto& args, const auto& p, const auto& encode) { return DenseVariant<C>::fill(args, w, p, encode); });
-}
-
-template <Config C>
-void expect_exact(Case shape, const Options& o, int clusters) {
-  const Workload w = reference::gemm_workload(DenseVariant<C>::spec(shape), Data::integers, o.seed);
-  const Outcome out = run<C>(w, o, clusters);
-  ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
-  ASSERT_TRUE(out.verdict.ok) << shape.m << "x" << shape.n << "x" << shape.k << ": " << out.verdict.wrong << " wrong, "
-                              << out.verdict.unwritten << " unwritten";
-}
-
-// Whole tiles of the cluster, tails in all directions with more tiles than clusters, one element, no depth.
-template <Config C>
-void sweep() {
-  const int m = C.tile_m * C.cluster_m(), n = C.tile_n * C.cluster_n(), k = C.tile_k();
-  const int unit = C.store == Mover::tma ? 128 / bits(C.out_type()) : 1;
-  const Case cases[] = {{m, n, 2 * k}, {m + 9, 2 * n + unit, 3 * k + 3}, {1, unit, 1}, {40, 48, 0}};
-  uint64_t seed = 1;
-  for (const Case& c : cases) {
-    for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
-      Options o;
-      o.landing = landing;
-      o.scheduling = seed % 2 ? Scheduling::random : Scheduling::pct;
-      o.seed = seed++;
-      SCOPED_TRACE(testing::Message() << "landing " << int(landing) << ", seed " << o.seed);
-      expect_exact<C>(c, o, 1 + int(seed % 3));
-      if (testing::Test::HasFatalFailure()) return;
-    }
-  }
-}
 
 constexpr EpilogueConfig to(DType out) { return factor_and_conversion(out); }
 
@@ -324,8 +291,17 @@ TEST(GemmSm90, EveryInstanceIsLegalAndRefusalsSayWhy) {
   expect_refusal({.tile_m = 256}, "warpgroups");
   expect_refusal({.tile_n = 264}, "multiple of 16");
   expect_refusal({.tile_m = 192, .tile_n = 256}, "registers");
-  expect_refusal({.tile_n = 48, .cluster = 4}, "swizzle atoms");
-  expect_refusal({.tile_n = 64, .b_major = Major::MN}, "swizzle atoms");
+  expect_refusal({.tile_m = 64, .tile_n = 192, .b_major = Major::MN}, "whole panels");
+  expect_refusal({.tile_m = 192, .tile_n = 64, .axis = ClusterAxis::n, .a_major = Major::MN}, "whole panels");
+  expect_refusal({.tile_m = 24, .tile_n = 64, .cluster = 4, .axis = ClusterAxis::n, .swapped = true}, "has parts");
+  expect_refusal({.tile_m = 36, .tile_n = 64, .swapped = true}, "multiple of 8");
+  expect_refusal({.tile_m = 40, .tile_n = 96, .swapped = true}, "columns of a swapped tile");
+  expect_refusal({.tile_m = 40, .tile_n = 64, .epilogue = to(DType::fp32), .swapped = true}, "16 bits");
+  expect_refusal({.tile_m = 72, .tile_n = 192, .swapped = true, .group_rows = 192, .sharing = TileSharing::halves},
+                 "swizzle atoms");
+  expect_refusal({.tile_m = 128, .tile_n = 64, .sharing = TileSharing::halves}, "rows of a tile");
+  expect_refusal({.tile_m = 320, .tile_n = 64, .group_rows = 320, .sharing = TileSharing::halves},
+                 "64, 128, 192 or 256");
   expect_refusal({.type = DType::e4m3, .b_major = Major::MN}, "16-bit types only");
   expect_refusal({.tile_n = 128, .promote_k = 100}, "promote_k");
   expect_refusal({.cluster = 2, .load = Mover::threads, .store = Mover::threads}, "cluster is 1");

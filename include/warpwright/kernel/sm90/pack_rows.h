@@ -5,6 +5,7 @@
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/pack_rows_config.h"
+#include "warpwright/kernel/sm90/unaligned.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
@@ -23,7 +24,6 @@ struct PackRows {
   static_assert(C.element_bytes == 1 || C.element_bytes == 2, "pack_rows: elements have 8 or 16 bits");
 
   using Element = stdx::conditional_t<C.element_bytes == 2, uint16_t, uint8_t>;
-  using Chunk = Vec<uint32_t, 4>;
   static constexpr int kChunk = int(sizeof(Chunk));
   static constexpr int kAtOnce = kPackSegmentBytes / kChunk / 32;  // chunks of a lane, in flight together
 
@@ -54,27 +54,6 @@ struct PackRows {
       machine::store(Global<Chunk>{reinterpret_cast<Chunk*>(to + at)}, chunk);
     }
   };
-
-  // 16 bytes, from byte `excess` of `low` on.
-  WW_FN static Chunk joined(const Chunk& low, const Chunk& high, int excess) {
-    uint32_t words[8];
-    WW_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      words[i] = low[i];
-      words[4 + i] = high[i];
-    }
-    // A register has no address: the words move by two, then by one.
-    WW_UNROLL
-    for (int i = 0; i < 6; ++i) words[i] = excess & 8 ? words[i + 2] : words[i];
-    WW_UNROLL
-    for (int i = 0; i < 5; ++i) words[i] = excess & 4 ? words[i + 1] : words[i];
-    Chunk chunk;
-    WW_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      chunk[i] = uint32_t((uint64_t(words[i + 1]) << 32 | words[i]) >> (8 * (excess % 4)));
-    }
-    return chunk;
-  }
 
   // One warp, from byte `first` of the row on.
   WW_FN static void copy_segment(const Row& row, int64_t first) {

@@ -65,7 +65,8 @@ struct DenseGemmConfig {
   // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
   WW_HD constexpr int fillers() const { return cluster_m() + cluster_n() - 1; }
   // What CTAs beside each other or below each other have in common, a tile of A or B, comes in parts of so many rows,
-  // which they load in turn.
+  // which they load in turn. Each loads one at least: who loads nothing for a CTA does not hold it back, and its stages
+  // could come back twice before they were awaited once.
   WW_HD constexpr int a_part() const { return part_of(tile_m, cluster_n(), a_major); }
   WW_HD constexpr int b_part() const { return part_of(tile_n, cluster_m(), b_major); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
@@ -132,7 +133,7 @@ struct DenseGemmConfig {
     int best = unit, least = rows;
     for (int part = 64; part >= unit; part /= 2) {
       const int busiest = (rows / part + sharers - 1) / sharers * part;
-      if (rows % part == 0 && busiest < least) best = part, least = busiest;
+      if (rows % part == 0 && rows / part >= sharers && busiest < least) best = part, least = busiest;
     }
     return best;
   }
@@ -205,6 +206,9 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
     return "dense_gemm: a cluster is made of whole rows of CTAs";
   }
   if (c.across > 1 && c.cluster == c.across) return "dense_gemm: a cluster of one row lies along n";
+  if (c.tile_n / c.b_part() < c.cluster_m() || c.tile_m / c.a_part() < c.cluster_n()) {
+    return "dense_gemm: more CTAs share a tile of A or B than it has parts";
+  }
   if (c.b_major == Major::MN && c.b_part() * c.cluster_m() != c.tile_n) {
     return "dense_gemm: the CTAs' shares of B are not made of whole panels";
   }

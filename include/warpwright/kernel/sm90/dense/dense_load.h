@@ -3,6 +3,7 @@
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/dense/dense_plan.h"
+#include "warpwright/kernel/sm90/unaligned.h"
 #include "warpwright/pipeline/ring.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
@@ -104,85 +105,113 @@ struct DenseLoad {
     if constexpr (C.cluster > 1) input.drain();
   }
 
-  // 128 bytes of one row of a matrix. `address` is aligned to an element only; of the bytes from there on those in
-  // [before, after) belong to the row.
-  struct Run {
-    const uint8_t* address = nullptr;
-    int before = 0, after = 0;  // as far as the aligned words of the run reach: not below -4, not above 132
+  using Element = stdx::conditional_t<bits(C.type) == 16, uint16_t, uint8_t>;
+  static constexpr int kChunk = int(sizeof(Chunk));
+  static constexpr int kRunElements = 128 / int(sizeof(Element));
 
-    WW_FN int excess() const { return int(reinterpret_cast<uint64_t>(address) % 4); }
-    // The aligned words that hold the run belong to the row. The same for all lanes.
-    WW_FN bool whole() const { return -excess() >= before && 132 - excess() <= after; }
-    // The four bytes from an aligned address `at` bytes further on.
-    WW_FN uint32_t word(int at) const {
-      return machine::load(Global<const uint32_t>{reinterpret_cast<const uint32_t*>(address + at)});
+  // Of 128 bytes of a row, a row of the swizzle, the 16 that a lane moves.
+  struct Piece {
+    const uint8_t* from = nullptr;
+    int valid = 0;  // bytes that belong to the row; the others are zero
+    bool safe = false;
+    Shared<uint8_t> to = {};
+
+    WW_FN int excess() const { return int(reinterpret_cast<uint64_t>(from) % kChunk); }
+    WW_FN Chunk vector(int i) const {
+      return machine::load(Global<const Chunk>{reinterpret_cast<const Chunk*>(from - excess()) + i});
     }
-    // The same where a part may not belong to the row: that part is zero.
-    template <class Element>
-    WW_FN uint32_t word_of_elements(int at) const {
-      uint32_t word = 0;
+    WW_FN Chunk by_elements() const {
+      Chunk chunk = {};
       WW_UNROLL
-      for (int byte = 0; byte < 4; byte += int(sizeof(Element))) {
-        if (at + byte >= before && at + byte < after) {
-          const Global<const Element> from{reinterpret_cast<const Element*>(address + at + byte)};
-          word |= uint32_t(machine::load(from)) << (8 * byte);
+      for (int byte = 0; byte < kChunk; byte += int(sizeof(Element))) {
+        if (byte < valid) {
+          const Global<const Element> element{reinterpret_cast<const Element*>(from + byte)};
+          chunk[byte / 4] |= uint32_t(machine::load(element)) << (8 * (byte % 4));
         }
       }
-      return word;
+      return chunk;
+    }
+    // Without what does not belong to the row.
+    WW_FN Chunk cut(Chunk chunk) const {
+      WW_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const int left = valid - 4 * i;
+        chunk[i] = left >= 4 ? chunk[i] : left <= 0 ? 0 : chunk[i] & ((1u << (8 * left)) - 1);
+      }
+      return chunk;
     }
   };
 
-  // Copies a tile of Lines rows of A or B into the swizzled layout; beyond the matrix it is zero. A warp moves 128
-  // bytes at a time, a row of the swizzle: each lane an aligned word, which it shifts together with its neighbour's,
-  // since nothing is assumed of the matrix's alignment.
-  template <DType T, Major M, int Lines>
-  WW_FN static void copy_operand(Shared<uint8_t> to, const MatrixArgs& from, int batch, int line, int lines, int k,
-                                 int depth) {
-    using Element = stdx::conditional_t<bits(T) == 16, uint16_t, uint8_t>;
-    constexpr int in_run = 128 / int(sizeof(Element));
-    constexpr int rounds = Lines * C.tile_k() / in_run / 4;                  // of the four warps
-    constexpr int together = rounds % 4 == 0 ? 4 : rounds % 2 == 0 ? 2 : 1;  // in flight
+  // A tile of an operand in device memory: rows of the matrix of `inner_end` elements, `outer_end` of them.
+  template <Major M>
+  struct Source {
+    const Element* matrix;
+    int64_t row_stride;
+    int inner, inner_end, outer, outer_end;
+    Shared<uint8_t> to;
+
+    WW_FN static Source of(const MatrixArgs& from, int batch, int line, int lines, int k, int depth,
+                           Shared<uint8_t> to) {
+      const Element* const matrix = static_cast<const Element*>(from.data) + batch * from.batch_stride;
+      if constexpr (M == Major::K) return {matrix, from.row_stride, k, depth, line, lines, to};
+      return {matrix, from.row_stride, line, lines, k, depth, to};
+    }
+    // 16 bytes of run `run` of the tile.
+    WW_FN Piece piece(int run, int chunk) const {
+      const int row = outer + (M == Major::K ? run : run % C.tile_k());
+      const int column =
+          inner + (M == Major::K ? 0 : run / C.tile_k() * kRunElements) + chunk * kChunk / int(sizeof(Element));
+      Piece p;
+      p.to = to.plus_bytes(swizzle(Swizzle::b128, uint32_t(run * 128 + chunk * kChunk)));
+      if (row >= outer_end || column >= inner_end) return p;
+      p.from = reinterpret_cast<const uint8_t*>(matrix + (row * row_stride + column));
+      const int left = (inner_end - column) * int(sizeof(Element));
+      p.valid = left < kChunk ? left : kChunk;
+      // The vectors may hold what lies beside the row, but nothing outside the matrix.
+      const auto* const begin = reinterpret_cast<const uint8_t*>(matrix);
+      const auto* const end = reinterpret_cast<const uint8_t*>(matrix + ((outer_end - 1) * row_stride + inner_end));
+      p.safe = p.from - begin >= p.excess() && end - p.from >= 2 * kChunk - p.excess();
+      return p;
+    }
+  };
+
+  // Copies the tiles of A and B of a stage into the swizzled layout; beyond the matrices they are zero. Eight lanes
+  // move a run of 128 bytes. Nothing is assumed of the matrices' alignment: a lane joins two aligned vectors.
+  WW_FN static void copy_stage(const Source<C.a_major>& a, const Source<C.b_major>& b) {
+    constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
+    constexpr int rounds = tile::ceil_div(runs, 16);  // of the four warps
+    // In flight; with two MMA warpgroups this role has few registers.
+    constexpr int most = C.warpgroups() == 1 ? 8 : 4, together = rounds < most ? rounds : most;
     const int warp = int(machine::warp_index()) - plan.role("load").first_warp;
     const int lane = int(machine::lane_index());
-    const int inner_first = M == Major::K ? k : line, outer_first = M == Major::K ? line : k;
-    const int inner_end = M == Major::K ? depth : lines, outer_end = M == Major::K ? lines : depth;
-    const auto* const matrix = static_cast<const Element*>(from.data) + batch * from.batch_stride;
     for (int round = 0; round < rounds; round += together) {
-      Run runs[together];
-      bool whole = true;
+      Piece pieces[together];
+      bool safe = true;
       WW_UNROLL
       for (int i = 0; i < together; ++i) {
-        const int run = (round + i) * 4 + warp;
-        const int inner = inner_first + (M == Major::K ? 0 : run / C.tile_k() * in_run);
-        const int outer = outer_first + (M == Major::K ? run : run % C.tile_k());
-        if (outer < outer_end && inner < inner_end) {
-          const int left = inner_end - inner;
-          runs[i] = {reinterpret_cast<const uint8_t*>(matrix + (outer * from.row_stride + inner)), inner == 0 ? 0 : -4,
-                     left >= 132 / int(sizeof(Element)) ? 132 : left * int(sizeof(Element))};
-        }
-        whole = whole && runs[i].whole();
+        const int run = ((round + i) * 4 + warp) * 4 + lane / 8;
+        pieces[i] = run < a_runs ? a.piece(run, lane % 8) : run < runs ? b.piece(run - a_runs, lane % 8) : Piece{};
+        safe = safe && (pieces[i].valid == 0 || pieces[i].safe);
       }
-      uint32_t words[together], next[together];
+      Chunk low[together] = {}, high[together] = {};
       // Without a branch between them the loads are in flight together.
-      if (whole) {
+      if (safe) {
         WW_UNROLL
         for (int i = 0; i < together; ++i) {
-          words[i] = runs[i].word(4 * lane - runs[i].excess());
-          next[i] = runs[i].word(4 * lane + 4 - runs[i].excess());
+          if (pieces[i].valid > 0) {
+            low[i] = pieces[i].vector(0);
+            high[i] = pieces[i].vector(1);
+          }
         }
+        WW_UNROLL
+        for (int i = 0; i < together; ++i) low[i] = pieces[i].cut(joined(low[i], high[i], pieces[i].excess()));
       } else {
         WW_UNROLL
-        for (int i = 0; i < together; ++i) {
-          words[i] = runs[i].template word_of_elements<Element>(4 * lane - runs[i].excess());
-          next[i] = runs[i].template word_of_elements<Element>(4 * lane + 4 - runs[i].excess());
-        }
+        for (int i = 0; i < together; ++i) low[i] = pieces[i].by_elements();
       }
       WW_UNROLL
       for (int i = 0; i < together; ++i) {
-        const int run = (round + i) * 4 + warp;
-        const uint64_t both = uint64_t(next[i]) << 32 | words[i];
-        machine::store(to.plus_bytes(swizzle(Swizzle::b128, uint32_t(run * 128 + lane * 4))).template as<uint32_t>(),
-                       uint32_t(both >> (8 * runs[i].excess())));
+        if (((round + i) * 4 + warp) * 4 + lane / 8 < runs) machine::store(pieces[i].to.template as<Chunk>(), low[i]);
       }
     }
   }
@@ -196,10 +225,10 @@ struct DenseLoad {
       const int column = Tiles::first_column(job);
       for (int k = job.k.first; k < job.k.end(); ++k) {
         input.produce([&](auto stage) {
-          copy_operand<C.type, C.a_major, C.tile_m>(a_stage(base, stage->index()), args.a_matrix, job.batch, row,
-                                                    args.m, k * C.tile_k(), args.k);
-          copy_operand<C.b_type(), C.b_major, C.tile_n>(b_stage(base, stage->index()), args.b_matrix, job.batch, column,
-                                                        args.n, k * C.tile_k(), args.k);
+          copy_stage(Source<C.a_major>::of(args.a_matrix, job.batch, row, args.m, k * C.tile_k(), args.k,
+                                           a_stage(base, stage->index())),
+                     Source<C.b_major>::of(args.b_matrix, job.batch, column, args.n, k * C.tile_k(), args.k,
+                                           b_stage(base, stage->index())));
           return stdx::move(stage).release();
         });
       }
