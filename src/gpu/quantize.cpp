@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gpu/executor.h"
 #include "gpu/graph.h"
 #include "gpu/image.h"
 #include "launch/quantize.h"
@@ -19,8 +21,10 @@ namespace {
 using Kernels = std::vector<abi::KernelHandle>;  // by launch::quantize_entries()
 
 Result<Kernels> load() {
-  constexpr const char* name = "sm90/quantize";
-  const std::span<const uint8_t> bytes = embedded_image(name);
+  constexpr const char* name = "any/quantize";
+  const auto device = this_device();
+  if (!device) return device.status();
+  const std::span<const uint8_t> bytes = embedded_image(name, device->arch == Arch::sm90 ? "sm_90a" : "compute_80");
   if (bytes.empty()) {
     return Status(Code::missing, "this build has no device code; install the CUDA toolkit 13 and build again.");
   }
@@ -35,26 +39,28 @@ Result<Kernels> load() {
   return kernels;
 }
 
-// Loaded once for all devices. A failure is not kept: the next call may find what this one lacked.
-Result<const Kernels*> loaded() {
+// Loaded once for each device. A failure is not kept: the next call may find what this one lacked.
+Result<const Kernels*> loaded(int device) {
   static std::mutex mutex;
-  static const Kernels* kernels = nullptr;
+  static auto* const by_device = new std::map<int, Kernels>;
   const std::lock_guard lock(mutex);
-  if (kernels == nullptr) {
+  auto found = by_device->find(device);
+  if (found == by_device->end()) {
     auto now = load();
     if (!now) return now.status();
-    kernels = new Kernels(std::move(*now));
+    found = by_device->emplace(device, std::move(*now)).first;
   }
-  return kernels;
+  return &found->second;
 }
 
 }  // namespace
 
 Status quantize(Quantization kind, DType type, bool given_tensor_scale, const QuantizeArgs& args, void* stream) {
-  if (const auto device = current_device(); !device) return device.status();
+  const auto device = current_device();
+  if (!device) return device.status();
   // The first launch of a kernel loads it.
   const RelaxedCapture relaxed;
-  const auto kernels = loaded();
+  const auto kernels = loaded(*device);
   if (!kernels) return kernels.status();
   const launch::QuantizeSteps steps = launch::quantize_steps(kind, type, given_tensor_scale, args);
   for (int i = 0; i < steps.count; ++i) {
