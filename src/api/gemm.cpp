@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -14,10 +16,14 @@
 
 #include "choice/choose.h"
 #include "gpu/executor.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
 #include "gpu/run_memory.h"
 #include "gpu/tensor_map.h"
+#include "gpu/verify.h"
 #include "launch/dense.h"
 #include "launch/packing.h"
+#include "launch/verify.h"
 #include "problem/lower.h"
 #include "problem/validate.h"
 
@@ -46,6 +52,8 @@ struct GemmPlan::State {
   launch::Arguments args;
   size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
   bool early = false;     // it starts before the launch ahead has ended
+  // Of the first product, where WARPWRIGHT_VERIFY asks for it.
+  mutable std::atomic<bool> verified = false;
   mutable gpu::Workspaces workspaces;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
@@ -152,6 +160,36 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   return Status(Code::missing, "the host has no memory left for a plan.");
 }
 
+namespace {
+
+// Runs it and compares the result. A run that is captured is not compared: the next one is.
+template <class State, class Put>
+Status run_verified(const State& s, GemmPointers pointers, void* stream, const Put& put) try {
+  int capturing = gpu::abi::kCaptureNone;
+  (void)gpu::driver().stream_is_capturing(static_cast<gpu::abi::Stream>(stream), &capturing);
+  if (capturing != gpu::abi::kCaptureNone) {
+    s.verified = false;
+    return put();
+  }
+  std::optional<gpu::DeviceMemory> addend;  // C from before, where it is D
+  if (s.low.reads_c && pointers.c == pointers.d) {
+    addend.emplace(size_t(s.low.c.bytes()));
+    gpu::copy_on_device(addend->data(), pointers.c, size_t(s.low.c.bytes()), static_cast<gpu::abi::Stream>(stream));
+    pointers.c = addend->data();
+  }
+  if (Status status = put(); !status) return status;
+  const auto plain = launch::verify_arguments(s.problem, s.low, pointers);
+  if (!plain) return {};
+  const Status status = gpu::verify(*plain, stream);
+  if (status) return {};
+  return Status(status.code(),
+                fmt::format("{} on the {}: {}", catalog::name_of(s.choice.instance), s.device.name, status.message()));
+} catch (const gpu::Failure& failure) {
+  return Status(Code::failed, failure.what());
+}
+
+}  // namespace
+
 Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   const State& s = *state_;
   if (s.nothing_to_do()) return {};
@@ -202,7 +240,9 @@ Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
     const int64_t work = launch::work_of(config, rows);
     if (Status status = gpu::launch(*s.packer, &rows, work, stream, s.problem.sm_limit); !status) return status;
   }
-  return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early);
+  const auto put = [&] { return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early); };
+  if (!gpu::verifies() || s.verified.exchange(true)) return put();
+  return run_verified(s, pointers, stream, put);
 }
 
 namespace {

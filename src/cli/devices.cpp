@@ -1,5 +1,5 @@
 // `devices`: which GPUs, simulators and compilers this machine offers.
-#include "gpu/devices.h"
+#include "cli/devices.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "gpu/devices.h"
 #include "gpu/driver.h"
 
 extern char** environ;
@@ -130,7 +131,9 @@ constexpr struct Simulator {
                   {"sim:gfx942", "MI300X"},
                   {"sim:gfx950", "MI355X"}};
 
-int run_devices(Output& out) {
+}  // namespace
+
+Devices find_devices() {
   const GpuList list = find_gpus();
   const auto toolchains = find_toolchains();
 
@@ -162,15 +165,16 @@ int run_devices(Output& out) {
 
   Json document = {{"gpus", gpus}, {"simulators", simulator_list}, {"toolchains", toolchain_list}};
   if (list.gpus.empty()) document["gpu_reason"] = list.reason;
-  out.document(document);
-  out.table(table);
-  return exit_ok;
+  return {document, table};
 }
 
-}  // namespace
-
 void configure_devices(CommandLine& line, Context& context) {
-  context.runs(line, "./warpwright devices --json", [](Output& out) { return run_devices(out); });
+  context.runs(line, "./warpwright devices --json", [](Output& out) {
+    const Devices found = find_devices();
+    out.document(found.document);
+    out.table(found.table);
+    return exit_ok;
+  });
 }
 
 }  // namespace warpwright::cli

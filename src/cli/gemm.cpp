@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "cli/problem/own_operands.h"
 #include "cli/simulation.h"
 #include "measure/gemm_check.h"
+#include "problem/words.h"
 #include "reference/problem_workload.h"
 #include "simulate/product.h"
 
@@ -25,6 +27,7 @@ namespace {
 struct GemmOptions {
   ProblemOptions problem;
   OwnOperands own;
+  bool verify = false;
 };
 
 int run_simulated(const GemmOptions& all, Output& out) {
@@ -101,6 +104,15 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
+// Lets the library compare the first product, too, on the device.
+void ask_for_comparison(const ProblemOptions& options, bool on_gpu) {
+  if (!on_gpu) throw UsageError("--verify: it is for a GPU; what a simulator computes is always compared");
+  const bool plain = !is_grouped(options) && options.epilogue.find("swiglu") == std::string::npos &&
+                     problem::parse_block_scaling(options.scaling).value_or(BlockScaling::none) == BlockScaling::none;
+  if (!plain) throw UsageError("--verify: there is no plain product by groups, with block scales or with swiglu");
+  setenv("WARPWRIGHT_VERIFY", "1", 1);
+}
+
 bool wants_gpu(const ProblemOptions& options) {
   if (options.target == "auto") return runs_here(arch_of(options));
   return !options.target.starts_with("sim:");
@@ -117,6 +129,7 @@ int run_gemm(GemmOptions all, Output& out) {
     throw UsageError("--a, --b and --d: block-scaled products and sim:sm100 by groups take random operands only");
   }
   const bool on_gpu = wants_gpu(options);
+  if (all.verify) ask_for_comparison(options, on_gpu);
   if (on_gpu && arch_of(options) != Arch::sm90) return run_elsewhere(options, out);
   if (is_grouped(options)) return run_grouped_gemm(options, all.own, out);
   if (on_gpu) {
@@ -131,6 +144,7 @@ void configure_gemm(CommandLine& line, Context& context) {
   auto options = std::make_shared<GemmOptions>();
   add_problem_options(line, options->problem);
   add_own_operands(line, options->own);
+  line.flag("--verify", options->verify, "on a GPU: compare with a plain product on the device, too");
   context.runs(line, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -14,6 +14,8 @@
 #include "gpu/embedded.h"
 #include "gpu/executor.h"
 #include "gpu/image.h"
+#include "launch/quantize_rules.h"
+#include "launch/verify_rules.h"
 
 namespace {
 
@@ -71,6 +73,22 @@ TEST(Images, areThereForEveryDeviceThatRunsThem) {
       EXPECT_EQ(image->runs_on(device.major, device.minor), !narrow) << name << " for " << target;
     }
     EXPECT_EQ(targets, asked) << name;
+  }
+}
+
+// Kernels that are no instance carry no facts: their arguments are those of their one caller.
+TEST(Images, ofOwnKernelsTakeTheArgumentsOfTheirCaller) {
+  for (const auto& one : warpwright::gpu::embedded_images()) {
+    const std::string name = one.name;
+    if (!name.starts_with("any/")) continue;
+    const auto image = recorder::read_image({one.begin, one.end});
+    ASSERT_TRUE(image) << name;
+    for (const recorder::Kernel& kernel : image->kernels) {
+      const size_t expected = name == "any/verify"                  ? sizeof(warpwright::VerifyArgs)
+                              : kernel.name == "begin_tensor_scale" ? sizeof(float*)
+                                                                    : sizeof(warpwright::QuantizeArgs);
+      EXPECT_EQ(kernel.parameter_bytes(), expected) << name << " " << kernel.name << " for " << one.target;
+    }
   }
 }
 

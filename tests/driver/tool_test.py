@@ -77,6 +77,30 @@ class Tool(unittest.TestCase):
         document = json.loads(run("sm_86", "explain", "--m", "4096", "--n", "4096", "--k", "4096", "--json").stdout)
         self.assertEqual(document["instance"], "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16")
 
+    def test_a_comparison_that_fails_is_said_with_its_instance(self):
+        result = run("sm_100", "gemm", *PROBLEM, *BLACKWELL, "--target", "gpu", "--verify")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("on the NVIDIA B200: the comparison did not run: 0 of 156000 elements", result.stderr)
+        for arguments, words in ((("--target", "sim:sm90"), "it is for a GPU"),
+                                 (("--target", "gpu", "--scaling", "mxfp8"), "no plain product")):
+            result = run("sm_100", "gemm", *PROBLEM, *arguments, "--verify")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(words, result.stderr)
+
+    def test_a_report_has_what_ran_and_what_failed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "report.json")
+            self.assertEqual(run("sm_80", "report", "--out", file).returncode, 0)
+            with open(file) as text:
+                document = json.load(text)
+        self.assertEqual((document["gpus"][0]["name"], document["note"]), ("NVIDIA A100", NEVER))
+        self.assertEqual((document["driver_cuda"], document["environment"]["WARPWRIGHT_CUDA_DRIVER"]), ("13.0", RECORDER))
+        products = {one["what"]: one for one in document["products"]}
+        square = products["gemm bf16 512x512x512"]
+        self.assertEqual((square["instance"], square["ok"]), ("sm80/mma-128x256-w2x4/bf16", False))
+        self.assertIn("the comparison did not run", square["sentence"])
+        self.assertIn("a.type = e4m3: the NVIDIA A100", products["gemm e4m3 512x512x512"]["sentence"])
+
     def test_a_driver_that_cannot_be_opened_is_named(self):
         result = run("sm_90", "gemm", *PROBLEM, "--target", "gpu", WARPWRIGHT_CUDA_DRIVER="/nowhere/driver.so")
         self.assertEqual(result.returncode, 3)
