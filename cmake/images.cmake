@@ -37,29 +37,53 @@ set(image_folder "${PROJECT_BINARY_DIR}/images")
 set(image_rows)
 set(image_files)
 
-# For which chips the images of an architecture are compiled. The instructions of sm80 also run on Hopper, which runs no
-# sm_80 code.
-set(image_targets_sm80 80 90a)
-set(image_targets_sm90 90a)
-set(image_targets_sm100 100a)
-set(image_flags -c -cubin -std=c++20 -O3 --expt-relaxed-constexpr -lineinfo "-I${PROJECT_SOURCE_DIR}/include"
-  "-I${PROJECT_SOURCE_DIR}/src")
+# What the images of an instance are compiled for: machine code (sm_90a), or PTX (compute_80), which the driver compiles
+# for any chip from there on. gpu::target_of() asks for the same, and driver.images compares. The instructions of sm80
+# also run on Hopper, whose image is compiled; those of e4m3 and e5m2 begin with 8.9. Block scales are compiled for one Blackwell
+# chip at a time, everything else for the family: ptxas has no .scale_vec for sm_100f.
+function(warpwright_targets name result)
+  if(name MATCHES "^sm80/[^/]*/e[45]m[23]")
+    set(targets compute_89 sm_90a)
+  elseif(name MATCHES "^(sm80|any)/")
+    set(targets compute_80 sm_90a)
+  elseif(name MATCHES "^sm100/.*-(mxfp8|mxfp4|nvfp4|w4a8)")
+    set(targets sm_100a sm_103a)
+  elseif(name MATCHES "^sm100/")
+    set(targets sm_100f)
+  else()
+    set(targets sm_90a)
+  endif()
+  set(${result} "${targets}" PARENT_SCOPE)
+endfunction()
+set(image_flags -std=c++20 -O3 --expt-relaxed-constexpr)
+set(image_includes "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
 if(WARPWRIGHT_WERROR)
-  list(APPEND image_flags --Werror=all-warnings)
+  list(APPEND image_includes --Werror=all-warnings)
 endif()
 
-# Compiles a source to the image NAME of the library, for every target of its architecture.
+# Compiles a source to the image NAME of the library, for each of its targets.
 function(warpwright_image name source)
-  string(REGEX MATCH "^[^/]+" arch "${name}")
-  foreach(target IN LISTS image_targets_${arch})
-    set(image "${image_folder}/${name}.sm_${target}.cubin")
+  warpwright_targets("${name}" targets)
+  foreach(target IN LISTS targets)
+    string(REGEX REPLACE "^[a-z]+_" "" chip "${target}")
+    if(target MATCHES "^compute_")
+      set(image "${image_folder}/${name}.${target}.ptx")
+      set(flags -ptx ${image_flags} ${image_includes})
+    else()
+      set(image "${image_folder}/${name}.${target}.cubin")
+      set(flags -cubin ${image_flags} -lineinfo ${image_includes})
+    endif()
+    if(target MATCHES "^sm_(100f|103a)$")
+      # The libcu++ of CUDA 13.0 hides tcgen05 from targets that are newer than itself; ptxas judges them.
+      list(APPEND flags -D__CUDA_ARCH_FEAT_SM100_ALL=1)
+    endif()
     cmake_path(GET image PARENT_PATH folder)
     file(MAKE_DIRECTORY "${folder}")
     add_custom_command(OUTPUT "${image}"
-      COMMAND ${CMAKE_CUDA_COMPILER_LAUNCHER} "${CMAKE_CUDA_COMPILER}" ${image_flags}
-        -gencode=arch=compute_${target},code=sm_${target} -MD -MF "${image}.d" -o "${image}" "${source}"
-      DEPENDS "${source}" DEPFILE "${image}.d" COMMENT "Image ${name} for sm_${target}" VERBATIM)
-    list(APPEND image_rows "${name}|sm_${target}")
+      COMMAND ${CMAKE_CUDA_COMPILER_LAUNCHER} "${CMAKE_CUDA_COMPILER}" -c ${flags}
+        -gencode=arch=compute_${chip},code=${target} -MD -MF "${image}.d" -o "${image}" "${source}"
+      DEPENDS "${source}" DEPFILE "${image}.d" COMMENT "Image ${name} for ${target}" VERBATIM)
+    list(APPEND image_rows "${name}|${target}")
     list(APPEND image_files "${image}")
   endforeach()
   set(image_rows "${image_rows}" PARENT_SCOPE)
@@ -79,7 +103,7 @@ if(WARPWRIGHT_HAVE_CUDA)
   file(GLOB own CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.cu")
   foreach(source IN LISTS own)
     cmake_path(GET source STEM stem)
-    warpwright_image("sm90/${stem}" "${source}")
+    warpwright_image("any/${stem}" "${source}")
   endforeach()
 endif()
 
@@ -90,7 +114,7 @@ set(number 0)
 foreach(row file IN ZIP_LISTS image_rows image_files)
   string(REPLACE "|" "\", \"" row "${row}")
   string(APPEND table
-    "asm(\".section .rodata\\n.balign 64\\nww_image_${number}:\\n.incbin \\\"${file}\\\"\\nww_image_${number}_end:\\n.previous\\n\");\n"
+    "asm(\".section .rodata\\n.balign 64\\nww_image_${number}:\\n.incbin \\\"${file}\\\"\\nww_image_${number}_end:\\n.byte 0\\n.previous\\n\");\n"
     "extern \"C\" __attribute__((visibility(\"hidden\"))) const unsigned char ww_image_${number}[], ww_image_${number}_end[];\n")
   string(APPEND rows "    {\"${row}\", ww_image_${number}, ww_image_${number}_end},\n")
   math(EXPR number "${number} + 1")

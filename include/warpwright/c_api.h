@@ -21,7 +21,7 @@ typedef enum ww_code {
   WW_OK = 0,
   WW_INVALID_ARGUMENT = 1, /* the sentence names the argument, its value and the rule */
   WW_UNSUPPORTED = 2,      /* legal, but no kernel of this version serves it */
-  WW_MISSING = 3,          /* the machine lacks a driver, a Hopper GPU, a compiler, memory */
+  WW_MISSING = 3,          /* the machine lacks a driver, a GPU with kernels, a compiler, memory */
   WW_FAILED = 4            /* CUDA or a compiler failed on a legal call */
 } ww_code;
 

@@ -1,4 +1,6 @@
-// The host API: D = epilogue(alpha * A * B^T + beta * C) on a Hopper GPU.
+// The host API: D = epilogue(alpha * A * B^T + beta * C) on an NVIDIA GPU. Hopper serves all of it; what Blackwell
+// (10.0, 10.3) and mma.sync (8.0, 8.6, 8.9, 12.0) serve is less, and refused with a sentence otherwise
+// (docs/devices.md).
 //
 //   warpwright::GemmProblem problem{.m = 4096, .n = 4096, .k = 7168};
 //   if (auto plan = warpwright::make_plan(problem)) {
@@ -78,8 +80,7 @@ struct GemmProblem {
   // kernel may read B without waiting.
   bool b_is_constant = false;
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
-  // Blackwell, which runs in the simulator only: elements of A and B have factors for blocks along k, which the tensor
-  // core applies. Hopper has none.
+  // Blackwell: elements of A and B have factors for blocks along k, which the tensor core applies. Others have none.
   BlockScaling block_scaling = BlockScaling::none;
 };
 
@@ -104,7 +105,8 @@ struct GemmPointers {
   const void* up_bias = nullptr;  // Blackwell, swiglu with a bias: that of the second column of each pair
 };
 
-// The sentence names the argument, its value and the rule. Needs no GPU; a problem it accepts may still be unsupported.
+// By Hopper's rules; make_plan() asks those of the device. The sentence names the argument, its value and the rule.
+// Needs no GPU; a problem it accepts may still be unsupported.
 Status validate(const GemmProblem& problem);
 
 class GemmPlan {

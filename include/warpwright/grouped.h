@@ -1,6 +1,6 @@
-// The host API for products with blockwise scales, and for products by groups, on a Hopper GPU. Groups of rows have a B
-// each: D[m, n] = sum over k of A[m, k] * B[n, k], B that of the row's group. Groups along k have a D each:
-// D[g][m, n] = the sum over the columns k of group g, as for the gradient of an expert's weights.
+// The host API for products with blockwise scales, and for products by groups, on a Hopper or Blackwell GPU. Groups of
+// rows have a B each: D[m, n] = sum over k of A[m, k] * B[n, k], B that of the row's group. Groups along k have a D
+// each: D[g][m, n] = the sum over the columns k of group g, as for the gradient of an expert's weights.
 //
 //   warpwright::GroupedProblem problem{.m = 4096, .n = 7168, .k = 2048};      e4m3, one product
 //   if (auto plan = warpwright::make_plan(problem)) {
@@ -51,7 +51,7 @@ struct GroupedProblem {
   ScaleShape b_scales = {};       // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
   int sm_limit = 0;               // SMs the kernel may occupy; 0: all
   std::string plan = {};          // take this plan, as plan.name() prints it; empty: the best one
-  // Blackwell, which runs in the simulator only; Hopper has none of these. Groups of rows whose elements have factors
+  // Blackwell; Hopper has none of these. Groups of rows whose elements have factors
   // for blocks along k, which the tensor core applies. D after swiglu, of neighbouring columns there, has elements and
   // factors of out_scaling.
   BlockScaling scaling = BlockScaling::none;
@@ -85,7 +85,8 @@ struct GroupedPointers {
   const float* matrix_alpha = nullptr;  // a factor for each matrix of B; null: 1
 };
 
-// The sentence names the argument, its value and the rule. Needs no GPU.
+// By Hopper's rules; make_plan() asks those of the device. The sentence names the argument, its value and the rule.
+// Needs no GPU.
 Status validate(const GroupedProblem& problem);
 
 class GroupedPlan {
@@ -112,7 +113,7 @@ class GroupedPlan {
   std::unique_ptr<State> state_;
 };
 
-// For the current device; all kernels were compiled ahead.
+// For the current device.
 Result<GroupedPlan> make_plan(const GroupedProblem& problem);
 
 // One product by a plan made for it.

@@ -1,5 +1,5 @@
 // Quantization: matrices become narrow elements with scale factors along their rows, in the forms that the kernels
-// take, on a Hopper GPU or on the host, with the same bits.
+// take, on a GPU or on the host, with the same bits.
 //
 //   token   e4m3 or e5m2, one fp32 factor for 128 elements of a row
 //   block   e4m3 or e5m2, one fp32 factor for 128 rows by 128 elements
@@ -63,7 +63,7 @@ Status validate(const QuantizeProblem& problem);
 int64_t value_bytes(const QuantizeProblem& problem);
 int64_t scale_bytes(const QuantizeProblem& problem);
 
-// On a stream, a cudaStream_t, of the current device, a Hopper. Allocates nothing; legal during stream capture.
+// On a stream, a cudaStream_t, of the current device. Allocates nothing; legal during stream capture.
 Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers, void* stream = nullptr);
 // The same in host memory.
 Status quantize_on_host(const QuantizeProblem& problem, const QuantizePointers& pointers);

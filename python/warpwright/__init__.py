@@ -3,7 +3,7 @@
 One convention for operands everywhere: ``a`` is ``[m, k]``, ``b`` is ``[n, k]`` (as ``torch.nn.Linear`` stores its
 weight), and the product is ``a @ b.T``, ``[m, n]``. Transposed views are taken as they are.
 
-torch tensors on a Hopper GPU are multiplied there, on the current stream and without copies. NumPy arrays are
+torch tensors on a GPU are multiplied there, on the current stream and without copies. NumPy arrays are
 multiplied by the same kernels in the simulator, which needs no GPU and reports every mistake in their
 synchronization.
 """

@@ -6,7 +6,7 @@ class WarpwrightError(RuntimeError):
 
 
 class MissingError(WarpwrightError):
-    """The machine lacks something: a driver, a Hopper GPU, a compiler, memory. The sentence says what."""
+    """The machine lacks something: a driver, a GPU with kernels, a compiler, memory. The sentence says what."""
 
 
 INVALID_ARGUMENT, UNSUPPORTED, MISSING, FAILED = 1, 2, 3, 4

@@ -37,7 +37,7 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
     """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k], or both with a leading batch.
 
-    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their Hopper GPU, on the current stream. Any strides
+    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream. Any strides
     are taken without a copy as long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
     ``out_dtype`` (the type of ``a``, bf16 for 8-bit types) is made.
 
@@ -75,7 +75,7 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     if is_torch(a) or is_torch(b):
         from . import _torch
 
-        if target not in (None, "sm90"):
+        if target not in (None, "gpu", "sm90"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
         if dtype is not None:
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")

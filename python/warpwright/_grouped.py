@@ -38,7 +38,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                  a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
                  out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
                  usual_rows: int = 0, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
-    """``a @ b[group].T`` for the rows of every group: torch tensors on a Hopper GPU, on the current stream; NumPy
+    """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream; NumPy
     arrays in the simulator.
 
     contiguous   ``a`` [m, k], ``b`` [matrices, n, k], ``offsets`` [groups + 1]: rows offsets[g] to offsets[g + 1]
@@ -88,7 +88,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     if is_torch(a) or is_torch(b):
         from . import _torch_grouped
 
-        if target not in (None, "sm90"):
+        if target not in (None, "gpu", "sm90"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
         return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
                                            a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,

@@ -90,7 +90,7 @@ def quantize(x: Any, scheme: str = TOKEN, *, dtype: str | None = None, layout: s
     factors of tokens and blocks as [columns / 128, rows], padded with zeros to a multiple of 4 rows; "tiles" gives
     those of mx and nvfp4 in the tiles of the Blackwell kernels.
 
-    torch tensors on a Hopper GPU are quantized there, on the current stream, read once and without copies where the
+    torch tensors on a GPU are quantized there, on the current stream, read once and without copies where the
     last stride is 1; the bits are those of the host. NumPy arrays give ml_dtypes. A block of zeros has factor 1, or the
     smallest there is.
 

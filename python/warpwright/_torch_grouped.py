@@ -181,7 +181,7 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
 
 def launch(x: Operands, settings: Settings) -> None:
     if x.a.device.type != "cuda":
-        raise ValueError(f"a: it is on {x.a.device}; a Hopper GPU is needed")
+        raise ValueError(f"a: it is on {x.a.device}; a GPU is needed")
     product = describe(x, settings)
     with torch.cuda.device(x.a.device):
         found = _plans.get(product)

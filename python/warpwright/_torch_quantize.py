@@ -58,7 +58,7 @@ def quantize(x: Tensor, scheme: str, dtype: str, layout: str, tensor_scale: Any)
     if DTYPES.get(x.dtype) not in ("bf16", "fp16", "fp32"):
         raise TypeError(f"x: its type is {x.dtype}; torch.bfloat16, torch.float16 and torch.float32 are taken")
     if x.device.type not in ("cuda", "cpu"):
-        raise ValueError(f"x: it is on {x.device}; a Hopper GPU or the CPU is needed")
+        raise ValueError(f"x: it is on {x.device}; a GPU or the CPU is needed")
     if tensor_scale is not None:
         if not isinstance(tensor_scale, Tensor):
             tensor_scale = torch.full((1,), float(tensor_scale), dtype=torch.float32, device=x.device)

@@ -3,23 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 
 #include "choice/choose.h"
 #include "gpu/executor.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
 #include "gpu/run_memory.h"
 #include "gpu/tensor_map.h"
+#include "gpu/verify.h"
 #include "launch/dense.h"
 #include "launch/packing.h"
+#include "launch/verify.h"
 #include "problem/lower.h"
+#include "problem/validate.h"
 
 namespace warpwright {
 namespace {
@@ -36,6 +42,7 @@ catalog::Instance pack_instance(DType type) {
 struct GemmPlan::State {
   GemmProblem problem;
   problem::Lowered low;
+  problem::Lowered kernel;  // the problem as the kernel sees it
   gpu::Device device;
   choice::Choice choice;
   choice::Packing packing;
@@ -45,6 +52,8 @@ struct GemmPlan::State {
   launch::Arguments args;
   size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
   bool early = false;     // it starts before the launch ahead has ended
+  // Of the first product, where WARPWRIGHT_VERIFY asks for it.
+  mutable std::atomic<bool> verified = false;
   mutable gpu::Workspaces workspaces;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
@@ -59,6 +68,7 @@ struct GemmPlan::State {
         const gpu::LoadedInstance* ready)
       : problem(p),
         low(std::move(l)),
+        kernel(decision.kernel),
         device(std::move(d)),
         choice(decision.choice),
         packing(decision.packing),
@@ -76,7 +86,11 @@ int GemmPlan::device() const { return state_->device.number; }
 std::string GemmPlan::name() const { return state_->name; }
 std::string GemmPlan::instance() const { return catalog::name_of(state_->choice.instance); }
 std::string GemmPlan::explanation() const {
-  return fmt::format("{}: {}", choice::plan_text(state_->choice.instance), state_->choice.reason);
+  const catalog::Instance& instance = state_->choice.instance;
+  // Only Hopper's plans are described in words.
+  const bool words = catalog::arch_of(instance) == Arch::sm90;
+  return fmt::format("{}: {}", words ? choice::plan_text(instance) : catalog::plan_name(instance),
+                     state_->choice.reason);
 }
 
 namespace {
@@ -85,22 +99,34 @@ namespace {
 // where it may fetch the weights at once.
 bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   constexpr double short_us = 25;
+  // The kernel must wait for the launch ahead before it touches what that writes.
+  if (const auto* c = choice.instance.as<DenseGemmConfig>(); c != nullptr && !c->dependent) return false;
+  if (const auto* c = choice.instance.as<DenseGemmSm100Config>()) return c->dependent;
+  if (catalog::arch_of(choice.instance) != Arch::sm90) return false;
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
+}
+
+// Every device here runs mma.sync: a plan that names such an instance is taken on all of them.
+Arch arch_for(const GemmProblem& problem, const gpu::Device& device) {
+  return problem.plan.starts_with("sm80/") ? Arch::sm80 : device.arch;
 }
 }  // namespace
 
 Result<GemmPlan> make_plan(const GemmProblem& problem) try {
-  if (Status s = validate(problem); !s) return s;
-  problem::Lowered low = problem::lower(problem);
-  auto device = gpu::hopper_device();
+  auto device = gpu::this_device();
+  // A wrong problem is one without a GPU, too.
+  const Arch arch = device ? arch_for(problem, *device) : Arch::sm90;
+  if (Status s = problem::validate(problem, arch); !s) return s;
   if (!device) return device.status();
-  const choice::Chip chip{device->name, device->multiprocessors};
-  auto decision = choice::choose(problem, chip);
+  problem::Lowered low = problem::lower(problem);
+  const choice::Chip chip{device->name, device->multiprocessors, arch};
+  const auto limits = choice::limits_of(device->major, device->minor, device->shared_bytes);
+  auto decision = choice::choose(problem, chip, choice::OnDemand::allowed, limits);
   if (!decision) return decision.status();
   auto loaded = gpu::ready(decision->choice.instance, device->number);
   if (!loaded && loaded.status().code() == Code::missing && problem.plan.empty()) {
     // No compiler here: a slower instance that was compiled ahead is better than none.
-    auto ahead = choice::choose(problem, chip, choice::OnDemand::refused);
+    auto ahead = choice::choose(problem, chip, choice::OnDemand::refused, limits);
     if (ahead) {
       decision = ahead;
       loaded = gpu::ready(decision->choice.instance, device->number);
@@ -118,7 +144,6 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
         !s) {
       return s;
     }
-    if (const auto* c = instance.as<DenseGemmConfig>()) state->early = state->early && c->dependent;
     const auto clusters =
         launch::allowed_clusters((*loaded)->clusters(), launch::cluster_of(instance), problem.sm_limit);
     state->sums_bytes = size_t(launch::workspace_bytes(instance, state->args, clusters));
@@ -134,6 +159,36 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
 } catch (const std::bad_alloc&) {
   return Status(Code::missing, "the host has no memory left for a plan.");
 }
+
+namespace {
+
+// Runs it and compares the result. A run that is captured is not compared: the next one is.
+template <class State, class Put>
+Status run_verified(const State& s, GemmPointers pointers, void* stream, const Put& put) try {
+  int capturing = gpu::abi::kCaptureNone;
+  (void)gpu::driver().stream_is_capturing(static_cast<gpu::abi::Stream>(stream), &capturing);
+  if (capturing != gpu::abi::kCaptureNone) {
+    s.verified = false;
+    return put();
+  }
+  std::optional<gpu::DeviceMemory> addend;  // C from before, where it is D
+  if (s.low.reads_c && pointers.c == pointers.d) {
+    addend.emplace(size_t(s.low.c.bytes()));
+    gpu::copy_on_device(addend->data(), pointers.c, size_t(s.low.c.bytes()), static_cast<gpu::abi::Stream>(stream));
+    pointers.c = addend->data();
+  }
+  if (Status status = put(); !status) return status;
+  const auto plain = launch::verify_arguments(s.problem, s.low, pointers);
+  if (!plain) return {};
+  const Status status = gpu::verify(*plain, stream);
+  if (status) return {};
+  return Status(status.code(),
+                fmt::format("{} on the {}: {}", catalog::name_of(s.choice.instance), s.device.name, status.message()));
+} catch (const gpu::Failure& failure) {
+  return Status(Code::failed, failure.what());
+}
+
+}  // namespace
 
 Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   const State& s = *state_;
@@ -174,17 +229,20 @@ Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   }
   launch::Arguments args = s.args;
   const GemmPointers seen = launch::packed_pointers(s.packing, pointers, copies);
-  if (Status status = launch::set_addresses(args, s.choice.instance, s.problem, seen, gpu::map_encoder()); !status) {
+  if (Status status = launch::set_addresses(args, s.choice.instance, s.problem, s.kernel, seen, gpu::map_encoder());
+      !status) {
     return status;
   }
-  if (s.sums_bytes > 0) std::get<DenseGemmArgs>(args).workspace = sums;
+  if (s.sums_bytes > 0) launch::set_workspace(args, sums);
   if (s.packing.any()) {
     const PackRowsArgs rows = launch::pack_arguments(s.low, s.packing, pointers, copies);
     const auto config = std::get<PackRowsConfig>(pack_instance(s.low.a.type).config);
     const int64_t work = launch::work_of(config, rows);
     if (Status status = gpu::launch(*s.packer, &rows, work, stream, s.problem.sm_limit); !status) return status;
   }
-  return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early);
+  const auto put = [&] { return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early); };
+  if (!gpu::verifies() || s.verified.exchange(true)) return put();
+  return run_verified(s, pointers, stream, put);
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include "gpu/executor.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
+#include "problem/validate.h"
 
 namespace warpwright {
 namespace {
@@ -177,10 +178,11 @@ std::string GroupedPlan::instance() const { return catalog::name_of(state_->choi
 std::string GroupedPlan::explanation() const { return fmt::format("{}: {}", name(), state_->choice.reason); }
 
 Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
-  if (Status s = validate(problem); !s) return s;
-  auto device = gpu::hopper_device();
+  auto device = gpu::this_device();
+  // A wrong problem is one without a GPU, too.
+  if (Status s = problem::validate(problem, device ? device->arch : Arch::sm90); !s) return s;
   if (!device) return device.status();
-  auto choice = choice::choose(problem, choice::Chip{device->name, device->multiprocessors});
+  auto choice = choice::choose(problem, choice::Chip{device->name, device->multiprocessors, device->arch});
   if (!choice) return choice.status();
   const auto loaded = gpu::ready(choice->instance, device->number);
   if (!loaded) return loaded.status();

@@ -118,7 +118,7 @@ QuantizeArgs quantize_args(const QuantizeProblem& p, const QuantizePointers& poi
 
 Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers, void* stream) {
   if (Status s = validate(problem, pointers); !s) return s;
-  if (const auto device = gpu::hopper_device(); !device) return device.status();
+  if (const auto device = gpu::this_device(); !device) return device.status();
   return gpu::quantize(problem.kind, problem.type, problem.given_tensor_scale, quantize_args(problem, pointers),
                        stream);
 }

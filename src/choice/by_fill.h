@@ -8,10 +8,19 @@
 #include "choice/dense.h"
 #include "choice/packing.h"
 #include "problem/lower.h"
+#include "warpwright/core/chip.h"
 #include "warpwright/gemm.h"
 #include "warpwright/status.h"
 
 namespace warpwright::choice {
+
+// In what the chips differ that run the kernels of one architecture. Without a chip: everything that an H200 has.
+struct ChipLimits {
+  uint32_t shared_bytes = kMaxSharedBytes;  // of a block
+  bool narrow_mma = true;                   // mma.sync of e4m3 and e5m2, from compute capability 8.9 on
+};
+
+ChipLimits limits_of(int major, int minor, uint32_t shared_bytes);
 
 // What a cluster computes of D.
 struct ClusterTile {
@@ -41,7 +50,8 @@ Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lower
 
 // The families, a file each.
 Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
-Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
+                             const ChipLimits& limits);
 Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
 
 // A name that cannot be read, or is none of the architecture's, with those that resemble it.

@@ -4,19 +4,20 @@
 
 #include <algorithm>
 
-#include "choice/by_fill.h"
 #include "problem/lower.h"
 
 namespace warpwright::choice {
 
-Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand) {
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand, const ChipLimits& limits) {
   const problem::Lowered low = problem::lower(problem);
   if (chip.arch == Arch::sm90) return decide(problem, low, chip, on_demand);
   Chip part = chip;
   if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
   if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
-  return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part);
+  return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part, limits);
 }
+
+ChipLimits limits_of(int major, int minor, uint32_t shared_bytes) { return {shared_bytes, 10 * major + minor >= 89}; }
 
 Chip simulated_chip(Arch arch) {
   const ChipFigures chip = chip_figures(arch);

@@ -1,6 +1,7 @@
 // Which instance serves a problem on a chip, on every architecture. The host API, the tool's commands and the simulator
 // all ask here; products by groups are in tuned_grouped.h. Needs no GPU.
 #pragma once
+#include "choice/by_fill.h"
 #include "choice/dense.h"
 #include "choice/packing.h"
 #include "choice/tuned_grouped.h"
@@ -11,6 +12,7 @@ namespace warpwright::choice {
 
 // For a problem that problem::validate(problem, chip.arch) accepts: the plan it names, or the best one. Unsupported:
 // nothing serves it.
-Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed);
+Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed,
+                        const ChipLimits& limits = {});
 
 }  // namespace warpwright::choice

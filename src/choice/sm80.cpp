@@ -1,4 +1,6 @@
 // Dense products by mma.sync.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -56,9 +58,24 @@ bool serves(const Instance& instance, const GemmProblem& p, const problem::Lower
   return same == *c;
 }
 
+// Nothing: a block of the instance has the room it needs on the chip.
+Status check_room(const Instance& instance, const Chip& chip, const ChipLimits& limits) {
+  const uint32_t needed = catalog::block_plan(instance).shared_bytes;
+  if (needed <= limits.shared_bytes) return {};
+  return Status(Code::unsupported,
+                fmt::format("plan = {}: a block needs {} bytes of shared memory, and one of the {} has at most {}.",
+                            catalog::plan_name(instance), needed, chip.name, limits.shared_bytes));
+}
+
 }  // namespace
 
-Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
+Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const Chip& chip,
+                             const ChipLimits& limits) {
+  if ((p.a.type == DType::e4m3 || p.a.type == DType::e5m2) && !limits.narrow_mma) {
+    return Status(Code::unsupported,
+                  fmt::format("a.type = {}: the {} has no MMA of it; chips of compute capability 8.9 and later have.",
+                              name(p.a.type), chip.name));
+  }
   Family family;
   family.arch = Arch::sm80;
   family.serves = [&](const Instance& instance) { return serves(instance, p, low); };
@@ -66,15 +83,21 @@ Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, 
     const auto& c = *instance.as<Config>();
     return ClusterTile{c.tile_m, c.tile_n, c.tile_m, c.tile_m, c.tile_n, c.tile_k(), 1};
   };
-  family.named = [&](const std::string& plan) { return named_for(plan, {with_features({}, p, low)}); };
+  family.named = [&](const std::string& plan) -> Result<Instance> {
+    auto named = named_for(plan, {with_features({}, p, low)});
+    if (!named) return named;
+    if (Status s = check_room(*named, chip, limits); !s) return s;
+    return named;
+  };
   for (const Instance& instance : catalog::ahead()) {
     const auto* c = instance.as<Config>();
-    if (c != nullptr && *c == with_features(*c, p, low)) family.candidates.push_back(instance);
+    if (c == nullptr || *c != with_features(*c, p, low)) continue;
+    if (check_room(instance, chip, limits)) family.candidates.push_back(instance);
   }
   if (family.candidates.empty()) {
     for (const Config& c : kOnDemand) {
       const Instance made{with_features(c, p, low)};
-      if (catalog::refuse(made)) family.candidates.push_back(made);
+      if (catalog::refuse(made) && check_room(made, chip, limits)) family.candidates.push_back(made);
     }
   }
   return choose_by_fill(p, low, chip, family);

@@ -63,6 +63,7 @@ void configure_explain(CommandLine& line, Context& context);
 void configure_gemm(CommandLine& line, Context& context);
 void configure_lint(CommandLine& line, Context& context);
 void configure_mutants(CommandLine& line, Context& context);
+void configure_report(CommandLine& line, Context& context);
 void configure_schedule(CommandLine& line, Context& context);
 void configure_test(CommandLine& line, Context& context);
 void configure_trace(CommandLine& line, Context& context);
@@ -82,6 +83,7 @@ inline constexpr Command kCommands[] = {
     {"explain", "which kernel serves a problem, how it is built, and why", configure_explain},
     {"encode", "print a descriptor as hex", configure_encode},
     {"devices", "list GPUs, simulators and compilers found here", configure_devices},
+    {"report", "what this machine is and what ran on it, in one file for a bug report", configure_report},
     {"completion", "print the completion of a shell: bash, zsh or fish", configure_completion},
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/here.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/gemm_problem.h"
 #include "cli/simulation.h"
@@ -75,7 +76,7 @@ int run_demo(const DemoOptions& options, Output& out) {
   const simulate::Example& example = first.product.example;
 
   std::optional<measure::GemmOutcome> gpu;
-  if (can_use_gpu()) {
+  if (runs_here(Arch::sm90)) {
     const measure::GemmTrial trial{.seed = 1, .timed = true};
     if (const Status s = measure::check_gemm(gemm_problem_of(first.options), trial, gpu.emplace()); !s) {
       out.note("The GPU was left out: " + s.message());

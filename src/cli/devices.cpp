@@ -1,5 +1,5 @@
 // `devices`: which GPUs, simulators and compilers this machine offers.
-#include "gpu/devices.h"
+#include "cli/devices.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "gpu/devices.h"
 #include "gpu/driver.h"
 
 extern char** environ;
@@ -31,7 +32,7 @@ struct Gpu {
   std::uint64_t memory_bytes = 0;
   int sm_count = 0;
   std::string target;  // the kernels that run here; empty: none
-  bool measured = false;
+  std::string note;
 };
 
 struct GpuList {
@@ -39,10 +40,9 @@ struct GpuList {
   std::string reason;  // why the list is empty
 };
 
-std::string target_of(int major) {
-  if (major == 9) return "sm90";
-  if (major == 10) return "sm100";
-  return major == 8 ? "sm80" : "";
+std::string target_of(int major, int minor) {
+  const auto arch = gpu::arch_of(major, minor);
+  return arch ? name(*arch) : "";
 }
 
 GpuList find_gpus() {
@@ -50,8 +50,10 @@ GpuList find_gpus() {
   if (const Status& s = gpu::driver_status(); !s) return {{}, s.message().substr(0, s.message().size() - 1)};
   GpuList list;
   for (const gpu::GpuInfo& found : gpu::list_gpus()) {
-    list.gpus.push_back({found.name, found.cc_major, found.cc_minor, found.memory, found.sm_count,
-                         target_of(found.cc_major), found.name.find("H200") != std::string::npos});
+    const std::string target = target_of(found.cc_major, found.cc_minor);
+    list.gpus.push_back(
+        {found.name, found.cc_major, found.cc_minor, found.memory, found.sm_count, target,
+         target.empty() ? "no kernel for it" : gpu::never_run_note(found.name, found.cc_major, found.cc_minor)});
   }
   if (list.gpus.empty()) list.reason = "the NVIDIA driver lists no GPU";
   return list;
@@ -129,25 +131,25 @@ constexpr struct Simulator {
                   {"sim:gfx942", "MI300X"},
                   {"sim:gfx950", "MI355X"}};
 
-int run_devices(Output& out) {
+}  // namespace
+
+Devices find_devices() {
   const GpuList list = find_gpus();
   const auto toolchains = find_toolchains();
-  const char* never_run = "never run by us on this device";
 
   Json gpus = Json::array();
   Table table({"kind", "name", "detail"});
   for (const Gpu& gpu : list.gpus) {
     const std::string capability = fmt::format("{}.{}", gpu.major, gpu.minor);
-    const std::string note = gpu.target.empty() ? "no kernel for it" : gpu.measured ? "" : never_run;
     gpus.push_back({{"name", gpu.name},
                     {"compute_capability", capability},
                     {"memory_bytes", gpu.memory_bytes},
                     {"sm_count", gpu.sm_count},
                     {"target", gpu.target.empty() ? Json() : Json(gpu.target)},
-                    {"note", note}});
+                    {"note", gpu.note}});
     table.row({"gpu", gpu.name,
                fmt::format("compute capability {}, {}, {} SMs{}{}", capability, bytes_text(gpu.memory_bytes),
-                           gpu.sm_count, note.empty() ? "" : "; ", note)});
+                           gpu.sm_count, gpu.note.empty() ? "" : "; ", gpu.note)});
   }
   if (list.gpus.empty()) table.row({"gpu", "none", list.reason});
   Json simulator_list = Json::array();
@@ -163,15 +165,16 @@ int run_devices(Output& out) {
 
   Json document = {{"gpus", gpus}, {"simulators", simulator_list}, {"toolchains", toolchain_list}};
   if (list.gpus.empty()) document["gpu_reason"] = list.reason;
-  out.document(document);
-  out.table(table);
-  return exit_ok;
+  return {document, table};
 }
 
-}  // namespace
-
 void configure_devices(CommandLine& line, Context& context) {
-  context.runs(line, "./warpwright devices --json", [](Output& out) { return run_devices(out); });
+  context.runs(line, "./warpwright devices --json", [](Output& out) {
+    const Devices found = find_devices();
+    out.document(found.document);
+    out.table(found.table);
+    return exit_ok;
+  });
 }
 
 }  // namespace warpwright::cli

@@ -9,11 +9,11 @@
 
 #include "choice/choose.h"
 #include "cli/commands.h"
+#include "cli/here.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/gemm_problem.h"
 #include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
-#include "gpu/devices.h"
 #include "problem/lower.h"
 
 namespace warpwright::cli {
@@ -90,7 +90,11 @@ Explanation explain_dense(const ProblemOptions& options) {
   const Arch arch = arch_of(options);
   const GemmProblem problem = gemm_problem_of(options);
   const choice::Chip chip = chip_for(arch);
-  const auto decision = choice::choose(problem, chip);
+  const auto device = gpu_here();
+  const auto limits = device && device->arch == arch
+                          ? choice::limits_of(device->major, device->minor, device->shared_bytes)
+                          : choice::ChipLimits{};
+  const auto decision = choice::choose(problem, chip, choice::OnDemand::allowed, limits);
   if (!decision) throw UsageError(decision.status().message());
   const choice::Choice& choice = decision->choice;
   const choice::PlanEstimate& e = choice.estimate;
@@ -183,12 +187,14 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
   if (is_cdna(e.arch)) out.note("This project has never run AMD code on hardware.");
 }
 
-int run_explain(const ProblemOptions& options, Output& out) {
+int run_explain(ProblemOptions options, Output& out) {
+  const bool given = options.target != "auto";
+  resolve_target(options);
   const bool grouped = is_grouped(options);
   const Arch arch = arch_of(options);
   const Explanation e = grouped ? explain_grouped(options) : explain_dense(options);
-  const std::string usual = fmt::format("{}{}", arch == Arch::sm90 ? "" : "sim:", name(arch));
-  print(e, options.target == "auto" ? usual : options.target, options, out);
+  const bool simulated = arch != Arch::sm90 && !runs_here(arch);
+  print(e, given ? options.target : fmt::format("{}{}", simulated ? "sim:" : "", name(arch)), options, out);
   return exit_ok;
 }
 
@@ -199,16 +205,15 @@ const char* chip_of(Arch arch) {
   return arch == Arch::sm100 ? "B200" : "H200";
 }
 
-choice::Chip chip_here() {
-  if (cuda_switched_off()) return choice::h200();
-  const auto gpus = gpu::list_gpus();
-  if (gpus.empty() || gpus.front().cc_major != 9) return choice::h200();
-  return {gpus.front().name, gpus.front().sm_count};
+choice::Chip chip_for(Arch arch) {
+  const auto device = gpu_here();
+  if (!device || device->arch != arch) return choice::simulated_chip(arch);
+  return {device->name, device->multiprocessors, arch};
 }
-
-choice::Chip chip_for(Arch arch) { return arch == Arch::sm90 ? chip_here() : choice::simulated_chip(arch); }
 std::string chip_text(const choice::Chip& chip) {
-  return chip.arch == Arch::sm90 ? chip.name : fmt::format("the simulator's {}", chip_of(chip.arch));
+  const auto device = gpu_here();
+  const bool real = chip.arch == Arch::sm90 || (device && device->name == chip.name);
+  return real ? chip.name : fmt::format("the simulator's {}", chip_of(chip.arch));
 }
 
 void configure_explain(CommandLine& line, Context& context) {
@@ -216,9 +221,9 @@ void configure_explain(CommandLine& line, Context& context) {
   add_problem_options(line, *options);
   // A plan exists for chips that nothing here can run on.
   line.remove("--target");
-  line.text("--target", options->target, "for which chip (default sm90)")
-      .one_of({"auto", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942",
-               "sim:gfx950"})
+  line.text("--target", options->target, "for which chip (default that of the GPU here, otherwise sm90)")
+      .one_of({"auto", "gpu", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100",
+               "sim:gfx942", "sim:gfx950"})
       .group("Problem");
   context.runs(line, "./warpwright explain --m 16 --n 4096 --k 4096",
                [options](Output& out) { return run_explain(*options, out); });

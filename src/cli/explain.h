@@ -24,12 +24,11 @@ struct Explanation {
   choice::Floor floor;
 };
 
-// The GPU of this machine if it is one the kernels run on, otherwise the one they were tuned for.
-choice::Chip chip_here();
 // "H200", "B200", ...: what a target stands for.
 const char* chip_of(Arch arch);
 
-// The chip that a choice is made for: chip_here() for Hopper, otherwise the one that the simulator stands for.
+// The chip that a choice is made for: the GPU here if it is of that architecture, otherwise the one that the simulator
+// stands for.
 choice::Chip chip_for(Arch arch);
 std::string chip_text(const choice::Chip& chip);
 

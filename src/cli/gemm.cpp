@@ -2,20 +2,23 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/gemm_gpu.h"
 #include "cli/gemm_grouped.h"
+#include "cli/here.h"
 #include "cli/problem/gemm_problem.h"
 #include "cli/problem/grouped_problem.h"
 #include "cli/problem/own_operands.h"
 #include "cli/simulation.h"
 #include "measure/gemm_check.h"
+#include "problem/words.h"
 #include "reference/problem_workload.h"
-#include "simulate/gpu_run.h"
 #include "simulate/product.h"
 
 namespace warpwright::cli {
@@ -24,6 +27,7 @@ namespace {
 struct GemmOptions {
   ProblemOptions problem;
   OwnOperands own;
+  bool verify = false;
 };
 
 int run_simulated(const GemmOptions& all, Output& out) {
@@ -56,6 +60,7 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90");
   }
   const GemmProblem problem = gemm_problem_of(options);
+  require_here(Arch::sm90, "sm90");
   const auto begin = std::chrono::steady_clock::now();
   measure::GemmOutcome outcome;
   if (const Status s = measure::check_gemm(problem, {.seed = options.seed, .timed = true}, outcome); !s) fail(s);
@@ -90,81 +95,46 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
                     verdict.wrong, outcome.elements, verdict.unwritten, outcome.stray_bytes);
     document["report"] = report;
   }
+  const std::string note = note_here();
+  document["note"] = note;
   out.document(document);
   out.table(table);
+  if (!note.empty()) out.note(fmt::format("{}: {}.", outcome.device, note));
   if (!report.empty()) out.line(report);
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
-// The mma.sync kernels are not behind the host API: the instance that the simulator runs is launched as it is.
-int run_mma_sync(const ProblemOptions& options, Output& out) {
-  if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
-    throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm80");
-  }
-  // A bad problem is a bad problem before it is a missing machine.
-  const auto product = simulate::dense_product(gemm_problem_of(options), choice::simulated_chip(Arch::sm80));
-  if (!product) fail(product.status());
-  require_mma_sync_gpu();
-  const auto begin = std::chrono::steady_clock::now();
-  const auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);
-  simulate::GpuOutcome outcome;
-  const simulate::Example example = simulate::gpu_example_of(*product);
-  if (const Status s = simulate::run_on_gpu(example, workload, outcome); !s) throw MissingError(s.message());
-  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const reference::Verdict& verdict = outcome.verdict;
-  Json document = {{"ok", verdict.ok},
-                   {"target", "sm80"},
-                   {"kernel", catalog::kernel_of(product->instance())},
-                   {"plan", example.plan_name},
-                   {"instance", example.instance},
-                   {"max_rel_error", verdict.max_rel_error},
-                   {"wall_s", wall},
-                   {"predicted_us", nullptr},
-                   {"measured_us", outcome.measured_us},
-                   {"device", outcome.device}};
-  Table table;
-  table.row({"kernel", catalog::kernel_of(product->instance())});
-  table.row({"instance", example.instance});
-  table.row({"target", fmt::format("sm80 ({})", outcome.device)});
-  table.row({"problem", problem_text(product->problem)});
-  table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
-  table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
-  table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});
-  std::string report;
-  if (!verdict.ok) {
-    report = fmt::format("result: {} of {} elements are wrong, {} of them were never written", verdict.wrong,
-                         workload.expected.size(), verdict.unwritten);
-    document["report"] = report;
-  }
-  out.document(document);
-  out.table(table);
-  if (!report.empty()) out.line(report);
-  return verdict.ok ? exit_ok : exit_wrong;
+// Lets the library compare the first product, too, on the device.
+void ask_for_comparison(const ProblemOptions& options, bool on_gpu) {
+  if (!on_gpu) throw UsageError("--verify: it is for a GPU; what a simulator computes is always compared");
+  const bool plain = !is_grouped(options) && options.epilogue.find("swiglu") == std::string::npos &&
+                     problem::parse_block_scaling(options.scaling).value_or(BlockScaling::none) == BlockScaling::none;
+  if (!plain) throw UsageError("--verify: there is no plain product by groups, with block scales or with swiglu");
+  setenv("WARPWRIGHT_VERIFY", "1", 1);
 }
 
 bool wants_gpu(const ProblemOptions& options) {
-  if (options.target == "sm90") return true;
-  return options.target == "auto" && arch_of(options) == Arch::sm90 && can_use_gpu();
+  if (options.target == "auto") return runs_here(arch_of(options));
+  return !options.target.starts_with("sim:");
 }
 
-int run_gemm(const GemmOptions& all, Output& out) {
-  const ProblemOptions& options = all.problem;
+int run_gemm(GemmOptions all, Output& out) {
+  ProblemOptions& options = all.problem;
   if (all.own.any() && !options.target.starts_with("sim:")) {
     throw UsageError("--a, --b and --d: operands of your own are for a simulator; use --target sim:sm90");
   }
+  resolve_target(options);
   const bool blackwell = arch_of(options) == Arch::sm100;
   if (all.own.any() && blackwell && (is_grouped(options) || !options.scaling.empty())) {
     throw UsageError("--a, --b and --d: block-scaled products and sim:sm100 by groups take random operands only");
   }
+  const bool on_gpu = wants_gpu(options);
+  if (all.verify) ask_for_comparison(options, on_gpu);
+  if (on_gpu && arch_of(options) != Arch::sm90) return run_elsewhere(options, out);
   if (is_grouped(options)) return run_grouped_gemm(options, all.own, out);
-  if (wants_gpu(options)) {
-    if (cuda_switched_off()) {
-      throw MissingError(
-          "--target sm90 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm90 runs in the simulator");
-    }
+  if (on_gpu) {
     return run_on_gpu(options, out);
   }
-  if (options.target == "sm80") return run_mma_sync(options, out);
   return run_simulated(all, out);
 }
 
@@ -174,6 +144,7 @@ void configure_gemm(CommandLine& line, Context& context) {
   auto options = std::make_shared<GemmOptions>();
   add_problem_options(line, options->problem);
   add_own_operands(line, options->own);
+  line.flag("--verify", options->verify, "on a GPU: compare with a plain product on the device, too");
   context.runs(line, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/here.h"
 #include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
 #include "measure/grouped_check.h"
@@ -51,7 +52,7 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
   if (!options.landing.empty() || !options.schedule.empty() || options.seeds != 0) {
     throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90");
   }
-  if (cuda_switched_off()) throw MissingError("--target sm90 needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
+  require_here(Arch::sm90, "sm90");
   const auto begin = std::chrono::steady_clock::now();
   measure::GemmOutcome outcome;
   const auto product = measure::sample_product(p, options.seed);
@@ -86,8 +87,11 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
                     verdict.wrong, outcome.elements, verdict.unwritten, outcome.stray_bytes);
     document["report"] = report;
   }
+  const std::string note = note_here();
+  document["note"] = note;
   out.document(document);
   out.table(table);
+  if (!note.empty()) out.note(fmt::format("{}: {}.", outcome.device, note));
   if (!report.empty()) out.line(report);
   return verdict.ok ? exit_ok : exit_wrong;
 }
@@ -99,7 +103,8 @@ SimulatedProduct simulated_product(const ProblemOptions& options, const OwnOpera
 }
 
 int run_grouped_gemm(const ProblemOptions& options, const OwnOperands& own, Output& out) {
-  if (options.target == "sm90" || (options.target == "auto" && arch_of(options) == Arch::sm90 && can_use_gpu())) {
+  if (options.target == "sm90" ||
+      (options.target == "auto" && arch_of(options) == Arch::sm90 && runs_here(Arch::sm90))) {
     return run_on_gpu(options, grouped_problem_of(options), out);
   }
   return run_simulated(options, own, out);

@@ -12,8 +12,6 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/gemm_problem.h"
-#include "gpu/devices.h"
-#include "gpu/embedded.h"
 #include "problem/words.h"
 #include "reference/problem_workload.h"
 #include "sim/mode.h"
@@ -85,26 +83,7 @@ std::vector<Landing> landings_of(const std::string& word) {
   return {Landing::eager, Landing::late, Landing::seeded};
 }
 
-bool has_hopper_gpu() {
-  if (cuda_switched_off()) return false;
-  const auto gpus = gpu::list_gpus();
-  return !gpus.empty() && gpus.front().cc_major == 9;
-}
-
-// The mma.sync kernels are compiled for 8.0, which 8.x runs, and for 9.0.
-bool has_mma_sync_gpu() {
-  if (cuda_switched_off()) return false;
-  const auto gpus = gpu::list_gpus();
-  return !gpus.empty() && (gpus.front().cc_major == 8 || gpus.front().cc_major == 9);
-}
-
-// An instance that was not compiled ahead is compiled when it is used, so a build without images needs a compiler
-// there.
-bool has_device_code() { return !gpu::embedded_images().empty(); }
-
 }  // namespace
-
-bool can_use_gpu() { return has_device_code() && has_hopper_gpu(); }
 
 std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan) {
   const bool quick = options.landing.empty() && options.schedule.empty();
@@ -209,22 +188,6 @@ void fail(const Status& status) {
       throw UsageError(status.message());
     default:
       throw std::runtime_error(status.message());
-  }
-}
-
-void require_mma_sync_gpu() {
-  if (cuda_switched_off()) {
-    throw MissingError(
-        "--target sm80 needs CUDA, and WARPWRIGHT_CUDA=off switches it off; --target sim:sm80 runs in the simulator");
-  }
-  if (!has_mma_sync_gpu()) {
-    throw MissingError(
-        "--target sm80 needs an NVIDIA GPU of compute capability 8.0 or 9.0 and its driver, and none was found; "
-        "--target sim:sm80 runs in the simulator");
-  }
-  if (!has_device_code()) {
-    throw MissingError(
-        "--target sm80 needs device code, and this build has none; install the CUDA toolkit 13 and build again");
   }
 }
 

@@ -49,13 +49,10 @@ Swept sweep(const simulate::Example& example, const reference::Workload& workloa
             int timed_ctas, const std::string& label);
 
 struct Target {
-  std::string word;  // sim:sm80, sim:sm90, sim:sm100, sim:gfx942, sim:gfx950, sm80, sm90
+  std::string word;  // sim:sm80, sim:sm90, sim:sm100, sim:gfx942, sim:gfx950, sm80, sm90, sm100
   Arch arch = Arch::sm90;
   bool simulated = true;
 };
-
-// Whether a kernel of this build can run on a GPU of this machine.
-bool can_use_gpu();
 
 // The architecture that the options mean, by their target, by the name of an instance or by a format that only one has;
 // Hopper where they say nothing.
@@ -64,9 +61,6 @@ Arch arch_of(const ProblemOptions& options);
 // Throws the sentence of a status that is not ok, as UsageError, MissingError or, where something failed on the way,
 // std::runtime_error.
 [[noreturn]] void fail(const Status& status);
-
-// Throws MissingError unless this build and this machine can run the kernels of mma.sync on a GPU.
-void require_mma_sync_gpu();
 
 // A product in a simulator, ready to run.
 struct SimulatedProduct {

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
+#include "cli/here.h"
 #include "cli/line/arguments.h"
 #include "cli/problem/gemm_problem.h"
 #include "cli/problem/grouped_problem.h"
@@ -226,9 +227,11 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
 // A product by groups, or on another architecture than Hopper: by the clock of the simulator only.
 int trace_product(const TraceOptions& options, Output& out) {
   const std::string& target = options.problem.target;
-  if (target == "sm90" || target == "both") {
-    throw UsageError(fmt::format(
-        "--target {}: only kernels of plain dense products have timestamps; use sim:sm90 or sim:sm100", target));
+  if (target != "auto" && !target.starts_with("sim:")) {
+    throw UsageError(
+        fmt::format("--target {}: only kernels of plain dense products on Hopper have timestamps; use sim:sm90 or "
+                    "sim:sm100",
+                    target));
   }
   const SimulatedProduct product = simulated_product(options.problem, {}, out);
   const Files files(options);
@@ -242,7 +245,9 @@ int run_trace(const TraceOptions& options, Output& out) {
     throw UsageError(
         "--landing, --schedule and --seeds: a timeline is one run by the clock, which decides all; leave them out");
   }
-  if (is_grouped(options.problem) || arch_of(options.problem) != Arch::sm90) return trace_product(options, out);
+  if (options.problem.target == "gpu" || is_grouped(options.problem) || arch_of(options.problem) != Arch::sm90) {
+    return trace_product(options, out);
+  }
   const std::string& target = options.problem.target;
   const bool measured = target == "sm90" || target == "both", simulated = target != "sm90";
   ProblemOptions problem = options.problem;
@@ -251,7 +256,7 @@ int run_trace(const TraceOptions& options, Output& out) {
   if (measured) {
     recorded = choose_recorded(problem);
     // Before anything is compiled for the simulator.
-    if (!can_use_gpu()) {
+    if (!runs_here(Arch::sm90)) {
       throw MissingError(fmt::format(
           "--target {} needs an NVIDIA Hopper GPU, its driver and device code in this build; --target sim:sm90 draws "
           "the timeline that the simulator predicts",

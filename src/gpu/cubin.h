@@ -1,9 +1,10 @@
-// What a cubin says of itself. It is an ELF file, read here without a GPU: asking the driver would touch the device,
-// which a stream capture under way in another thread may forbid.
+// What an image says of itself: a cubin, which is an ELF file, or PTX. Read here without a GPU: asking the driver would
+// touch the device, which a stream capture under way in another thread may forbid.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "warpwright/kernel/instance_facts.h"
 #include "warpwright/status.h"
@@ -11,9 +12,9 @@
 namespace warpwright::gpu {
 
 // The constant `symbol` of an image, `bytes` long.
-Result<std::span<const uint8_t>> constant_of(std::span<const uint8_t> cubin, std::string_view symbol, size_t bytes);
+Result<std::vector<uint8_t>> constant_of(std::span<const uint8_t> image, std::string_view symbol, size_t bytes);
 
 // Of the image of an instance.
-Result<InstanceFacts> facts_of(std::span<const uint8_t> cubin);
+Result<InstanceFacts> facts_of(std::span<const uint8_t> image);
 
 }  // namespace warpwright::gpu

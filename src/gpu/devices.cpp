@@ -1,10 +1,34 @@
 #include "gpu/devices.h"
 
 #include <cstddef>
+#include <optional>
+#include <string>
 
 #include "gpu/driver.h"
 
 namespace warpwright::gpu {
+
+std::optional<Arch> arch_of(int major, int minor) {
+  const int capability = 10 * major + minor;
+  switch (capability) {
+    case 80:
+    case 86:
+    case 89:
+    case 120:
+      return Arch::sm80;
+    case 90:
+      return Arch::sm90;
+    case 100:
+    case 103:
+      return Arch::sm100;
+  }
+  return std::nullopt;
+}
+
+std::string never_run_note(const std::string& name, int major, int minor) {
+  const bool ours = major == 9 && minor == 0 && name.find("H200") != std::string::npos;
+  return ours ? "" : "never run by us on this device";
+}
 
 std::vector<GpuInfo> list_gpus() {
   std::vector<GpuInfo> gpus;

@@ -1,10 +1,20 @@
 // The NVIDIA devices of this machine.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "warpwright/core/address.h"
+
 namespace warpwright::gpu {
+
+// Whose kernels a chip runs: 9.0 Hopper's, 10.0 and 10.3 Blackwell's, 8.0, 8.6, 8.9 and 12.0 those of mma.sync.
+// Nothing: there are none for it.
+std::optional<Arch> arch_of(int major, int minor);
+
+// "never run by us on this device": said of every device but the one on which all of it ran. Empty: it did.
+std::string never_run_note(const std::string& name, int major, int minor);
 
 struct GpuInfo {
   std::string name;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/devices.h"
 #include "gpu/graph.h"
 #include "jit/compiler.h"
 
@@ -33,12 +34,21 @@ Result<Device> describe(int number) {
   }
   Device device{number, name, attribute(abi::kMultiprocessorCount), attribute(abi::kComputeCapabilityMajor),
                 attribute(abi::kComputeCapabilityMinor)};
-  if (device.major != 9) {
-    return Status(Code::missing,
-                  fmt::format("device {} ({}) has compute capability {}.{}; the kernels need 9.0, Hopper.", number,
-                              name, device.major, device.minor));
+  const auto arch = arch_of(device.major, device.minor);
+  if (!arch) {
+    return Status(Code::missing, fmt::format("device {} ({}) has compute capability {}.{}; there are kernels for 8.0, "
+                                             "8.6, 8.9, 9.0, 10.0, 10.3 and 12.0.",
+                                             number, name, device.major, device.minor));
   }
+  device.arch = *arch;
+  device.shared_bytes = uint32_t(attribute(abi::kMaxSharedMemoryPerBlockOptin));
   return device;
+}
+
+bool is_block_scaled(const catalog::Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) return c->scaled();
+  const auto* c = instance.as<GroupedGemmSm100Config>();
+  return c != nullptr && c->scaling != BlockScaling::none;
 }
 
 // A launch without work: the driver loads the kernel, and a launch it refuses is refused here.
@@ -49,7 +59,7 @@ Status warm_up(const LoadedInstance& loaded) {
 
 }  // namespace
 
-Result<Device> hopper_device() {
+Result<Device> this_device() {
   const auto number = current_device();
   if (!number) return number.status();
   // The facts of a device never change; asking the driver takes a millisecond.
@@ -66,8 +76,34 @@ Result<Device> hopper_device() {
   return *entry;
 }
 
-std::string target_of(const catalog::Instance& instance) {
-  return catalog::arch_of(instance) == Arch::sm100 ? "sm_100a" : "sm_90a";
+Result<Device> hopper_device() {
+  auto device = this_device();
+  if (device && device->arch != Arch::sm90) {
+    return Status(Code::missing, fmt::format("device {} ({}) has compute capability {}.{}; this needs 9.0, Hopper.",
+                                             device->number, device->name, device->major, device->minor));
+  }
+  return device;
+}
+
+ImageTarget target_of(const catalog::Instance& instance, const Device& device) {
+  const std::string chip = fmt::format("sm_{}{}", device.major, device.minor);
+  switch (catalog::arch_of(instance)) {
+    case Arch::sm80: {
+      if (device.arch == Arch::sm90) return {"sm_90a", "sm_90a"};
+      const auto* c = instance.as<MmaSyncGemmConfig>();
+      const bool narrow = c != nullptr && (c->type == DType::e4m3 || c->type == DType::e5m2);
+      return {narrow ? "compute_89" : "compute_80", chip};
+    }
+    case Arch::sm100:
+      // ptxas 13.0 has tcgen05.mma with block scales (.scale_vec) for one chip at a time, and the rest for a family.
+      if (is_block_scaled(instance)) return {chip + "a", chip + "a"};
+      return {"sm_100f", "sm_100f"};
+    case Arch::sm90:
+    case Arch::gfx942:
+    case Arch::gfx950:
+      break;
+  }
+  return {"sm_90a", "sm_90a"};
 }
 
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device, Timestamps timestamps) {
@@ -79,12 +115,15 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
   const std::lock_guard lock(mutex);
   const Key key(name, device, timestamps);
   if (const auto found = loaded->find(key); found != loaded->end()) return found->second.get();
+  const auto here = this_device();
+  if (!here) return here.status();
+  const ImageTarget target = target_of(instance, *here);
   std::span<const uint8_t> image;
-  if (timestamps == Timestamps::off) image = embedded_image(name, target_of(instance));
+  if (timestamps == Timestamps::off) image = embedded_image(name, target.ahead);
   jit::Bytes compiled;
   if (image.empty()) {
     const std::string first = timestamps == Timestamps::on ? "#define WW_RECORD\n" : "";
-    auto binary = jit::obtain({first + catalog::source_of(instance), target_of(instance)});
+    auto binary = jit::obtain({first + catalog::source_of(instance), target.on_demand});
     if (!binary) return binary.status();
     compiled = std::move(binary->cubin);
     image = compiled;

@@ -1,5 +1,6 @@
 // Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "catalog/instance.h"
@@ -15,17 +16,26 @@ struct Device {
   std::string name;  // as the driver calls it
   int multiprocessors = 0;
   int major = 0, minor = 0;
+  Arch arch = Arch::sm90;     // whose kernels it runs
+  uint32_t shared_bytes = 0;  // that a block may have
 };
+Result<Device> this_device();
+// The same where only Hopper's kernels will do: also missing on another device.
 Result<Device> hopper_device();
 
-// For which chips the image of an instance is compiled: "sm_90a".
-std::string target_of(const catalog::Instance& instance);
+// What an image of an instance is compiled for, to run on a device: the one in this build, and the one that is compiled
+// when it is first used. They differ where one PTX text is for many chips ("compute_80" and "sm_86").
+struct ImageTarget {
+  std::string ahead;
+  std::string on_demand;
+};
+ImageTarget target_of(const catalog::Instance& instance, const Device& device);
 
 // `on`: the kernel takes record::Buffers as a second argument and writes there what its warps do. Never compiled ahead.
 enum class Timestamps : bool { off, on };
 
-// Ready on the device, which must be current: afterwards a launch loads, allocates and compiles nothing. Lives as long
-// as the process. Missing: it was not compiled ahead and there is no compiler here.
+// Ready on the current device, which has this number: afterwards a launch loads, allocates and compiles nothing. Lives
+// as long as the process. Missing: it was not compiled ahead and there is no compiler here.
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device,
                                     Timestamps timestamps = Timestamps::off);
 

@@ -2,59 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <mutex>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "gpu/graph.h"
 #include "gpu/image.h"
+#include "gpu/own_kernels.h"
 #include "launch/quantize.h"
 
 namespace warpwright::gpu {
-namespace {
-
-using Kernels = std::vector<abi::KernelHandle>;  // by launch::quantize_entries()
-
-Result<Kernels> load() {
-  constexpr const char* name = "sm90/quantize";
-  const std::span<const uint8_t> bytes = embedded_image(name);
-  if (bytes.empty()) {
-    return Status(Code::missing, "this build has no device code; install the CUDA toolkit 13 and build again.");
-  }
-  const auto image = Image::load(bytes, name);
-  if (!image) return image.status();
-  Kernels kernels;
-  for (const std::string& entry : launch::quantize_entries()) {
-    const auto kernel = image->kernel(entry.c_str());
-    if (!kernel) return kernel.status();
-    kernels.push_back(*kernel);
-  }
-  return kernels;
-}
-
-// Loaded once for all devices. A failure is not kept: the next call may find what this one lacked.
-Result<const Kernels*> loaded() {
-  static std::mutex mutex;
-  static const Kernels* kernels = nullptr;
-  const std::lock_guard lock(mutex);
-  if (kernels == nullptr) {
-    auto now = load();
-    if (!now) return now.status();
-    kernels = new Kernels(std::move(*now));
-  }
-  return kernels;
-}
-
-}  // namespace
 
 Status quantize(Quantization kind, DType type, bool given_tensor_scale, const QuantizeArgs& args, void* stream) {
   if (const auto device = current_device(); !device) return device.status();
   // The first launch of a kernel loads it.
   const RelaxedCapture relaxed;
-  const auto kernels = loaded();
+  const auto kernels = own_kernels("quantize", launch::quantize_entries());
   if (!kernels) return kernels.status();
   const launch::QuantizeSteps steps = launch::quantize_steps(kind, type, given_tensor_scale, args);
   for (int i = 0; i < steps.count; ++i) {

@@ -16,6 +16,18 @@ namespace {
 // Any address with the alignment of a real one: the driver checks nothing else.
 void* placeholder() { return reinterpret_cast<void*>(uintptr_t(1) << 20); }
 
+GemmPointers placeholders() {
+  void* const at = placeholder();
+  const auto* const numbers = static_cast<const float*>(at);
+  GemmPointers p;
+  p.a = p.b = p.c = p.d = at;
+  p.bias = p.up_bias = p.residual = p.a_block_scales = p.b_block_scales = at;
+  p.a_scales = p.b_scales = p.d_scale = numbers;
+  return p;
+}
+
+bool is_hopper(const catalog::Instance& instance) { return catalog::arch_of(instance) == Arch::sm90; }
+
 uint64_t element_bytes(DType type) { return uint64_t(bits(type)) / 8; }
 
 // The stride of a dimension of one element is never taken, but must be legal all the same.
@@ -124,6 +136,7 @@ void set_addresses(EpilogueArgs& e, const GemmPointers& p) {
 
 Status prepare_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
                          const Lowered& low, const MapEncoder& maps) {
+  if (!is_hopper(instance)) return fill_arguments(args, instance, problem, low, placeholders(), maps);
   if (const auto* c = instance.as<DenseGemmConfig>()) {
     auto& dense = args.emplace<DenseGemmArgs>();
     if (Status s = fill(dense, *c, problem, low, maps); !s) return s;
@@ -133,8 +146,9 @@ Status prepare_arguments(Arguments& args, const catalog::Instance& instance, con
   return fill(args.emplace<SkinnyGemmArgs>(), *instance.as<SkinnyGemmConfig>(), problem, low, maps);
 }
 
-Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem, const Lowered& low,
                      const GemmPointers& p, const MapEncoder& maps) {
+  if (!is_hopper(instance)) return fill_arguments(args, instance, problem, low, p, maps);
   if (auto* dense = std::get_if<DenseGemmArgs>(&args)) {
     const DenseGemmConfig& c = *instance.as<DenseGemmConfig>();
     set_addresses(dense->epilogue, p);
@@ -175,7 +189,7 @@ Status fill_arguments(Arguments& args, const catalog::Instance& instance, const 
     return {};
   }
   if (Status s = prepare_arguments(args, instance, problem, low, maps); !s) return s;
-  return set_addresses(args, instance, problem, pointers, maps);
+  return set_addresses(args, instance, problem, low, pointers, maps);
 }
 
 Status check_pointers(const GemmProblem& problem, const Lowered& low, const catalog::Instance& instance,

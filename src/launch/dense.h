@@ -15,12 +15,12 @@ using problem::StoredMatrix;
 Status fill_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
                       const Lowered& low, const GemmPointers& pointers, const MapEncoder& maps);
 
-// On Hopper: encodes the tensor maps for addresses that are not known yet. `splits` and workspace are set by the plan.
+// The same in two steps. First for addresses that are not known yet; a problem that the kernel cannot take is refused
+// here.
 Status prepare_arguments(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
                          const Lowered& low, const MapEncoder& maps);
-
-// Puts the addresses in; the rest of a tensor map stays.
-Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem,
+// Then the addresses. On Hopper nothing is encoded again: the rest of a tensor map stays.
+Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem, const Lowered& low,
                      const GemmPointers& pointers, const MapEncoder& maps);
 
 // Whether the pointers may be used by a kernel for this problem: given, aligned, and D apart from everything that is

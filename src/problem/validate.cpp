@@ -214,6 +214,19 @@ Status validate_sm100(const GemmProblem& p) {
   return {};
 }
 
+// Hopper takes the scales of A as rows: who says how many there are is told that they lie otherwise here.
+Status check_scales_by_columns(const GroupedProblem& p) {
+  const int64_t blocks = (p.k + 127) / 128, padded = (p.m + 3) / 4 * 4;
+  if ((p.a_scales.rows == -1 || p.a_scales.rows == blocks) &&
+      (p.a_scales.columns == -1 || p.a_scales.columns == padded)) {
+    return {};
+  }
+  return refused(
+      "a_scales = {} x {}: for sm100 the scales of A lie by columns, {} rows, one for each 128 elements along k, of {} "
+      "numbers, one for each row of A, rounded up to 4.",
+      p.a_scales.rows, p.a_scales.columns, blocks, padded);
+}
+
 Status validate_sm100(const GroupedProblem& p) {
   if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
   if (p.groups == Groups::by_depth) return refused("groups = by_depth (grouped_k): sm100 has no kernel for it.");
@@ -234,6 +247,7 @@ Status validate_sm100(const GroupedProblem& p) {
     }
     if (p.b_scale_rows != 128)
       return refused("b_scale_rows = {}: for sm100 128 rows of B share a scale.", p.b_scale_rows);
+    if (Status s = check_scales_by_columns(p); !s) return s;
     if (!grouped && p.m % 4 != 0) {
       return refused("m = {}: the rows of the scales of A must be whole 16-byte units, so m must be a multiple of 4.",
                      p.m);

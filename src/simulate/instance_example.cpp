@@ -197,7 +197,7 @@ bool is_dense(const catalog::Instance& instance) {
          instance.as<CdnaMatmulConfig>() != nullptr;
 }
 bool behind_api(const catalog::Instance& instance) {
-  return catalog::arch_of(instance) == Arch::sm90 && (is_dense(instance) || is_grouped(instance));
+  return instance.as<CdnaMatmulConfig>() == nullptr && (is_dense(instance) || is_grouped(instance));
 }
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {
   return dense_product(dense_problem(instance, shape), chip_of(instance), offset_of(instance));

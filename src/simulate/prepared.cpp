@@ -58,6 +58,12 @@ int64_t resident_clusters(const catalog::Instance& instance) {
   return arch == Arch::sm90 ? choice::resident_clusters(sms, cluster) : std::max(1, sms / cluster);
 }
 
+GemmProblem problem_of(const DenseProduct& p, const Workload& w) {
+  GemmProblem problem = p.problem;
+  if (problem.block_scaling != BlockScaling::none) problem.alpha = float(w.alpha);
+  return problem;
+}
+
 GroupedPointers pointers_of(const GroupedRun& p, const Workload& w, const std::vector<void*>& arrays) {
   return catalog::arch_of(p.instance()) == Arch::sm90 ? reference::grouped_pointers(p.product, w, arrays)
                                                       : reference::grouped_pointers(p.problem, w, arrays);
@@ -65,9 +71,7 @@ GroupedPointers pointers_of(const GroupedRun& p, const Workload& w, const std::v
 
 PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, const launch::MapEncoder& maps) {
   PreparedRun run{Arrays(w), {}, {}, 0};
-  GemmProblem problem = p.problem;
-  // The factors of the tensors, with which the operands were quantized.
-  if (problem.block_scaling != BlockScaling::none) problem.alpha = float(w.alpha);
+  const GemmProblem problem = problem_of(p, w);
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return run;
   const catalog::Instance& instance = p.instance();
   const int64_t clusters = clusters_of(instance, sm_limit);

@@ -32,6 +32,8 @@ PreparedRun prepare(const DenseProduct& product, const reference::Workload& work
 PreparedRun prepare(const GroupedRun& product, const reference::Workload& workload, int sm_limit,
                     const launch::MapEncoder& maps = map_encoder());
 
+// With the factors of the tensors, with which operands with block scales were quantized.
+GemmProblem problem_of(const DenseProduct& product, const reference::Workload& workload);
 // The arrays of a workload as the kernel of the product wants them.
 GroupedPointers pointers_of(const GroupedRun& product, const reference::Workload& workload,
                             const std::vector<void*>& arrays);

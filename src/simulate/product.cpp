@@ -10,7 +10,6 @@
 
 #include "choice/grouped_facts.h"
 #include "choice/tuned_grouped.h"
-#include "gpu/tensor_map.h"
 #include "launch/dense.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"
@@ -53,11 +52,12 @@ void add_up(simulator::Result& result, const simulator::Result& before) {
 
 }  // namespace
 
-Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset) {
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
+                                   const choice::ChipLimits& limits) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
   DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
-  auto decision = choice::choose(product.problem, chip);
+  auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
   return product;
@@ -112,15 +112,14 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& op
 }
 
 Status launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {
-  const GemmPointers pointers = reference::pointers_of(p.problem, p.offset, w, arrays);
-  launch::Arguments args;
-  const catalog::Instance& instance = p.instance();
-  if (Status s = launch::fill_arguments(args, instance, p.problem, p.decision.kernel, pointers, gpu::map_encoder());
-      !s) {
-    return s;
-  }
-  const int64_t work = launch::work_of(*instance.as<MmaSyncGemmConfig>(), std::get<MmaSyncGemmArgs>(args));
-  return launch_arguments(instance, launch::bytes_of(args), work, stream);
+  GemmProblem problem = problem_of(p, w);
+  problem.plan = catalog::name_of(p.instance());
+  return gemm(problem, reference::pointers_of(problem, p.offset, w, arrays), stream);
+}
+Status launch_on_gpu(const GroupedRun& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {
+  GroupedProblem problem = p.problem;
+  problem.plan = catalog::name_of(p.instance());
+  return grouped_gemm(problem, pointers_of(p, w, arrays), stream);
 }
 
 namespace {
@@ -158,16 +157,24 @@ int ctas_on_chip(const GroupedRun& p) {
   return int(std::clamp<int64_t>(facts.waves.tiles, 1, resident_clusters(instance))) * launch::cluster_of(instance);
 }
 
-Example gpu_example_of(const DenseProduct& product) {
+namespace {
+
+template <class Product>
+Example launched(const Product& product, std::string plan) {
   Example e;
   e.name = e.instance = catalog::name_of(product.instance());
-  e.plan_name = product.decision.name();
+  e.plan_name = std::move(plan);
   e.arch = catalog::arch_of(product.instance());
   e.launch = [product](const Workload& w, const std::vector<void*>& arrays, void* stream) {
     return launch_on_gpu(product, w, arrays, stream);
   };
   return e;
 }
+
+}  // namespace
+
+Example gpu_example_of(const DenseProduct& product) { return launched(product, product.decision.name()); }
+Example gpu_example_of(const GroupedRun& product) { return launched(product, catalog::plan_name(product.instance())); }
 
 Result<Example> example_of(const DenseProduct& product) {
   const auto compiled = ready(product.instance());

@@ -24,7 +24,8 @@ struct DenseProduct {
   const catalog::Instance& instance() const { return decision.choice.instance; }
 };
 // Validated and chosen for a chip of any architecture, on Hopper as make_plan() does it, with its sentences.
-Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0);
+Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0,
+                                   const choice::ChipLimits& limits = {});
 
 struct GroupedRun {
   GroupedProblem problem;
@@ -47,12 +48,16 @@ Outcome run(const DenseProduct& product, const reference::Workload& workload, co
 Outcome run(const GroupedRun& product, const reference::Workload& workload, const simulator::Options& options,
             int sm_limit);
 
-// Puts a product by mma.sync on the current GPU, with the arrays of its workload in device memory.
+// Puts a product on the current GPU through the host API, by its instance, with the arrays of its workload in device
+// memory.
 Status launch_on_gpu(const DenseProduct& product, const reference::Workload& workload, const std::vector<void*>& arrays,
                      void* stream);
+Status launch_on_gpu(const GroupedRun& product, const reference::Workload& workload, const std::vector<void*>& arrays,
+                     void* stream);
 
-// A product by mma.sync as something that run_on_gpu() takes (gpu_run.h).
+// A product as something that run_on_gpu() takes (gpu_run.h).
 Example gpu_example_of(const DenseProduct& product);
+Example gpu_example_of(const GroupedRun& product);
 
 // As something that `check`, `gemm` and `trace` run. Compiles it, if it must.
 Result<Example> example_of(const DenseProduct& product);
@@ -63,7 +68,7 @@ Result<Example> example_of(const catalog::Instance& instance);
 bool has_example(const catalog::Instance& instance);
 // Whether it makes a dense product, on any architecture.
 bool is_dense(const catalog::Instance& instance);
-// Whether the host API runs it: a dense, skinny, grouped or blockwise instance for Hopper.
+// Whether the host API runs it, on a device of its architecture.
 bool behind_api(const catalog::Instance& instance);
 // The problem that example_of(instance) has for a size, by that instance: the API takes the same on a GPU.
 Result<DenseProduct> dense_case(const catalog::Instance& instance, reference::Case shape);

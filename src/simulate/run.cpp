@@ -23,7 +23,7 @@ Outcome run_arguments(const catalog::Instance& instance, const void* arguments, 
 }
 
 Status launch_arguments(const catalog::Instance& instance, const void* arguments, int64_t work, void* stream) {
-  const auto device = gpu::hopper_device();
+  const auto device = gpu::this_device();
   if (!device) return device.status();
   const auto loaded = gpu::ready(instance, device->number);
   if (!loaded) return loaded.status();

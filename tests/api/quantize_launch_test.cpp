@@ -85,7 +85,7 @@ TEST(QuantizeLaunch, GridsCoverTheMatrixOrAsMuchAsAGridCan) {
 TEST(QuantizeLaunch, TheImageHasExactlyTheEntries) {
   const auto entries = quantize_entries();
   EXPECT_EQ(std::set<std::string>(entries.begin(), entries.end()).size(), entries.size());
-  const std::span<const uint8_t> image = gpu::embedded_image("sm90/quantize");
+  const std::span<const uint8_t> image = gpu::embedded_image("any/quantize");
   if (image.empty()) GTEST_SKIP() << "this build has no device code";
   // The names of its sections of code.
   const std::string bytes(image.begin(), image.end()), prefix = std::string(1, '\0') + ".text.";

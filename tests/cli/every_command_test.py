@@ -39,6 +39,7 @@ DOCUMENTS = {
                       "--b-major", "K"), ("value",)),
     "encode smem": (("--arch", "sm100", "--type", "bf16", "--swizzle", "128", "--major", "K"), ("value",)),
     "devices": ((), ("gpus", "simulators", "toolchains")),
+    "report": ((), ("file", "right", "failed")),
     "completion": (("bash",), ("shell", "script")),
 }
 # These need a GPU, or a checkout: without one they end with 3.
@@ -50,7 +51,7 @@ WRONG = [("schedule", "verify", "legacy/ping-pong", "--target", "gfx950"),
 
 PROBLEM = {"--op", "--m", "--n", "--k", "--groups", "--batch", "--dtype", "--out-dtype", "--layout", "--alpha",
            "--beta", "--epilogue", "--scaling", "--target", "--plan", "--seed", "--landing", "--schedule", "--seeds"}
-OPTIONS = {"gemm": PROBLEM, "trace": PROBLEM | {"--html", "--perfetto"}, "explain": PROBLEM, "test": {"--gpu"},
+OPTIONS = {"gemm": PROBLEM | {"--verify"}, "report": {"--out"}, "trace": PROBLEM | {"--html", "--perfetto"}, "explain": PROBLEM, "test": {"--gpu"},
            "lint": {"--all", "--fix"},
            "check": {"--sizes", "--seeds"}, "mutants": {"--only"}, "schedule show": {"--target"},
            "schedule verify": {"--target"}, "schedule svg": {"--target"},

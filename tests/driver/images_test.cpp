@@ -2,6 +2,8 @@
 // recorder. And the rules of launches that hang on it.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -10,6 +12,10 @@
 #include "driver/recorder/rules.h"
 #include "gpu/cubin.h"
 #include "gpu/embedded.h"
+#include "gpu/executor.h"
+#include "gpu/image.h"
+#include "launch/quantize_rules.h"
+#include "launch/verify_rules.h"
 
 namespace {
 
@@ -21,8 +27,10 @@ TEST(Images, sayTheSameToTheLibraryAndToTheRecorder) {
     const std::span<const uint8_t> bytes(one.begin, one.end);
     const auto image = recorder::read_image(bytes);
     ASSERT_TRUE(image);
-    EXPECT_EQ(image->target, std::stoi(std::string(one.target).substr(3)));
-    EXPECT_EQ(image->exact, std::string(one.target).back() == 'a');
+    const std::string target = one.target;  // "sm_90a", "compute_80"
+    EXPECT_EQ(image->kind, target.starts_with("sm_") ? Image::Kind::cubin : Image::Kind::ptx);
+    EXPECT_EQ(image->target, std::stoi(target.substr(target.find('_') + 1)));
+    EXPECT_EQ(image->exact, target.back() == 'a');
     EXPECT_EQ(recorder::extent_of(one.begin).size(), bytes.size());
     const auto facts = warpwright::gpu::facts_of(bytes);
     if (!facts) continue;  // kernels that are no instance
@@ -30,12 +38,57 @@ TEST(Images, sayTheSameToTheLibraryAndToTheRecorder) {
     ASSERT_NE(kernel, nullptr);
     EXPECT_EQ(kernel->parameter_bytes(), facts->argument_bytes);
     EXPECT_EQ(kernel->most_threads, facts->threads);
+    if (image->kind == Image::Kind::ptx) continue;
     EXPECT_GT(kernel->registers, 0u);
-    // All blocks that a multiprocessor is to hold. Those of mma.sync are laid out for Hopper, and fit older chips.
+    // All blocks that a multiprocessor is to hold.
     const std::string chip = "sm_" + std::to_string(image->target);
     recorder::KernelState state{kernel, &*image, int(facts->shared_bytes), true};
     EXPECT_GE(recorder::resident_blocks(state, *recorder::chip_named(chip), facts->threads, facts->shared_bytes),
-              image->target == 80 ? 1 : int(facts->blocks_per_sm));
+              int(facts->blocks_per_sm));
+  }
+}
+
+// The build compiles an instance for what the library asks for on the devices that run it, and for nothing else.
+TEST(Images, areThereForEveryDeviceThatRunsThem) {
+  using warpwright::Arch;
+  using warpwright::gpu::Device;
+  const Device devices[] = {{0, "", 1, 8, 0, Arch::sm80},  {0, "", 1, 8, 6, Arch::sm80}, {0, "", 1, 8, 9, Arch::sm80},
+                            {0, "", 1, 12, 0, Arch::sm80}, {0, "", 1, 9, 0, Arch::sm90}, {0, "", 1, 10, 0, Arch::sm100},
+                            {0, "", 1, 10, 3, Arch::sm100}};
+  std::map<std::string, std::set<std::string>> compiled;
+  for (const auto& one : warpwright::gpu::embedded_images()) compiled[one.name].insert(one.target);
+  for (const auto& [name, targets] : compiled) {
+    const auto instance = warpwright::catalog::parse_instance(name);
+    if (!instance) continue;  // no instance of the catalogue
+    std::set<std::string> asked;
+    const Arch arch = warpwright::catalog::arch_of(*instance);
+    for (const Device& device : devices) {
+      if (device.arch != arch && arch != Arch::sm80) continue;
+      const std::string target = warpwright::gpu::target_of(*instance, device).ahead;
+      asked.insert(target);
+      const auto bytes = warpwright::gpu::embedded_image(name, target);
+      const auto image = recorder::read_image(bytes);
+      ASSERT_TRUE(image) << name << " for " << target;
+      const bool narrow = target == "compute_89" && 10 * device.major + device.minor < 89;
+      EXPECT_EQ(image->runs_on(device.major, device.minor), !narrow) << name << " for " << target;
+    }
+    EXPECT_EQ(targets, asked) << name;
+  }
+}
+
+// Kernels that are no instance carry no facts: their arguments are those of their one caller.
+TEST(Images, ofOwnKernelsTakeTheArgumentsOfTheirCaller) {
+  for (const auto& one : warpwright::gpu::embedded_images()) {
+    const std::string name = one.name;
+    if (!name.starts_with("any/")) continue;
+    const auto image = recorder::read_image({one.begin, one.end});
+    ASSERT_TRUE(image) << name;
+    for (const recorder::Kernel& kernel : image->kernels) {
+      const size_t expected = name == "any/verify"                  ? sizeof(warpwright::VerifyArgs)
+                              : kernel.name == "begin_tensor_scale" ? sizeof(float*)
+                                                                    : sizeof(warpwright::QuantizeArgs);
+      EXPECT_EQ(kernel.parameter_bytes(), expected) << name << " " << kernel.name << " for " << one.target;
+    }
   }
 }
 

@@ -96,9 +96,10 @@ std::string difference_of(const Side& simulated, const Side& recorded) {
 
 void provide_images(const catalog::Instance& instance, const simulate::PreparedRun& run, Images images) {
   if (images == Images::compiled) return;
-  const auto put = [](const catalog::Instance& one, size_t bytes) {
-    const std::string target = gpu::target_of(one);
-    if (!put_image(one, target, bytes)) throw gpu::Failure("no image of " + catalog::name_of(one) + " can be kept");
+  const gpu::Device device = required(gpu::this_device());
+  const auto put = [&](const catalog::Instance& one, size_t bytes) {
+    if (!put_image(one, gpu::target_of(one, device), bytes))
+      throw gpu::Failure("no image of " + catalog::name_of(one) + " can be kept");
   };
   put(instance, size_of(run.args));
   if (run.rows) put({run.rows->config}, sizeof run.rows->args);
@@ -141,8 +142,10 @@ Status same_name(const std::string& ran, const catalog::Instance& wanted) {
 
 Comparison compare_dense(const simulate::DenseProduct& product, int sm_limit, Images images) {
   const Workload w = workload_of(product.problem, product.offset, reference::Data::integers, 1);
-  GemmProblem problem = product.problem;
+  GemmProblem problem = simulate::problem_of(product, w);
   problem.sm_limit = sm_limit;
+  // With its parts of the depth, which a limit would change.
+  if (!product.decision.packing.any()) problem.plan = catalog::name_of(product.instance());
   return compare_product(product, w, sm_limit, images, [&](const std::vector<void*>& arrays, void* stream) -> Status {
     const auto plan = make_plan(problem);
     if (!plan) return plan.status();

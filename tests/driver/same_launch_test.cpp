@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "driver/session.h"
+#include "driver/stand_in.h"
+#include "gpu/executor.h"
 #include "simulate/product.h"
 
 namespace warpwright {
@@ -17,9 +21,24 @@ namespace {
 using recorded::Comparison;
 using recorded::Images;
 
+// By their numbers.
+const char* const kDevices[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"};
+
 class EveryInstance : public testing::Test {
  protected:
-  static void SetUpTestSuite() { recorded::begin("sm_90"); }
+  static void SetUpTestSuite() {
+    std::string all;
+    for (const char* const device : kDevices) all += all.empty() ? device : "," + std::string(device);
+    recorded::begin(all);
+    recorded::set_device(0);
+    images_ = recorded::put_images(Arch::sm80);
+  }
+  void SetUp() override {
+    if (!images_) GTEST_SKIP() << "this build has no device code, and there is no compiler";
+  }
+
+ private:
+  inline static bool images_ = false;
 };
 
 // Sizes at which the reference of the workload is cheap.
@@ -32,27 +51,59 @@ std::vector<reference::Case> small_cases(const catalog::Instance& instance) {
   return list;
 }
 
-TEST_F(EveryInstance, ofHopperIsLaunchedAsTheSimulatorHasIt) {
-  int instances = 0, launches = 0;
+// Whether the device has room for a block of it, and its MMAs.
+bool fits(const catalog::Instance& instance) {
+  const auto device = gpu::this_device();
+  const auto* const c = instance.as<MmaSyncGemmConfig>();
+  if (c != nullptr && c->type == DType::e4m3 && 10 * device->major + device->minor < 89) return false;
+  return catalog::block_plan(instance).shared_bytes <= device->shared_bytes;
+}
+
+void expect_launches_of_the_simulator(Arch arch, const char* device, int least, const std::vector<int>& sm_limits) {
+  const auto number = std::find(std::begin(kDevices), std::end(kDevices), std::string(device)) - std::begin(kDevices);
+  recorded::set_device(int(number));
+  int instances = 0, launches = 0, runs = 0;
   for (const catalog::Instance& instance : catalog::ahead()) {
-    if (!simulate::behind_api(instance)) continue;
+    if (catalog::arch_of(instance) != arch || !simulate::behind_api(instance) || !fits(instance)) continue;
     ++instances;
     const auto cases = small_cases(instance);
     EXPECT_FALSE(cases.empty()) << catalog::name_of(instance);
     for (const reference::Case& c : cases) {
-      for (const int sm_limit : {0, 8}) {
+      for (const int sm_limit : sm_limits) {
         const Comparison compared = recorded::compare(instance, c, sm_limit, Images::stand_in);
-        EXPECT_EQ(compared.difference, "")
-            << catalog::name_of(instance) << " " << c.m << "x" << c.n << "x" << c.k << ", " << sm_limit << " SMs";
+        EXPECT_EQ(compared.difference, "") << catalog::name_of(instance) << " " << c.m << "x" << c.n << "x" << c.k
+                                           << " on " << device << ", " << sm_limit << " SMs";
         launches += compared.launches;
+        ++runs;
       }
     }
   }
-  EXPECT_GT(instances, 100);
-  EXPECT_GT(launches, 2 * instances);
+  EXPECT_GE(instances, least) << device;
+  EXPECT_GE(launches, runs) << device;
+}
+
+TEST_F(EveryInstance, ofHopperIsLaunchedAsTheSimulatorHasIt) {
+  expect_launches_of_the_simulator(Arch::sm90, "sm_90", 140, {0, 8});
+}
+
+TEST_F(EveryInstance, ofBlackwellIsLaunchedAsTheSimulatorHasIt) {
+  for (const char* const device : {"sm_100", "sm_103"}) {
+    expect_launches_of_the_simulator(Arch::sm100, device, 30, {0, 16});
+  }
+}
+
+// Chips with less shared memory leave one tile out.
+TEST_F(EveryInstance, ofMmaSyncIsLaunchedAsTheSimulatorHasIt) {
+  expect_launches_of_the_simulator(Arch::sm80, "sm_90", 9, {0, 8});
+  expect_launches_of_the_simulator(Arch::sm80, "sm_80", 8, {0, 8});
+  expect_launches_of_the_simulator(Arch::sm80, "sm_86", 7, {0});
+  expect_launches_of_the_simulator(Arch::sm80, "sm_89", 8, {0});
+  expect_launches_of_the_simulator(Arch::sm80, "sm_120", 8, {0});
+  expect_launches_of_the_simulator(Arch::sm80, "sm_100", 9, {0});  // any chip runs mma.sync
 }
 
 TEST_F(EveryInstance, isLaunchedAfterTheCopyOfItsOperandsWhereTheTmaCannotReadThem) {
+  recorded::set_device(3);
   const auto instance = catalog::parse_instance("sm90/dense-128x128-c1-s6/bf16-nt");
   ASSERT_TRUE(instance);
   for (const int sm_limit : {0, 8}) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gpu/image.h"
@@ -121,12 +122,36 @@ Bytes image_of(const InstanceFacts& facts, int sm, bool exact) {
   return elf.finish(sm);
 }
 
+unsigned long bytes_of(const DenseGemmSm100Config&) { return sizeof(DenseGemmSm100Args); }
+unsigned long bytes_of(const BlockwiseFp8Sm100Config&) { return sizeof(BlockwiseFp8Sm100Args); }
+unsigned long bytes_of(const GroupedGemmSm100Config&) { return sizeof(GroupedGemmSm100Args); }
+unsigned long bytes_of(const MmaSyncGemmConfig&) { return sizeof(MmaSyncGemmArgs); }
+template <class Config>
+unsigned long bytes_of(const Config&) {
+  return 0;  // no family whose images are put there as a whole
+}
+
 }  // namespace
 
-bool put_image(const catalog::Instance& instance, const std::string& target, unsigned long argument_bytes) {
+bool put_images(Arch arch) {
+  const auto device = gpu::this_device();
+  if (!device) return false;
+  bool all = true;
+  for (const catalog::Instance& instance : catalog::ahead()) {
+    if (catalog::arch_of(instance) != arch) continue;
+    const unsigned long bytes = std::visit([](const auto& c) { return bytes_of(c); }, instance.config);
+    if (bytes > 0) all = put_image(instance, gpu::target_of(instance, *device), bytes) && all;
+  }
+  return all;
+}
+
+bool put_image(const catalog::Instance& instance, const gpu::ImageTarget& for_device, unsigned long argument_bytes) {
   static std::set<std::string> there;
+  const std::string& target = for_device.on_demand;
   const std::string name = catalog::image_name(instance) + " for " + target;
-  if (there.count(name) > 0 || !gpu::embedded_image(catalog::image_name(instance), target).empty()) return true;
+  if (there.count(name) > 0 || !gpu::embedded_image(catalog::image_name(instance), for_device.ahead).empty()) {
+    return true;
+  }
   if (!jit::toolkit().status()) return false;
   there.insert(name);
   const InstanceFacts facts = facts_of(catalog::block_plan(instance), argument_bytes);

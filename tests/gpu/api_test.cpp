@@ -424,7 +424,7 @@ TEST_F(GpuApi, APlannedCallTakesAtMostFourMicrosecondsOfTheHost) {
   ASSERT_TRUE(loaded) << loaded.status().message();
   launch::Arguments args;
   ASSERT_TRUE(launch::prepare_arguments(args, instance, problem, low, gpu::map_encoder()));
-  ASSERT_TRUE(launch::set_addresses(args, instance, problem, buffers.pointers(), gpu::map_encoder()));
+  ASSERT_TRUE(launch::set_addresses(args, instance, problem, low, buffers.pointers(), gpu::map_encoder()));
 
   // In turns, since the host's clock changes on the way; the best of each.
   double alone = 1e9, planned = 1e9, looked_up = 1e9, jit = 1e9;

@@ -41,9 +41,13 @@ std::string shape_text(reference::Case c) {
   return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k);
 }
 
+// Through the API, on a Hopper GPU, which also runs mma.sync.
+bool by_api(const catalog::Instance& instance) {
+  return simulate::behind_api(instance) && catalog::arch_of(instance) != Arch::sm100;
+}
 bool behind_the_api(const std::string& name) {
   const auto instance = catalog::parse_instance(name);
-  return instance && simulate::behind_api(*instance);
+  return instance && by_api(*instance);
 }
 
 // Those that are not behind the API, and run on a GPU all the same.
@@ -54,7 +58,7 @@ std::vector<const simulate::Example*> launchable() {
   return list;
 }
 std::vector<std::string> kernels() {
-  std::vector<std::string> list = names_where([](const catalog::Instance& i) { return simulate::behind_api(i); });
+  std::vector<std::string> list = names_where(by_api);
   for (const simulate::Example* e : launchable()) list.push_back(e->name);
   return list;
 }

@@ -1,0 +1,48 @@
+#include "gpu/own_kernels.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "gpu/executor.h"
+#include "gpu/image.h"
+
+namespace warpwright::gpu {
+namespace {
+
+Result<KernelList> load_kernels(const std::string& name, std::span<const std::string> entries, const Device& device) {
+  const std::string full = "any/" + name;
+  const auto bytes = embedded_image(full, device.arch == Arch::sm90 ? "sm_90a" : "compute_80");
+  if (bytes.empty()) {
+    return Status(Code::missing, "this build has no device code; install the CUDA toolkit 13 and build again.");
+  }
+  const auto image = Image::load(bytes, full);
+  if (!image) return image.status();
+  KernelList kernels;
+  for (const std::string& entry : entries) {
+    const auto kernel = image->kernel(entry.c_str());
+    if (!kernel) return kernel.status();
+    kernels.push_back(*kernel);
+  }
+  return kernels;
+}
+
+}  // namespace
+
+Result<const KernelList*> own_kernels(const std::string& name, std::span<const std::string> entries) {
+  const auto device = this_device();
+  if (!device) return device.status();
+  static std::mutex mutex;
+  static auto* const loaded = new std::map<std::pair<std::string, int>, KernelList>;
+  const std::lock_guard lock(mutex);
+  const std::pair key(name, device->number);
+  auto found = loaded->find(key);
+  if (found == loaded->end()) {
+    auto now = load_kernels(name, entries, *device);
+    if (!now) return now.status();
+    found = loaded->emplace(key, std::move(*now)).first;
+  }
+  return &found->second;
+}
+
+}  // namespace warpwright::gpu

@@ -1,0 +1,168 @@
+// One call on every device: which kernels it gets, and what is refused, with which sentence. The devices are pretended
+// (recorder/), so nothing is said of results.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog/instance.h"
+#include "driver/session.h"
+#include "driver/stand_in.h"
+#include "gpu/devices.h"
+#include "gpu/executor.h"
+#include "gpu/memory.h"
+#include "launch/quantize.h"
+#include "warpwright/c_api.h"
+#include "warpwright/gemm.h"
+#include "warpwright/grouped.h"
+#include "warpwright/quantize.h"
+
+namespace warpwright {
+namespace {
+
+enum Number { a100, a6000, l40s, h200, b200, b300, rtx5090 };
+
+class Dispatch : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    recorded::begin("sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_120");
+    for (const Number device : {a100, a6000, l40s, h200, b200, b300, rtx5090}) {
+      recorded::set_device(device);
+      images_ = recorded::put_images(Arch::sm80) && images_;
+      if (device == b200 || device == b300) images_ = recorded::put_images(Arch::sm100) && images_;
+    }
+  }
+  void SetUp() override {
+    if (!images_) GTEST_SKIP() << "this build has no device code, and there is no compiler";
+  }
+
+  // The name of the plan, or why there is none.
+  static std::string plan_on(Number device, const GemmProblem& problem) {
+    recorded::set_device(device);
+    const auto plan = make_plan(problem);
+    if (!plan) return plan.status().message();
+    EXPECT_NE(plan->explanation().find(": "), std::string::npos);
+    return plan->instance();
+  }
+  static std::string plan_on(Number device, const GroupedProblem& problem) {
+    recorded::set_device(device);
+    const auto plan = make_plan(problem);
+    return plan ? plan->instance() : plan.status().message();
+  }
+
+ private:
+  inline static bool images_ = true;
+};
+
+GemmProblem square(int64_t size) { return {.m = size, .n = size, .k = size}; }
+
+TEST_F(Dispatch, aProductGetsTheKernelsOfItsDevice) {
+  GemmProblem named = square(64);
+  named.plan = "dense-64x64-c1-s4";  // its image is in every build
+  EXPECT_EQ(plan_on(h200, named), "sm90/dense-64x64-c1-s4/bf16-nt");
+  for (const Number device : {b200, b300}) EXPECT_EQ(plan_on(device, square(4096)).substr(0, 12), "sm100/dense-");
+  EXPECT_EQ(plan_on(a100, square(4096)), "sm80/mma-128x256-w2x4/bf16");
+}
+
+// A block of the largest tile has 114 KiB, and 99 KiB are there.
+TEST_F(Dispatch, chipsWithLessSharedMemoryGetASmallerTile) {
+  for (const Number device : {a6000, l40s, rtx5090}) {
+    EXPECT_EQ(plan_on(device, square(4096)), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
+    GemmProblem named = square(4096);
+    named.plan = "mma-128x256-w2x4";
+    const std::string sentence = plan_on(device, named);
+    EXPECT_NE(sentence.find("a block needs 116736 bytes of shared memory"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("at most 101376"), std::string::npos) << sentence;
+  }
+}
+
+TEST_F(Dispatch, narrowOperandsNeedAChipThatMultipliesThem) {
+  GemmProblem p = square(1024);
+  p.a.type = p.b.type = DType::e4m3;
+  for (const Number device : {a100, a6000}) {
+    const std::string sentence = plan_on(device, p);
+    EXPECT_NE(sentence.find("a.type = e4m3: the NVIDIA "), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("compute capability 8.9"), std::string::npos) << sentence;
+  }
+  p.plan = "sm80/mma-64x64-w2x2-d3-p1-early-l2400-b2/e4m3";
+  EXPECT_EQ(plan_on(l40s, p), p.plan);
+}
+
+TEST_F(Dispatch, whatTheKernelsOfADeviceDoNotHaveIsRefusedByTheirRules) {
+  GemmProblem p = square(256);
+  p.a.major = Major::MN;
+  EXPECT_EQ(plan_on(a100, p).substr(0, 12), "layout = tt:");
+  EXPECT_EQ(plan_on(b200, p).substr(0, 12), "layout = tt:");
+  p = square(256);
+  p.block_scaling = BlockScaling::mxfp8;
+  p.a.type = p.b.type = DType::e4m3;
+  EXPECT_EQ(plan_on(h200, p).substr(0, 22), "block_scaling = mxfp8:");
+  EXPECT_EQ(plan_on(b200, p).substr(0, 6), "sm100/");
+  GroupedProblem groups{.m = 512, .n = 256, .k = 256};
+  groups.groups = Groups::contiguous;
+  groups.group_count = 4;
+  EXPECT_EQ(plan_on(b200, groups).substr(0, 6), "sm100/");
+  EXPECT_EQ(plan_on(a100, groups), "target = sm80: grouped_contiguous has kernels for sm90 and sm100.");
+}
+
+// Hopper's rows of scales would be read as columns.
+TEST_F(Dispatch, scalesThatLieAsOnHopperAreRefusedOnBlackwell) {
+  GroupedProblem p{.m = 512, .n = 256, .k = 256};
+  p.a_scales = {512, 2};
+  EXPECT_EQ(plan_on(b200, p).substr(0, 18), "a_scales = 512 x 2");
+  p.a_scales = {2, 512};
+  EXPECT_EQ(plan_on(b200, p).substr(0, 6), "sm100/");
+}
+
+TEST_F(Dispatch, aPlanOfMmaSyncIsTakenOnEveryDevice) {
+  GemmProblem p = square(512);
+  p.plan = "sm80/mma-128x256-w2x4/bf16";
+  for (const Number device : {a100, h200, b200, b300}) EXPECT_EQ(plan_on(device, p), p.plan);
+}
+
+TEST_F(Dispatch, theCFaceTakesTheSameWay) {
+  recorded::set_device(b200);
+  ww_gemm_problem problem;
+  ww_gemm_problem_init(&problem);
+  problem.m = problem.n = problem.k = 4096;
+  ww_plan* plan = nullptr;
+  ASSERT_EQ(ww_plan_create(&problem, &plan), WW_OK) << ww_last_error();
+  EXPECT_EQ(std::string(ww_plan_name(plan)).substr(0, 6), "dense-");
+  ww_plan_destroy(plan);
+}
+
+TEST_F(Dispatch, quantizationIsLaunchedOnEveryDevice) {
+  for (const Number device : {a100, a6000, l40s, h200, b200, b300, rtx5090}) {
+    recorded::set_device(device);
+    const gpu::DeviceMemory source(512 * 2), values(512), scales(64);
+    const QuantizeProblem problem{.rows = 1, .columns = 512, .source = DType::bf16};
+    (void)recorded::lines();
+    const Status s = quantize(
+        problem, {.source = source.data(), .values = values.data(), .scales = reinterpret_cast<float*>(scales.data())});
+    EXPECT_TRUE(s) << device << ": " << s.message();
+    const auto launches = recorded::launches(recorded::lines());
+    ASSERT_EQ(launches.size(), 1u);
+    EXPECT_EQ(launches[0]["answer"], 0);
+    EXPECT_EQ(launches[0]["target"], device == h200 ? 90 : 80);
+  }
+}
+
+TEST_F(Dispatch, otherDevicesHaveNoKernels) {
+  EXPECT_FALSE(gpu::arch_of(7, 5));
+  EXPECT_FALSE(gpu::arch_of(8, 7));
+  EXPECT_FALSE(gpu::arch_of(11, 0));
+  EXPECT_FALSE(gpu::arch_of(12, 1));
+  EXPECT_EQ(gpu::arch_of(10, 3), Arch::sm100);
+}
+
+TEST_F(Dispatch, onlyTheDeviceOnWhichAllOfItRanIsNotSpokenOf) {
+  EXPECT_EQ(gpu::never_run_note("NVIDIA H200", 9, 0), "");
+  for (const char* const other : {"NVIDIA H100 80GB HBM3", "NVIDIA GH200 480GB"}) {
+    EXPECT_EQ(gpu::never_run_note(other, 9, 0).empty(), std::string(other).find("H200") != std::string::npos);
+  }
+  EXPECT_EQ(gpu::never_run_note("NVIDIA B200", 10, 0), "never run by us on this device");
+}
+
+}  // namespace
+}  // namespace warpwright
