@@ -19,19 +19,20 @@ namespace {
 // Launches in graphs, so that the host is never in the way.
 constexpr double kGraphUs = 1000;
 constexpr double kPeerSeconds = 0.006;
+constexpr const char* kCopied = "-packed";  // whatever is best behind the copy
 
 // A first look, at so few sets of operands that it takes a millisecond or two.
 double glance(const LaunchSet& launch, int sets, double about_us, const gpu::Stream& stream) {
   constexpr double glance_us = 300;
-  const int few = std::clamp(int(glance_us / about_us), 4, 64);
+  const int few = std::clamp(int(glance_us / about_us), 1, 64);
   const Burst burst(launch, std::min(sets, few), about_us, stream, glance_us);
-  burst.run(0);  // the first time the graph is loaded
+  if (about_us < glance_us) burst.run(0);  // the first time the graph is loaded
   return burst.run(0);
 }
 
 std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& options, const gpu::GpuInfo& gpu,
                                    const gpu::Stream& stream) {
-  constexpr double brief_s = 0.003, far = 1.25;
+  constexpr double brief_s = 0.003, far = 1.25, long_us = 100, hopeless = 1.5;
   const Operands operands(shape, uint64_t(BenchOptions{}.cache_multiple * double(gpu.l2_bytes)));
   std::vector<BasisRow> rows;
   std::vector<LaunchSet> launches;
@@ -49,13 +50,18 @@ std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& 
     launches.push_back(plans.back().launch());
   };
   // Operands that have to be copied first: the product behind the copy is one of the others.
-  const bool copied = shape.load == Mover::threads;
-  if (copied) add("");
-  for (const catalog::Instance& instance : choice::candidates(shape, options.on_demand)) {
-    if (!copied) add(catalog::plan_name(instance));
+  if (shape.load == Mover::threads) add(kCopied);
+  const double about = choice::floor_of(shape).us() + 3;
+  const std::vector<catalog::Instance> instances = choice::candidates(shape, options.on_demand);
+  const auto predicted = [&](const catalog::Instance& i) { return choice::estimate(i, shape, gpu.sm_count).us; };
+  double best = 0;
+  for (const catalog::Instance& i : instances) best = best == 0 ? predicted(i) : std::min(best, predicted(i));
+  for (const catalog::Instance& instance : instances) {
+    // Where each launch takes long the model spares what is hopeless.
+    if (about > long_us && predicted(instance) > hopeless * best) continue;
+    add(catalog::plan_name(instance));
   }
   if (launches.empty()) return rows;  // nothing that was compiled ahead serves it
-  const double about = choice::floor_of(shape).us() + 3;
   for (size_t i = 0; i < rows.size(); ++i) rows[i].us = glance(launches[i], operands.sets(), about, stream);
   const double least =
       std::min_element(rows.begin(), rows.end(), [](const BasisRow& x, const BasisRow& y) { return x.us < y.us; })->us;
@@ -64,7 +70,9 @@ std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& 
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].us > far * least && !rows[i].plan.empty()) continue;
     kept.push_back(i);
-    bursts.push_back(std::make_unique<const Burst>(launches[i], operands.sets(), rows[i].us, stream, kGraphUs));
+    // Operands of a long launch do not stay in L2 until the next.
+    const int sets = about > long_us ? 1 : operands.sets();
+    bursts.push_back(std::make_unique<const Burst>(launches[i], sets, rows[i].us, stream, kGraphUs));
   }
   const auto times = there_and_back(int(kept.size()), [&](int i) { return bursts[size_t(i)]->run(brief_s); });
   for (size_t i = 0; i < kept.size(); ++i) rows[kept[i]].us = times[i];

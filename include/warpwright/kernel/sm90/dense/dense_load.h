@@ -181,7 +181,7 @@ struct DenseLoad {
     constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
     constexpr int rounds = tile::ceil_div(runs, 16);  // of the four warps
     // In flight; with two MMA warpgroups this role has few registers.
-    constexpr int most = C.warpgroups() == 1 ? 8 : 4, together = rounds < most ? rounds : most;
+    constexpr int most = C.warpgroups() == 1 ? 9 : 4, together = rounds < most ? rounds : most;
     const int warp = int(machine::warp_index()) - plan.role("load").first_warp;
     const int lane = int(machine::lane_index());
     for (int round = 0; round < rounds; round += together) {
