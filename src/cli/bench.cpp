@@ -14,6 +14,7 @@
 #include "cli/problem/shapes.h"
 #include "cli/simulation.h"
 #include "cli/torch_bridge.h"
+#include "measure/basis.h"
 #include "measure/bench_gpu.h"
 #include "measure/peer_cublas.h"
 
@@ -43,6 +44,9 @@ struct BenchCommand {
   double burst = BenchOptions{}.burst_s;
   int finalists = BenchOptions{}.finalists;
   int peer_choice = 0;
+  int random = 0;
+  std::uint64_t draw = 1;
+  double budget = 0;
 };
 
 Json protocol(const BenchReport& report, const BenchOptions& options) {
@@ -227,6 +231,7 @@ Part bench_dense(const BenchCommand& options, const std::vector<BenchShape>& sha
   how.burst_s = options.burst;
   how.rounds = rounds;
   how.finalists = options.finalists;
+  how.budget_s = options.budget;
   if (options.mode == "sustained") how.modes = {BenchMode::sustained};
   if (options.mode == "cool") how.modes = {BenchMode::cool};
   BenchReport report;
@@ -235,7 +240,10 @@ Part bench_dense(const BenchCommand& options, const std::vector<BenchShape>& sha
     const auto advance = [&](const BenchRow&) { progress.advance(); };
     if (const Status s = measure::bench_dense(shapes, how, report, advance); !s) fail(s);
   }
-  return {document_of(report, how), report.ok() ? exit_ok : exit_wrong};
+  Part part{document_of(report, how), report.ok() ? exit_ok : exit_wrong};
+  if (options.random > 0) part.document["draw"] = options.draw;
+  if (report.left_out > 0) part.document["left_out"] = report.left_out;
+  return part;
 }
 
 Part bench_grouped(const BenchCommand& options, const std::vector<GroupedShape>& shapes) {
@@ -248,6 +256,7 @@ Part bench_grouped(const BenchCommand& options, const std::vector<GroupedShape>&
 std::vector<BenchShape> dense_shapes(const BenchCommand& options, Output& out) {
   DType dtype = DType::bf16;
   (void)parse_dtype(options.dtype.c_str(), dtype);
+  if (options.random > 0) return measure::draw_shapes(options.random, options.draw, dtype);
   if (!options.sizes.empty()) return shapes_of_sizes(options.sizes, dtype, options.plan);
   return options.shapes.empty() ? square_shapes(dtype, options.plan)
                                 : shapes_of_file(options.shapes, options.plan, out);
@@ -264,8 +273,10 @@ std::vector<GroupedShape> grouped_shapes(const BenchCommand& options, Output& ou
 // What the words of the command line exclude, before anything is measured.
 void refuse_contradictions(const BenchCommand& options) {
   const bool dense = options.suite == "dense", all = options.suite == "all";
-  if (!options.shapes.empty() && !options.sizes.empty())
-    throw UsageError("--sizes and --shapes: give one of them, not both");
+  if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) > 1)
+    throw UsageError("--sizes, --shapes and --random: give one of them");
+  if (options.random > 0 && (!dense || options.against == "torch"))
+    throw UsageError("--random: it draws products for --suite dense against cublaslt");
   if (dense && options.against == "deepgemm")
     throw UsageError("--against deepgemm: it is the peer of --suite blockwise and --suite grouped, not of dense");
   if (!dense && !all && !options.against.empty() && options.against != "deepgemm") {
@@ -326,7 +337,11 @@ void configure_bench(CommandLine& line, Context& context) {
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
       .not_empty();
-  line.text("--dtype", options->dtype, "of --sizes and the squares (default bf16)")
+  line.number("--random", options->random, "so many dense products drawn at random, of any extents", 1, 100'000);
+  line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
+  line.real("--max-seconds", options->budget, "seconds after which no new dense shape is begun (default: none)", 0,
+            1'000'000);
+  line.text("--dtype", options->dtype, "of --sizes, --random and the squares (default bf16)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.text("--mode", options->mode, "sustained: bursts back to back; cool: idle gaps between launches (default both)")
       .one_of({"sustained", "cool", "both"});

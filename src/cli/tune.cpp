@@ -1,6 +1,9 @@
 // `tune`: measures plans on this GPU and writes the table that the choice of a plan looks into first.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +16,7 @@
 #include "cli/problem/shapes.h"
 #include "cli/simulation.h"
 #include "cli/tune_random.h"
+#include "measure/basis.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
 #include "problem/words.h"
@@ -35,6 +39,7 @@ struct TuneCommand {
   bool ahead_only = false;
   int random = 0;
   std::uint64_t draw = 1;
+  bool regret = false;
 };
 
 void write(const std::string& path, const std::string& text) {
@@ -143,11 +148,30 @@ int tune_grouped(const TuneCommand& options, Output& out) {
   return exit_ok;
 }
 
+// How far the choice is from the fastest plan.
+std::string regret_text(const measure::TuneReport& report) {
+  if (report.rows.empty()) return "nothing was measured";
+  std::vector<double> ratios;
+  double logarithms = 0;
+  for (const measure::TuneRow& row : report.rows) {
+    ratios.push_back(row.ratio);
+    logarithms += std::log(row.ratio);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(ratios.size()))) - 1;
+  return fmt::format(
+      "the choice takes {:.4f} of the time of the fastest plan in geometric mean over {} problems, the "
+      "95th percentile is {:.4f}, the most {:.4f}",
+      std::exp(logarithms / static_cast<double>(ratios.size())), ratios.size(), ratios[rank], ratios.back());
+}
+
 int run_tune(const TuneCommand& options, Output& out) {
   if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
     throw UsageError("--shapes, --sizes and --random: one of them, and no other, says what to tune");
-  if (options.random > 0) {
-    if (options.op != "dense") throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
+  if (options.regret && options.random == 0) throw UsageError("--regret: it is of problems that --random draws");
+  if (options.random > 0 && options.op != "dense")
+    throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
+  if (options.random > 0 && !options.regret) {
     RandomTuning random{options.random, options.draw, DType::bf16, options.out, options.budget, options.ahead_only};
     if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), random.dtype);
     check_machine(options);
@@ -156,8 +180,9 @@ int run_tune(const TuneCommand& options, Output& out) {
   if (options.op != "dense") return tune_grouped(options, out);
   DType dtype = DType::bf16;
   if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
-  const auto shapes =
-      options.sizes.empty() ? shapes_of_file(options.shapes, "", out) : shapes_of_sizes(options.sizes, dtype, "");
+  const auto shapes = options.regret           ? measure::draw_shapes(options.random, options.draw, dtype)
+                      : !options.sizes.empty() ? shapes_of_sizes(options.sizes, dtype, "")
+                                               : shapes_of_file(options.shapes, "", out);
   if (options.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has 1 group", options.groups));
   check_machine(options);
   measure::TuneReport report;
@@ -179,6 +204,7 @@ int run_tune(const TuneCommand& options, Output& out) {
     add_row(row, {std::to_string(row.shape.m), std::to_string(row.shape.n), std::to_string(row.shape.k)}, table);
   }
   print(report, rows, table, text, options, out);
+  if (options.regret) out.note(regret_text(report));
   return exit_ok;
 }
 
@@ -193,6 +219,8 @@ void configure_tune(CommandLine& line, Context& context) {
   line.text("--sizes", options->sizes, "MxNxK,...").not_empty();
   line.number("--random", options->random,
               "so many problems drawn at random: times of every plan, the basis of the choice", 1, 100'000);
+  line.flag("--regret", options->regret,
+            "with --random: the choice beside the fastest plans, pairwise, instead of every plan briefly");
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.text("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});

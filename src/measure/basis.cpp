@@ -1,7 +1,6 @@
 #include "measure/basis.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -111,13 +110,12 @@ std::vector<BenchShape> draw_shapes(int count, uint64_t draw, DType dtype) {
 Status time_basis(const std::vector<BenchShape>& shapes, const BasisOptions& options,
                   const std::function<void(const std::vector<BasisRow>&)>& done) {
   if (Status s = bench_ready(false); !s) return s;
-  const auto begin = std::chrono::steady_clock::now();
+  const Budget budget(options.budget_s);
   try {
     const gpu::GpuInfo gpu = gpu::list_gpus().front();
     const gpu::Stream stream;
     for (const BenchShape& shape : shapes) {
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (options.budget_s > 0 && spent.count() > options.budget_s) break;
+      if (budget.spent()) break;
       done(time_problem(shape, options, gpu, stream));
     }
   } catch (const gpu::Failure& failure) {

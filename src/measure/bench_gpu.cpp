@@ -104,7 +104,14 @@ Status bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& op
   report.l2_bytes = gpu.l2_bytes;
   try {
     report.copy_gbps = copy_gbps(gpu::Stream());
-    for (const BenchShape& shape : shapes) bench_shape(shape, options, gpu, report, row);
+    const Budget budget(options.budget_s);
+    for (const BenchShape& shape : shapes) {
+      if (budget.spent()) {
+        ++report.left_out;
+      } else {
+        bench_shape(shape, options, gpu, report, row);
+      }
+    }
   } catch (const gpu::Failure& failure) {
     return Status(Code::failed, failure.what());
   }

@@ -1,6 +1,7 @@
 // The pairwise comparison with cuBLASLt: one process, alternating bursts, order swapped every round. Our side runs
 // through the host API, as a user would.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,6 +27,7 @@ struct BenchOptions {
   double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
   double cool_gap_s = 0.02;     // cool: idle time before each single launch
   int cool_launches = 8;        // cool: of each competitor in a round
+  double budget_s = 0;          // stop taking new shapes after so many seconds; 0: none
   double cache_multiple = 3.2;  // operands rotate through so many times the L2
 };
 
@@ -53,6 +55,7 @@ struct BenchReport {
   double copy_gbps = 0;  // device-to-device copy of 1 GiB in this run, bytes read plus written
   std::vector<BenchRow> rows;
   double geomean = 0, min = 0;  // of the ratios of the rows that count
+  size_t left_out = 0;          // shapes the budget did not reach
   bool ok() const;
 };
 

@@ -1,5 +1,6 @@
 // How launches are timed. Failures are thrown (gpu/require.h).
 #pragma once
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -9,6 +10,20 @@
 #include "measure/bench_stats.h"
 
 namespace warpwright::measure {
+
+// Seconds for a run; 0: as many as it takes.
+class Budget {
+ public:
+  explicit Budget(double seconds) : seconds_(seconds) {}
+  bool spent() const {
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin_;
+    return seconds_ > 0 && since.count() > seconds_;
+  }
+
+ private:
+  double seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 // Puts the product of one set of operands on a stream.
 using LaunchSet = std::function<void(int set, const gpu::Stream&)>;

@@ -15,7 +15,9 @@ TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const gp
   // The name of the chip is left out: the table that is being made must not answer for itself.
   const auto current = choice::choose(shape, {"", gpu.sm_count}, "", options.on_demand);
   gpu::require(current.status());
-  const Ours incumbent(shape, catalog::plan_name(current->instance), Following{}, operands);
+  // Where operands can be copied first the library decides that too.
+  const std::string plan = shape.load == Mover::tma ? catalog::plan_name(current->instance) : "";
+  const Ours incumbent(shape, plan, Following{}, operands);
 
   TuneRow row;
   row.shape = shape;
