@@ -273,8 +273,10 @@ std::vector<GroupedShape> grouped_shapes(const BenchCommand& options, Output& ou
 // What the words of the command line exclude, before anything is measured.
 void refuse_contradictions(const BenchCommand& options) {
   const bool dense = options.suite == "dense", all = options.suite == "all";
-  if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) > 1)
-    throw UsageError("--sizes, --shapes and --random: give one of them");
+  if (!options.shapes.empty() && !options.sizes.empty())
+    throw UsageError("--sizes and --shapes: give one of them, not both");
+  if (options.random > 0 && (!options.shapes.empty() || !options.sizes.empty()))
+    throw UsageError("--random: it draws the shapes, give it without --sizes and --shapes");
   if (options.random > 0 && (!dense || options.against == "torch"))
     throw UsageError("--random: it draws products for --suite dense against cublaslt");
   if (dense && options.against == "deepgemm")
