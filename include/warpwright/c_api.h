@@ -43,6 +43,10 @@ typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
 #define WW_C_ACTIVATION(name, NAME, value, word) WW_ACTIVATION_##NAME = value,
 typedef enum ww_activation { WW_ACTIVATIONS(WW_C_ACTIVATION) } ww_activation;
 
+/* WW_BLOCK_SCALING_NONE, ...: Blackwell's. */
+#define WW_C_BLOCK_SCALING(name, NAME, value, word) WW_BLOCK_SCALING_##NAME = value,
+typedef enum ww_block_scaling { WW_BLOCK_SCALINGS(WW_C_BLOCK_SCALING) } ww_block_scaling;
+
 /* A stride without a gap. */
 #define WW_PACKED INT64_MIN
 
@@ -76,6 +80,7 @@ typedef struct ww_gemm_problem {
   int32_t dependent;     /* 1: it may start before the launch ahead of it on the stream has ended; it waits for that */
   int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
   const char* plan;      /* NULL: the best one */
+  int32_t block_scaling; /* ww_block_scaling */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -92,6 +97,9 @@ typedef struct ww_gemm_pointers {
   const float* d_scale;
   void* workspace; /* NULL: the plan's own */
   size_t workspace_bytes;
+  const void* a_block_scales; /* block_scaling: tiles of factors, as ww_quantize makes them with WW_SCALES_TILES */
+  const void* b_block_scales;
+  const void* up_bias; /* Blackwell, swiglu with a bias: that of the second column of each pair */
 } ww_gemm_pointers;
 
 typedef struct ww_plan ww_plan;
@@ -144,6 +152,10 @@ typedef struct ww_grouped_problem {
   int32_t bias_type;    /* ww_dtype: WW_FP32 or WW_BF16 */
   int32_t shared_bias;  /* 1: one bias for all B */
   int32_t accumulate;   /* 1: groups along k are added to D */
+  /* Blackwell: factors for blocks along k of the operands, and of D after swiglu. */
+  int32_t scaling;        /* ww_block_scaling */
+  int32_t out_scaling;    /* ww_block_scaling */
+  int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
 } ww_grouped_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -159,6 +171,12 @@ typedef struct ww_grouped_pointers {
   uint32_t* status;
   const void* bias;
   float* d_scales; /* of D in e4m3 */
+  const void* a_block_scales;
+  const void* b_block_scales;
+  void* d_block_scales;      /* out_scaling */
+  int64_t a_block_rows;      /* rows of tiles that a_block_scales has */
+  int64_t d_block_rows;      /* and d_block_scales */
+  const float* matrix_alpha; /* a factor for each matrix of B; NULL: 1 */
 } ww_grouped_pointers;
 
 typedef struct ww_grouped_plan ww_grouped_plan;

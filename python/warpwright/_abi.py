@@ -27,13 +27,14 @@ class Problem(ctypes.Structure):
                 ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
                 ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
-                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p)]
+                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32)]
 
 
 class Pointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
         "a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace")] + [
-            ("workspace_bytes", ctypes.c_size_t)]
+            ("workspace_bytes", ctypes.c_size_t), ("a_block_scales", ctypes.c_void_p),
+            ("b_block_scales", ctypes.c_void_p), ("up_bias", ctypes.c_void_p)]
 
 
 class GroupedProblem(ctypes.Structure):
@@ -43,12 +44,15 @@ class GroupedProblem(ctypes.Structure):
                 ("sm_limit", ctypes.c_int32), ("a_scales_rows", ctypes.c_int64), ("a_scales_columns", ctypes.c_int64),
                 ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p),
                 ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
-                ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32)]
+                ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
+                ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32)]
 
 
 class GroupedPointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales")]
+        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales", "a_block_scales",
+        "b_block_scales", "d_block_scales")] + [
+            ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), ("matrix_alpha", ctypes.c_void_p)]
 
 
 class QuantizeProblem(ctypes.Structure):

@@ -88,7 +88,7 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   p.dependent = from.dependent != 0;
   p.b_is_constant = from.b_is_constant != 0;
   if (from.plan != nullptr) p.plan = from.plan;
-  return {};
+  return word("block_scaling", from.block_scaling, kBlockScalings, p.block_scaling);
 }
 
 Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
@@ -96,6 +96,9 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
   if (Status s = take("pointers", given, from); !s) return s;
   p = {from.a,        from.b,        from.c,       from.d,         from.bias,           from.residual,
        from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
+  p.a_block_scales = from.a_block_scales;
+  p.b_block_scales = from.b_block_scales;
+  p.up_bias = from.up_bias;
   return {};
 }
 

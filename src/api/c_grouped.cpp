@@ -60,7 +60,9 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   if (Status s = word("bias_type", from.bias_type, kDTypes, p.bias_type); !s) return s;
   p.shared_bias = from.shared_bias != 0;
   p.accumulate = from.accumulate != 0;
-  return {};
+  if (Status s = word("scaling", from.scaling, kBlockScalings, p.scaling); !s) return s;
+  p.clamped_swiglu = from.clamped_swiglu != 0;
+  return word("out_scaling", from.out_scaling, kBlockScalings, p.out_scaling);
 }
 
 }  // namespace
@@ -115,7 +117,8 @@ int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointe
     ww_grouped_pointers from = {};
     if (Status s = take_grouped("pointers", pointers, from); !s) return s;
     return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status,
-                           from.bias, from.d_scales},
+                           from.bias, from.d_scales, from.a_block_scales, from.b_block_scales, from.d_block_scales,
+                           from.a_block_rows, from.d_block_rows, from.matrix_alpha},
                           stream);
   });
 }

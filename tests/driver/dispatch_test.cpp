@@ -10,6 +10,7 @@
 #include "driver/session.h"
 #include "driver/stand_in.h"
 #include "gpu/devices.h"
+#include "gpu/embedded.h"
 #include "gpu/executor.h"
 #include "gpu/memory.h"
 #include "launch/quantize.h"
@@ -132,7 +133,41 @@ TEST_F(Dispatch, theCFaceTakesTheSameWay) {
   ww_plan_destroy(plan);
 }
 
+TEST_F(Dispatch, theCFaceHasBlockScales) {
+  recorded::set_device(b200);
+  ww_gemm_problem problem;
+  ww_gemm_problem_init(&problem);
+  problem.m = problem.n = problem.k = 512;
+  problem.a.type = problem.b.type = WW_E4M3;
+  problem.block_scaling = WW_BLOCK_SCALING_MXFP8;
+  ww_plan* plan = nullptr;
+  ASSERT_EQ(ww_plan_create(&problem, &plan), WW_OK) << ww_last_error();
+  const gpu::DeviceMemory operands(2 * 512 * 512), scales(1 << 16), d(2 * 512 * 512);
+  ww_gemm_pointers pointers;
+  ww_gemm_pointers_init(&pointers);
+  pointers.a = operands.data();
+  pointers.b = operands.data() + 512 * 512;
+  pointers.d = d.data();
+  EXPECT_EQ(ww_plan_run(plan, &pointers, nullptr), WW_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(ww_last_error()), "a_block_scales = null: the problem needs it.");
+  pointers.a_block_scales = scales.data();
+  pointers.b_block_scales = scales.data() + (1 << 15);
+  EXPECT_EQ(ww_plan_run(plan, &pointers, nullptr), WW_OK) << ww_last_error();
+  ww_plan_destroy(plan);
+  ww_grouped_problem groups;
+  ww_grouped_problem_init(&groups);
+  groups.m = groups.n = groups.k = 512;
+  groups.groups = WW_GROUPS_CONTIGUOUS;
+  groups.group_count = 4;
+  groups.scaling = WW_BLOCK_SCALING_MXFP8;
+  ww_grouped_plan* grouped = nullptr;
+  ASSERT_EQ(ww_grouped_plan_create(&groups, &grouped), WW_OK) << ww_last_error();
+  EXPECT_EQ(std::string(ww_grouped_plan_name(grouped)).substr(0, 8), "grouped-");
+  ww_grouped_plan_destroy(grouped);
+}
+
 TEST_F(Dispatch, quantizationIsLaunchedOnEveryDevice) {
+  if (gpu::embedded_images().empty()) GTEST_SKIP() << "this build has no device code";
   for (const Number device : {a100, a6000, l40s, h200, b200, b300, rtx5090}) {
     recorded::set_device(device);
     const gpu::DeviceMemory source(512 * 2), values(512), scales(64);

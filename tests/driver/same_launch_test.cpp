@@ -13,6 +13,9 @@
 #include "driver/session.h"
 #include "driver/stand_in.h"
 #include "gpu/executor.h"
+#include "gpu/memory.h"
+#include "measure/guarded_arrays.h"
+#include "simulate/examples.h"
 #include "simulate/product.h"
 
 namespace warpwright {
@@ -111,6 +114,33 @@ TEST_F(EveryInstance, isLaunchedAfterTheCopyOfItsOperandsWhereTheTmaCannotReadTh
     EXPECT_EQ(compared.difference, "") << sm_limit << " SMs";
     EXPECT_EQ(compared.launches, 2);
   }
+}
+
+// Kernels that no problem of the API asks for, as the tool and the tests put them on a GPU.
+TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
+  recorded::set_device(3);
+  ASSERT_TRUE(recorded::put_images(Arch::sm90));
+  int kernels = 0;
+  for (const simulate::Example& e : simulate::examples()) {
+    const auto instance = catalog::parse_instance(e.instance);
+    if (e.launch == nullptr || !instance || simulate::behind_api(*instance)) continue;
+    ++kernels;
+    const auto w = e.workload(e.cases.front(), reference::Data::integers, 1);
+    const measure::GuardedArrays arrays(w);
+    const gpu::Stream stream;
+    (void)recorded::lines();
+    const Status status = e.launch(w, arrays.pointers(), stream.get());
+    EXPECT_TRUE(status) << e.name << ": " << status.message();
+    const auto launches = recorded::launches(recorded::lines());
+    ASSERT_EQ(launches.size(), 1u) << e.name;
+    const nlohmann::json& one = launches[0];
+    EXPECT_EQ(one["answer"], 0) << one.dump();
+    EXPECT_EQ(one["block"][0], e.plan->threads()) << e.name;
+    EXPECT_EQ(one["shared_bytes"], e.plan->shared_bytes) << e.name;
+    EXPECT_EQ(one["attributes"].size(), e.plan->cluster > 1 ? 1u : 0u) << e.name;
+    EXPECT_FALSE(one["arguments"]["addresses"].empty() && one["arguments"]["maps"].empty()) << e.name;
+  }
+  EXPECT_GE(kernels, 3);
 }
 
 }  // namespace

@@ -46,9 +46,8 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
 }  // namespace
 
 bool has_driver() {
-  void* const library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
+  // Left open: a driver does not survive being unloaded.
+  return dlopen(kDriver, RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
 
 void begin(const std::string& devices) {
@@ -60,7 +59,7 @@ void begin(const std::string& devices) {
   set("WARPWRIGHT_RECORDER_LOG", log.string());
   set("WARPWRIGHT_RECORDER_DEVICES", devices);
   set("WARPWRIGHT_RECORDER_BELOW", devices.empty() ? kDriver : "");
-  set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
+  if (!devices.empty()) set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
   log_file().open(log);
 }
 

@@ -126,6 +126,8 @@ unsigned long bytes_of(const DenseGemmSm100Config&) { return sizeof(DenseGemmSm1
 unsigned long bytes_of(const BlockwiseFp8Sm100Config&) { return sizeof(BlockwiseFp8Sm100Args); }
 unsigned long bytes_of(const GroupedGemmSm100Config&) { return sizeof(GroupedGemmSm100Args); }
 unsigned long bytes_of(const MmaSyncGemmConfig&) { return sizeof(MmaSyncGemmArgs); }
+unsigned long bytes_of(const RingCopyConfig&) { return sizeof(RingCopyArgs); }
+unsigned long bytes_of(const ClusterRingConfig&) { return sizeof(ClusterRingArgs); }
 template <class Config>
 unsigned long bytes_of(const Config&) {
   return 0;  // no family whose images are put there as a whole

@@ -10,7 +10,8 @@ namespace warpwright::recorded {
 // Puts an image into this program's cache, where the library finds it in place of a compiled one. Does nothing for an
 // instance that is compiled into this program. False: there is no compiler here, so that nobody would look there.
 bool put_image(const catalog::Instance& instance, const gpu::ImageTarget& target, unsigned long argument_bytes);
-// For every listed instance of an architecture whose products the host API runs, on the current device.
+// For every listed instance of Blackwell and of mma.sync that makes products, and for Hopper's kernels that teach, on
+// the current device.
 bool put_images(Arch arch);
 
 }  // namespace warpwright::recorded

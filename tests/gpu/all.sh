@@ -23,7 +23,7 @@ run() {  # name, command...
 
 export WARPWRIGHT_RANDOM_SHAPES=${WARPWRIGHT_RANDOM_SHAPES:-20000} WARPWRIGHT_RANDOM_KERNELS=${WARPWRIGHT_RANDOM_KERNELS:-16}
 export WARPWRIGHT_RANDOM_TABLES=${WARPWRIGHT_RANDOM_TABLES:-5000} WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-10000}
-for name in random api grouped_sm90 grouped_modes_sm90 grouped_random quantize mma_sync recorder; do
+for name in random api grouped_sm90 grouped_modes_sm90 grouped_random quantize mma_sync ptx verify recorder; do
   run "$name" "$bin/test_gpu_$name" &
 done
 # The longest ones in parts: the simulator and its compiler work on the host.

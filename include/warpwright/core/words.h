@@ -78,6 +78,7 @@
   X("scaling", WW_SCALINGS)           \
   X("accumulation", WW_ACCUMULATIONS) \
   X("quantization", WW_QUANTIZATIONS) \
-  X("scale_layout", WW_SCALE_LAYOUTS)
+  X("scale_layout", WW_SCALE_LAYOUTS) \
+  X("block_scaling", WW_BLOCK_SCALINGS)
 
 #endif
