@@ -9,17 +9,25 @@ SKIPPED = 77
 
 
 def compiler_of(description):
+    return options_of(description).compiler
+
+
+def options_of(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--compiler", default="g++")
-    return parser.parse_args().compiler
+    parser.add_argument("--only", action="append", default=[], help="a case by its name; several times for several")
+    return parser.parse_args()
 
 
 def run_cases(compiler, programs, flags=("-fsyntax-only",), suffix=".cpp"):
     """Of (name, text, sentence); no sentence: it compiles. Returns the exit code of the test."""
     passed = failed = 0
+    only = options_of("").only
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / f"case{suffix}"
         for name, text, want in programs:
+            if only and name not in only:
+                continue
             source.write_text(text)
             try:
                 run = subprocess.run([compiler, "-std=c++20", *flags, f"-I{ROOT / 'include'}", str(source)],

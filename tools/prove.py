@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Proves that no path of a program breaks the rules of linear handles.
 
-usage: prove.py [--compiler CXX] [--library PATTERN] SOURCE [compiler flags ...]
+usage: prove.py [--compiler CXX] [--kernel] [--library PATTERN] SOURCE [compiler flags ...]
 
 Compiles SOURCE with -DWW_LINEAR_MODE=1, in which every rule is a check that calls an undefined function, with the
 optimizer on. A check that was deleted is unreachable, which is the proof. Each one that survived is printed with the
 line of the program that can reach it, found by climbing the chain of inlined calls out of the library's headers.
 
-A .cu file is compiled with nvcc (from PATH, CUDA_HOME or CUDA_PATH), any other with g++; --compiler takes a name or a
+--kernel adds the flags for a whole kernel, as the catalogue writes it. A .cu file is compiled with nvcc (from PATH, CUDA_HOME or CUDA_PATH), any other with g++; --compiler takes a name or a
 path of nvcc, g++ or clang++. Nothing is linked and the output is thrown away: never ship this build.
 
 exit status: 0 proven, 1 violations, 2 could not compile
@@ -29,6 +29,18 @@ SENTENCES = {
     "released_twice": "release() was called twice on one handle",
     "used_after_release": "a handle was used after its release()",
     "overwritten_while_live": "a handle was overwritten before its release()",
+}
+# A whole kernel is proven when all of it is one function. g++ compiles it for the simulator, whose words are calls into
+# a library: without exceptions they cannot leave a scope early, and with these limits nothing is left out of line
+# because it is large. Warnings are as always; no check is turned off. nvcc inlines device code anyway.
+KERNEL_FLAGS = {
+    "gcc": ["-x", "c++", "-fno-exceptions"] + [part for name, value in (
+        ("max-inline-insns-single", 10**6), ("max-inline-insns-auto", 10**6), ("early-inlining-insns", 10**6),
+        ("max-early-inliner-iterations", 20), ("large-function-insns", 10**7), ("large-function-growth", 10**5),
+        ("large-unit-insns", 10**7), ("inline-unit-growth", 10**5), ("large-stack-frame", 10**6),
+        ("large-stack-frame-growth", 10**5)) for part in ("--param", f"{name}={value}")],
+    "nvcc": ["--expt-relaxed-constexpr"],
+    "clang": ["-x", "c++", "-fno-exceptions"],
 }
 # The rooms whose lines are not the user's: a violation is reported at the first frame outside of them.
 LIBRARY = (r"warpwright/(core|machine|pipeline|warp)/",)
@@ -189,6 +201,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].splitlines()[0],
                                      description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", help="nvcc, g++ or clang++, by name or path")
+    parser.add_argument("--kernel", action="store_true", help="SOURCE is a whole kernel of the catalogue")
     parser.add_argument("--library", action="append", default=[], metavar="PATTERN",
                         help="regular expression of further files whose lines are not the user's")
     parser.add_argument("source")
@@ -201,7 +214,8 @@ def main():
         print(f"prove: {compiler} was not found", file=sys.stderr)
         return 2
     try:
-        violations = prove(options.source, path, options.flags)
+        more = KERNEL_FLAGS[family(path)] if options.kernel else []
+        violations = prove(options.source, path, [*more, *options.flags])
     except CompileError as error:
         print(f"{error}prove: {options.source} could not be compiled", file=sys.stderr)
         return 2

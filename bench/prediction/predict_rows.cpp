@@ -48,7 +48,8 @@ bool predict_line(const std::string& line) {
 bool can_predict(const std::string& plan) {
   const auto instance = instance_of(plan);
   return instance && catalog::refuse(*instance) &&
-         (instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr);
+         (instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr ||
+          instance->as<DenseGemmSm100Config>() != nullptr);
 }
 
 }  // namespace

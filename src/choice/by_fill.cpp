@@ -23,15 +23,6 @@ int64_t tiles_of(const ClusterTile& t, const GemmProblem& p) {
   return ceil_div(p.m, t.rows) * ceil_div(p.n, t.columns) * p.batch;
 }
 
-// As many parts as give every SM something to do, within reason.
-Instance with_parts(Instance instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
-  const auto* c = instance.as<DenseGemmSm100Config>();
-  if (c == nullptr || c->split != DepthSplit::split_k || instance.splits > 0) return instance;
-  const int64_t tiles = std::max<int64_t>(1, tiles_of(t, p));
-  instance.splits = int(std::clamp<int64_t>(chip.multiprocessors / t.cluster / tiles, 2, 8));
-  return instance;
-}
-
 PlanEstimate estimate(const Instance& instance, const ClusterTile& t, const GemmProblem& p, const Chip& chip) {
   PlanEstimate e;
   e.tile_m = t.tile_m;
@@ -68,9 +59,8 @@ Result<Instance> named_for(const std::string& plan, const Instance& like) {
 
 Result<Decision> choose_by_fill(const GemmProblem& p, const problem::Lowered& low, const Chip& chip,
                                 const Family& family) {
-  const auto decided = [&](const Instance& chosen, ChosenBy by, std::string reason) {
-    const ClusterTile t = family.tile(chosen);
-    const Instance instance = with_parts(chosen, t, p, chip);
+  const auto decided = [&](const Instance& instance, ChosenBy by, std::string reason) {
+    const ClusterTile t = family.tile(instance);
     const PlanEstimate e = estimate(instance, t, p, chip);
     reason += fmt::format("; {} wave{} filled to {:.0f} %", e.waves, e.waves == 1 ? "" : "s", 100 * e.fill);
     return Decision{Choice{instance, e, by, std::move(reason)}, {}, low};

@@ -1,4 +1,4 @@
-// The choice where nothing was measured: architectures whose kernels run in the simulator, and mma.sync.
+// The choice where nothing was measured and no clock is modelled: CDNA and mma.sync.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -32,7 +32,7 @@ struct ClusterTile {
 
 // A family of kernels, as this choice sees it.
 struct Family {
-  Arch arch = Arch::sm100;
+  Arch arch = Arch::sm80;
   // The listed instances that compute exactly this product, in the order of the choice; where there are none, those of
   // a short list that would be compiled for it.
   std::vector<catalog::Instance> candidates;
@@ -43,8 +43,7 @@ struct Family {
 };
 
 // The plan that the problem names. Otherwise the first candidate whose tile the product fills more than half, which is
-// the largest; where it fills none, the one with the smallest tile. Instances without a number of parts of the depth
-// get one.
+// the largest; where it fills none, the one with the smallest tile.
 Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                                 const Family& family);
 

@@ -13,11 +13,6 @@ namespace {
 
 int64_t parts_of(int64_t all, int64_t size) { return size > 0 ? ceil_div(all, size) : 0; }
 
-int64_t usual_rows(const GroupedProblem& p) {
-  if (p.groups == Groups::none || p.groups == Groups::by_depth) return p.m;
-  return p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0;
-}
-
 // Groups of rows, or results of groups along k.
 int64_t groups_of(const GroupedProblem& p) { return p.groups == Groups::none ? 1 : p.group_count; }
 
@@ -40,6 +35,11 @@ int64_t tiles_of(const GroupedGemmConfig& c, int64_t groups, int64_t rows, int64
 
 }  // namespace
 
+int64_t usual_rows(const GroupedProblem& p) {
+  if (p.groups == Groups::none || p.groups == Groups::by_depth) return p.m;
+  return p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0;
+}
+
 GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters) {
   return waves_of(groups * parts_of(rows, tile_m) * parts_of(n, tile_n), clusters);
 }
@@ -56,7 +56,7 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms
                         c.stages, c.split)};
   }
   if (catalog::arch_of(instance) == Arch::sm100) {
-    const choice::GroupedTile t = choice::grouped_tile(instance, p);
+    const choice::GroupedTile t = choice::grouped_tile(instance);
     return {catalog::block_plan(instance),
             t.tile_m,
             t.tile_n,

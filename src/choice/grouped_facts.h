@@ -8,6 +8,9 @@
 
 namespace warpwright::choice {
 
+// Of a group; of groups along k those of the result.
+int64_t usual_rows(const GroupedProblem& problem);
+
 // Tiles over the chip, in clusters.
 struct GroupedWaves {
   int64_t tiles = 0;

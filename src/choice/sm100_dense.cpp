@@ -1,4 +1,6 @@
 // Dense and block-scaled products on Blackwell.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -6,6 +8,8 @@
 #include <vector>
 
 #include "choice/by_fill.h"
+#include "choice/sm100_model.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
@@ -13,12 +17,16 @@ namespace {
 using Config = DenseGemmSm100Config;
 using catalog::Instance;
 
-// What is compiled for a product that no listed instance serves. Block-scaled MMAs have 128 rows of each CTA.
+// What may be compiled for a product beside the listed instances. Block-scaled MMAs have 128 rows of each CTA.
 const Config kOnDemand[] = {
     {.tile_m = 128, .tile_n = 256, .stages = 6, .cta_group = 2, .cluster_m = 2},
     {.tile_m = 128, .tile_n = 128, .stages = 6},
     {.tile_m = 64, .tile_n = 64, .stages = 8},
 };
+// What has to be compiled first must be so much faster than all that was compiled ahead.
+constexpr double kWorthCompiling = 1.15;
+// Of those that the model cannot tell apart the first listed.
+constexpr double kAsGood = 1.01;
 
 // The same tile and rings computing what the problem asks for.
 Config with_features(Config c, const GemmProblem& p, const problem::Lowered& low) {
@@ -53,46 +61,112 @@ bool serves(const Instance& instance, const GemmProblem& p, const problem::Lower
   return same == with_features(*c, p, low) && moved(*c, low);
 }
 
-ClusterTile tile_of(const Config& c) {
-  // A cluster's CTAs are counted along M; those that share A have a part of its rows each.
-  ClusterTile t{c.tile_m * c.cluster_m,
-                c.tile_n * c.cluster_n,
-                c.tile_m / c.cluster_n,
-                c.mma_m(),
-                c.tile_n,
-                c.tile_k(),
-                c.cluster()};
-  if (!c.swap_ab) return t;
-  std::swap(t.rows, t.columns);
-  std::swap(t.tile_m, t.tile_n);
-  t.last_rows = t.rows;
-  return t;
+Sm100Work work_of(const Config& c, int splits, const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
+  Sm100Work w;
+  w.jobs = c.tiles(int(p.m), int(p.n), int(p.batch));
+  w.steps = c.steps(int(p.k));
+  if (c.split == DepthSplit::split_k) {
+    w.parts = std::clamp(splits, 1, std::max(1, w.steps));
+    w.jobs *= w.parts;
+    w.steps = int(ceil_div(w.steps, w.parts));
+  } else if (c.split == DepthSplit::stream_k && w.jobs > 0 && w.steps > 0) {
+    const int64_t all = w.jobs * w.steps, share = ceil_div(all, std::max(1, chip.multiprocessors / c.cluster()));
+    w.parts = share % w.steps == 0 ? 1 : int(std::max<int64_t>(2, ceil_div(w.steps, share)));
+    w.jobs = ceil_div(all, share);
+    // Who ends a tile waits for who began it; with whole tiles between, for as long as one takes.
+    w.steps = int(share > w.steps && w.parts > 1 ? share + w.steps : share);
+  }
+  w.bytes = double(low.a.bytes() + low.b.bytes() + low.d.bytes());
+  if (c.epilogue.source) w.bytes += double(low.c.bytes());
+  if (c.epilogue.residual) w.bytes += double(low.residual.bytes());
+  return w;
+}
+
+struct Timed {
+  Instance instance;  // with its parts
+  Sm100Time time;
+  bool ahead = true;
+};
+
+// An instance without a number of parts gets the best one.
+Timed timed(const Instance& instance, const GemmProblem& p, const problem::Lowered& low, const Chip& chip, bool ahead) {
+  const Config& c = *instance.as<Config>();
+  const auto with = [&](int splits) {
+    Timed t{instance, sm100_time(c, work_of(c, splits, p, low, chip), chip.multiprocessors), ahead};
+    t.instance.splits = splits;
+    return t;
+  };
+  if (c.split != DepthSplit::split_k || instance.splits > 0) return with(instance.splits);
+  constexpr int kMostParts = 8;
+  Timed best = with(2);
+  for (int splits = 3; splits <= kMostParts; ++splits) {
+    const Timed t = with(splits);
+    if (t.time.us < best.time.us) best = t;
+  }
+  return best;
+}
+
+Choice choice_of(const Timed& t, ChosenBy by, const std::string& why) {
+  const Config& c = *t.instance.as<Config>();
+  PlanEstimate e;
+  e.tile_m = c.swap_ab ? c.tile_n : c.mma_m();
+  e.tile_n = c.swap_ab ? c.mma_m() : c.tile_n;
+  e.tile_k = c.tile_k();
+  e.split = std::max(1, t.instance.splits);
+  e.clusters = t.time.clusters;
+  e.waves = t.time.waves;
+  e.tiles = int64_t(t.time.fill * double(e.waves * e.clusters) + 0.5);
+  e.fill = t.time.fill;
+  e.us = t.time.us;
+  e.tensor_us = t.time.tensor_us;
+  e.memory_us = t.time.memory_us;
+  return {t.instance, e, by, fmt::format("{}: {}", why, t.time.text())};
+}
+
+Result<Instance> named(const GemmProblem& p, const problem::Lowered& low) {
+  auto instance = named_for(p.plan, {with_features({}, p, low)});
+  if (!instance) return instance;
+  if (instance->as<Config>() == nullptr) {
+    return with_nearest(Status(Code::unsupported, "plan = " + p.plan + ": it makes no dense product for sm100."),
+                        p.plan, Arch::sm100);
+  }
+  if (serves(*instance, p, low)) return instance;
+  return Status(Code::unsupported, fmt::format("plan = {}: it is {}, which cannot serve {}.", p.plan,
+                                               catalog::name_of(*instance), low.shape.text()));
 }
 
 }  // namespace
 
 Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip) {
-  Family family;
-  family.arch = Arch::sm100;
-  family.serves = [&](const Instance& instance) { return serves(instance, p, low); };
-  family.tile = [](const Instance& instance) { return tile_of(*instance.as<Config>()); };
-  family.named = [&](const std::string& plan) -> Result<Instance> {
-    auto named = named_for(plan, {with_features({}, p, low)});
-    if (named && named->as<Config>() == nullptr) {
-      return with_nearest(Status(Code::unsupported, "plan = " + plan + ": it makes no dense product for sm100."), plan,
-                          Arch::sm100);
-    }
-    return named;
-  };
-  for (const Instance& instance : catalog::ahead())
-    if (serves(instance, p, low)) family.candidates.push_back(instance);
-  if (family.candidates.empty()) {
-    for (const Config& c : kOnDemand) {
-      const Instance made{fitted(with_features(c, p, low))};
-      if (catalog::refuse(made) && serves(made, p, low)) family.candidates.push_back(made);
-    }
+  if (!p.plan.empty()) {
+    const auto instance = named(p, low);
+    if (!instance) return instance.status();
+    return Decision{choice_of(timed(*instance, p, low, chip, true), ChosenBy::name, "it was named"), {}, low};
   }
-  return choose_by_fill(p, low, chip, family);
+  std::vector<Timed> list;
+  for (const Instance& instance : catalog::ahead())
+    if (serves(instance, p, low)) list.push_back(timed(instance, p, low, chip, true));
+  const bool any = !list.empty();
+  for (const Config& c : kOnDemand) {
+    const Instance made{fitted(with_features(c, p, low))};
+    if (any && catalog::is_ahead(made)) continue;
+    if (catalog::refuse(made) && serves(made, p, low)) list.push_back(timed(made, p, low, chip, false));
+  }
+  if (list.empty()) {
+    return Status(Code::unsupported,
+                  fmt::format("{}: no kernel for sm100 of this version serves it.", low.shape.text()));
+  }
+  const auto cost = [&](const Timed& t) { return t.time.us * (any && !t.ahead ? kWorthCompiling : 1); };
+  double least = cost(list.front());
+  for (const Timed& t : list) least = std::min(least, cost(t));
+  const Timed& best =
+      *std::find_if(list.begin(), list.end(), [&](const Timed& t) { return cost(t) <= kAsGood * least; });
+  return Decision{
+      choice_of(best, ChosenBy::model,
+                fmt::format("of {} the least time by the clock of a B200, {:.1f} us, which nobody has measured",
+                            list.size(), best.time.us)),
+      {},
+      low};
 }
 
 }  // namespace warpwright::choice

@@ -8,7 +8,9 @@
 
 #include "choice/by_fill.h"
 #include "choice/grouped_facts.h"
+#include "choice/sm100_model.h"
 #include "problem/words.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
@@ -16,10 +18,6 @@ namespace {
 using catalog::Instance;
 using Grouped = GroupedGemmSm100Config;
 using Blockwise = BlockwiseFp8Sm100Config;
-
-// Of an SM of a B200, by its datasheet: products of 16 bits in a cycle, and what the TMA brings in one. A tile costs
-// about as long as its epilogue beside that.
-constexpr double kMacsPerCycle = 4096, kBytesPerCycle = 64, kTileCycles = 1000;
 
 // Tiles that may be compiled for a product beside the listed instances: from few rows in a group to many.
 const Grouped kOnDemand[] = {
@@ -110,21 +108,34 @@ Result<Instance> named(const GroupedProblem& p, const std::vector<Instance>& lis
 
 }  // namespace
 
-GroupedTile grouped_tile(const Instance& instance, const GroupedProblem& p) {
+GroupedTile grouped_tile(const Instance& instance) {
   const auto* grouped = instance.as<Grouped>();
   const DenseGemmSm100Config c = grouped != nullptr ? grouped->dense() : instance.as<Blockwise>()->dense();
-  GroupedTile t{c.mma_m(), c.tile_n, c.tile_k(), c.cluster(), 0};
+  GroupedTile t{c.mma_m(), c.tile_n, c.tile_k(), c.cluster()};
   if (grouped != nullptr) {
     t.tile_m = grouped->tile_tokens();
     t.tile_n = grouped->tile_columns();
   }
-  // The wider operand decides the rate; each CTA has its own rows of the first and its part of the second.
-  const int wider = std::max(bits(c.first_type()), bits(c.second_type()));
-  const double multiply = double(c.tile_m) * c.tile_n / (kMacsPerCycle * 16 / wider);
-  const double load =
-      (double(c.tile_m) * bits(c.first_type()) + double(c.b_rows()) * bits(c.second_type())) / 8 / kBytesPerCycle;
-  t.cycles = kTileCycles + double(p.k) * std::max(multiply, load);
   return t;
+}
+
+Sm100Time grouped_time(const Instance& instance, const GroupedProblem& p, const Chip& chip) {
+  const auto* grouped = instance.as<Grouped>();
+  const DenseGemmSm100Config c = grouped != nullptr ? grouped->dense() : instance.as<Blockwise>()->dense();
+  const GroupedTile t = grouped_tile(instance);
+  const int64_t groups = p.groups == Groups::none ? 1 : p.group_count;
+  const int64_t rows = std::max<int64_t>(1, usual_rows(p));
+  Sm100Work w;
+  w.jobs = waves_of(groups, rows, p.n, t.tile_m, t.tile_n, std::max(1, chip.multiprocessors / t.cluster)).tiles;
+  w.steps = int(ceil_div(p.k, int64_t(t.tile_k)));
+  w.bytes = floor_of(work_of(p), Arch::sm100).bytes;
+  // Every block along k is read out, and multiplied by factors of which those of B come from L2.
+  if (grouped == nullptr) {
+    const BlackwellClock clock = kBlackwellClock;
+    w.step_cycles = double(c.group_columns()) / 64 * clock.tmem_read_64 + clock.global_load + clock.shared_load +
+                    clock.barrier_wake + 2 * clock.barrier_arrive;
+  }
+  return sm100_time(c, w, chip.multiprocessors);
 }
 
 Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
@@ -132,40 +143,24 @@ Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
   if (!p.plan.empty()) {
     const auto instance = named(p, list);
     if (!instance) return instance.status();
-    return GroupedChoice{*instance, "it was named"};
+    const Sm100Time t = grouped_time(*instance, p, chip);
+    return GroupedChoice{*instance, fmt::format("it was named: {:.1f} us, {}", t.us, t.text())};
   }
-  const int64_t groups = p.groups == Groups::none ? 1 : p.group_count;
-  const int64_t rows = p.groups == Groups::none ? p.m : p.usual_rows > 0 ? p.usual_rows : p.m / groups;
-  const auto fits = [&](const Instance& instance) { return 2 * rows > grouped_tile(instance, p).tile_m; };
-  int smallest = 0;
-  for (const Instance& instance : list) {
-    const int tile_m = grouped_tile(instance, p).tile_m;
-    if (smallest == 0 || tile_m < smallest) smallest = tile_m;
-  }
-  const bool any = std::any_of(list.begin(), list.end(), fits);
   const Instance* best = nullptr;
-  GroupedWaves of_best;
-  double least = 0;
+  Sm100Time least;
   for (const Instance& instance : list) {
-    const GroupedTile t = grouped_tile(instance, p);
-    if (any ? !fits(instance) : t.tile_m != smallest) continue;
-    const auto waves = waves_of(groups, std::max<int64_t>(rows, 1), p.n, t.tile_m, t.tile_n,
-                                std::max(1, chip.multiprocessors / t.cluster));
-    const double cycles = double(waves.waves) * t.cycles;
-    if (best != nullptr && cycles >= least) continue;
+    const Sm100Time t = grouped_time(instance, p, chip);
+    if (best != nullptr && t.us >= least.us) continue;
     best = &instance;
-    least = cycles;
-    of_best = waves;
+    least = t;
   }
   if (best == nullptr) {
     return Status(Code::unsupported, fmt::format("{}: no kernel for sm100 makes them.", described(p)));
   }
   return GroupedChoice{
-      *best,
-      fmt::format("of {} the one whose busiest SM is done first: {} wave{} of {:.0f} cycles, for {} rows {} tile "
-                  "of {}",
-                  list.size(), of_best.waves, of_best.waves == 1 ? "" : "s", grouped_tile(*best, p).cycles, rows,
-                  any ? "that fill more than half a" : "in the smallest", grouped_tile(*best, p).tile_m)};
+      *best, fmt::format("of {} the least time by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
+                         "measured: {}",
+                         list.size(), least.us, usual_rows(p), least.text())};
 }
 
 }  // namespace warpwright::choice

@@ -16,28 +16,28 @@ ChipTiming ChipTiming::of(Arch arch) {
   c.set_registers = 20;
   c.memory_start_share = 1;
   switch (arch) {
-    case Arch::sm100:  // B200: published microbenchmarks, not measured by this project
-      c.shared_load = 24;
-      c.shared_store = c.matrix_store = 8;
-      c.global_load = 700;
-      c.global_store = 12;
-      c.barrier_init = c.barrier_arrive = 20;
-      c.barrier_wake = 30;
-      c.tma_issue = c.tma_store_issue = 30;
-      c.tma_latency = 460;
-      c.tma_bytes_per_cycle = 128;
+    case Arch::sm100: {  // core/chip.h says where these come from
+      constexpr BlackwellClock b = kBlackwellClock;
+      c.shared_load = uint32_t(b.shared_load);
+      c.shared_store = c.matrix_store = uint32_t(b.shared_store);
+      c.global_load = uint32_t(b.global_load);
+      c.global_store = uint32_t(b.global_store);
+      c.barrier_init = c.barrier_arrive = uint32_t(b.barrier_arrive);
+      c.barrier_wake = uint32_t(b.barrier_wake);
+      c.tma_issue = c.tma_store_issue = uint32_t(b.load_issue);
+      c.tma_latency = c.tma_write_latency = uint32_t(b.load_latency);
+      c.tma_bytes_per_cycle = c.tma_store_bytes_per_cycle = b.load_bytes_per_cycle;
       c.tma_store_latency = 130;
-      c.tma_write_latency = 460;
-      c.tma_store_bytes_per_cycle = 128;
-      c.l2_gbps = 18900;
+      c.l2_gbps = b.l2_bytes_per_us / 1e3;
       c.memory_gbps = chip.bytes_per_us / 1e3;
-      c.mma_issue = 30;
-      c.mma_tail = 160;
-      c.mma_flop_per_cycle = 8192 * 2;
-      c.tmem_load = 179;
+      c.mma_issue = uint32_t(b.mma_issue);
+      c.mma_tail = uint32_t(b.mma_tail);
+      c.mma_flop_per_cycle = uint32_t(b.flops_per_cycle);
+      c.tmem_load = uint32_t(b.tmem_read_64);
       c.tmem_store = 64;
-      c.launch = 5500;
+      c.launch = uint32_t(b.launch);
       break;
+    }
     // MI300X and MI355X: data sheets and the cycles of the instruction set guide, never measured by this project.
     case Arch::gfx942:
     case Arch::gfx950:

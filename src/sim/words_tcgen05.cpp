@@ -336,8 +336,10 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   }
   uint64_t due = 0, begin = t.time;
   if (e.timed()) {
-    const uint64_t rate = e.timing.chip.mma_flop_per_cycle * uint64_t(group) * uint64_t(std::max(1, 16 / bits(d.a)));
-    const uint64_t cycles = 2ull * uint64_t(d.m) * uint64_t(d.n) * uint64_t(k) / rate;
+    // Half as many elements of twice the width. Only the packed kinds pass four bits as such.
+    const int width = is_packed_fp4(d.kind) ? 4 : std::max({8, bits(d.a), bits(d.b)});
+    const uint64_t rate = e.timing.chip.mma_flop_per_cycle * uint64_t(group) * 16;
+    const uint64_t cycles = 2ull * uint64_t(d.m) * uint64_t(d.n) * uint64_t(k) * uint64_t(width) / rate;
     begin = std::max(t.time, t.cta->tensor.free_at);
     due = t.cta->tensor.serve(t.time, cycles) + e.timing.chip.mma_tail;
     e.stats.tensor_busy_cycles += cycles;

@@ -42,9 +42,15 @@ Result<GemmProblem> plain_problem(const catalog::Instance& instance, int64_t m, 
     p.d.type = s->epilogue.out;
     p.accumulation = s->promote_k > 0 ? Accumulation::promoted : Accumulation::fast;
     plain = s->epilogue == factor_and_conversion(s->epilogue.out);
+  } else if (const auto* b = instance.as<DenseGemmSm100Config>()) {
+    p.a.type = p.b.type = b->type;
+    p.d.type = b->out_type;
+    EpilogueConfig beside = b->epilogue;
+    beside.alpha = false;
+    plain = beside.trivial() && !b->scaled() && !b->batched;
   }
   if (plain) return p;
-  return Status(Code::unsupported, fmt::format("{}: only plain dense products on Hopper are predicted.", p.plan));
+  return Status(Code::unsupported, fmt::format("{}: only plain dense products are predicted.", p.plan));
 }
 
 }  // namespace
@@ -52,27 +58,32 @@ Result<GemmProblem> plain_problem(const catalog::Instance& instance, int64_t m, 
 Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t m, int64_t n, int64_t k) {
   const auto problem = plain_problem(instance, m, n, k);
   if (!problem) return problem.status();
-  const choice::Chip chip = choice::h200();
+  const choice::Chip chip = choice::simulated_chip(catalog::arch_of(instance));
   const auto product = dense_product(*problem, chip);
   if (!product) return product.status();
   const catalog::Instance& chosen = product->instance();  // with the parts of a split depth
   const auto compiled = ready(chosen);
   if (!compiled) return compiled.status();
 
-  launch::Arguments args;
-  const GemmProblem& p = product->problem;
-  const GemmPointers pointers{.a = operand(0), .b = operand(1), .d = operand(2)};
-  if (Status s = launch::fill_arguments(args, chosen, p, product->decision.kernel, pointers, map_encoder()); !s)
-    return s;
-  const problem::Lowered& low = product->low;
-  std::vector<Buffer> buffers = {{operand(0), uint64_t(low.a.bytes()), "A"},
-                                 {operand(1), uint64_t(low.b.bytes()), "B"},
-                                 {operand(2), uint64_t(low.d.bytes()), "D", Buffer::Use::output}};
-  const int cluster = (*compiled)->plan->cluster;
-  const int64_t clusters = choice::resident_clusters(chip.multiprocessors, cluster);
   struct alignas(128) Line {
     uint8_t bytes[128] = {};
   };
+  launch::Arguments args;
+  const GemmProblem& p = product->problem;
+  const problem::Lowered& low = product->low;
+  // Threads that store write for real.
+  const auto* blackwell = chosen.as<DenseGemmSm100Config>();
+  const bool by_threads = blackwell != nullptr && blackwell->store_stages == 0;
+  std::vector<Line> stored(by_threads ? size_t(low.d.bytes()) / sizeof(Line) + 1 : 0);
+  void* const d = by_threads ? stored.data() : operand(2);
+  const GemmPointers pointers{.a = operand(0), .b = operand(1), .d = d};
+  if (Status s = launch::fill_arguments(args, chosen, p, product->decision.kernel, pointers, map_encoder()); !s)
+    return s;
+  std::vector<Buffer> buffers = {{operand(0), uint64_t(low.a.bytes()), "A"},
+                                 {operand(1), uint64_t(low.b.bytes()), "B"},
+                                 {d, uint64_t(low.d.bytes()), "D", Buffer::Use::output}};
+  const int cluster = (*compiled)->plan->cluster;
+  const int64_t clusters = choice::resident_clusters(chip.multiprocessors, cluster);
   std::vector<Line> sums;  // threads write and read them, so they need memory
   if (const int64_t bytes = launch::workspace_bytes(chosen, args, clusters); bytes > 0) {
     sums.resize(size_t(bytes) / sizeof(Line) + 1);

@@ -467,14 +467,14 @@ class Kernels(unittest.TestCase):
 
     def test_gemm_takes_the_plan_that_fits(self):
         shape = ("gemm", "--m", "300", "--n", "200", "--k", "176", "--target", "sim:sm100")
-        for dtype, instance in (("bf16", "sm100/dense-128x256-c2x1-s6-pair/bf16"),
+        for dtype, instance in (("bf16", "sm100/dense-64x64-c1x1-s8/bf16"),
                                 ("fp16", "sm100/dense-128x128-c1x1-s6/fp16"),
                                 ("tf32", "sm100/dense-128x128-c1x1-s6/tf32"),
-                                ("fp8", "sm100/dense-128x256-c2x1-s6-pair/e4m3")):
+                                ("fp8", "sm100/dense-64x64-c1x1-s8/e4m3")):
             gemm = self.document(*shape, "--dtype", dtype)
             self.assertEqual((gemm["ok"], gemm["instance"]), (True, instance))
-        few_rows = self.document("gemm", "--m", "1", "--n", "8", "--k", "8", "--target", "sim:sm100")
-        self.assertEqual((few_rows["ok"], few_rows["plan"]), (True, "dense-128x16-c1x1-s10-splitk8-swap-early"))
+        few_rows = self.document("explain", "--m", "1", "--n", "4096", "--k", "4096", "--target", "sim:sm100")
+        self.assertEqual(few_rows["plan"], "dense-128x16-c1x1-s10-splitk2-swap-early")
 
     def test_gemm_without_a_gpu(self):
         result = run(*GEMM, "--target", "sm90", WARPWRIGHT_CUDA="off")

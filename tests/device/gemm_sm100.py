@@ -86,6 +86,9 @@ INSTANCES = [
     ("sm100/dense-128x128-c2x1-s6-pair/e2m1-nvfp4", ("mxf4nvf4", 4), SCALED + ONE_PART + PAIR),
     ("sm100/dense-128x128-c2x1-s6-pair/e4m3-w4a8", ("mxf8f6f4", 4), SCALED + ONE_PART + PAIR),
     ("sm100/grouped-n128-s6-pair-swap/e4m3-mxfp8", ("mxf8f6f4", 4), GROUPED + ["tcgen05.cp.cta_group::2.32x128b.warpx4"] + PAIR),
+    ("sm100/grouped-n128-s5-pair-e8/e4m3-mxfp8", ("mxf8f6f4", 4),
+     GROUPED + ["tcgen05.cp.cta_group::2.32x128b.warpx4"] + PAIR),
+    ("sm100/grouped-n32-s8-swap-e8/e4m3-mxfp8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE),
     ("sm100/grouped-n8-s8-swap/e2m1-nvfp4", ("mxf4nvf4", 4), GROUPED + SFB + SINGLE),
     ("sm100/grouped-n32-s8-swap/e4m3-w4a8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE),
     ("sm100/grouped-n128-s6-pair/e4m3-mxfp8-swiglu_to_mxfp8", ("mxf8f6f4", 4), GROUPED + PAIR + [

@@ -56,20 +56,25 @@ GroupedProblem swiglu(int64_t rows) {
   return p;
 }
 
-TEST(Choose, TheLargestTileThatIsMoreThanHalfFull) {
-  EXPECT_EQ(chosen(dense(520, 520, 64), Arch::sm100), "sm100/dense-128x128-c4x2-s6-pair/bf16");
-  EXPECT_EQ(chosen(dense(300, 200, 176), Arch::sm100), "sm100/dense-128x256-c2x1-s6-pair/bf16");
+// choose_sm100_test.cpp asks how good these are.
+TEST(Choose, TheLeastTimeByTheClockOfAB200) {
+  EXPECT_EQ(chosen(dense(4096, 4736, 1024), Arch::sm100), "sm100/dense-128x256-c2x1-s6-pair/bf16");
+  EXPECT_EQ(chosen(dense(300, 200, 176), Arch::sm100), "sm100/dense-64x64-c1x1-s8/bf16");
   EXPECT_EQ(chosen(dense(300, 200, 176, DType::fp16), Arch::sm100), "sm100/dense-128x128-c1x1-s6/fp16");
-  EXPECT_EQ(chosen(dense(64, 64, 64), Arch::sm100), "sm100/dense-64x64-c1x1-s8/bf16");
+  EXPECT_EQ(chosen(scaled(300, BlockScaling::mxfp8), Arch::sm100), "sm100/dense-128x128-c2x1-s6-pair/e4m3-mxfp8");
+  EXPECT_EQ(chosen(scaled(1, BlockScaling::nvfp4), Arch::sm100), "sm100/dense-128x128-c2x1-s6-pair/e2m1-nvfp4");
+  // The depth is cut into as many parts as are of use.
+  EXPECT_EQ(chosen(dense(16, 4096, 4096), Arch::sm100), "sm100/dense-128x16-c1x1-s10-splitk2-swap-early/bf16");
+}
+
+TEST(Choose, TheLargestTileThatIsMoreThanHalfFull) {
   EXPECT_EQ(chosen(dense(300, 300, 64), Arch::sm80), "sm80/mma-128x256-w2x4/bf16");
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
   EXPECT_EQ(chosen(dense(300, 259, 72), Arch::gfx950), "gfx950/matmul-pingpong/bf16");
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::gfx950), "gfx950/matmul-4wave/bf16");
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::gfx942), "gfx942/matmul-default/bf16");
-  EXPECT_EQ(chosen(scaled(300, BlockScaling::mxfp8), Arch::sm100), "sm100/dense-128x128-c2x1-s6-pair/e4m3-mxfp8");
-  EXPECT_EQ(chosen(scaled(1, BlockScaling::nvfp4), Arch::sm100), "sm100/dense-128x128-c2x1-s6-pair/e2m1-nvfp4");
-  // Where it fills none, the smallest; the depth is cut into as many parts as are of use.
-  EXPECT_EQ(chosen(dense(1, 8, 8), Arch::sm100), "sm100/dense-128x16-c1x1-s10-splitk8-swap-early/bf16");
+  // Where it fills none, the smallest.
+  EXPECT_EQ(chosen(dense(1, 8, 8), Arch::gfx950), "gfx950/matmul-4wave/bf16");
 }
 
 TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
@@ -79,7 +84,7 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
   GemmProblem fused = dense(300, 300, 64);
   fused.epilogue.bias = Bias::per_column;
   fused.epilogue.activation = Activation::silu;
-  EXPECT_EQ(chosen(fused, Arch::sm100), "sm100/dense-128x256-c2x1-s6-pair/bf16-bias-silu");
+  EXPECT_EQ(chosen(fused, Arch::sm100), "sm100/dense-64x64-c1x1-s8/bf16-bias-silu");
   EXPECT_EQ(chosen(fused, Arch::sm80), "sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-bias-silu");
   // Rows that begin anywhere.
   EXPECT_EQ(chosen(dense(64, 64, 63), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_registers");
@@ -90,10 +95,9 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
   EXPECT_EQ(refused.status().code(), Code::unsupported);
 }
 
-TEST(Choose, TheInstanceWhoseBusiestSmIsDoneFirst) {
-  EXPECT_EQ(chosen(blockwise(132)), "sm100/blockwise-n128-s6-pair/e4m3");
-  EXPECT_EQ(chosen(blockwise(128)), "sm100/blockwise-n128-s6/e4m3");
-  EXPECT_EQ(chosen(blockwise(4)), "sm100/blockwise-n128-s6/e4m3");
+TEST(Choose, GroupsByTheSameClock) {
+  // Promotion sets the pace, and eight warps share it.
+  EXPECT_EQ(chosen(blockwise(132)), "sm100/blockwise-n128-s5-pair-e8-o2/e4m3");
   GroupedProblem grouped = blockwise(320);
   grouped.groups = Groups::masked;
   grouped.group_count = 8;
@@ -110,7 +114,7 @@ TEST(Choose, TheInstanceWhoseBusiestSmIsDoneFirst) {
     };
     EXPECT_EQ(tile(1), 8);
     EXPECT_EQ(tile(30), 32);
-    EXPECT_EQ(tile(1000), 128);
+    EXPECT_GE(tile(1000), 128);
   }
 }
 

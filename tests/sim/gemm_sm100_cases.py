@@ -76,6 +76,12 @@ GROUPED_CASES = [
      "four warps quantize where tokens are the columns"),
     ("half a block of results", ".tile_n = 32, .out_scaling = BlockScaling::mxfp8",
      "a thread has whole blocks of quantized results"),
+    ("groups without the factors of their matrices", ".epilogue = {.alpha = false}", "a factor for each matrix"),
+    ("an epilogue beside quantized results",
+     ".epilogue = {.alpha = true, .activation = Activation::relu}, .out_scaling = BlockScaling::mxfp8",
+     "no other epilogue"),
+    ("another type of quantized results", ".out_type = DType::fp32, .epilogue = {.alpha = true, .out = DType::fp32}, "
+     ".out_scaling = BlockScaling::mxfp8", "the type of quantized results is that of out_scaling"),
     ("quantized results by pointers", ".out_scaling = BlockScaling::mxfp8, .pointers = true",
      "quantized results lie in one matrix"),
     ("stages of grouped rows", ".stages = 9", "the stages exceed the shared memory of a CTA"),
@@ -86,8 +92,10 @@ constexpr BlockwiseFp8Sm100Config config{{{config}}};
 void use(const BlockwiseFp8Sm100Args& args) {{ kernel::sm100::BlockwiseFp8<config>::body(args); }}
 """
 BLOCKWISE_CASES = [
-    ("grouped blockwise rows", ".grouped = true", None),
-    ("groups stored by the TMA", ".store_stages = 2, .grouped = true", "groups are stored by threads"),
+    ("grouped blockwise rows", ".epilogue = {.alpha = true}, .grouped = true", None),
+    ("groups stored by the TMA", ".epilogue = {.alpha = true}, .store_stages = 2, .grouped = true",
+     "groups are stored by threads"),
+    ("groups without the factors of their matrices", ".grouped = true", "a factor for each matrix"),
 ]
 # A Blackwell kernel whose CTAs reach each other ends in a barrier, whoever writes it.
 CLUSTER_FRAME = """#include "warpwright/pipeline/init.h"
@@ -104,8 +112,10 @@ void use(uint32_t base) {{ {start} }}
 CLUSTER_CASES = [
     ("a cluster in run_block", 2, "pipeline::run_block<Kernel>(base, [] {});", None),
     ("one CTA on its own", 1, "pipeline::set_up_barriers<Kernel>(base);", None),
-    ("a cluster without a barrier at its exit", 2, "pipeline::set_up_barriers<Kernel>(base);",
-     "run_block<K>() has the barrier at the exit"),
+    *[(f"a cluster without a barrier at its exit, by {start.split('<')[0]}", 2, f"pipeline::{start};",
+       "run_block<K>() has the barrier at the exit")
+      for start in ("set_up_barriers<Kernel>(base)", "init_barriers<Kernel>(base)", "announce_barriers<Kernel>()",
+                    "await_barriers<Kernel>()", "await_peers<Kernel>()")],
 ]
 
 

@@ -42,6 +42,7 @@ CASES = [
     ("a copied ring", MMA % "auto copy = mma.output();", "deleted", ALL),
     ("a position taken from get_pipeline", MMA % "auto copy = mma.output().get_pipeline();", "deleted", ALL),
     ("a step through get_pipeline", MMA % "mma.output().get_pipeline().producer_step();", "const", ALL),
+    ("a wait named after the other side", MMA % "mma.output().get_pipeline().wait_producer();", "wait_producer", ALL),
     ("release of a named warp without move", "auto mma = Mma::create(storage, 1); mma.release();",
      "release() ends the handle", ALL),
     ("an MMA body that does not release", MMA % "mma.per_k_stage().run([&](auto s) { return s->index(); });",

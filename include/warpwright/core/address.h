@@ -52,6 +52,9 @@ struct Global {
   }
 };
 
+// Tensor memory has a row for each thread of four warps; a warp reaches those that its place among them gives it.
+inline constexpr int kWarpThreads = 32, kTmemLanes = 128, kTmemWarps = kTmemLanes / kWarpThreads;
+
 // Tensor memory: bits 31..16 lane, 15..0 column.
 struct Tmem {
   uint32_t address = 0;

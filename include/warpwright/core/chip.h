@@ -1,5 +1,6 @@
-// The chips that kernels are made, chosen and simulated for: what data sheets say of them, here and nowhere else. What
-// was measured stands with what uses it (src/sim/timing.cpp, the models of src/choice).
+// The chips that kernels are made, chosen and simulated for: what data sheets and published measurements say of them,
+// here and nowhere else. What this project measured stands with what uses it (src/sim/timing.cpp, the models of
+// src/choice).
 #pragma once
 #include "warpwright/core/address.h"
 
@@ -14,6 +15,27 @@ struct ChipFigures {
   double flops_per_us = 0;  // dense products of 16 bits
   double bytes_per_us = 0;  // of device memory
 };
+
+// What an SM of a B200 does in its cycles: the simulator's clock and the choice among Blackwell instances follow these.
+// This project has measured none of them.
+struct BlackwellClock {
+  // Data sheet: 2.25 PFLOP/s of 16 bits on 148 SMs at 1.85 GHz.
+  int flops_per_cycle = 8192;
+  // Meta's NVLatencyModel.cpp ("B200 cycle-accurate microbenchmarks", May 2026): a tcgen05.mma every 30 cycles, 179 for
+  // a tcgen05.ld of 64 columns, 30 to issue a TMA load and 460 to its first byte, 20 for an arrival, 30 for a wait that
+  // ends.
+  int mma_issue = 30, tmem_read_64 = 179, load_issue = 30, load_latency = 460, barrier_arrive = 20, barrier_wake = 30;
+  // FlashGPU-Sim (MICRO 2026), configuration of a B200: 160 from the last cycle of an MMA to its result; L2 to all SMs
+  // 20.1 TB/s at 1.964 GHz, which is 18.9 at 1.85; 5500 from one launch to the next.
+  int mma_tail = 160;
+  double l2_bytes_per_us = 18.9e6;
+  int launch = 5500;
+  // B300 pipe catalogue: an L2 hit takes 301, device memory 789 to 900; shared memory is 128 bytes wide. What a store
+  // takes of its thread is taken from Hopper.
+  int global_load = 700, global_store = 12, shared_load = 24, shared_store = 8;
+  double load_bytes_per_cycle = 128;
+};
+inline constexpr BlackwellClock kBlackwellClock = {};
 
 // The chip that stands for an architecture. Kernels for sm80 are simulated and run on Hopper: there are figures of no
 // older chip.

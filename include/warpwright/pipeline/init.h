@@ -24,17 +24,34 @@ WW_FN void init_barriers([[maybe_unused]] uint32_t base, [[maybe_unused]] machin
 }
 }  // namespace detail
 
+namespace detail {
+template <class K>
+WW_FN void init_all(uint32_t base, machine::here at) {
+  init_barriers<K>(base, at, stdx::make_integer_sequence<int, K::plan.barrier_count>{});
+  machine::fence_mbarrier_init(at);
+}
+
+// Asked by every way to start a block but run_block.
+template <class K>
+constexpr bool may_leave_alone() {
+  static_assert(K::plan.cluster == 1 || K::plan.arch != Arch::sm100,
+                "on Blackwell the CTAs of a cluster use each other's memory until the end: run_block<K>() has the "
+                "barrier at the exit");
+  return true;
+}
+}  // namespace detail
+
 // Initialises every barrier of K's plan. One thread calls it; a block or cluster barrier must follow before any use.
 template <class K>
 WW_FN void init_barriers(uint32_t base, machine::here at = {}) {
-  detail::init_barriers<K>(base, at, stdx::make_integer_sequence<int, K::plan.barrier_count>{});
-  machine::fence_mbarrier_init(at);
+  static_assert(detail::may_leave_alone<K>());
+  detail::init_all<K>(base, at);
 }
 
 namespace detail {
 template <class K>
 WW_FN void enter_block(uint32_t base, machine::here at) {
-  if (machine::thread_index() == 0) pipeline::init_barriers<K>(base, at);
+  if (machine::thread_index() == 0) init_all<K>(base, at);
   if constexpr (K::plan.cluster > 1) {
     machine::cluster_sync(at);
   } else {
@@ -49,6 +66,7 @@ WW_FN void enter_block(uint32_t base, machine::here at) {
 // barrier "start" of all its threads.
 template <class K>
 WW_FN void announce_barriers(machine::here at = {}) {
+  static_assert(detail::may_leave_alone<K>());
   if constexpr (K::plan.cluster > 1) {
     machine::cluster_arrive_relaxed(at);
   } else {
@@ -58,6 +76,7 @@ WW_FN void announce_barriers(machine::here at = {}) {
 }
 template <class K>
 WW_FN void await_barriers(machine::here at = {}) {
+  static_assert(detail::may_leave_alone<K>());
   if constexpr (K::plan.cluster > 1) {
     machine::cluster_arrive_relaxed(at);
     machine::cluster_wait(at);
@@ -69,6 +88,7 @@ WW_FN void await_barriers(machine::here at = {}) {
 // By every thread that announced, once: its own CTA's barriers may be used before, those of the peers after.
 template <class K>
 WW_FN void await_peers([[maybe_unused]] machine::here at = {}) {
+  static_assert(detail::may_leave_alone<K>());
   if constexpr (K::plan.cluster > 1) machine::cluster_wait(at);
 }
 
@@ -90,9 +110,7 @@ WW_FN void run_block(uint32_t base, Body&& body, machine::here at = {}) {
 // By all threads of the block. Returns when every barrier of every CTA of the cluster may be used.
 template <class K>
 WW_FN void set_up_barriers(uint32_t base, machine::here at = {}) {
-  static_assert(K::plan.cluster == 1 || K::plan.arch != Arch::sm100,
-                "on Blackwell the CTAs of a cluster use each other's memory until the end: run_block<K>() has the "
-                "barrier at the exit");
+  static_assert(detail::may_leave_alone<K>());
   detail::enter_block<K>(base, at);
 }
 

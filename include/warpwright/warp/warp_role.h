@@ -15,11 +15,11 @@ WW_FN bool thread_in(int first, int count) {
 // Dense, block-scaled and blockwise kernels. The epilogue comes first: a warp reaches the lanes of tensor memory that
 // its place in the warpgroup gives it, and warp 0 issues TMA stores.
 struct WarpRole {
-  static constexpr int NUM_EPILOGUE_THREADS = 128;
-  static constexpr int NUM_SCHEDULER_THREADS = 32;
-  static constexpr int NUM_LOAD_THREADS = 32;
-  static constexpr int NUM_MMA_THREADS = 32;
-  static constexpr int NUM_EPILOGUE_LOAD_THREADS = 32;
+  static constexpr int NUM_EPILOGUE_THREADS = kTmemLanes;
+  static constexpr int NUM_SCHEDULER_THREADS = kWarpThreads;
+  static constexpr int NUM_LOAD_THREADS = kWarpThreads;
+  static constexpr int NUM_MMA_THREADS = kWarpThreads;
+  static constexpr int NUM_EPILOGUE_LOAD_THREADS = kWarpThreads;
   static constexpr int EPILOGUE_WARP_START = 0;
   static constexpr int SCHEDULER_WARP_START = EPILOGUE_WARP_START + NUM_EPILOGUE_THREADS;
   static constexpr int LOAD_WARP_START = SCHEDULER_WARP_START + NUM_SCHEDULER_THREADS;
@@ -37,16 +37,16 @@ struct WarpRole {
   }
 
   static constexpr void declare(BlockPlan& plan, bool with_epilogue_load = false) {
-    plan.role("epilogue", NUM_EPILOGUE_THREADS / 32).role("scheduler", NUM_SCHEDULER_THREADS / 32);
-    plan.role("load", NUM_LOAD_THREADS / 32).role("mma", NUM_MMA_THREADS / 32);
-    if (with_epilogue_load) plan.role("epilogue_load", NUM_EPILOGUE_LOAD_THREADS / 32);
+    plan.role("epilogue", NUM_EPILOGUE_THREADS / kWarpThreads).role("scheduler", NUM_SCHEDULER_THREADS / kWarpThreads);
+    plan.role("load", NUM_LOAD_THREADS / kWarpThreads).role("mma", NUM_MMA_THREADS / kWarpThreads);
+    if (with_epilogue_load) plan.role("epilogue_load", NUM_EPILOGUE_LOAD_THREADS / kWarpThreads);
   }
 };
 
 // The roles of WarpRole1D1D, for who knows its parameters as values.
 constexpr void declare_roles_1d1d(BlockPlan& plan, bool has_sfb, int epilogue_warps, bool with_scheduler = true) {
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
-  if (has_sfb) plan.role("sfb_tma_load", 1).role("sfb_load", 4);
+  if (has_sfb) plan.role("sfb_tma_load", 1).role("sfb_load", kTmemWarps);
   if (with_scheduler) plan.role("scheduler", 1);
 }
 
@@ -55,12 +55,12 @@ constexpr void declare_roles_1d1d(BlockPlan& plan, bool has_sfb, int epilogue_wa
 template <bool has_sfb = false, int num_epi_warps = 4>
 struct WarpRole1D1D {
   static_assert(num_epi_warps >= 1, "there is an epilogue");
-  static constexpr int NUM_EPILOGUE_THREADS = num_epi_warps * 32;
-  static constexpr int NUM_LOAD_THREADS = 32;
-  static constexpr int NUM_MMA_THREADS = 32;
-  static constexpr int NUM_SCHEDULER_THREADS = 32;
-  static constexpr int NUM_SFB_TMA_LOAD_THREADS = 32;
-  static constexpr int NUM_SFB_LOAD_THREADS = 128;
+  static constexpr int NUM_EPILOGUE_THREADS = num_epi_warps * kWarpThreads;
+  static constexpr int NUM_LOAD_THREADS = kWarpThreads;
+  static constexpr int NUM_MMA_THREADS = kWarpThreads;
+  static constexpr int NUM_SCHEDULER_THREADS = kWarpThreads;
+  static constexpr int NUM_SFB_TMA_LOAD_THREADS = kWarpThreads;
+  static constexpr int NUM_SFB_LOAD_THREADS = kTmemLanes;
   static constexpr int EPILOGUE_WARP_START = 0;
   static constexpr int LOAD_WARP_START = NUM_EPILOGUE_THREADS;
   static constexpr int MMA_WARP_START = LOAD_WARP_START + NUM_LOAD_THREADS;

@@ -16,8 +16,8 @@ struct OutputStorage {
 
 template <OutputPipelineConfig opc, int mma_threads, int epilogue_threads>
 struct WarpContextTypes {
-  static_assert(mma_threads == 32, "tensor memory is allocated and freed by one warp");
-  static_assert(epilogue_threads >= 128 && epilogue_threads % 32 == 0,
+  static_assert(mma_threads == kWarpThreads, "tensor memory is allocated and freed by one warp");
+  static_assert(epilogue_threads >= kTmemLanes && epilogue_threads % kWarpThreads == 0,
                 "a warp reaches 32 of the 128 lanes of tensor memory: the epilogue has at least four warps");
   static_assert(opc.sync_is_legal(), "named barriers of a kernel have the ids 1 to 15");
   using Pipeline = pipeline::OutputTilePipeline<opc>;

@@ -38,7 +38,7 @@ struct DenseGemmSm100Config {
   // What happens to a sum before it is stored; its `out` is out_type. Swiglu: rows 2i and 2i + 1 of B are the gate and
   // the up projection of column i of D, which has n / 2 columns.
   EpilogueConfig epilogue = {.alpha = true};
-  int epilogue_warps = 4;  // a multiple of 4: warpgroups that divide the columns of a tile among them
+  int epilogue_warps = kTmemWarps;  // a multiple of 4: warpgroups that divide the columns of a tile among them
   // 0: the threads of the epilogue store D, whatever its alignment. Otherwise D, whose rows are whole 16-byte units,
   // leaves by TMA: so many stages has the ring between each warpgroup and its store warp.
   int store_stages = 0;
@@ -105,7 +105,7 @@ struct DenseGemmSm100Config {
     return {source == TileSource::clc ? clc_stages : 0, clc_throttle, cluster()};
   }
   // Where clusters that share the depth of a tile leave their sums; `clusters` are those of the launch.
-  WW_HD constexpr FixupConfig fixup() const { return {cluster(), 32 * epilogue_warps, group_columns()}; }
+  WW_HD constexpr FixupConfig fixup() const { return {cluster(), kWarpThreads * epilogue_warps, group_columns()}; }
   WW_HD constexpr int64_t workspace_bytes(int m, int n, int batches, int splits, int clusters) const {
     const int64_t shared = tiles(m, n, batches);
     const int64_t slots = split == DepthSplit::split_k    ? shared * (splits - 1)
@@ -117,7 +117,7 @@ struct DenseGemmSm100Config {
   WW_HD constexpr int accumulator_columns() const { return tile_n / halves(); }
   WW_HD constexpr int halves() const { return cta_group == 2 && tile_m == 64 ? 2 : 1; }
 
-  WW_HD constexpr int epilogue_groups() const { return epilogue_warps / 4; }
+  WW_HD constexpr int epilogue_groups() const { return epilogue_warps / kTmemWarps; }
   // Accumulators of one thread of the epilogue.
   WW_HD constexpr int group_columns() const { return accumulator_columns() / epilogue_groups(); }
   // Accumulators that make one element of D, and the columns of D.
@@ -172,7 +172,7 @@ WW_HD constexpr const char* refuse_epilogue(const DenseGemmSm100Config& c) {
     return "epilogue: C, the residual and the bias are fp32, bf16 or fp16";
   }
   if (e.pair() && e.source) return "epilogue: beta * C has no meaning for a pair of accumulators";
-  if (c.epilogue_warps < 4 || c.epilogue_warps % 4 != 0) {
+  if (c.epilogue_warps < kTmemWarps || c.epilogue_warps % kTmemWarps != 0) {
     return "epilogue: four warps reach all lanes of tensor memory, so their number is a multiple of 4";
   }
   if (c.accumulator_columns() % (8 * c.epilogue_groups()) != 0) {
@@ -296,7 +296,7 @@ struct BlockwiseFp8Sm100Config {
   int raster_group = 8;
   // As above.
   EpilogueConfig epilogue = {};
-  int epilogue_warps = 4;
+  int epilogue_warps = kTmemWarps;
   int store_stages = 0;
   int epilogue_load_stages = 0;
   // Rows of A are in groups, each of which is multiplied by a matrix of its own: args.groups. D is stored by threads.
@@ -337,6 +337,9 @@ WW_HD constexpr const char* refuse(const BlockwiseFp8Sm100Config& c) {
   if (c.grouped && (c.store_stages != 0 || c.epilogue_load_stages != 0)) {
     return "blockwise_fp8: a box of the TMA would reach over the end of a group: groups are stored by threads";
   }
+  if (c.grouped && !c.epilogue.alpha) {
+    return "blockwise_fp8: there is a factor for each matrix of a group, so epilogue.alpha is on";
+  }
   return nullptr;
 }
 struct BlockwiseFp8Sm100Args {
@@ -367,9 +370,9 @@ struct GroupedGemmSm100Config {
   int cta_group = 1;
   bool swap_ab = false;  // for few tokens in a group: they are the columns of the MMA
   EpilogueConfig epilogue = {.alpha = true};
-  int epilogue_warps = 4;
+  int epilogue_warps = kTmemWarps;
   // Not none: rows 2i and 2i + 1 of a matrix are the gate and the up projection of column i of D, whose elements and
-  // factors make an operand of this format (mxfp8 of e4m3, mxfp4, nvfp4). `epilogue` and `out_type` do not matter then.
+  // factors make an operand of this format (mxfp8 of e4m3, mxfp4, nvfp4): swiglu is the epilogue then.
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;
   // Groups have matrices of their own, of any size, through args.problems and extents in the table.
@@ -427,8 +430,16 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
     return "grouped_gemm: quantized results lie in one matrix, not in one for each group";
   }
   if (const char* why = refuse_epilogue(d)) return why;
+  if (!c.epilogue.alpha) return "grouped_gemm: there is a factor for each matrix, so epilogue.alpha is on";
   if (c.out_scaling == BlockScaling::none) return nullptr;
-  if (c.swap_ab && c.epilogue_warps != 4) return "grouped_gemm: four warps quantize where tokens are the columns";
+  EpilogueConfig beside = c.epilogue;
+  beside.alpha = false;
+  if (!beside.trivial()) return "grouped_gemm: quantized results are swiglu of the product, with no other epilogue";
+  if (c.out_type != GroupedGemmSm100Config{}.out_type) {
+    return "grouped_gemm: the type of quantized results is that of out_scaling, so out_type stays as it is";
+  }
+  if (c.swap_ab && c.epilogue_warps != kTmemWarps)
+    return "grouped_gemm: four warps quantize where tokens are the columns";
   // Of a result there are two accumulators, gate and up.
   if (!c.swap_ab && d.group_columns() % (2 * scale_block(c.out_scaling)) != 0) {
     return "grouped_gemm: a thread has whole blocks of quantized results";

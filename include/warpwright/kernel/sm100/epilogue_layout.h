@@ -46,16 +46,18 @@ WW_HD constexpr SourceStage source_stage(const DenseGemmSm100Config& c) {
 // Adds the rings `output` and `source`, one of each for every warpgroup.
 constexpr void declare_epilogue_rings(BlockPlan& plan, const DenseGemmSm100Config& c) {
   const int groups = c.epilogue_groups();
+  constexpr int threads = kTmemLanes;  // of a warpgroup
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   if (c.store_stages > 0) {
     plan.region("output", c.d_box().bytes() * uint32_t(c.halves()), c.store_stages * groups, alignment);
-    plan.barrier("output.full", c.store_stages * groups, 128, "store", {"epilogue", 128});
+    plan.barrier("output.full", c.store_stages * groups, threads, "store", {"epilogue", threads});
     plan.barrier("output.empty", c.store_stages * groups, 1, "epilogue", {"store", 1});
   }
   if (c.epilogue_load_stages > 0) {
     plan.region("source", source_stage(c).stage_bytes, c.epilogue_load_stages * groups, alignment);
     plan.barrier("source.full", c.epilogue_load_stages * groups, 1, "epilogue", {"epilogue_load", 1});
-    plan.barrier("source.empty", c.epilogue_load_stages * groups, 4, "epilogue_load", {"epilogue", 4});
+    plan.barrier("source.empty", c.epilogue_load_stages * groups, kTmemWarps, "epilogue_load",
+                 {"epilogue", kTmemWarps});
   }
 }
 
@@ -91,15 +93,15 @@ struct EpilogueLayout {
   WW_FN static int first_column(int group, int half) { return (half * C.epilogue_groups() + group) * kGroupResults; }
   // The epilogue has the first warps of the CTA.
   WW_FN static Share share() {
-    const int warp = int(machine::warp_index()) % 4, group = int(machine::warp_index()) / 4;
+    const int warp = int(machine::warp_index()) % kTmemWarps, group = int(machine::warp_index()) / kTmemWarps;
     const int lane = int(machine::lane_index());
-    const uint32_t lanes = uint32_t(warp) * 32;
-    if constexpr (C.tile_m == 128) {
-      return {lanes, warp * 32 + lane, group, 0, true};
+    const uint32_t lanes = uint32_t(warp) * kWarpThreads;
+    if constexpr (C.tile_m == kTmemLanes) {
+      return {lanes, warp * kWarpThreads + lane, group, 0, true};
     } else if constexpr (C.cta_group == 1) {
       return {lanes, warp * 16 + lane, group, 0, lane < 16};
     } else {
-      return {lanes, warp % 2 * 32 + lane, group, warp / 2, true};
+      return {lanes, warp % 2 * kWarpThreads + lane, group, warp / 2, true};
     }
   }
 

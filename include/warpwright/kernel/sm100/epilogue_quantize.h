@@ -4,6 +4,7 @@
 #pragma once
 #include "warpwright/epilogue/quantize_block.h"
 #include "warpwright/kernel/sm100/dense/dense_epilogue.h"
+#include "warpwright/kernel/sm100/epilogue_loop.h"
 #include "warpwright/tile/groups.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
@@ -58,27 +59,14 @@ struct QuantizeParts {
   template <int kRead, class Begin, class Put>
   WW_FN static void for_each_step(const Args& args, uint32_t base, const KernelContext& self, Begin&& begin,
                                   Put&& put) {
-    using Warp = warp::EpilogueWarpContext<K::output, K::kMmaThreads, K::kEpilogueThreads>;
-    constexpr int steps = Layout::kWidth / kRead;
+    using Loop = EpilogueLoop<kDense, K>;
     const auto mine = Layout::share();
-    Warp::run(Warp::Sync::wait(), warp::output_storage<K, K::output>(base), self.mma_complete_mask, [&](auto epilogue) {
-      auto walk = K::tiles(base);
-      for (tile::GroupTile tile; walk.next(tile);) {
-        begin(tile);
-        machine::TmemRegisters<kRead> values;
-        epilogue->output().consumer().consume([&](auto sums) {
-          const Tmem from = sums->tmem().lane(mine.lanes).column(mine.first_accumulator());
-          for (int i = 0; i < steps; ++i) {
-            if (i > 0) put(tile, i - 1, values);
-            if (args.k > 0) DenseEpilogue<kDense>::read(values, from.column(uint32_t(i * kRead)));
-          }
-          // The last step is in registers: the next MMAs may have the accumulator during its stores.
-          return stdx::move(sums).release();
+    Loop::template over_tiles<tile::GroupTile>(
+        base, self, K::tiles(base), [&](auto& epilogue, const tile::GroupTile& tile) {
+          begin(tile);
+          Loop::template in_steps<kRead>(epilogue, mine, args.k > 0,
+                                         [&](int step, const auto& values) { put(tile, step, values); });
         });
-        put(tile, steps - 1, values);
-      }
-      return stdx::move(epilogue).release();
-    });
   }
 };
 
@@ -127,6 +115,8 @@ struct QuantizeRows : QuantizeParts<C, K> {
   }
 };
 
+inline constexpr int kQuantizedTokens = 8;  // of one step, where tokens are columns
+
 // Tokens are the columns of the MMA: neighbouring lanes have the gate and the up projection of a result, and a warp has
 // 16 results of a token. Blocks of 32 belong to two warps, which tell each other their largest magnitudes.
 template <GroupedGemmSm100Config C, class K>
@@ -134,7 +124,7 @@ struct QuantizeColumns : QuantizeParts<C, K> {
   using Parts = QuantizeParts<C, K>;
   using Parts::kPairs;
   using typename Parts::Args, typename Parts::Block, typename Parts::Layout;
-  static constexpr int kTokens = 8;  // of one step
+  static constexpr int kTokens = kQuantizedTokens;
   static constexpr bool kTwoWarps = kPairs == 64;
   static_assert(C.out_scaling != BlockScaling::nvfp4 || kPairs == 32);
 
@@ -222,8 +212,8 @@ using QuantizeEpilogue = stdx::conditional_t<C.swap_ab, QuantizeColumns<C, K>, Q
 // Adds what they need to the block plan, after its roles.
 constexpr void declare_quantize(BlockPlan& plan, const GroupedGemmSm100Config& c) {
   if (!c.swap_ab || scale_block(c.out_scaling) != 32) return;
-  plan.region("quantize.largest", uint32_t(4 * 8 * sizeof(float)), 2, 16);
-  plan.named_barrier("quantize", 32 * c.epilogue_warps);
+  plan.region("quantize.largest", uint32_t(c.epilogue_warps * kQuantizedTokens) * uint32_t(sizeof(float)), 2, 16);
+  plan.named_barrier("quantize", kWarpThreads * c.epilogue_warps);
 }
 
 }  // namespace warpwright::inline WW_WORLD::kernel::sm100

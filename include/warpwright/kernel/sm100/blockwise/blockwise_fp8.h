@@ -57,7 +57,6 @@ struct BlockwiseFp8 {
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
   using MmaWarp = warp::MmaWarp<output, kMmaThreads, kEpilogueThreads>;
-  using EpilogueWarp = warp::EpilogueWarp<output, kMmaThreads, kEpilogueThreads>;
 
   WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) {
     return input_ring_of<BlockwiseFp8, C.stages>(base);
@@ -173,7 +172,7 @@ struct BlockwiseFp8 {
     WW_UNROLL
     for (int first = 0; first < kSums; first += kRead) {
       machine::TmemRegisters<kRead> values;
-      Epilogue::read(values, product.column(uint32_t(first)));
+      EpilogueLoop<kDense, BlockwiseFp8>::read(values, product.column(uint32_t(first)));
       WW_UNROLL
       for (int i = 0; i < kRead; ++i) {
         sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled], sums[first + i]);
@@ -187,29 +186,27 @@ struct BlockwiseFp8 {
     const Payload tiles_in = payload(base);
     Input input(input_ring(base), tiles_in);
     Results results(args, base, mine);
-    auto epilogue = EpilogueWarp::create(EpilogueWarp::Sync::wait(), warp::output_storage<BlockwiseFp8, output>(base),
-                                         self.mma_complete_mask);
-    auto jobs = walk<tile::Walker::warp>(args, base);
-    for (Tile job; jobs.next(job);) {
-      const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
-      const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
-      const int scale_row = mine.row + scales_ahead(first_row(job, self));
-      float sums[kSums] = {};
-      for (int block = 0; block < depth; ++block) {
-        epilogue.per_k_stage(input).run([&](auto stage) {
-          const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row);
-          promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
-                  Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
-          return stdx::move(stage).release();
+    using Loop = EpilogueLoop<kDense, BlockwiseFp8>;
+    Loop::template over_tiles<Tile>(
+        base, self, walk<tile::Walker::warp>(args, base), [&](auto& epilogue, const Tile& job) {
+          const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
+          const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
+          const int scale_row = mine.row + scales_ahead(first_row(job, self));
+          float sums[kSums] = {};
+          for (int block = 0; block < depth; ++block) {
+            epilogue.per_k_stage(input).run([&](auto stage) {
+              const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row);
+              promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
+                      Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
+              return stdx::move(stage).release();
+            });
+          }
+          results.begin(job, self);
+          WW_UNROLL
+          for (int step = 0; step < Epilogue::kSteps; ++step) {
+            results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
+          }
         });
-      }
-      results.begin(job, self);
-      WW_UNROLL
-      for (int step = 0; step < Epilogue::kSteps; ++step) {
-        results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
-      }
-    }
-    stdx::move(epilogue).release();
   }
 
   WW_FN static void body(const Args& args) {

@@ -3,9 +3,9 @@
 // its plan, its jobs and where a tile lies.
 #pragma once
 #include "warpwright/kernel/fixup.h"
+#include "warpwright/kernel/sm100/epilogue_loop.h"
 #include "warpwright/kernel/sm100/epilogue_movers.h"
 #include "warpwright/kernel/sm100/epilogue_results.h"
-#include "warpwright/warp/epilogue_warp.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
@@ -15,12 +15,6 @@ struct DenseEpilogue {
   using Movers = EpilogueMovers<C>;
   static constexpr int kColumns = Layout::kColumns, kSteps = Layout::kSteps;
   using Values = machine::TmemRegisters<kColumns>;
-
-  template <int Count>
-  WW_FN static void read(machine::TmemRegisters<Count>& values, Tmem from, machine::here at = {}) {
-    machine::tcgen05_ld<machine::TmemShape::b32x32, Count>(values, from, at);
-    machine::tcgen05_wait_ld(at);
-  }
 
   // What the other clusters multiplied of a tile.
   struct NothingToAdd {
@@ -40,36 +34,21 @@ struct DenseEpilogue {
   // All threads of the role.
   template <class K>
   WW_FN static void finish_tiles(const typename K::Args& args, uint32_t base, const KernelContext& self) {
-    using Warp = warp::EpilogueWarpContext<K::output, K::kMmaThreads, K::kEpilogueThreads>;
+    using Loop = EpilogueLoop<C, K>;
     const auto mine = Layout::share();
     if constexpr (C.dependent) machine::grid_dependency_wait();
     EpilogueResults<C, K> results(args, base, mine);
-    Warp::run(Warp::Sync::wait(), warp::output_storage<K, K::output>(base), self.mma_complete_mask, [&](auto epilogue) {
-      auto walk = K::template walk<tile::Walker::warp>(args, base);
-      for (tile::Job job; walk.next(job);) {
-        results.begin(job, self);
-        const auto shared = others<K>(args, self, job);
-        const bool has_product = job.k.count > 0;
-        Values values;
-        const auto put = [&](int step) {
-          shared.template exchange<kColumns>(values, step * kColumns);
-          if (job.last()) results.put(step, [&](int i) { return has_product ? values.get(i) : 0.f; });
-        };
-        epilogue->output().consumer().consume([&](auto sums) {
-          const Tmem from = sums->tmem().lane(mine.lanes).column(mine.first_accumulator());
-          for (int step = 0; step < kSteps - 1; ++step) {
-            if (has_product) read(values, from.column(uint32_t(step * kColumns)));
-            put(step);
-          }
-          // What is in registers needs no accumulator: the next MMAs may have it during the last stores.
-          if (has_product) read(values, from.column(uint32_t((kSteps - 1) * kColumns)));
-          return stdx::move(sums).release();
+    Loop::template over_tiles<tile::Job>(
+        base, self, K::template walk<tile::Walker::warp>(args, base), [&](auto& epilogue, const tile::Job& job) {
+          results.begin(job, self);
+          const auto shared = others<K>(args, self, job);
+          const bool has_product = job.k.count > 0;
+          Loop::template in_steps<kColumns>(epilogue, mine, has_product, [&](int step, Values& values) {
+            shared.template exchange<kColumns>(values, step * kColumns);
+            if (job.last()) results.put(step, [&](int i) { return has_product ? values.get(i) : 0.f; });
+          });
+          shared.finish();
         });
-        put(kSteps - 1);
-        shared.finish();
-      }
-      return stdx::move(epilogue).release();
-    });
   }
 
   // By the warps of the epilogue and of the roles that serve it; `warp` is uniform.

@@ -133,10 +133,11 @@ struct DenseGemm {
     constexpr int load_warp = plan.role("load").first_warp, mma_warp = plan.role("mma").first_warp;
     constexpr bool has_scheduler = C.clc().scheduled();
     constexpr int scheduler_warp = plan.role("epilogue").warps;
-    if constexpr (has_scheduler && C.epilogue_warps * 32 == warp::WarpRole::NUM_EPILOGUE_THREADS) {
+    if constexpr (has_scheduler && C.epilogue_warps * kWarpThreads == warp::WarpRole::NUM_EPILOGUE_THREADS) {
       using Usual = warp::WarpRole;
-      static_assert(scheduler_warp * 32 == Usual::SCHEDULER_WARP_START && load_warp * 32 == Usual::LOAD_WARP_START &&
-                        mma_warp * 32 == Usual::MMA_WARP_START,
+      static_assert(scheduler_warp * kWarpThreads == Usual::SCHEDULER_WARP_START &&
+                        load_warp * kWarpThreads == Usual::LOAD_WARP_START &&
+                        mma_warp * kWarpThreads == Usual::MMA_WARP_START,
                     "dense_gemm: the roles stand as WarpRole has them");
     }
     const uint32_t base = machine::shared_base();

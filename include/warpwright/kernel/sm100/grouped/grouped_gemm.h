@@ -238,33 +238,18 @@ struct GroupedGemm {
   }
   // All threads of the role.
   WW_FN static void finish_tiles(const Args& args, uint32_t base, const KernelContext& self) {
-    using Warp = warp::EpilogueWarpContext<output, kMmaThreads, kEpilogueThreads>;
-    constexpr int columns = Epilogue::kColumns, steps = Epilogue::kSteps;
+    using Loop = EpilogueLoop<kDense, GroupedGemm>;
     const auto mine = Epilogue::Layout::share();
     EpilogueResults<kDense, GroupedGemm> results(args, base, mine);
-    Warp::run(Warp::Sync::wait(), warp::output_storage<GroupedGemm, output>(base), self.mma_complete_mask,
-              [&](auto epilogue) {
-                auto walk = tiles(base);
-                for (tile::GroupTile tile; walk.next(tile);) {
-                  results.begin(tile, self);
-                  const bool has_product = depth(args, tile) > 0;
-                  typename Epilogue::Values values;
-                  const auto put = [&](int step) {
-                    results.put(step, [&](int i) { return has_product ? values.get(i) : 0.f; });
-                  };
-                  epilogue->output().consumer().consume([&](auto sums) {
-                    const Tmem from = sums->tmem().lane(mine.lanes).column(mine.first_accumulator());
-                    for (int step = 0; step < steps; ++step) {
-                      if (step > 0) put(step - 1);
-                      if (has_product) Epilogue::read(values, from.column(uint32_t(step * columns)));
-                    }
-                    // The last step is in registers: the next MMAs may have the accumulator during its stores.
-                    return stdx::move(sums).release();
-                  });
-                  put(steps - 1);
-                }
-                return stdx::move(epilogue).release();
+    Loop::template over_tiles<tile::GroupTile>(
+        base, self, tiles(base), [&](auto& epilogue, const tile::GroupTile& tile) {
+          results.begin(tile, self);
+          const bool has_product = depth(args, tile) > 0;
+          Loop::template in_steps<Epilogue::kColumns>(
+              epilogue, mine, has_product, [&](int step, const typename Epilogue::Values& values) {
+                results.put(step, [&](int i) { return has_product ? values.get(i) : 0.f; });
               });
+        });
   }
 
   WW_FN static void body(const Args& args) {

@@ -45,12 +45,12 @@ struct FreeScales {
 
 // Adds the barriers and the slots to the block plan, after its roles.
 constexpr void declare_sfb(BlockPlan& plan, const GroupedGemmSm100Config& c) {
-  const int writers = 32 * tile::detail::role_warps(plan, "sfb_load");
+  const int warps = tile::detail::role_warps(plan, "sfb_load"), writers = kWarpThreads * warps;
   plan.region("sfb", c.sfb_box().bytes(), c.stages, 128);
   plan.barrier("sfb.full", c.stages, 1, "sfb_load", {"sfb_tma_load", 1});
   plan.barrier("sfb.ready", c.stages, writers, "mma", {"sfb_load", writers});
-  plan.barrier("sfb.empty", c.stages, 1 + writers / 32, "sfb_tma_load", {"mma", 1}, {"sfb_load", writers / 32});
-  plan.named_barrier("sfb.allocated", writers + 32 * tile::detail::role_warps(plan, "mma"));
+  plan.barrier("sfb.empty", c.stages, 1 + warps, "sfb_tma_load", {"mma", 1}, {"sfb_load", warps});
+  plan.named_barrier("sfb.allocated", writers + kWarpThreads * tile::detail::role_warps(plan, "mma"));
 }
 
 // K is the kernel, C its configuration.
@@ -111,7 +111,7 @@ struct GroupedScales {
     [[maybe_unused]] const auto allocated = Allocated::wait();
     const Tmem memory = Memory::from_shared(warp::output_storage<K, K::output>(base).tmem_address).base();
     // A warp reaches the quarter of the lanes that its place in the block gives it.
-    const Tmem quarter = memory.lane(32 * (machine::warp_index() % 4));
+    const Tmem quarter = memory.lane(kWarpThreads * (machine::warp_index() % kTmemWarps));
     const int lane = int(machine::lane_index());
     auto ring = writer(base);
     auto tiles = K::tiles(base);
