@@ -20,13 +20,12 @@ def rows(path):
 def load(paths, keep_parts=False):
     """Problem -> plan -> us of our plans. Problems whose operands are copied first have one plan, and are left out.
 
-    Parts of a split depth are the launch's business: one plan, unless keep_parts. What is split into one part is the
-    plan that does not split, with a detour.
+    Parts of a split depth are the launch's business: one plan, unless keep_parts.
     """
     times = collections.OrderedDict()
     for path in paths:
         for problem, plan, us in rows(path):
-            if plan == PEER or plan.endswith("-splitk1") or plan.endswith("-packed"):
+            if plan == PEER or plan.endswith("-packed"):
                 continue
             plan = plan if keep_parts else without_parts(plan)
             plans = times.setdefault(problem, {})
@@ -47,7 +46,7 @@ def without_stages(plan):
 Plan = collections.namedtuple(
     "Plan",
     "skinny tile_m tile_n cluster_m cluster_n sharers stages outputs mma_m group_n group_blocks warpgroups ping_pong "
-    "halves swapped stream_k parts",
+    "halves swapped stream_k split_k parts",
 )
 
 
@@ -64,7 +63,7 @@ def parse(name):
     if family == "skinny":
         # The weights, which come first in the name, are the M side.
         return Plan(True, second, first, 1, 1, number(r"split(\d+)", 1), stages, 2, first, second, 1, first // 64,
-                    False, False, True, False, 1)  # fmt: skip
+                    False, False, True, False, False, 1)  # fmt: skip
     both = next((re.fullmatch(r"c(\d+)x(\d+)", w) for w in words if re.fullmatch(r"c(\d+)x(\d+)", w)), None)
     cluster_m = int(both[1]) if both else number(r"c(\d+)", 1)
     cluster_n = int(both[2]) if both else number(r"c(\d+)n", 1)
@@ -74,4 +73,4 @@ def parse(name):
     group_n = mma_n // 2 if halves else mma_n
     return Plan(False, first, second, cluster_m, cluster_n, 1, stages, number(r"o(\d+)", 2), mma_m, group_n,
                 group // 64, 2 if ping_pong or halves else mma_m // group, ping_pong, halves, swapped,
-                "streamk" in words, number(r"splitk(\d+)", 1))  # fmt: skip
+                "streamk" in words, words[-1].startswith("splitk"), number(r"splitk(\d+)", 1))  # fmt: skip

@@ -3,7 +3,7 @@
 
 Usage: fit.py TABLE...                    regret by cross-validation over the problems of tables of `tune --random`
        fit.py TABLE... --judge TABLE      regret on problems of another table
-       fit.py TABLE... --write            also src/choice/dense_fit.inc and tests/choice/fit_expected.tsv
+       fit.py TABLE... --write            also src/choice/dense_fit.inc and tests/runtime/dense_fit_expected.tsv
 
 Regret is the measured time of the plan that the model chooses over that of the fastest plan. A table lists many plans
 for a problem; those far from the fastest were timed at a glance and count little. Needs numpy and scipy.
@@ -134,7 +134,9 @@ def report(title, data, log_us, with_trees, worst):
         print(f"{'x'.join(map(str, data.extents[i])):18} {regrets[i]:.3f}  {words[0]}  {words[1]}")
 
 
-def cross_validate(data, start, worst):
+def cross_validated(data):
+    """Logarithms of the times of every row, without the trees and with them, by models that did not see its problem."""
+    start = fit_numbers(data, np.ones(len(data.us), bool))
     fold = np.random.default_rng(1).permutation(len(data.problems)) % FOLDS
     log_us, with_trees = np.zeros(len(data.us)), np.zeros(len(data.us))
     for part in range(FOLDS):
@@ -142,11 +144,12 @@ def cross_validate(data, start, worst):
         model = Model(data, ~left_out, start, 8)
         a, b = model.predict(data)
         log_us[left_out], with_trees[left_out] = a[left_out], b[left_out]
-    report("cross-validation", data, log_us, with_trees, worst)
+    return log_us, with_trees
 
 
 def number(value):
-    return f"{value:.9g}"
+    text = f"{value:.9g}"
+    return text if "." in text or "e" in text else text + ".0"
 
 
 def listed(words, width=118):
@@ -167,24 +170,20 @@ def write_numbers(model, command, path):
         roots.append(str(base))
         for i, child in enumerate(tree.child):
             leaf = child == i
-            held = tree.value[i] if leaf else np.float32(tree.threshold[i])
-            nodes.append(f"{{{number(held)}f, {tree.feature[i]}, {0 if leaf else base + child}}}".replace(
-                "ef", "e0f"))  # fmt: skip
-    fields = "\n".join(f"    .{name} = {number(v)}," for name, v in zip(NAMES, model.numbers))
-    plans = [(plan, v) for plan, v in sorted(model.plans.items()) if v != 0]
-    table = "\n".join(f'    {{"{plan}", {number(v)}}},' for plan, v in plans)
+            held, feature = (tree.value[i], len(FEATURES)) if leaf else (tree.threshold[i], tree.feature[i])
+            nodes.append(f"{{{number(held)}f, {feature}, {base + child}}}")
+    values = "\n".join(f"constexpr double {name} = {number(v)};" for name, v in zip(NAMES, model.numbers))
+    plans = [f'{{"{plan}", {number(v)}}}' for plan, v in sorted(model.plans.items()) if v != 0]
     with open(path, "w", encoding="utf-8") as file:
         file.write(
             f"// Written by `{command}`; not to be edited.\n"
-            f"constexpr Numbers kNumbers = {{\n{fields}\n}};\n\n"
-            "// By name, without the word for the stages: the logarithm of the factor.\n"
-            f"constexpr PlanNumber kPlanNumbers[] = {{\n{table}\n}};\n\n"
-            "// Features as dense_model.cpp lists them.\n"
-            f"constexpr int kFeatures = {len(FEATURES)};\n"
+            f"namespace fitted {{\n{values}\n}}  // namespace fitted\n\n"
+            "// The logarithm of a plan's own factor, by its name without the stages; sorted.\n"
+            f"constexpr PlanNumber kPlanNumbers[] = {{\n{listed(plans)}\n}};\n\n"
+            f"enum Feature {{\n{listed(['of_' + name for name in FEATURES])}\n  kFeatures\n}};\n"
             f"constexpr int kDepth = {trees.DEPTH};\n"
-            f"constexpr int kShortList = {SHORT_LIST};\n"
-            f"constexpr int kRoots[] = {{\n{listed(roots)}\n}};\n"
-            "// Threshold or value, feature, the first of two children or 0 for a leaf.\n"
+            f"constexpr int kListed = {SHORT_LIST};\n"
+            f"constexpr uint16_t kRoots[] = {{\n{listed(roots)}\n}};\n"
             f"constexpr Node kNodes[] = {{\n{listed(nodes)}\n}};\n"
         )
 
@@ -208,18 +207,17 @@ def main():
     parser.add_argument("--worst", type=int, default=12, help="problems to list")
     options = parser.parse_args()
     data = Data(load(options.tables, keep_parts=True))
-    everything = np.ones(len(data.us), bool)
-    model = Model(data, everything)
+    model = Model(data, np.ones(len(data.us), bool)) if options.judge or options.write else None
     print(f"{len(data.problems)} problems, {len(data.plans)} plans, {len(data.us)} times")
     if options.judge:
         other = Data(load([options.judge], keep_parts=True))
         report("judged elsewhere", other, *model.predict(other), options.worst)
     else:
-        cross_validate(data, model.numbers, options.worst)
+        report("cross-validation", data, *cross_validated(data), options.worst)
     if options.write:
         tables = " ".join(os.path.basename(table) for table in options.tables)
         write_numbers(model, f"bench/choice/fit.py {tables} --write", os.path.join(ROOT, "src/choice/dense_fit.inc"))
-        write_expected(model, data, os.path.join(ROOT, "tests/choice/fit_expected.tsv"))
+        write_expected(model, data, os.path.join(ROOT, "tests/runtime/dense_fit_expected.tsv"))
     return 0
 
 

@@ -9,7 +9,7 @@ from basis import parse, without_stages
 
 SMS = 132
 CLOCK = 1755.0  # cycles of a microsecond: the unit of the model, not what a chip under load runs at
-RESIDENT = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 19, 7: 15, 8: 15}  # clusters of so many CTAs at once
+RESIDENT = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 17, 8: 15}  # clusters of so many CTAs at once
 
 # Where the fit starts, and to where it is drawn.
 START = dict(
@@ -19,7 +19,7 @@ START = dict(
     l2=15000.0, l2_straddled=0.6, l2_sectors=0.5,
     memory=4.3e6, memory_straddled=0.1, memory_result=1.0, memory_few=0.04,
     fixed_dense=2.4, fixed_skinny=2.2, cluster_2=0.1, cluster_3=0.15, cluster_4=0.2, cluster_8=0.4,
-    exchange=0.2, exchange_tile=1.0, fixup=1.5, fixup_part=0.6,
+    exchange=0.2, exchange_tile=1.0, splittable=0.1, fixup=1.5, fixup_part=0.6,
     result_dense=100.0, result_column=3.0, result_skinny=200.0, ping_pong_shows=0.1, last_result=1.0, wave=0.05,
 )  # fmt: skip
 NAMES = list(START)
@@ -98,6 +98,7 @@ def structured(numbers, f):
     )
     fixed = np.where(f["skinny"] > 0, v["fixed_skinny"], v["fixed_dense"]) + cluster
     fixed = fixed + np.where(f["sharers"] > 1, v["exchange"] + v["exchange_tile"] * f["waves"] * area / 8192, 0)
+    fixed = fixed + v["splittable"] * f["split_k"]
     parts = np.where(even, 2, f["parts"])
     fixed = fixed + np.where(parts > 1, v["fixup"] + v["fixup_part"] * parts * area / 16384, 0)
     fixed = fixed + v["last_result"] * result / CLOCK + v["wave"] * full
@@ -111,7 +112,7 @@ def structured(numbers, f):
 
 
 FEATURES = (
-    "skinny tile_m tile_n mma_m cluster_m cluster_n sharers parts swapped stream_k ping_pong group_blocks outputs "
+    "skinny tile_m tile_n mma_m cluster_m cluster_n sharers parts swapped stream_k split_k ping_pong group_blocks outputs "
     "stages lines sectors waves fill last depth m n k padded_m padded_n us ctas reuse tensor ingest l2 memory "
     "last_wave last_tensor last_ingest fixed result"
 ).split()

@@ -16,6 +16,11 @@ def edges(x):
     return np.unique(between)
 
 
+def short(value, digits):
+    """As it is written down: what is tried here is what is answered later."""
+    return float(f"{value:.{digits}g}")
+
+
 class Tree:
     """Nodes in one list. The children of node i are child[i] and child[i] + 1, the second where the feature is above
     the threshold; a leaf has itself as its child, and a threshold that nothing is above."""
@@ -28,7 +33,7 @@ class Tree:
         self.feature.append(0)
         self.threshold.append(np.inf)
         self.child.append(node)
-        self.value.append(float(np.float32(value)))
+        self.value.append(float(value))
         return node
 
     def predict(self, x):
@@ -83,7 +88,7 @@ def grow(binned, thresholds, gradient, weight, features, leaves, least_rows, rid
         parts[1 - small] = [a - b for a, b in zip(sums, parts[small])]
         nodes = [tree.add(gradient[r].sum() / (weight[r].sum() + ridge)) for r in halves]
         tree.feature[node] = int(features[i])
-        tree.threshold[node] = float(thresholds[features[i]][bin_])
+        tree.threshold[node] = short(thresholds[features[i]][bin_], 7)
         tree.child[node] = nodes[0]
         count += 1
         if depth + 1 < DEPTH:
@@ -105,7 +110,7 @@ def train(x, target, weight, group, rounds, rate=0.15, leaves=63, least_rows=20,
         rows = np.where(np.isin(group, groups[random.random(len(groups)) < bag]))[0]
         some = np.sort(random.permutation(usable)[: max(1, int(len(usable) * features))])
         tree = grow(binned[rows], thresholds, left[rows] * weight[rows], weight[rows], some, leaves, least_rows, ridge)
-        tree.value = [float(np.float32(rate * v)) for v in tree.value]
+        tree.value = [short(rate * v, 4) for v in tree.value]
         forest.append(tree)
         left -= tree.predict(x)
     return forest
