@@ -25,12 +25,18 @@ def load(paths, keep_parts=False):
     times = collections.OrderedDict()
     for path in paths:
         for problem, plan, us in rows(path):
-            if plan == PEER or plan.endswith("-packed"):
+            if plan == PEER or plan.endswith("-packed") or refused(plan):
                 continue
             plan = plan if keep_parts else without_parts(plan)
             plans = times.setdefault(problem, {})
             plans[plan] = min(us, plans.get(plan, math.inf))
     return {problem: plans for problem, plans in times.items() if len(plans) > 1}
+
+
+def refused(plan):
+    """Older tables have plans in which a CTA of a cluster would load nothing of a tile that it shares."""
+    p = parse(plan)
+    return p.tile_m // 8 < p.cluster_n or p.tile_n // 8 < p.cluster_m
 
 
 def without_parts(plan):

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Which plans to compile ahead: a cover of a measured basis.
 
-Usage: cover.py BASIS.tsv... [--size 120] [--limit 1.001] [--keep FILE] [--lines]
+Usage: cover.py BASIS.tsv... [--size 120] [--drawn 600] [--keep FILE] [--lines]
 
 BASIS is what `tune --random` writes. Greedy: the next plan is the one with which the model's choice among the plans
-taken so far gains most, in the geometric mean over problems of its measured time over that of the fastest plan of the
-space. The model is that of fit.py, by cross-validation: none of it saw the problem it chooses for. A problem counts for
-the plans that were timed there. FILE lists plans that are taken in any case. Prints the plans in the order of their
-choice with the regret so far, of the model's choice and of the best in the cover, and at the end the regret on problems
-that were left out when choosing. --lines: as lines of src/catalog/sm90_*.def instead.
+taken so far gains most, in the geometric mean over problems of its time over that of the fastest plan. The model is
+that of fit.py, by cross-validation: none of it saw the problem it chooses for. A problem counts for the plans that were
+timed there. Beside the measured problems stand some that are only drawn, with the times of the model: without them the
+last plans taken are those that fit the measured problems by chance.
+
+Prints the plans in the order of their choice with the regret on the measured problems so far, of the model's choice and
+of the best in the cover, and at the end the regret on problems that were left out when choosing. FILE lists plans that
+are taken in any case. --lines: as lines of src/catalog/sm90_*.def instead.
 """
 
 import argparse
@@ -16,31 +19,54 @@ import sys
 
 import numpy as np
 
-from basis import load, without_parts
-from fit import cross_validated
-from model import Data
+from basis import load, parse, without_parts
+from fit import Model, cross_validated, cross_validation
+from model import SMS, Data, up
+
+
+def parts(plan, m, n, k):
+    """Of the depth of a tile: as many as fill the chip once, none shallower than four stages (choice/dense.cpp)."""
+    tiles = up(m, plan.tile_m * plan.cluster_m) * up(n, plan.tile_n * plan.cluster_n)
+    wanted = SMS // (plan.cluster_m * plan.cluster_n) // tiles
+    return min(max(wanted, 1), max(1, up(k, 64) // 4))
+
+
+def drawn(count, names):
+    """Problems as tune --random draws them, with every plan that serves them."""
+    random = np.random.default_rng(5)
+    parsed = {name: parse(name) for name in names}
+    times = {}
+    for _ in range(count):
+        m, n, k = (round(least * (most / least) ** random.random()) for least, most in
+                   ((1, 8192), (256, 32768), (256, 16384)))  # fmt: skip
+        problem = ("bf16", m, up(n, 8) * 8, up(k, 8) * 8)
+        serving = [name for name, p in parsed.items() if not p.skinny or m <= p.tile_m or p.tile_m >= 128]
+        times[problem] = {
+            f"{name}{parts(parsed[name], *problem[1:])}" if name.endswith("splitk") else name: 1.0 for name in serving
+        }
+    return Data(times)
 
 
 class Times:
     """Measured and modelled logarithms, problems by plans; what was not timed is infinite."""
 
-    def __init__(self, tables):
-        data = Data(load(tables, keep_parts=True))
-        _, modelled = cross_validated(data)
-        names = np.array([without_parts(name) for name in data.name])
-        self.plans, plan = np.unique(names, return_inverse=True)
-        shape = (len(data.problems), len(self.plans))
-        self.measured, self.modelled = np.full(shape, np.inf), np.full(shape, np.inf)
-        self.measured[data.problem, plan] = np.log(data.us)
+    def __init__(self, plans, data, measured, modelled):
+        plan = np.searchsorted(plans, [without_parts(name) for name in data.name])
+        self.plans = plans
+        self.measured, self.modelled = (np.full((len(data.problems), len(plans)), np.inf) for _ in range(2))
+        self.measured[data.problem, plan] = measured
         self.modelled[data.problem, plan] = modelled
 
-    def of(self, problems):
+    def of(self, problems, and_of=None):
         part = object.__new__(Times)
         part.plans, part.measured, part.modelled = self.plans, self.measured[problems], self.modelled[problems]
+        if and_of is not None:
+            part.measured = np.concatenate([part.measured, and_of.measured])
+            part.modelled = np.concatenate([part.modelled, and_of.modelled])
         return part
 
     def regrets(self, taken):
-        """Of the model's choice among the plans, and of the best of them."""
+        """Logarithms, of the model's choice among the plans, and of the best of them."""
         best = self.measured.min(1)
         served = np.isfinite(self.measured[:, taken]).any(1)
         at = np.array(taken)[self.modelled[:, taken].argmin(1)]
@@ -48,63 +74,67 @@ class Times:
         return (chosen - best)[served], (self.measured[:, taken].min(1) - best)[served]
 
 
-def greedy(times, size, limit, keep=()):
-    """(plan, regret of the model's choice, regret of the best) in the order of the choice."""
-    best = times.measured.min(1)
+def greedy(times, size, keep=()):
+    """Plans in the order of the choice."""
     # Where nothing serves yet: worse than anything measured.
     chosen = np.where(np.isfinite(times.measured), times.measured, -np.inf).max(1) + 2
-    modelled = np.full(len(best), np.inf)
-    taken, rows = [], []
+    modelled = np.full(len(chosen), np.inf)
+    taken = []
     waiting = [int(np.where(times.plans == plan)[0][0]) for plan in keep if plan in times.plans]
-    while len(taken) < size and (waiting or not rows or rows[-1][1] > limit):
+    while len(taken) < size:
         if waiting:
             plan = waiting.pop(0)
         else:
-            after = np.where(times.modelled < modelled[:, None], times.measured, chosen[:, None])
-            plan = int(np.argmin(after.sum(0)))
-            if plan in taken or after[:, plan].sum() >= chosen.sum() - 1e-9:
+            after = np.where(times.modelled < modelled[:, None], times.measured, chosen[:, None]).sum(0)
+            plan = int(np.argmin(after))
+            if after[plan] >= chosen.sum() - 1e-9:
                 break
         better = times.modelled[:, plan] < modelled
         chosen = np.where(better, times.measured[:, plan], chosen)
         modelled = np.minimum(modelled, times.modelled[:, plan])
         taken.append(plan)
-        least = np.minimum(times.measured[:, taken].min(1), chosen)
-        rows.append((plan, np.exp((chosen - best).mean()), np.exp((least - best).mean())))
-    return rows
+    return taken
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("basis", nargs="+")
     parser.add_argument("--size", type=int, default=120)
-    parser.add_argument("--limit", type=float, default=1.001)
+    parser.add_argument("--drawn", type=int, default=600, help="problems with modelled times")
     parser.add_argument("--keep")
     parser.add_argument("--lines", action="store_true")
     options = parser.parse_args()
-    times = Times(options.basis)
+    data = Data(load(options.basis, keep_parts=True))
+    plans = np.unique([without_parts(name) for name in data.name])
+    models = list(cross_validation(data))
+    times = Times(plans, data, np.log(data.us), cross_validated(data, models)[1])
+    others = drawn(options.drawn, plans)
+    everything = np.ones(len(data.problems), bool)
+
+    def cover_of(problems, model):
+        modelled = model.predict(others)[1]
+        return greedy(times.of(problems, Times(plans, others, modelled, modelled)), options.size, keep)
+
     keep = []
     if options.keep:
         with open(options.keep, encoding="utf-8") as file:
             keep = file.read().split()
-    cover = greedy(times, options.size, options.limit, keep)
+    cover = cover_of(everything, Model(data, everything[data.problem]))
     if options.lines:
-        for plan, _, _ in cover:
-            print(f'INSTANCE("sm90/{times.plans[plan]}/bf16-nt")')
+        for plan in cover:
+            print(f'INSTANCE("sm90/{plans[plan]}/bf16-nt")')
         return 0
-    print(f"# {len(times.measured)} problems, {len(times.plans)} plans")
-    for plan, model, best in cover:
-        print(f"{times.plans[plan]}\t{model:.4f}\t{best:.4f}")
-    chosen, best = times.regrets([plan for plan, _, _ in cover])
-    print(f"# 95th percentile of the model's choice: {np.exp(np.percentile(chosen, 95)):.3f}")
-    folds, logs = np.arange(len(times.measured)) % 5, []
-    for part in range(5):
-        taken = [plan for plan, _, _ in greedy(times.of(folds != part), options.size, options.limit, keep)]
-        logs.append(times.of(folds == part).regrets(taken))
-    chosen, best = (np.concatenate(x) for x in zip(*logs))
-    print(
-        f"# on problems that were left out: {np.exp(chosen.mean()):.4f}, 95th percentile "
-        f"{np.exp(np.percentile(chosen, 95)):.3f}; of the best in the cover {np.exp(best.mean()):.4f}"
-    )
+    print(f"# {len(data.problems)} problems, {len(plans)} plans")
+    for i, plan in enumerate(cover):
+        model, best = (np.exp(logs.mean()) for logs in times.regrets(cover[: i + 1]))
+        print(f"{plans[plan]}\t{model:.4f}\t{best:.4f}")
+    left_out = [times.of(part).regrets(cover_of(~part, model)) for model, part in models]
+    for what, logs in (("here", times.regrets(cover)), ("left out", [np.concatenate(x) for x in zip(*left_out)])):
+        model, best = logs
+        print(
+            f"# {what}: the model's choice {np.exp(model.mean()):.4f}, 95th percentile "
+            f"{np.exp(np.percentile(model, 95)):.3f}; the best in the cover {np.exp(best.mean()):.4f}"
+        )
     return 0
 
 

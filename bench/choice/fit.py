@@ -134,16 +134,21 @@ def report(title, data, log_us, with_trees, worst):
         print(f"{'x'.join(map(str, data.extents[i])):18} {regrets[i]:.3f}  {words[0]}  {words[1]}")
 
 
-def cross_validated(data):
-    """Logarithms of the times of every row, without the trees and with them, by models that did not see its problem."""
+def cross_validation(data):
+    """For each part of the problems: a model that saw the others only, and which problems are in the part."""
     start = fit_numbers(data, np.ones(len(data.us), bool))
-    fold = np.random.default_rng(1).permutation(len(data.problems)) % FOLDS
+    part = np.random.default_rng(1).permutation(len(data.problems)) % FOLDS
+    for i in range(FOLDS):
+        yield Model(data, part[data.problem] != i, start, 8), part == i
+
+
+def cross_validated(data, models):
+    """Logarithms of the times of every row, without the trees and with them, by models that did not see its problem."""
     log_us, with_trees = np.zeros(len(data.us)), np.zeros(len(data.us))
-    for part in range(FOLDS):
-        left_out = fold[data.problem] == part
-        model = Model(data, ~left_out, start, 8)
+    for model, problems in models:
+        rows = problems[data.problem]
         a, b = model.predict(data)
-        log_us[left_out], with_trees[left_out] = a[left_out], b[left_out]
+        log_us[rows], with_trees[rows] = a[rows], b[rows]
     return log_us, with_trees
 
 
@@ -213,7 +218,7 @@ def main():
         other = Data(load([options.judge], keep_parts=True))
         report("judged elsewhere", other, *model.predict(other), options.worst)
     else:
-        report("cross-validation", data, *cross_validated(data), options.worst)
+        report("cross-validation", data, *cross_validated(data, cross_validation(data)), options.worst)
     if options.write:
         tables = " ".join(os.path.basename(table) for table in options.tables)
         write_numbers(model, f"bench/choice/fit.py {tables} --write", os.path.join(ROOT, "src/choice/dense_fit.inc"))
