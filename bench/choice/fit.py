@@ -26,6 +26,7 @@ from model import FEATURES, NAMES, START, Data, features, structured
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SHORT_LIST = 12  # plans for which the trees are asked
+FORESTS = 2  # whose mean is taken
 ROUNDS = 60
 FOLDS = 6
 FAR = 1.6  # times the fastest: no use for the fit
@@ -75,7 +76,8 @@ def fit_trees(data, rows, us, shares, log_us, rounds=ROUNDS):
     used = weight > 0
     x = features({key: column[used] for key, column in data.facts.items()}, us[used],
                  {key: share[used] for key, share in shares.items()})  # fmt: skip
-    return trees.train(x, np.clip(error[used], -0.4, 0.4), weight[used], data.problem[used], rounds)
+    target = np.clip(error[used], -0.4, 0.4)
+    return trees.train_mean(FORESTS, x, target, weight[used], data.problem[used], rounds=rounds)
 
 
 class Model:
@@ -159,12 +161,12 @@ def number(value):
 
 def listed(words, width=118):
     """Lines of an initializer."""
-    text, row = [], " "
+    text, row = [], ""
     for word in words:
-        if len(row) + len(word) + 2 > width:
+        if len(row) + len(word) > width:
             text.append(row)
-            row = " "
-        row += f" {word},"
+            row = ""
+        row += f"{word},"
     return "\n".join(text + [row])
 
 
@@ -176,7 +178,7 @@ def write_numbers(model, command, path):
         for i, child in enumerate(tree.child):
             leaf = child == i
             held, feature = (tree.value[i], len(FEATURES)) if leaf else (tree.threshold[i], tree.feature[i])
-            nodes.append(f"{{{number(held)}f, {feature}, {base + child}}}")
+            nodes.append(f"{{{held:.7g},{feature},{child - i}}}")
     values = "\n".join(f"constexpr double {name} = {number(v)};" for name, v in zip(NAMES, model.numbers))
     plans = [f'{{"{plan}", {number(v)}}}' for plan, v in sorted(model.plans.items()) if v != 0]
     with open(path, "w", encoding="utf-8") as file:

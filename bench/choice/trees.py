@@ -96,9 +96,11 @@ def grow(binned, thresholds, gradient, weight, features, leaves, least_rows, rid
     return tree
 
 
-def train(x, target, weight, group, rounds, rate=0.15, leaves=63, least_rows=20, ridge=1.0, features=0.6, bag=0.7):
+def train(
+    x, target, weight, group, rounds, rate=0.15, leaves=63, least_rows=20, ridge=1.0, features=0.6, bag=0.7, seed=1
+):
     """Trees whose sum is near the target. Each sees a part of the features, and of the groups of rows."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(seed)
     thresholds = [edges(x[:, f]) for f in range(x.shape[1])]
     binned = np.stack([np.searchsorted(t, x[:, f], side="left") for f, t in enumerate(thresholds)], 1).astype(np.int64)
     usable = np.array([f for f, t in enumerate(thresholds) if len(t) > 0])
@@ -114,6 +116,14 @@ def train(x, target, weight, group, rounds, rate=0.15, leaves=63, least_rows=20,
         forest.append(tree)
         left -= tree.predict(x)
     return forest
+
+
+def train_mean(forests, *arguments, **options):
+    """Trees whose sum is the mean of several forests, each with its own draws."""
+    trees = [tree for seed in range(forests) for tree in train(*arguments, seed=seed, **options)]
+    for tree in trees:
+        tree.value = [short(v / forests, 4) for v in tree.value]
+    return trees
 
 
 def predict(forest, x):

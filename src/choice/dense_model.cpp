@@ -18,19 +18,19 @@ struct PlanNumber {
   std::string_view plan;
   double log_factor;
 };
-// The children are `child` and the node behind it, the second where the feature is above the threshold. A leaf is its
-// own child, holds its value, and looks at a feature that is below any.
+// The children are `step` nodes further and the one after it, the second where the feature is above the value. A leaf
+// has no step, holds its value, and looks at a feature that is below any.
 struct Node {
   float value;
-  uint16_t feature;
-  uint16_t child;
+  uint8_t feature;
+  uint8_t step;
 };
 #include "choice/dense_fit.inc"
 
 constexpr double kCyclesPerUs = 1755;  // the unit of the fitted numbers, not what a chip under load runs at
 constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
-// What threads load, word by word, in bytes of a cycle: fitted to one shape, 4096x4096x4097
-// (docs/evidence/bench-unaligned.txt).
+// What threads load, in bytes of a cycle. From one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt), when they
+// loaded word by word; they are faster since, by how much was not measured.
 constexpr double kThreadIngest = 2.47;
 
 double bytes(DType type) { return double(bits(type)) / 8; }
@@ -267,7 +267,7 @@ void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) con
     for (int level = 0; level < kDepth; ++level) {
       for (size_t i = 0; i < count; ++i) {
         const Node& node = kNodes[at[i]];
-        at[i] = uint16_t(node.child + (x[i][node.feature] > node.value));
+        at[i] = uint16_t(at[i] + node.step + (x[i][node.feature] > node.value));
       }
     }
     for (size_t i = 0; i < count; ++i) sum[i] += double(kNodes[at[i]].value);
