@@ -4,8 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
 
+#include "choice/dense_model.h"
 #include "choice/tuned.h"
 #include "warpwright/core/block_plan.h"
 
@@ -93,6 +99,123 @@ int splits_for(const DenseGemmConfig& c, const GemmShape& s, int multiprocessors
   return int(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, depth / least_stages)));
 }
 
+// An instance that computes what a shape asks for; how many rows it takes is another matter.
+struct Candidate {
+  Instance instance;
+  bool ahead = false, modelled = false;
+  PlanFacts facts;
+};
+// Those compiled ahead, then those of a short list that would be compiled.
+std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
+  std::vector<Candidate> list;
+  const auto add = [&](const Instance& instance, bool ahead) {
+    list.push_back({instance, ahead, is_modelled(instance), facts_of(instance)});
+  };
+  const auto computes = [&](const auto& config) {
+    return refuse(config) == nullptr && with_features(config, shape) == config;
+  };
+  for (const Instance& instance : catalog::ahead()) {
+    const auto* d = instance.as<DenseGemmConfig>();
+    const auto* s = instance.as<SkinnyGemmConfig>();
+    if ((d != nullptr && computes(*d)) || (s != nullptr && computes(*s))) add(instance, true);
+  }
+  const auto add_other = [&](const auto& config) {
+    const Instance instance{config};
+    if (!catalog::is_ahead(instance) && computes(config) && fits(catalog::block_plan(instance))) add(instance, false);
+  };
+  for (const DenseGemmConfig& c : kDenseOnDemand) add_other(with_features(c, shape));
+  for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add_other(with_features(deepest(c), shape));
+  return list;
+}
+
+// The shape without its extents: with_features() sees no more of it.
+GemmShape features_of(GemmShape shape) {
+  shape.m = shape.n = shape.k = 0;
+  shape.batch = shape.batch == 1 ? 1 : 0;
+  shape.deterministic = false;
+  return shape;
+}
+bool same_features(const GemmShape& x, const GemmShape& y) {
+  return x.dtype == y.dtype && x.mixed == y.mixed && x.epilogue == y.epilogue && x.a_major == y.a_major &&
+         x.b_major == y.b_major && x.scaling == y.scaling && x.promoted == y.promoted && x.batch == y.batch &&
+         x.load == y.load && x.store == y.store && x.block_scaling == y.block_scaling;
+}
+// Made once for each set of features that the process meets.
+const std::vector<Candidate>& remembered(const GemmShape& shape) {
+  struct Known {
+    GemmShape features;
+    std::vector<Candidate> list;
+  };
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<const Known>> known;
+  const GemmShape features = features_of(shape);
+  const std::lock_guard lock(mutex);
+  for (const auto& k : known) {
+    if (same_features(k->features, features)) return k->list;
+  }
+  known.push_back(std::make_unique<const Known>(Known{features, candidates_for_features(features)}));
+  return known.back()->list;
+}
+
+bool takes(const Candidate& candidate, const GemmShape& shape) {
+  if (const auto* s = candidate.instance.as<SkinnyGemmConfig>()) return skinny_takes(shape, s->tokens);
+  return !shape.deterministic || !candidate.facts.stream_k;
+}
+
+// The best by the model, and the second best.
+struct Ranking {
+  struct Place {
+    const Candidate* candidate = nullptr;
+    Instance instance;  // with its parts
+    PlanEstimate estimate;
+  };
+  Place first, second;
+};
+Ranking rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand) {
+  struct Row {
+    const Candidate* candidate;
+    int parts;
+    double cost;  // the time, and what waiting for the compiler is worth
+  };
+  const double compiled = worth_compiling(shape);
+  const DenseModel model(shape, multiprocessors);
+  std::vector<Row> rows;
+  const std::vector<Candidate>& list = remembered(shape);
+  rows.reserve(list.size());
+  for (const Candidate& c : list) {
+    if (!c.modelled || (!c.ahead && on_demand == OnDemand::refused) || !takes(c, shape)) continue;
+    const int parts = c.facts.split_k ? splits_for(*c.instance.as<DenseGemmConfig>(), shape, multiprocessors) : 1;
+    rows.push_back({&c, parts, model.terms(c.facts, parts).us * (c.ahead ? 1 : compiled)});
+  }
+  const size_t compared = std::min<size_t>(rows.size(), size_t(compared_with_trees()));
+  std::partial_sort(rows.begin(), rows.begin() + std::ptrdiff_t(compared), rows.end(),
+                    [](const Row& x, const Row& y) { return x.cost < y.cost; });
+  std::array<Terms, DenseModel::kMostCorrected> terms;
+  std::array<double, DenseModel::kMostCorrected> us{};
+  for (size_t i = 0; i < compared; ++i) terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
+  if (compared > 0 && terms[0].jobs > 0) model.correct(std::span(terms).first(compared), std::span(us).first(compared));
+  Ranking ranking;
+  size_t first = 0, second = 0;
+  const auto cost = [&](size_t i) { return us[i] * (rows[i].candidate->ahead ? 1 : compiled); };
+  for (size_t i = 1; i < compared; ++i) {
+    if (cost(i) < cost(first)) {
+      second = first;
+      first = i;
+    } else if (second == first || cost(i) < cost(second)) {
+      second = i;
+    }
+  }
+  const auto place = [&](size_t i) {
+    const Candidate& c = *rows[i].candidate;
+    Instance instance = c.instance;
+    if (c.facts.split_k) instance.splits = rows[i].parts;
+    return Ranking::Place{&c, std::move(instance), model.estimate(terms[i], us[i])};
+  };
+  if (compared > 0) ranking.first = place(first);
+  if (compared > 1) ranking.second = place(second);
+  return ranking;
+}
+
 }  // namespace
 
 int cluster_of(const Instance& instance) {
@@ -111,18 +234,9 @@ bool can_serve(const Instance& instance, const GemmShape& shape) {
 
 std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand) {
   std::vector<Instance> list;
-  for (const Instance& instance : catalog::ahead()) {
-    if (can_serve(instance, shape)) list.push_back(instance);
+  for (const Candidate& c : remembered(shape)) {
+    if ((c.ahead || on_demand == OnDemand::allowed) && takes(c, shape)) list.push_back(c.instance);
   }
-  if (on_demand == OnDemand::refused) return list;
-  const auto add = [&](const auto& config) {
-    const Instance instance{config};
-    if (!catalog::is_ahead(instance) && can_serve(instance, shape) && fits(catalog::block_plan(instance))) {
-      list.push_back(instance);
-    }
-  };
-  for (const DenseGemmConfig& c : kDenseOnDemand) add(with_features(c, shape));
-  for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add(with_features(deepest(c), shape));
   return list;
 }
 
@@ -176,21 +290,15 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
     auto named = parse_plan(tuned, shape);
     if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed)) return chosen(*named, ChosenBy::table);
   }
-  const Instance* best = nullptr;
-  double least = 0;
-  const std::vector<Instance> list = candidates(shape, on_demand);
-  for (const Instance& instance : list) {
-    if (!is_modelled(instance)) continue;
-    const double us =
-        estimate(complete(instance), shape, sms).us * (catalog::is_ahead(instance) ? 1 : worth_compiling(shape));
-    if (best != nullptr && us >= least) continue;
-    best = &instance;
-    least = us;
-  }
-  if (best == nullptr) {
+  const Ranking ranking = rank(shape, sms, on_demand);
+  if (ranking.first.candidate == nullptr) {
     return Status(Code::unsupported, fmt::format("{}: no Hopper kernel of this version serves it.", shape.text()));
   }
-  return chosen(*best, ChosenBy::model);
+  Choice choice{ranking.first.instance, ranking.first.estimate, ChosenBy::model, ""};
+  const bool alone = ranking.second.candidate == nullptr;
+  choice.reason =
+      reason_for(choice, shape, chip, alone ? nullptr : &ranking.second.instance, ranking.second.estimate.us);
+  return choice;
 }
 
 }  // namespace warpwright::choice

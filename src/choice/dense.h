@@ -1,5 +1,5 @@
-// Which kernel serves a matrix product on Hopper: the tuned table where it has an answer, otherwise a model of waves,
-// bytes and tile efficiency. The tool's commands and the host API all ask choose(). Needs no GPU.
+// Which kernel serves a matrix product on Hopper: the tuned table where it has an answer, otherwise the model of
+// dense_model.h. The tool's commands and the host API all ask choose(). Needs no GPU.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -56,9 +56,8 @@ struct PlanEstimate {
 // Clusters of so many CTAs that run at once.
 int64_t resident_clusters(int multiprocessors, int cluster);
 PlanEstimate estimate(const Instance& instance, const GemmShape& shape, int multiprocessors);
-// Whether the model was fitted to kernels of this kind. Others (ping-pong, tall warpgroups, shared depth, other rasters
-// and cache hints, output rings of more than four stages) are taken only where the tuned table or the caller names
-// them.
+// Whether the model can tell this plan from others: rasters, cache hints and loops that do not overlap are not among
+// its terms, and such a plan is only ranked where it was measured and has a number of its own.
 bool is_modelled(const Instance& instance);
 
 // The least time no kernel can beat: the product at the tensor cores' rate, or every operand moved once.

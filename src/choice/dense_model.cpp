@@ -1,133 +1,300 @@
-// The model of plan_choice.h.
-#include <fmt/format.h>
+#include "choice/dense_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
+#include <limits>
 #include <string>
+#include <string_view>
 
-#include "choice/tuned.h"
 #include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
 
-// Fitted to brief times of every plan on the dense shapes of bench/shapes.tsv on an H200 (docs/evidence/hopper-log.md).
-// They describe these kernels, not the chip: a term that never decides is not in the model.
-constexpr double kClockGhz = 1.855;
-constexpr double kMacsPerCycle = 2048;        // dense bf16 or fp16 of one SM
-constexpr double kIngestBytesPerCycle = 57;   // into one SM, multicast or not
-constexpr double kMemoryBytesPerUs = 4.68e6;  // of the chip
-constexpr double kStageCycles = 31;           // a stage costs at least this: barriers and issue
-constexpr double kSecondTerm = 0.14;          // of the second largest term shows beside the largest
-constexpr double kPadding = 0.02;             // how much slower for each e-fold of padding in the tiles
-constexpr double kDenseFixedUs = 6.6;         // launch, barriers, the first bytes, the last store
-constexpr double kSkinnyFixedUs = 5.8;        // the loads start before the cluster has met
-constexpr double kSplitFixedUs = 1.0;         // partial sums through distributed shared memory: once,
-constexpr double kSplitWaveUs = 0.51;         // and for each wave
-// Of what threads load, word by word: fitted to one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt).
-constexpr double kThreadIngest = 0.041;
-constexpr double kFixupUs = 2.5;  // partial sums through device memory
+struct PlanNumber {
+  std::string_view plan;
+  double log_factor;
+};
+// The children are `step` nodes further and the one after it, the second where the feature is above the value. A leaf
+// has no step, holds its value, and looks at a feature that is below any.
+struct Node {
+  float value;
+  uint8_t feature;
+  uint8_t step;
+};
+#include "choice/dense_fit.inc"
 
-double bytes_of(const GemmShape& s) {
-  const double m = double(s.m), n = double(s.n), k = double(s.k);
-  const auto size = [](DType type) { return double(bits(type)) / 8; };
-  double bytes = m * k * size(s.dtype) + n * k * size(s.b_dtype()) + m * n * size(s.epilogue.out);
-  if (s.epilogue.source) bytes += m * n * size(s.epilogue.source_type);
-  if (s.block_scaling != BlockScaling::none) bytes += (m + n) * k / scale_block(s.block_scaling);
-  if (s.epilogue.residual) bytes += m * n * size(s.epilogue.residual_type);
-  return double(s.batch) * bytes;
+constexpr double kCyclesPerUs = 1755;  // the unit of the fitted numbers, not what a chip under load runs at
+constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
+// What threads load, in bytes of a cycle. From one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt), when they
+// loaded word by word; they are faster since, by how much was not measured.
+constexpr double kThreadIngest = 2.47;
+
+double bytes(DType type) { return double(bits(type)) / 8; }
+
+// Lines that 128 bytes of a row touch on average: rows that are whole lines apart all start at the beginning of one.
+double lines_touched(int64_t pitch) {
+  int period = 1;
+  while (pitch * period % int64_t(kLineBytes) != 0) period *= 2;
+  return 2 - 1.0 / period;
+}
+bool splits_sectors(int64_t pitch) { return pitch % 32 != 0; }
+
+// Other results leave room for other stages; the plan is the same.
+std::string without_stages(const std::string& plan) {
+  const auto digit = [&](size_t at) { return at < plan.size() && plan[at] >= '0' && plan[at] <= '9'; };
+  size_t word = plan.find("-s");
+  while (word != std::string::npos && !digit(word + 2)) word = plan.find("-s", word + 2);
+  if (word == std::string::npos) return plan;
+  size_t end = word + 2;
+  while (digit(end)) ++end;
+  return plan.substr(0, word) + plan.substr(end);
 }
 
-struct Work {
-  int cluster = 1;
-  int64_t depth = 0;       // stages of one CTA for one tile
-  double stage_bytes = 0;  // into one CTA
-  double stage_macs = 0;   // of one CTA
-  double mma_efficiency = 1;
-  double ingest = kIngestBytesPerCycle;
-  double tile_cycles = 0;  // beside the stages
-  double fixed_us = 0;
-  double wave_us = 0;
-  bool even = false;  // the depth of the last wave is shared evenly by all clusters
+const PlanNumber* number_of(const std::string& plan) {
+  const std::string name = without_stages(plan);
+  const auto* at = std::lower_bound(std::begin(kPlanNumbers), std::end(kPlanNumbers), name,
+                                    [](const PlanNumber& x, const std::string& y) { return x.plan < y; });
+  return at != std::end(kPlanNumbers) && at->plan == name ? at : nullptr;
+}
+
+double cluster_us(int cluster) {
+  return cluster >= 8   ? fitted::cluster_8
+         : cluster >= 4 ? fitted::cluster_4
+         : cluster == 3 ? fitted::cluster_3
+         : cluster == 2 ? fitted::cluster_2
+                        : 0;
+}
+
+struct Wave {
+  double tensor, ingest, l2, memory;
+  // They overlap, but not perfectly.
+  double cycles() const { return std::sqrt(tensor * tensor + ingest * ingest + l2 * l2 + memory * memory); }
 };
 
-// The largest term and a part of the second largest: they overlap, but not perfectly.
-double combined(double tensor, double ingest, double memory) {
-  double terms[] = {tensor, ingest, memory};
-  std::sort(std::begin(terms), std::end(terms));
-  return terms[2] + kSecondTerm * terms[1];
+}  // namespace
+
+PlanFacts facts_of(const Instance& instance) {
+  PlanFacts f;
+  if (const auto* c = instance.as<SkinnyGemmConfig>()) {
+    f.skinny = f.swapped = true;
+    f.tile_m = f.group_n = c->tokens;
+    f.tile_n = f.mma_m = c->rows;
+    f.tile_k = c->tile_k();
+    f.cluster = f.sharers = c->split;
+    f.stages = c->stages;
+    f.outputs = c->output_stages;
+    f.warpgroups = c->warpgroups();
+  } else {
+    const DenseGemmConfig& d = *instance.as<DenseGemmConfig>();
+    f.ping_pong = d.sharing == TileSharing::ping_pong;
+    f.halves = d.sharing == TileSharing::halves;
+    f.swapped = d.swapped;
+    f.stream_k = d.split == DepthSplit::stream_k;
+    f.split_k = d.split == DepthSplit::split_k;
+    f.by_threads = d.load == Mover::threads;
+    f.tile_m = d.tile_m;
+    f.tile_n = d.tile_n;
+    f.tile_k = d.tile_k();
+    f.cluster = d.cluster;
+    f.cluster_m = d.cluster_m();
+    f.cluster_n = d.cluster_n();
+    f.stages = d.stages;
+    f.outputs = d.output_stages;
+    f.mma_m = d.mma_m();
+    f.group_n = d.group_n();
+    f.group_blocks = d.group_blocks();
+    f.warpgroups = d.warpgroups();
+  }
+  const PlanNumber* const number = number_of(catalog::plan_name({instance.config}));
+  f.numbered = number != nullptr;
+  f.log_factor = f.numbered ? number->log_factor : 0;
+  const double rate = f.skinny             ? fitted::rate_skinny
+                      : f.ping_pong        ? fitted::rate_ping_pong
+                      : f.halves           ? fitted::rate_halves
+                      : f.group_blocks > 1 ? fitted::rate_tall
+                      : f.warpgroups == 3  ? fitted::rate_three
+                                           : fitted::rate_plain;
+  // A stage is four MMAs deep. Narrow ones wait for the rows of their M side.
+  const double mma =
+      4 * std::max(f.group_n / 2.0, fitted::narrow_mma + f.group_n / 4.0) * f.mma_m / 64 * (f.halves ? 2 : 1);
+  f.step = std::hypot(mma / rate, fitted::stage);
+  f.result = f.skinny ? fitted::result_skinny * (f.tile_m / 64.0 + 0.3)
+                      : fitted::result_dense + fitted::result_column * f.group_n * f.group_blocks;
+  return f;
 }
 
-PlanEstimate estimate_work(PlanEstimate e, const Work& w, const GemmShape& s, int multiprocessors) {
-  constexpr double us_of_cycle = 1e-3 / kClockGhz;
-  e.clusters = resident_clusters(multiprocessors, w.cluster);
-  if (e.tiles == 0) return e;
-  e.waves = ceil_div(e.tiles, e.clusters);
-  e.fill = double(e.tiles) / double(e.waves * e.clusters);
-  const double waves = w.even ? std::max(1.0, double(e.tiles) / double(e.clusters)) : double(e.waves);
-  const double macs_per_cycle = kMacsPerCycle * 16 / bits(s.dtype);
-  const double steps = waves * double(w.depth);
-  e.tensor_us = steps * std::max(w.stage_macs / macs_per_cycle / w.mma_efficiency, kStageCycles) * us_of_cycle;
-  e.ingest_us = steps * w.stage_bytes / w.ingest * us_of_cycle;
-  e.memory_us = bytes_of(s) / kMemoryBytesPerUs;
-  // A last wave of few tiles moves few bytes, but its SMs take as long as any other's.
-  const double full_waves = double(e.waves - 1);
-  const double full_part = full_waves * double(e.clusters) / double(e.tiles);
-  const double of_waves = full_waves / double(e.waves);
-  const double busy =
-      combined(e.tensor_us * of_waves, e.ingest_us * of_waves, e.memory_us * full_part) +
-      combined(e.tensor_us / double(e.waves), e.ingest_us / double(e.waves), e.memory_us * (1 - full_part));
-  const double padding = double(ceil_div(s.m, e.tile_m) * e.tile_m) * double(ceil_div(s.n, e.tile_n) * e.tile_n);
-  e.us = w.fixed_us + waves * (w.wave_us + w.tile_cycles * us_of_cycle) +
-         busy * (1 + kPadding * std::log(padding / (double(s.m) * double(s.n))));
+DenseModel::DenseModel(const GemmShape& shape, int multiprocessors) : shape_(shape), sms_(multiprocessors) {
+  for (int cluster = 1; cluster <= 8; ++cluster) resident_[cluster] = resident_clusters(multiprocessors, cluster);
+  const GemmShape& s = shape;
+  const int a_bits = bits(s.dtype), b_bits = bits(s.b_dtype());
+  depth_bytes_ = s.k * a_bits / 8;
+  batch_ = double(s.batch);
+  // Of rows that follow each other as closely as the TMA allows.
+  constexpr int64_t tma_unit = 16;
+  const int64_t a_pitch = ceil_div((s.a_major == Major::K ? s.k : s.m) * a_bits / 8, tma_unit) * tma_unit;
+  const int64_t b_pitch = ceil_div((s.b_major == Major::K ? s.k : s.n) * b_bits / 8, tma_unit) * tma_unit;
+  a_lines_ = lines_touched(a_pitch);
+  b_lines_ = lines_touched(b_pitch);
+  a_sectors_ = splits_sectors(a_pitch);
+  b_sectors_ = splits_sectors(b_pitch);
+  const double m = double(s.m), n = double(s.n), k = double(s.k);
+  moved_ = batch_ * (m * k * bytes(s.dtype) + n * k * bytes(s.b_dtype()));
+  result_bytes_ = floor_of(s).bytes - moved_;
+}
+
+Terms DenseModel::terms(const PlanFacts& p, int parts) const {
+  Terms t;
+  t.plan = &p;
+  t.parts = parts;
+  t.resident = resident_[p.cluster];
+  t.rows = ceil_div(shape_.m, int64_t(p.tile_m) * p.cluster_m);
+  t.columns = ceil_div(shape_.n, int64_t(p.tile_n) * p.cluster_n);
+  t.jobs = t.rows * t.columns * shape_.batch * parts;
+  if (t.jobs == 0) return t;
+  t.waves = ceil_div(t.jobs, t.resident);
+  const int64_t slices = ceil_div(shape_.k, p.tile_k);
+  t.depth = ceil_div(slices, parts * p.sharers);
+  const double depth = double(t.depth), jobs = double(t.jobs);
+
+  const double inside_m = double(std::min<int64_t>(shape_.m, p.tile_m));
+  const double inside_n = double(std::min<int64_t>(shape_.n, p.tile_n));
+  const double entering =
+      kLineBytes * (inside_m + inside_n + fitted::outside * (p.tile_m - inside_m + p.tile_n - inside_n));
+  const double own = fitted::own_lines * (a_lines_ * inside_m / p.cluster_n + b_lines_ * inside_n / p.cluster_m);
+  const double shown = (p.ping_pong ? fitted::ping_pong_shows : 1) * p.result;
+  const double a_asked = batch_ * double(slices * shape_.m * t.columns);
+  const double b_asked = batch_ * double(slices * shape_.n * t.rows);
+  t.asked = a_asked + b_asked;
+  const auto lookups = [](double asked, double lines, bool sectors) {
+    return asked * (1 + fitted::l2_straddled * (lines - 1) + (sectors ? fitted::l2_sectors : 0));
+  };
+  const double l2 =
+      kLineBytes / fitted::l2 * (lookups(a_asked, a_lines_, a_sectors_) + lookups(b_asked, b_lines_, b_sectors_));
+  const double straddled = (a_lines_ + b_lines_) / 2 - 1;
+  const double memory = (moved_ * (1 + fitted::memory_straddled * straddled) + fitted::memory_result * result_bytes_) /
+                        fitted::memory * kCyclesPerUs;
+  const auto wave = [&](double clusters, double tiles) -> Wave {
+    const double ctas = std::min(clusters * p.cluster, double(sms_));
+    const double loads = p.by_threads ? entering / kThreadIngest : entering * ctas / fitted::ingest + own;
+    const double part = clusters / jobs;
+    return {(depth * p.step + shown) * tiles, depth * tiles * loads, l2 * part,
+            memory * part * (1 + (sms_ / ctas - 1) * fitted::memory_few)};
+  };
+  // A last wave of few tiles moves few bytes, but its SMs take as long as any other's. Stream-K has no last wave.
+  const int64_t full = p.stream_k ? 0 : t.waves - 1;
+  const Wave last =
+      p.stream_k ? wave(jobs, std::max(1.0, jobs / double(t.resident))) : wave(double(t.jobs - full * t.resident), 1);
+  const Wave before = full > 0 ? wave(double(t.resident), 1) : Wave{0, 0, 0, 0};
+  const double waves = double(full);
+  t.tensor = waves * before.tensor + last.tensor;
+  t.ingest = waves * before.ingest + last.ingest;
+  t.l2 = waves * before.l2 + last.l2;
+  t.memory = waves * before.memory + last.memory;
+  t.last_wave = last.cycles();
+  t.last_tensor = last.tensor;
+  t.last_ingest = last.ingest;
+
+  const double area = double(p.tile_m) * p.tile_n;
+  t.fixed_us = (p.skinny ? fitted::fixed_skinny : fitted::fixed_dense) + cluster_us(p.cluster) +
+               fitted::last_result * p.result / kCyclesPerUs + fitted::wave * waves;
+  if (p.sharers > 1) t.fixed_us += fitted::exchange + fitted::exchange_tile * double(t.waves) * area / 8192;
+  if (p.split_k) t.fixed_us += fitted::splittable;
+  const int summed = p.stream_k ? 2 : parts;
+  if (summed > 1) t.fixed_us += fitted::fixup + fitted::fixup_part * summed * area / 16384;
+  t.plain_us = t.fixed_us + (waves * before.cycles() + t.last_wave) / kCyclesPerUs;
+  t.us = t.plain_us * std::exp(p.log_factor);
+  return t;
+}
+
+void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) const {
+  static_assert(kListed <= kMostCorrected);
+  std::array<std::array<float, kFeatures + 1>, kMostCorrected> x;
+  const size_t count = plans.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Terms& t = plans[i];
+    const PlanFacts& p = *t.plan;
+    const double cycles = t.plain_us * kCyclesPerUs, jobs = double(t.jobs), resident = double(t.resident);
+    const auto set = [&](Feature feature, double value) { x[i][feature] = float(value); };
+    set(of_skinny, p.skinny);
+    set(of_tile_m, p.tile_m);
+    set(of_tile_n, p.tile_n);
+    set(of_mma_m, p.mma_m);
+    set(of_cluster_m, p.cluster_m);
+    set(of_cluster_n, p.cluster_n);
+    set(of_sharers, p.sharers);
+    set(of_parts, t.parts);
+    set(of_swapped, p.swapped);
+    set(of_stream_k, p.stream_k);
+    set(of_split_k, p.split_k);
+    set(of_ping_pong, p.ping_pong);
+    set(of_group_blocks, p.group_blocks);
+    set(of_outputs, p.outputs);
+    set(of_stages, p.stages);
+    set(of_lines, (a_lines_ + b_lines_) / 2);
+    set(of_sectors, (a_sectors_ + b_sectors_) / 2.0);
+    set(of_waves, std::log2(jobs / resident));
+    set(of_fill, jobs / (double(t.waves) * resident));
+    set(of_last, double(t.jobs - (t.waves - 1) * t.resident) / resident);
+    set(of_depth, std::log2(double(std::max<int64_t>(1, t.depth))));
+    set(of_m, std::log2(double(shape_.m)));
+    set(of_n, std::log2(double(shape_.n)));
+    set(of_k, std::log2(double(std::max<int64_t>(1, depth_bytes_)) / 2));
+    set(of_padded_m, double(t.rows * p.tile_m * p.cluster_m) / double(shape_.m));
+    set(of_padded_n, double(t.columns * p.tile_n * p.cluster_n) / double(shape_.n));
+    set(of_us, std::log2(t.plain_us));
+    set(of_ctas, double(std::min(t.jobs, t.resident) * p.cluster));
+    set(of_reuse, moved_ > 0 ? std::log2(kLineBytes * t.asked / moved_) : 0);
+    set(of_tensor, t.tensor / cycles);
+    set(of_ingest, t.ingest / cycles);
+    set(of_l2, t.l2 / cycles);
+    set(of_memory, t.memory / cycles);
+    set(of_last_wave, t.last_wave / cycles);
+    set(of_last_tensor, t.last_tensor / cycles);
+    set(of_last_ingest, t.last_ingest / cycles);
+    set(of_fixed, t.fixed_us / t.plain_us);
+    set(of_result, p.result / cycles);
+    set(kFeatures, -std::numeric_limits<float>::infinity());
+  }
+  // All plans walk a tree together, so that none waits for another's loads.
+  std::array<double, kMostCorrected> sum{};
+  for (const uint16_t root : kRoots) {
+    std::array<uint16_t, kMostCorrected> at;
+    at.fill(root);
+    for (int level = 0; level < kDepth; ++level) {
+      for (size_t i = 0; i < count; ++i) {
+        const Node& node = kNodes[at[i]];
+        at[i] = uint16_t(at[i] + node.step + (x[i][node.feature] > node.value));
+      }
+    }
+    for (size_t i = 0; i < count; ++i) sum[i] += double(kNodes[at[i]].value);
+  }
+  // The trees know nothing of threads that load.
+  for (size_t i = 0; i < count; ++i) us[i] = plans[i].us * (plans[i].plan->by_threads ? 1 : std::exp(sum[i]));
+}
+
+PlanEstimate DenseModel::estimate(const Terms& t, double us) const {
+  PlanEstimate e;
+  e.tile_m = t.plan->tile_m;
+  e.tile_n = t.plan->tile_n;
+  e.tile_k = t.plan->tile_k;
+  e.split = t.parts * t.plan->sharers;
+  e.tiles = t.jobs;
+  e.clusters = t.resident;
+  if (t.jobs == 0) return e;
+  e.waves = t.waves;
+  e.fill = double(t.jobs) / double(t.waves * t.resident);
+  e.us = us;
+  e.tensor_us = t.tensor / kCyclesPerUs;
+  e.ingest_us = std::hypot(t.ingest, t.l2) / kCyclesPerUs;
+  e.memory_us = t.memory / kCyclesPerUs;
   return e;
 }
 
-PlanEstimate estimate_skinny(const SkinnyGemmConfig& c, const GemmShape& s, int multiprocessors) {
-  PlanEstimate e;
-  Work w;
-  e.tile_m = c.tokens;
-  e.tile_n = c.rows;
-  e.tile_k = c.tile_k();
-  e.split = w.cluster = c.split;
-  e.tiles = c.tiles(int(s.m), int(s.n));
-  w.depth = ceil_div(ceil_div(s.k, c.tile_k()), c.split);
-  w.stage_bytes = double(c.w_box().bytes() + c.x_box().bytes());
-  w.stage_macs = double(c.rows) * c.tokens * c.tile_k();
-  w.mma_efficiency = 0.6;  // N of 8 to 128: the tensor core waits for the rows of W
-  w.tile_cycles = 555 + (c.warpgroups() == 2 ? 785 : 0);
-  w.fixed_us = kSkinnyFixedUs + (c.split > 1 ? kSplitFixedUs : 0);
-  w.wave_us = c.split > 1 ? kSplitWaveUs : 0;
-  return estimate_work(e, w, s, multiprocessors);
-}
-
-PlanEstimate estimate_dense(const DenseGemmConfig& c, int splits, const GemmShape& s, int multiprocessors) {
-  PlanEstimate e;
-  Work w;
-  e.tile_m = c.tile_m;
-  e.tile_n = c.tile_n;
-  e.tile_k = c.tile_k();
-  e.split = splits;
-  w.cluster = c.cluster;
-  e.tiles = c.tiles(int(s.m), int(s.n), int(s.batch)) * splits;
-  w.depth = ceil_div(ceil_div(s.k, c.tile_k()), splits);
-  w.stage_bytes = double(c.stage_bytes());
-  w.stage_macs = double(c.tile_m) * c.tile_n * c.tile_k();
-  w.mma_efficiency = c.warpgroups() == 3                ? 0.88
-                     : c.tile_n == 256                  ? 0.966
-                     : c.tile_n > 128 && c.tile_n < 192 ? 0.924
-                     : c.tile_n >= 192                  ? 0.941
-                                                        : 1;  // bound by what the SM takes in
-  if (c.load == Mover::threads) w.ingest *= kThreadIngest;
-  // The output ring is handed on more often where the tile is no multiple of 64 columns.
-  w.tile_cycles = 10.9 * c.tile_n * (c.tile_n % 64 == 0 ? 1 : 1.28);
-  w.fixed_us = kDenseFixedUs + (c.split == DepthSplit::none ? 0 : kFixupUs);
-  w.even = c.split == DepthSplit::stream_k;
-  return estimate_work(e, w, s, multiprocessors);
-}
-
-}  // namespace
+int compared_with_trees() { return kListed; }
 
 // Clusters do not span a GPC, so the larger ones leave SMs empty. cudaOccupancyMaxActiveClusters on an H200 of 132 SMs
 // gives 132, 66, 39, 30 and 15 for clusters of 1, 2, 3, 4 and 8.
@@ -140,61 +307,19 @@ bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();
   if (c == nullptr) return true;
   const DenseGemmConfig usual;
-  return c->output_stages <= 4 && !c->swapped && c->sharing == usual.sharing && c->group_rows == usual.group_rows &&
-         c->split == usual.split && c->raster == usual.raster && c->raster_group == usual.raster_group &&
-         !c->raster_by_columns && c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped;
+  return facts_of(instance).numbered ||
+         (c->raster == usual.raster && c->raster_group == usual.raster_group && !c->raster_by_columns &&
+          c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped && c->dependent);
 }
 
-PlanEstimate estimate(const Instance& instance, const GemmShape& s, int multiprocessors) {
-  if (const auto* c = instance.as<SkinnyGemmConfig>()) return estimate_skinny(*c, s, multiprocessors);
-  return estimate_dense(*instance.as<DenseGemmConfig>(), std::max(1, instance.splits), s, multiprocessors);
-}
-
-Floor floor_of(const GemmShape& s, Arch arch) {
-  const ChipFigures chip = chip_figures(arch);
-  const double flops_per_us = chip.flops_per_us * 16 / std::max(bits(s.dtype), 8);
-  Floor floor;
-  floor.flops = 2.0 * double(s.batch) * double(s.m) * double(s.n) * double(s.k);
-  floor.bytes = bytes_of(s);
-  floor.tensor_us = floor.flops / flops_per_us;
-  // A pair of 4-bit operands is multiplied at twice the rate of 8 bits.
-  if (bits(s.dtype) == 4 && bits(s.b_dtype()) == 4) floor.tensor_us /= 2;
-  floor.memory_us = floor.bytes / chip.bytes_per_us;
-  return floor;
-}
-
-std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip) {
-  const PlanEstimate& e = choice.estimate;
-  const char* const bound = e.memory_us >= std::max(e.tensor_us, e.ingest_us) ? "device memory"
-                            : e.ingest_us >= e.tensor_us                      ? "loads from L2"
-                                                                              : "the tensor cores";
-  std::string text;
-  if (choice.by == ChosenBy::name) text = "it was named; ";
-  if (choice.by == ChosenBy::table) {
-    text = fmt::format("measured fastest for this shape on {} (tuned table); ", chip.name);
-  }
-  text += fmt::format("{} wave{} filled to {:.0f} %, bound by {}, {:.1f} us by the model", e.waves,
-                      e.waves == 1 ? "" : "s", 100 * e.fill, bound, e.us);
-  if (choice.by == ChosenBy::model) {
-    Instance next;
-    double least = 0;
-    for (const Instance& instance : candidates(shape)) {
-      if (instance.config == choice.instance.config || !is_modelled(instance)) continue;
-      const double us = estimate(instance, shape, chip.multiprocessors).us;
-      if (least != 0 && us >= least) continue;
-      next = instance;
-      least = us;
-    }
-    if (least != 0) text += fmt::format("; next best {} with {:.1f} us", plan_text(next), least);
-  }
-  if (shape.load == Mover::threads) {
-    text += "; threads load it, because a row of A or B does not start at a multiple of 16 bytes";
-  } else if (shape.store == Mover::threads) {
-    text += "; threads store it, because a row of D does not start at a multiple of 16 bytes";
-  }
-  if (!catalog::is_ahead(choice.instance))
-    text += "; not compiled ahead: NVRTC compiles it at first use and keeps it on disk";
-  return text;
+PlanEstimate estimate(const Instance& instance, const GemmShape& shape, int multiprocessors) {
+  const DenseModel model(shape, multiprocessors);
+  const PlanFacts plan = facts_of(instance);
+  const Terms terms = model.terms(plan, std::max(1, instance.splits));
+  if (terms.jobs == 0) return model.estimate(terms, 0);
+  double us = 0;
+  model.correct({&terms, 1}, {&us, 1});
+  return model.estimate(terms, us);
 }
 
 }  // namespace warpwright::choice

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
-#include "choice/dense.h"
+#include "choice/tuned.h"
 
 namespace warpwright::choice {
 
@@ -25,6 +26,31 @@ std::string plan_text(const Instance& instance) {
     text += ", loaded and stored by threads";
   } else if (c.store == Mover::threads) {
     text += ", stored by threads";
+  }
+  return text;
+}
+
+std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip, const Instance* next,
+                       double next_us) {
+  const PlanEstimate& e = choice.estimate;
+  const char* const bound = e.memory_us >= std::max(e.tensor_us, e.ingest_us) ? "device memory"
+                            : e.ingest_us >= e.tensor_us                      ? "loads from L2"
+                                                                              : "the tensor cores";
+  std::string text;
+  if (choice.by == ChosenBy::name) text = "it was named; ";
+  if (choice.by == ChosenBy::table) {
+    text = fmt::format("measured fastest for this shape on {} (tuned table); ", chip.name);
+  }
+  text += fmt::format("{} wave{} filled to {:.0f} %, bound by {}, {:.1f} us by the model", e.waves,
+                      e.waves == 1 ? "" : "s", 100 * e.fill, bound, e.us);
+  if (next != nullptr) text += fmt::format("; next best {} with {:.1f} us", plan_text(*next), next_us);
+  if (shape.load == Mover::threads) {
+    text += "; threads load it, because a row of A or B does not start at a multiple of 16 bytes";
+  } else if (shape.store == Mover::threads) {
+    text += "; threads store it, because a row of D does not start at a multiple of 16 bytes";
+  }
+  if (!catalog::is_ahead(choice.instance)) {
+    text += "; not compiled ahead: NVRTC compiles it at first use and keeps it on disk";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What plan_choice.cpp is made of: the tuned table, the sentence that explains a choice.
+// What a choice is made of beside the model: the tuned table, the sentence that explains it.
 #pragma once
 #include <span>
 #include <string>
@@ -33,6 +33,8 @@ TunedRow row_of(const GemmShape& shape);
 // shape; empty: the model decides.
 std::string tuned_plan(const GemmShape& shape, const Chip& chip);
 
-std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip);
+// `next`: the second best, where the model chose.
+std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip, const Instance* next = nullptr,
+                       double next_us = 0);
 
 }  // namespace warpwright::choice

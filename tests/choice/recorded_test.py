@@ -6,7 +6,6 @@ usage: recorded_test.py TOOL
 Rows that may differ stand in DIFFERENT, each with its reason.
 """
 
-import re
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,6 @@ from draw_problems import explain
 TOOL = ""
 # Options of a row -> (plan now, why).
 DIFFERENT = {}
-
-
-def renamed(plan):
-    """Version 0.1 gave the blockwise kernel for few rows the name of another family."""
-    return re.sub(r"^skinny-(\d+x\d+)-k(\d+)-", r"blockwise-\1-split\2-", plan)
 
 
 def rows():
@@ -40,7 +34,7 @@ class Recorded(unittest.TestCase):
         with ThreadPoolExecutor(2) as pool:
             plans = list(pool.map(asked, table))
         for (options, recorded), plan in zip(table, plans):
-            expected = DIFFERENT.get(options, (renamed(recorded), ""))[0]
+            expected = DIFFERENT.get(options, (recorded, ""))[0]
             self.assertEqual(plan, expected, options)
 
 

@@ -1,0 +1,82 @@
+"""Tables of `tune --random`: times of plans at drawn problems, and what the name of a plan says."""
+
+import collections
+import csv
+import gzip
+import math
+import re
+
+PEER = "cublaslt"
+
+
+def rows(path):
+    """(dtype, m, n, k), plan, us of every line."""
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            yield (row["dtype"], int(row["m"]), int(row["n"]), int(row["k"])), row["plan"], float(row["us"])
+
+
+def load(paths, keep_parts=False):
+    """Problem -> plan -> us of our plans. Problems whose operands are copied first have one plan, and are left out.
+
+    Parts of a split depth are the launch's business: one plan, unless keep_parts.
+    """
+    times = collections.OrderedDict()
+    for path in paths:
+        for problem, plan, us in rows(path):
+            if plan == PEER or plan.endswith("-packed") or refused(plan):
+                continue
+            plan = plan if keep_parts else without_parts(plan)
+            plans = times.setdefault(problem, {})
+            plans[plan] = min(us, plans.get(plan, math.inf))
+    return {problem: plans for problem, plans in times.items() if len(plans) > 1}
+
+
+def refused(plan):
+    """Older tables have plans in which a CTA of a cluster would load nothing of a tile that it shares."""
+    p = parse(plan)
+    return p.tile_m // 8 < p.cluster_n or p.tile_n // 8 < p.cluster_m
+
+
+def without_parts(plan):
+    """'...-splitk4' is the plan '...-splitk', launched with four parts."""
+    return re.sub(r"-splitk\d+$", "-splitk", plan)
+
+
+def without_stages(plan):
+    """What a plan's own number in the model is known by: other results leave room for fewer stages."""
+    return re.sub(r"-s\d+(?=-|$)", "", without_parts(plan))
+
+
+Plan = collections.namedtuple(
+    "Plan",
+    "skinny tile_m tile_n cluster_m cluster_n sharers stages outputs mma_m group_n group_blocks warpgroups ping_pong "
+    "halves swapped stream_k split_k parts",
+)
+
+
+def parse(name):
+    """The words that the model reads; rasters and cache hints are left to the plan's own number."""
+    family, tile, *words = name.split("-")
+    first, second = map(int, tile.split("x"))
+
+    def number(pattern, usual):
+        found = [re.fullmatch(pattern, word) for word in words]
+        return next((int(match[1]) for match in found if match), usual)
+
+    stages = number(r"s(\d+)", 4)
+    if family == "skinny":
+        # The weights, which come first in the name, are the M side.
+        return Plan(True, second, first, 1, 1, number(r"split(\d+)", 1), stages, 2, first, second, 1, first // 64,
+                    False, False, True, False, False, 1)  # fmt: skip
+    both = next((re.fullmatch(r"c(\d+)x(\d+)", w) for w in words if re.fullmatch(r"c(\d+)x(\d+)", w)), None)
+    cluster_m = int(both[1]) if both else number(r"c(\d+)", 1)
+    cluster_n = int(both[2]) if both else number(r"c(\d+)n", 1)
+    group = number(r"g(\d+)", 64)
+    swapped, ping_pong, halves = "swapped" in words, "pingpong" in words, "halves" in words
+    mma_m, mma_n = (second, first) if swapped else (first, second)
+    group_n = mma_n // 2 if halves else mma_n
+    return Plan(False, first, second, cluster_m, cluster_n, 1, stages, number(r"o(\d+)", 2), mma_m, group_n,
+                group // 64, 2 if ping_pong or halves else mma_m // group, ping_pong, halves, swapped,
+                "streamk" in words, words[-1].startswith("splitk"), number(r"splitk(\d+)", 1))  # fmt: skip

@@ -1,0 +1,63 @@
+// The model by which dense products on Hopper are ranked: waves of tiles whose tensor, ingest, L2 and memory times are
+// combined, a factor for each plan that was measured, and trees for what is left. bench/choice/model.py is the same
+// model, and bench/choice/fit.py fits it.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "choice/dense.h"
+
+namespace warpwright::choice {
+
+// What the model reads of a plan.
+struct PlanFacts {
+  bool skinny = false, ping_pong = false, halves = false, swapped = false, stream_k = false, split_k = false;
+  bool by_threads = false;  // loads
+  bool numbered = false;    // the plan has a factor of its own
+  int tile_m = 0, tile_n = 0, tile_k = 0;
+  int cluster = 1, cluster_m = 1, cluster_n = 1;
+  int sharers = 1;  // CTAs of a cluster that share the depth of a tile
+  int stages = 0, outputs = 0;
+  int mma_m = 0, group_n = 0, group_blocks = 1, warpgroups = 1;
+  double log_factor = 0;
+  double step = 0, result = 0;  // cycles of a stage's MMAs, and of a tile's result
+};
+PlanFacts facts_of(const Instance& instance);
+
+// The terms of one plan, in cycles, for the full waves together and for the last one.
+struct Terms {
+  const PlanFacts* plan = nullptr;
+  int parts = 1;  // of a tile's depth, by split_k
+  int64_t jobs = 0, resident = 1, waves = 0, rows = 0, columns = 0, depth = 0;
+  double tensor = 0, ingest = 0, l2 = 0, memory = 0;
+  double last_wave = 0, last_tensor = 0, last_ingest = 0;
+  double asked = 0;     // rows of 128 bytes, of L2
+  double fixed_us = 0;  // launch, exchange of sums, the last result
+  double plain_us = 0;  // without factor and trees
+  double us = 0;        // with the plan's factor
+};
+
+class DenseModel {
+ public:
+  DenseModel(const GemmShape& shape, int multiprocessors);
+  Terms terms(const PlanFacts& plan, int parts) const;
+  // The times of at most kMostCorrected plans as the trees see them.
+  static constexpr int kMostCorrected = 16;
+  void correct(std::span<const Terms> plans, std::span<double> us) const;
+  PlanEstimate estimate(const Terms& terms, double us) const;
+
+ private:
+  const GemmShape& shape_;
+  int sms_;
+  int64_t resident_[9] = {};  // by CTAs of a cluster
+  int64_t depth_bytes_ = 0;
+  double batch_ = 1;
+  double a_lines_ = 1, b_lines_ = 1;  // that 128 bytes of a row touch on average
+  bool a_sectors_ = false, b_sectors_ = false;
+  double moved_ = 0, result_bytes_ = 0;
+};
+
+// So many plans, the best ones without the trees, are compared with them.
+int compared_with_trees();
+
+}  // namespace warpwright::choice
