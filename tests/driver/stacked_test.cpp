@@ -2,6 +2,8 @@
 // Every call goes through, both agree on each, and launches are written down as they are without a driver below.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "catalog/instance.h"
 #include "driver/calls.h"
 #include "driver/same_launch.h"
