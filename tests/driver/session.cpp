@@ -50,17 +50,34 @@ bool has_driver() {
   return dlopen(kDriver, RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
 
-void begin(const std::string& devices) {
+namespace {
+
+// Beside this program: a build folder may be moved to the machine that has the GPU.
+std::string beside(const char* library) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / library).string();
+}
+
+void begin_recording() {
   const fs::path log = folder().path / "log";
   std::ofstream(log).flush();
-  // Beside this program: a build folder may be moved to the machine that has the GPU.
-  const fs::path recorder = fs::read_symlink("/proc/self/exe").parent_path() / "warpwright_recorder.so";
-  set("WARPWRIGHT_CUDA_DRIVER", recorder.string());
+  set("WARPWRIGHT_CUDA_DRIVER", beside("warpwright_recorder.so"));
   set("WARPWRIGHT_RECORDER_LOG", log.string());
-  set("WARPWRIGHT_RECORDER_DEVICES", devices);
-  set("WARPWRIGHT_RECORDER_BELOW", devices.empty() ? kDriver : "");
-  if (!devices.empty()) set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
   log_file().open(log);
+}
+
+}  // namespace
+
+void begin(const std::string& devices) {
+  begin_recording();
+  set("WARPWRIGHT_RECORDER_DEVICES", devices);
+  set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
+}
+
+void begin_above(Below below) {
+  begin_recording();
+  const bool real = below == Below::driver;
+  set("WARPWRIGHT_RECORDER_BELOW", real ? kDriver : beside("warpwright_recorder_below.so"));
+  if (!real) set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
 }
 
 void set_device(int number) {

@@ -8,9 +8,12 @@ namespace warpwright::recorded {
 
 // Whether this machine has a driver of its own.
 bool has_driver();
-// Before the first call of the driver, once. The pretended devices, "sm_90,sm_100"; empty: the recorder lies above the
-// machine's own driver. Kernels for pretended devices are kept in a folder of this program.
+// Before the first call of the driver, once. The pretended devices: "sm_90,sm_100". Kernels for them are kept in a
+// folder of this program.
 void begin(const std::string& devices);
+// The same with the recorder above the machine's own driver, or above another recorder that stands for it.
+enum class Below { driver, recorder };
+void begin_above(Below below);
 // Makes the device with this number the one of the calling thread.
 void set_device(int number);
 

@@ -22,7 +22,7 @@ using recorded::Images;
 
 bool begin() {
   static const bool there = [] {
-    recorded::begin("");
+    recorded::begin_above(recorded::Below::driver);
     return bool(gpu::hopper_device());
   }();
   return there;

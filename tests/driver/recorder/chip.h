@@ -23,6 +23,11 @@ struct Chip {
   bool has_tensor_maps() const { return major >= 9; }
 };
 
+// CUdevice_attribute, beside those of gpu/driver_abi.h.
+inline constexpr int kThreadsPerMultiprocessor = 39;
+inline constexpr int kSharedPerMultiprocessor = 81;
+inline constexpr int kBlocksPerMultiprocessor = 106;
+
 inline constexpr int kRegisters = 65536;           // of a multiprocessor, and of a block
 inline constexpr int kSharedWithoutOptIn = 49152;  // dynamic and static bytes of a block
 inline constexpr int kPortableCluster = 8;

@@ -130,6 +130,15 @@ WW_ENTRY cuDeviceGetAttribute(int* value, int attribute, abi::Device device) {
     case abi::kMultiprocessorCount:
       *value = chip.multiprocessors;
       return 0;
+    case kThreadsPerMultiprocessor:
+      *value = chip.threads_per_multiprocessor;
+      return 0;
+    case kSharedPerMultiprocessor:
+      *value = chip.shared_per_multiprocessor;
+      return 0;
+    case kBlocksPerMultiprocessor:
+      *value = chip.blocks_per_multiprocessor;
+      return 0;
     case abi::kL2CacheSize:
       *value = chip.l2_bytes;
       return 0;

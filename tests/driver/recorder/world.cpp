@@ -17,8 +17,12 @@ namespace {
   std::abort();
 }
 
+// The build gives another prefix to a recorder that stands for the real driver below one.
+#if !defined(WW_RECORDER_PREFIX)
+#define WW_RECORDER_PREFIX "WARPWRIGHT_RECORDER_"
+#endif
 const char* variable(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = std::getenv((WW_RECORDER_PREFIX + std::string(name)).c_str());
   return value == nullptr || *value == '\0' ? nullptr : value;
 }
 
@@ -37,15 +41,15 @@ World& World::get() {
 }
 
 World::World() {
-  if (const char* const file = variable("WARPWRIGHT_RECORDER_LOG")) {
+  if (const char* const file = variable("LOG")) {
     log_ = std::fopen(file, "a");
     if (log_ == nullptr) stop(std::string("WARPWRIGHT_RECORDER_LOG = ") + file + ": it cannot be written.");
   }
-  if (const char* const library = variable("WARPWRIGHT_RECORDER_BELOW")) {
+  if (const char* const library = variable("BELOW")) {
     open_below(library);
     return;
   }
-  const char* const devices = variable("WARPWRIGHT_RECORDER_DEVICES");
+  const char* const devices = variable("DEVICES");
   std::stringstream names(devices == nullptr ? "sm_90" : devices);
   for (std::string name; std::getline(names, name, ',');) {
     const auto chip = chip_named(name);
@@ -68,8 +72,6 @@ void World::open_below(const char* library) {
   int count = 0;
   if (below->init(0) != 0 || below->device_count(&count) != 0) stop(std::string(library) + " does not start.");
   for (int i = 0; i < count; ++i) {
-    // CUdevice_attribute
-    constexpr int shared_per_multiprocessor = 81, threads_per_multiprocessor = 39, blocks_per_multiprocessor = 106;
     const auto attribute = [&](int which) {
       int value = 0;
       (void)below->device_attribute(&value, which, i);
@@ -81,8 +83,8 @@ void World::open_below(const char* library) {
     (void)below->device_memory(&memory, i);
     chips.push_back({name, attribute(abi::kComputeCapabilityMajor), attribute(abi::kComputeCapabilityMinor),
                      attribute(abi::kMultiprocessorCount), attribute(abi::kMaxSharedMemoryPerBlockOptin),
-                     attribute(shared_per_multiprocessor), attribute(abi::kL2CacheSize),
-                     attribute(threads_per_multiprocessor), attribute(blocks_per_multiprocessor), memory});
+                     attribute(kSharedPerMultiprocessor), attribute(abi::kL2CacheSize),
+                     attribute(kThreadsPerMultiprocessor), attribute(kBlocksPerMultiprocessor), memory});
   }
 }
 
