@@ -56,6 +56,9 @@ GROUPED = ["cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d", "shfl.sync", "v
 SFB = ["tcgen05.cp.cta_group::1.32x128b.warpx4", "tcgen05.st.sync.aligned.32x32b.x1.b32",
        "tcgen05.wait::st.sync.aligned"]
 # instance, kind and number of the MMAs of one stage, what its PTX contains (with a leading `!`: does not)
+# Threads of a CTA read scales that the pair's leader has passed on.
+# Two waits of the pair's allocation, and those for a stage and for an accumulator.
+ACQUIRED_BY_PAIR = ["4 x mbarrier.try_wait.parity.acquire.cluster"]
 INSTANCES = [
     ("sm100/dense-128x128-c4x2-s6-pair/bf16", ("f16", 4), FLAT + ONE_PART + PAIR + [
         "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2"]),
@@ -100,10 +103,11 @@ INSTANCES = [
     ("sm100/grouped-n128-s6-pair-swap/e4m3-mxfp8-pointers", ("mxf8f6f4", 4), GROUPED + PAIR + [
         "fence.proxy.tensormap::generic.acquire.gpu"]),
     ("sm100/grouped-n128-s5/e2m1-mxfp4", ("mxf4", 4), GROUPED + ["tcgen05.cp.cta_group::1.32x128b.warpx4"] + SINGLE),
-    ("sm100/blockwise-n128-s5-pair-e8-o2/e4m3", ("f8f6f4", 4), PAIR + TMA_STORE),
+    ("sm100/blockwise-n128-s5-pair-e8-o2/e4m3", ("f8f6f4", 4), PAIR + TMA_STORE + ACQUIRED_BY_PAIR),
     ("sm100/blockwise-n128-s6/e4m3-alpha-grouped", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async", "vote.sync.ballot"]),
-    ("sm100/blockwise-n128-s6-pair/e4m3", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"]),
-    ("sm100/blockwise-n128-s6/e4m3", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
+    ("sm100/blockwise-n128-s6-pair/e4m3", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"] + ACQUIRED_BY_PAIR),
+    ("sm100/blockwise-n128-s6/e4m3", ("f8f6f4", 4),
+     FLAT + SINGLE + ["fence.proxy.async", "!mbarrier.try_wait.parity.acquire.cluster"]),
 ]
 
 
@@ -145,7 +149,11 @@ def problems(nvcc, folder, name, mma, expected):
         yield f"registers: {registers}, at most {most} are expected"
     assembly = ptx.read_text()
     for wanted in ALL + expected:
-        if wanted.startswith("!") == (wanted.lstrip("!") in assembly):
+        times = re.fullmatch(r"(\d+) x (.+)", wanted)
+        if times:
+            if assembly.count(times[2]) < int(times[1]):
+                yield f"the PTX has {times[2]} {assembly.count(times[2])} times, {times[1]} are expected"
+        elif wanted.startswith("!") == (wanted.lstrip("!") in assembly):
             yield f"the PTX {'contains' if wanted.startswith('!') else 'has no'} {wanted.lstrip('!')}"
     kind, count = mma
     group = 2 if "tcgen05.alloc.cta_group::2" in expected else 1

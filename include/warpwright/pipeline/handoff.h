@@ -167,6 +167,7 @@ struct ReleaseByCommit {
 // The same by a whole warp, whose elected lane issued the MMAs.
 template <int CtaGroup>
 struct ReleaseByWarpCommit {
+  static constexpr int cta_group = CtaGroup;
   WW_FN static void acquired(machine::here) {}
   WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
     if (machine::elect_one(at)) machine::tcgen05_commit<CtaGroup>(empty, at);
@@ -176,6 +177,7 @@ struct ReleaseByWarpCommit {
 // The same in every CTA whose loads fill what this one multiplies (KernelContext::input_release_mask).
 template <int CtaGroup>
 struct ReleaseByWarpCommitMulticast {
+  static constexpr int cta_group = CtaGroup;
   uint16_t mask = 1;
   WW_FN static void acquired(machine::here) {}
   WW_FN void release(Shared<Mbarrier> empty, machine::here at) const {

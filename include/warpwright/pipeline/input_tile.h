@@ -124,11 +124,14 @@ class InputTilePipeline {
  private:
   friend class InputProducer<InputTilePipeline>;
   friend class InputConsumer<InputTilePipeline>;
+  // The loads of both CTAs of a pair complete on the leader's barrier. Where threads of the peer read what its loads
+  // brought, the leader passes that on, and must have acquired it at the scope of both.
+  static constexpr Scope kFilled = Payload::read_by_threads && Free::cta_group == 2 ? Scope::cluster : Scope::cta;
   WW_FN Producing take_empty(bool ready, machine::here at) {
     return Producing(pipeline_.take_empty(PublishByTma{}, ready, at), payload_);
   }
   WW_FN Consuming take_full(bool ready, machine::here at) {
-    return Consuming(pipeline_.take_full(free_, ready, at), payload_);
+    return Consuming(pipeline_.template take_full<kFilled>(free_, ready, at), payload_);
   }
   WW_FN Ready try_empty(machine::here at) const { return Ready(pipeline_.try_empty(at)); }
   WW_FN Ready try_full(machine::here at) const { return Ready(pipeline_.try_full(at)); }

@@ -80,13 +80,21 @@ class EpilogueKStage {
 };
 
 // The wait for the accumulator is the only one: its MMAs were issued after input.full, and their commit carries that.
+// In a pair the chain crosses CTAs: the peer's scales land by a load that completes on the leader's barrier, the
+// leader's MMA warp waits for it, and its commit arrives at the peer's accum.full. In the PTX memory model a release
+// and an acquire synchronize only if the scope of each contains the thread of the other: so both waits of a pair
+// acquire at cluster scope, here and in InputTilePipeline. tcgen05.ld alone needs neither: it is ordered by the
+// completion of the MMAs. The simulator is content with less: there a commit carries every asynchronous operation that
+// its thread had seen complete, such as these loads, at either scope, and no ordinary store at any
+// (tests/sim/pair_scope_test.cpp).
 template <OutputPipelineConfig opc, int num_input_stages>
 class EpilogueKContext {
  public:
   using Stage = EpilogueKStage<opc, num_input_stages>;
   template <class Body>
   WW_FN auto run(Body&& body, machine::here at = {}) const {
-    return linear::scope(Stage(ring_->take_for_epilogue(at), *input_), body);
+    constexpr Scope scope = opc.cta_group == 2 ? Scope::cluster : Scope::cta;
+    return linear::scope(Stage(ring_->template take_for_epilogue<scope>(at), *input_), body);
   }
 
  private:

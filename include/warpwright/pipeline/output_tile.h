@@ -61,8 +61,9 @@ class OutputTilePipeline {
     return taken;
   }
   WW_FN void release_from_mma(const Stage& stage, machine::here at = {}) const { publish_.publish(stage.full(), at); }
+  template <Scope S = Scope::cta>
   WW_FN Stage acquire_for_epilogue(machine::here at = {}) {
-    pipeline_.wait_full(at);
+    pipeline_.template wait_full<S>(at);
     Free::acquired(at);
     const Stage taken = stage(pipeline_.consumer_stage());
     pipeline_.consumer_step();
@@ -106,7 +107,10 @@ class OutputTilePipeline {
 
   WW_FN Stage stage(int index) const { return Stage::from_raw(pipeline_.ring(), index, tmem_.base()); }
   WW_FN MmaStage<opc> take_for_mma(machine::here at) { return MmaStage<opc>(this, acquire_for_mma(at)); }
-  WW_FN EpilogueStage<opc> take_for_epilogue(machine::here at) { return EpilogueStage<opc>(acquire_for_epilogue(at)); }
+  template <Scope S = Scope::cta>
+  WW_FN EpilogueStage<opc> take_for_epilogue(machine::here at) {
+    return EpilogueStage<opc>(acquire_for_epilogue<S>(at));
+  }
 
   Pipeline pipeline_;
   Tmem tmem_;

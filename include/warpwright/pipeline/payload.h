@@ -25,6 +25,7 @@ class StandardPayload {
  public:
   static_assert(bytes.a > 0 && bytes.b > 0, "a tile has A and B");
   static_assert(bytes.a_scales == 0 && bytes.b_scales == 0, "this payload has no scales");
+  static constexpr bool read_by_threads = false;
   static constexpr uint32_t tile_bytes = bytes.total();
   struct Tile {
     Shared<uint8_t> a, b;
@@ -45,6 +46,7 @@ template <TileBytes bytes>
 class BlockScaledPayload {
  public:
   static_assert(bytes.a > 0 && bytes.b > 0 && bytes.a_scales > 0, "a tile has A, B and scale factors");
+  static constexpr bool read_by_threads = false;
   static constexpr uint32_t tile_bytes = bytes.total();
   struct Tile {
     Shared<uint8_t> a, b, a_scales, b_scales;
@@ -68,6 +70,7 @@ class BlockwiseFP8Payload {
  public:
   static_assert(bytes.a > 0 && bytes.b > 0 && bytes.a_scales > 0, "a tile has A, B and the scales of A");
   static_assert(bytes.b_scales == 0, "the scales of B are not staged");
+  static constexpr bool read_by_threads = true;  // by the epilogue: the scales of A
   static constexpr uint32_t tile_bytes = bytes.total();
   struct Tile {
     Shared<uint8_t> a, b;

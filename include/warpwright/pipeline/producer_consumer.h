@@ -43,8 +43,10 @@ class ProducerConsumerPipeline {
   WW_FN int consumer_stage() const { return consumer_.stage(); }
 
   // The consumer's wait for its stage to be published, the producer's for its stage to come back. No position moves.
+  // Scope::cluster where ordinary loads will read what another CTA's operations have announced.
+  template <Scope S = Scope::cta>
   WW_FN void wait_full(machine::here at = {}) const {
-    machine::mbarrier_wait(full(consumer_.stage()), consumer_.phase(), at);
+    machine::mbarrier_wait<S>(full(consumer_.stage()), consumer_.phase(), at);
   }
   WW_FN void wait_empty(machine::here at = {}) const {
     machine::mbarrier_wait(empty(producer_.stage()), producer_.phase(), at);
@@ -56,8 +58,10 @@ class ProducerConsumerPipeline {
   WW_FN bool try_empty(machine::here at = {}) const {
     return machine::mbarrier_try_wait(empty(producer_.stage()), producer_.phase(), at);
   }
+  // One attempt acquires at CTA scope, so more is waited for in any case; it passes at once.
+  template <Scope S = Scope::cta>
   WW_FN void wait_full_unless(bool ready, machine::here at = {}) const {
-    if (!ready) wait_full(at);
+    if (S != Scope::cta || !ready) wait_full<S>(at);
   }
   WW_FN void wait_empty_unless(bool ready, machine::here at = {}) const {
     if (!ready) wait_empty(at);
@@ -115,10 +119,10 @@ class ProducerConsumerPipeline {
     how.acquired(at);
     return ProducerStage<Stages, Publish>(ring_, &producer_, how);
   }
-  template <class Release>
+  template <Scope S = Scope::cta, class Release>
   WW_FN ConsumerStage<Stages, Release> take_full(Release how, bool ready, machine::here at) {
     const int index = consumer_.stage();
-    wait_full_unless(ready, at);
+    wait_full_unless<S>(ready, at);
     how.acquired(at);
     consumer_step();
     return ConsumerStage<Stages, Release>(ring_.empty, index, how);
