@@ -25,7 +25,7 @@ from basis import load
 from model import FEATURES, NAMES, START, Data, features, structured
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-SHORT_LIST = 12  # plans for which the trees are asked
+SHORT_LIST = 9  # plans for which the trees are asked
 FORESTS = 2  # whose mean is taken
 ROUNDS = 60
 FOLDS = 6

@@ -111,7 +111,7 @@ PlanFacts facts_of(const Instance& instance) {
   }
   const PlanNumber* const number = number_of(catalog::plan_name({instance.config}));
   f.numbered = number != nullptr;
-  f.log_factor = f.numbered ? number->log_factor : 0;
+  f.factor = f.numbered ? std::exp(number->log_factor) : 1;
   const double rate = f.skinny             ? fitted::rate_skinny
                       : f.ping_pong        ? fitted::rate_ping_pong
                       : f.halves           ? fitted::rate_halves
@@ -206,7 +206,7 @@ Terms DenseModel::terms(const PlanFacts& p, int parts) const {
   const int summed = p.stream_k ? 2 : parts;
   if (summed > 1) t.fixed_us += fitted::fixup + fitted::fixup_part * summed * area / 16384;
   t.plain_us = t.fixed_us + (waves * before.cycles() + t.last_wave) / kCyclesPerUs;
-  t.us = t.plain_us * std::exp(p.log_factor);
+  t.us = t.plain_us * p.factor;
   return t;
 }
 

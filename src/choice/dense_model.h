@@ -19,7 +19,7 @@ struct PlanFacts {
   int sharers = 1;  // CTAs of a cluster that share the depth of a tile
   int stages = 0, outputs = 0;
   int mma_m = 0, group_n = 0, group_blocks = 1, warpgroups = 1;
-  double log_factor = 0;
+  double factor = 1;
   double step = 0, result = 0;  // cycles of a stage's MMAs, and of a tile's result
 };
 PlanFacts facts_of(const Instance& instance);
