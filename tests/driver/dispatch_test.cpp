@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -142,6 +144,7 @@ TEST_F(Dispatch, theCFaceHasBlockScales) {
   problem.block_scaling = WW_BLOCK_SCALING_MXFP8;
   ww_plan* plan = nullptr;
   ASSERT_EQ(ww_plan_create(&problem, &plan), WW_OK) << ww_last_error();
+  (void)recorded::lines();
   const gpu::DeviceMemory operands(2 * 512 * 512), scales(1 << 16), d(2 * 512 * 512);
   ww_gemm_pointers pointers;
   ww_gemm_pointers_init(&pointers);
@@ -154,6 +157,19 @@ TEST_F(Dispatch, theCFaceHasBlockScales) {
   pointers.b_block_scales = scales.data() + (1 << 15);
   EXPECT_EQ(ww_plan_run(plan, &pointers, nullptr), WW_OK) << ww_last_error();
   ww_plan_destroy(plan);
+  // The factors of A and B, each where they were given: the second allocation.
+  const auto lines = recorded::lines();
+  std::map<int, int> offsets;  // by their place in the arguments
+  const auto arguments = recorded::launches(lines).at(0)["arguments"];
+  for (const char* const list : {"maps", "addresses"}) {
+    for (const auto& one : arguments[list]) {
+      const auto& place = one.contains("address") ? one["address"] : one;
+      if (place["buffer"] == lines.at(1)["buffer"]) offsets[one["at"]] = place["offset"];
+    }
+  }
+  ASSERT_EQ(offsets.size(), 2u) << arguments.dump();
+  EXPECT_EQ(offsets.begin()->second, 0);
+  EXPECT_EQ(offsets.rbegin()->second, 1 << 15);
   ww_grouped_problem groups;
   ww_grouped_problem_init(&groups);
   groups.m = groups.n = groups.k = 512;

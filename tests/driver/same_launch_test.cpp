@@ -65,6 +65,7 @@ bool fits(const catalog::Instance& instance) {
 void expect_launches_of_the_simulator(Arch arch, const char* device, int least, const std::vector<int>& sm_limits) {
   const auto number = std::find(std::begin(kDevices), std::end(kDevices), std::string(device)) - std::begin(kDevices);
   recorded::set_device(int(number));
+  ASSERT_TRUE(gpu::this_device()) << gpu::this_device().status().message();
   int instances = 0, launches = 0, runs = 0;
   for (const catalog::Instance& instance : catalog::ahead()) {
     if (catalog::arch_of(instance) != arch || !simulate::behind_api(instance) || !fits(instance)) continue;
