@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""docs/types.md: its C++ stands, line for line, in tests/sim/types_page_test.cpp, and its reports are what that prints.
+"""docs/types.md: its C++ stands, line for line, in tests/sim/types_page_test.cpp, its reports are what that prints, and the
+commands of its table reach kernels of the types they are named for.
 
-Usage: types_test.py PROGRAM"""
+Usage: types_test.py PROGRAM TOOL"""
+import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -21,6 +24,31 @@ def stands_in(block, lines):
     return any(lines[i:i + len(block)] == block for i in range(len(lines)))
 
 
+# The instances that a type is used in.
+REACHES = {"MmaWarp": "sm100/tmem_lifecycle", "EpilogueWarp": "sm100/tmem_lifecycle", "OutputTilePipeline": "sm100/dense",
+           "WarpRole1D1D": "sm100/grouped", "MMABlockSpec": "gfx950/matmul-blocks"}
+
+
+def check_commands(tool):
+    """What is wrong with the table: `gemm` is asked by `explain`, which compiles nothing."""
+    wrong, before, seen = [], None, []
+    for line in PAGE.read_text().splitlines():
+        row = re.match(r"\| `(\w+)` \| (?:`\./warpwright ([^`]+)`|the same) \|", line)
+        if not row:
+            continue
+        before = shlex.split(row[2]) if row[2] else before
+        seen.append(row[1])
+        if before[0] == "check":
+            if not before[1].startswith(REACHES[row[1]]):
+                wrong.append(f"{row[1]}: {before[1]}")
+            continue
+        done = subprocess.run([tool, "explain", *before[1:], "--json"], capture_output=True, text=True)
+        instance = json.loads(done.stdout)["instance"] if done.returncode == 0 else done.stderr
+        if not instance.startswith(REACHES[row[1]]):
+            wrong.append(f"{row[1]}: {' '.join(before)} reaches {instance}")
+    return wrong + ([] if seen == list(REACHES) else [f"the table has {seen}"])
+
+
 def main():
     source = [line.strip() for line in SOURCE.read_text().splitlines() if line.strip()]
     printed = subprocess.run([sys.argv[1]], capture_output=True, text=True, timeout=60)
@@ -35,6 +63,7 @@ def main():
     failures += [f"not printed: {line}" for block in reports for line in block if without_lines(line) not in said]
     if len(code) < 5 or len(reports) < 5:
         failures.append(f"a page of five types has {len(code)} blocks of code and {len(reports)} reports")
+    failures += check_commands(sys.argv[2])
     for failure in failures:
         print(failure)
     print(f"{len(code)} blocks of code, {len(reports)} reports, {len(failures)} failures")
