@@ -77,7 +77,9 @@ TEST(CdnaMatmul, runs_proven_schedules_at_the_least_interval) {
     for (int n = p.stages() - 1; n <= 2 * p.stages() + 4; ++n) EXPECT_TRUE(verify(p, n).empty()) << n;
     using K = kernel::cdna::Matmul<C>;
     // Declared blocks are an order without cycles, so they have no interval to compare.
-    if (C.variant != blocks) EXPECT_EQ(K::facts.interval, K::facts.least_interval);
+    if (C.variant != blocks) {
+      EXPECT_EQ(K::facts.interval, K::facts.least_interval);
+    }
     EXPECT_LE(K::plan.shared_bytes, uint32_t(p.target.shared_bytes));
     EXPECT_EQ(K::plan.shared_bytes, p.shared());
     EXPECT_EQ(K::facts.staggered, C.ping_pong());

@@ -88,7 +88,7 @@ TEST(ChooseSm100, KnowsTheTimeOfEveryInstanceAboutAsTheSimulatorDoes) {
 // The table is of today's simulator.
 TEST(ChooseSm100, TheTableIsTheSimulators) {
   const std::string name = "sm100/dense-128x256-c2x1-s6-pair/bf16";
-  for (const Shape shape : {Shape{300, 200, 176}, Shape{128, 512, 512}}) {
+  for (const Shape& shape : {Shape{300, 200, 176}, Shape{128, 512, 512}}) {
     const auto& [m, n, k] = shape;
     const auto now = simulate::predict(*catalog::parse_instance(name), m, n, k);
     ASSERT_TRUE(now) << now.status().message();

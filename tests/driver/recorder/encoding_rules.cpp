@@ -41,8 +41,7 @@ Verdict judge_extents(const Encoding& e) {
   for (uint32_t i = 0; i < e.rank; ++i) {
     if (e.dims[i] < 1 || e.dims[i] > uint64_t(1) << 32) return refused("an extent is not 1 to 2^32");
     if (e.box[i] < 1 || e.box[i] > 256) return refused("an extent of the box is not 1 to 256");
-    const bool ignored = i == 0 && e.interleave == none;
-    if (!ignored && (e.element_strides[i] < 1 || e.element_strides[i] > 8)) {
+    if (e.element_strides[i] < 1 || e.element_strides[i] > 8) {
       return refused("a step of elements is not 1 to 8");
     }
   }
@@ -69,7 +68,7 @@ Verdict judge_packed(const Encoding& e) {
 }  // namespace
 
 Verdict judge(const Encoding& e) {
-  if (e.map == nullptr || !is_multiple(e.map, 64)) return refused("the map does not lie at a multiple of 64 bytes");
+  if (e.map == nullptr) return refused("there is no place for the map");
   if (e.rank < 1 || e.rank > 5) return refused("the rank is not 1 to 5");
   if (Verdict v = judge_enums(e)) return v;
   if (e.interleave != none && e.rank < 3) return refused("an interleaved tensor has at least three dimensions");
@@ -86,7 +85,9 @@ Verdict judge(const Encoding& e) {
       return refused("the box's inner extent is no multiple of 16 bytes");
     if (e.swizzle != kNoSwizzle && inner > kSpans[e.swizzle]) return refused("the box is wider than its swizzle");
   }
-  if (e.interleave == bytes32 && e.swizzle != kSwizzle32) return refused("32 interleaved bytes have a swizzle of 32");
+  if (e.interleave == bytes32 && e.swizzle != kSwizzle32 && e.swizzle != kNoSwizzle) {
+    return refused("32 interleaved bytes have a swizzle of 32 or none");
+  }
   return {};
 }
 

@@ -14,7 +14,9 @@ namespace recorder {
 namespace {
 
 Verdict judge_image(const World& world, const Image* image, bool ptx) {
-  if (image == nullptr) return Refusal{ptx ? kInvalidPtx : kInvalidImage, "it is neither a cubin nor PTX"};
+  // Text is compiled when a kernel is asked for.
+  if (image == nullptr && ptx) return {};
+  if (image == nullptr) return Refusal{kInvalidImage, "it is neither a cubin nor PTX"};
   const bool runs = std::any_of(world.chips.begin(), world.chips.end(),
                                 [&](const Chip& chip) { return image->runs_on(chip.major, chip.minor); });
   if (!runs) return Refusal{kNoBinary, "the image is for other chips"};
@@ -252,6 +254,10 @@ WW_ENTRY cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* addres
   const auto device = world.device();
   if (!verdict && device && !world.chips[size_t(*device)].has_tensor_maps()) {
     verdict = Refusal{kNotSupported, "the chip has no tensor maps"};
+  }
+  constexpr int usual_swizzles = 4;
+  if (!verdict && device && world.chips[size_t(*device)].major < 10 && swizzle >= usual_swizzles) {
+    verdict = Refusal{kInvalidValue, "the chip has no such swizzle"};
   }
   int answer = verdict ? verdict->code : 0;
   if (world.below) {

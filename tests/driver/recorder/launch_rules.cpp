@@ -35,12 +35,12 @@ Verdict judge_cluster(const Launch& launch, const KernelState& state, const Chip
   const abi::LaunchAttribute* const attribute = find(launch, abi::kLaunchClusterDimension);
   if (attribute == nullptr) return {};
   const abi::ClusterDimension& c = attribute->value.cluster;
-  if (c.x == 0 || c.y == 0 || c.z == 0) return refused(kInvalidValue, "an extent of the cluster is 0");
+  if (c.x == 0 || c.y == 0 || c.z == 0) return refused(kInvalidCluster, "an extent of the cluster is 0");
   const uint64_t size = uint64_t(c.x) * c.y * c.z;
   if (size == 1) return {};
   if (!chip.has_clusters()) return refused(kNotSupported, "the chip has no clusters");
   if (launch.grid[0] % c.x != 0 || launch.grid[1] % c.y != 0 || launch.grid[2] % c.z != 0) {
-    return refused(kInvalidValue, "the grid is no multiple of the cluster");
+    return refused(kInvalidCluster, "the grid is no multiple of the cluster");
   }
   const uint64_t most = state.any_cluster ? kLargestCluster : kPortableCluster;
   if (size > most) return refused(kInvalidCluster, "the cluster has more CTAs than the kernel allows");
@@ -85,7 +85,8 @@ Verdict judge(const Launch& launch, const KernelState& state, const Chip& chip) 
   if (launch.shared_bytes > unsigned(std::max(0, most_dynamic(state)))) {
     return refused(kInvalidValue, "more dynamic shared bytes than the kernel was allowed");
   }
-  if (launch.extra) return refused(kInvalidValue, "arguments in a buffer");
+  // Beside a list a buffer is not looked at.
+  if (launch.extra && !launch.arguments) return refused(kInvalidValue, "arguments in a buffer");
   if (!launch.arguments && !kernel.parameters.empty()) return refused(kInvalidValue, "no arguments");
   for (const abi::LaunchAttribute& a : launch.attributes)
     if (a.id < 0 || a.id > kLaunchAttributes) return refused(kInvalidValue, "an attribute that there is not");
