@@ -14,6 +14,10 @@ MAJOR_K, MAJOR_MN = 0, 1
 PACKED = -(2**63)
 
 
+def _pointers(*names: str) -> list[tuple[str, type[ctypes.c_void_p]]]:
+    return [(name, ctypes.c_void_p) for name in names]
+
+
 class MatrixLayout(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int32), ("major", ctypes.c_int32), ("stride", ctypes.c_int64),
                 ("batch_stride", ctypes.c_int64)]
@@ -31,10 +35,9 @@ class Problem(ctypes.Structure):
 
 
 class Pointers(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace")] + [
-            ("workspace_bytes", ctypes.c_size_t), ("a_block_scales", ctypes.c_void_p),
-            ("b_block_scales", ctypes.c_void_p), ("up_bias", ctypes.c_void_p)]
+    _fields_ = [("size", ctypes.c_uint64),
+                *_pointers("a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace"),
+                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales", "up_bias")]
 
 
 class GroupedProblem(ctypes.Structure):
@@ -49,10 +52,10 @@ class GroupedProblem(ctypes.Structure):
 
 
 class GroupedPointers(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint64)] + [(name, ctypes.c_void_p) for name in (
-        "a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales", "a_block_scales",
-        "b_block_scales", "d_block_scales")] + [
-            ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), ("matrix_alpha", ctypes.c_void_p)]
+    _fields_ = [("size", ctypes.c_uint64),
+                *_pointers("a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales",
+                           "a_block_scales", "b_block_scales", "d_block_scales"),
+                ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha")]
 
 
 class QuantizeProblem(ctypes.Structure):
