@@ -161,6 +161,7 @@ struct Kernel {
   std::vector<Shape> shapes;
   const BlockPlan* plan = nullptr;
 #if WW_IN_SIMULATOR
+  CallSites sites;  // of all kernels of the file
   // Arranges the problem and runs it; `arrays` then holds what the kernel wrote.
   std::function<simulator::Result(SimulatedArrays& arrays, Shape shape, const simulator::Options& options)> run;
 #else
@@ -177,7 +178,14 @@ class Registry {
   // `shapes` are the ones that reach the kernel's edges.
   template <class K>
   void add(std::string name, std::vector<Shape> shapes, Arrange<K> arrange) {
-    kernels_.push_back({std::move(name), std::move(shapes), &K::plan, runner<K>(arrange)});
+    Kernel& kernel = kernels_.emplace_back();
+    kernel.name = std::move(name);
+    kernel.shapes = std::move(shapes);
+    kernel.plan = &K::plan;
+    kernel.run = runner<K>(arrange);
+#if WW_IN_SIMULATOR
+    kernel.sites = WW_CALL_SITES_HERE;
+#endif
   }
 
   const std::vector<Kernel>& kernels() const { return kernels_; }
@@ -189,6 +197,7 @@ class Registry {
     return [arrange](SimulatedArrays& arrays, Shape shape, const simulator::Options& options) -> simulator::Result {
       typename K::Args args{};
       const int ctas = arrange(arrays, shape, args);
+      if (ctas < 1) arrays.refuse("arrange returned " + std::to_string(ctas) + " CTAs: a launch has at least 1.");
       if (!arrays.refusal().empty()) return {};
       return simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
     };

@@ -99,10 +99,8 @@ namespace {
 // where it may fetch the weights at once.
 bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   constexpr double short_us = 25;
-  // The kernel must wait for the launch ahead before it touches what that writes.
-  if (const auto* c = choice.instance.as<DenseGemmConfig>(); c != nullptr && !c->dependent) return false;
-  if (const auto* c = choice.instance.as<DenseGemmSm100Config>()) return c->dependent;
-  if (catalog::arch_of(choice.instance) != Arch::sm90) return false;
+  if (!launch::may_start_early(choice.instance)) return false;
+  if (catalog::arch_of(choice.instance) != Arch::sm90) return true;
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
 

@@ -204,8 +204,7 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   launch::Arguments args;
   if (Status s = launch::fill_arguments(args, instance, p, pointers, gpu::map_encoder()); !s) return s;
   // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
-  const bool early = instance.as<SkinnyBlockwiseConfig>() != nullptr;
-  return gpu::launch(*state_->loaded, instance, args, stream, p.sm_limit, early);
+  return gpu::launch(*state_->loaded, instance, args, stream, p.sm_limit, launch::may_start_early(instance));
 }
 
 Status grouped_gemm(const GroupedProblem& problem, const GroupedPointers& pointers, void* stream) {

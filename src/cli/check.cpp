@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "catalog/instance.h"
+#include "cli/check_mutants.h"
+#include "cli/check_runs.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
@@ -27,25 +29,14 @@ namespace {
 struct CheckOptions {
   std::string kernel;
   std::vector<std::string> sizes;
-  std::int64_t seeds = 4;
+  std::int64_t seeds = 2;
   std::int64_t max_seconds = 0;  // 0: no limit
   std::uint64_t seed = 1;
   bool all = false;
   bool list = false;
+  bool mutate = false;
   ProblemOptions modes;  // --landing and --schedule; empty: all of them
 };
-
-struct Checked {
-  const simulate::Example* example = nullptr;
-  std::string verdict;
-  int runs = 0;
-  std::uint64_t checks = 0;
-  std::string report;
-};
-
-std::string shape_text(const reference::Case& c) {
-  return c.k == 0 ? fmt::format("{}x{}", c.m, c.n) : fmt::format("{}x{}x{}", c.m, c.n, c.k);
-}
 
 reference::Case parse_size(const std::string& word) {
   std::int64_t extent[3] = {};
@@ -105,55 +96,90 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
   return cases;
 }
 
-class Clock {
- public:
-  explicit Clock(std::int64_t max_seconds) : limit_(max_seconds) {}
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  bool over() const { return limit_ > 0 && seconds() >= double(limit_); }
-
- private:
-  std::int64_t limit_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-std::vector<Mode> modes_to_check(const BlockPlan& plan, const CheckOptions& options) {
-  if (options.modes.landing.empty() && options.modes.schedule.empty())
-    return all_modes(plan, options.seeds, options.seed);
-  ProblemOptions one = options.modes;
-  one.seeds = options.seeds;
-  one.seed = options.seed;
-  return modes_of(one, plan);
+// The landings and schedules that are asked for; of each case, unless the kernel's own sizes were not replaced: then
+// all of those that turn its rings, which come first, and the plainest of the others.
+std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<reference::Case>& cases,
+                                    const CheckOptions& options) {
+  constexpr std::size_t turning = 2;
+  std::vector<Mode> modes, plain;
+  if (options.modes.landing.empty() && options.modes.schedule.empty()) {
+    modes = all_modes(plan, options.seeds, options.seed);
+    plain = plain_modes(options.seed);
+  } else {
+    ProblemOptions one = options.modes;
+    one.seeds = options.seeds;
+    one.seed = options.seed;
+    modes = plain = modes_of(one, plan);
+  }
+  std::vector<CheckWork::Run> runs;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const Mode& mode : options.sizes.empty() && i >= turning ? plain : modes) runs.push_back({i, mode});
+  }
+  return runs;
 }
 
-Checked check_one(const simulate::Example& example, const std::vector<reference::Case>& cases,
-                  const CheckOptions& options, const Clock& clock) {
-  prepare(example);
-  const auto modes = modes_to_check(*example.plan, options);
-  Checked checked{&example, "clean", 0, 0, ""};
-  Progress progress(example.name, cases.size() * modes.size());
-  for (const reference::Case& shape : cases) {
-    // Whole numbers: every sum is exact, so that a single wrong element is seen.
-    const auto workload = example.workload(shape, reference::Data::integers, options.seed);
-    for (const Mode& mode : modes) {
-      if (clock.over()) {
-        checked.verdict = "incomplete";
-        checked.report = fmt::format("stopped after {:.0f} s, before {} runs of {}", clock.seconds(),
-                                     cases.size() * modes.size() - std::size_t(checked.runs), example.name);
-        return checked;
-      }
-      Swept swept;
-      run_mode(example, workload, mode, 0, swept);
-      ++checked.runs;
-      checked.checks += swept.checks;
-      if (!swept.ok()) {
-        checked.verdict = swept.unfinished ? "incomplete" : "failed";
-        checked.report = fmt::format("{} on {}: {}", example.name, shape_text(shape), swept.report);
-        return checked;
-      }
-      progress.advance();
+// Verdicts of several kernels as they come: who interrupts the command has seen them.
+class Rows {
+ public:
+  Rows(const std::vector<CheckWork>& work, Output& out) : out_(out), at_once_(work.size() == 1) {
+    for (const CheckWork& one : work) width_ = std::max(width_, one.example->name.size());
+    if (!at_once_) show({"kernel", "verdict", "sizes", "runs", "checks"});
+  }
+  void add(const CheckWork& work, const Checked& c) {
+    const std::vector<std::string> row = {work.example->name, c.verdict, fmt::format("{}", work.cases.size()),
+                                          fmt::format("{}", c.runs), fmt::format("{}", c.checks)};
+    if (at_once_) {
+      out_.table(Table({"kernel", "verdict", "sizes", "runs", "checks"}).row(row));
+    } else {
+      show(row);
     }
   }
-  return checked;
+
+ private:
+  void show(const std::vector<std::string>& cells) {
+    out_.line(
+        fmt::format("{:<{}}  {:<10}  {:>5}  {:>4}  {:>10}", cells[0], width_, cells[1], cells[2], cells[3], cells[4]));
+  }
+
+  Output& out_;
+  bool at_once_;
+  std::size_t width_ = 6;
+};
+
+int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results, const CheckOptions& options,
+         double wall, Output& out) {
+  std::string verdict = "clean", reports, first;
+  std::uint64_t runs = 0, checks = 0;
+  Json kernels = Json::array();
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const Checked& c = results[i];
+    runs += std::uint64_t(c.runs);
+    checks += c.checks;
+    if (verdict != "failed" && c.verdict != "clean") {
+      if (first.empty() || c.verdict == "failed") first = c.report;
+      verdict = c.verdict;
+    }
+    if (!c.report.empty()) reports += "\n" + c.report + "\n";
+    kernels.push_back({{"name", work[i].example->name},
+                       {"verdict", c.verdict},
+                       {"sizes", work[i].cases.size()},
+                       {"runs", c.runs},
+                       {"checks", c.checks},
+                       {"report", c.report.empty() ? Json(nullptr) : Json(c.report)},
+                       {"too_few_phases", c.unturned},
+                       {"never_called", c.unreached}});
+  }
+  out.document({{"verdict", verdict},
+                {"runs", runs},
+                {"seeds", options.seeds},
+                {"report", first.empty() ? Json(nullptr) : Json(first)},
+                {"checks", checks},
+                {"wall_s", wall},
+                {"kernels", kernels}});
+  if (!reports.empty()) out.line(reports.substr(0, reports.size() - 1));
+  out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
+                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds, wall));
+  return verdict == "clean" ? exit_ok : exit_wrong;
 }
 
 int run_list(Output& out) {
@@ -181,49 +207,40 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }
-  std::vector<std::pair<const simulate::Example*, std::vector<reference::Case>>> work;
+  if (options.mutate) {
+    if (!options.sizes.empty() || options.all)
+      throw UsageError("--mutate: it takes one kernel and that kernel's own sizes; leave --sizes and --all out");
+    return check_mutants(examples_named(options.kernel), out);
+  }
+  std::vector<CheckWork> work;
+  const auto add = [&](const simulate::Example& e, std::vector<reference::Case> cases) {
+    auto runs = runs_of(*e.plan, cases, options);
+    work.push_back({&e, std::move(cases), std::move(runs)});
+  };
   if (options.all) {
     if (!options.sizes.empty()) throw UsageError("--sizes: a size fits one kernel; name it instead of --all");
-    for (const auto& e : simulate::examples()) work.emplace_back(&e, e.cases);
+    for (const auto& e : simulate::examples()) add(e, e.cases);
   } else {
-    for (const simulate::Example* e : examples_named(options.kernel)) work.emplace_back(e, cases_of(*e, options, out));
+    for (const simulate::Example* e : examples_named(options.kernel)) add(*e, cases_of(*e, options, out));
+  }
+  CheckLimits limits{options.seed, options.max_seconds};
+  if (is_source_file(options.kernel)) {
+    limits.threads = 1;  // what they share is the user's
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      work[i].begins_calls = i == 0;
+      work[i].judges_calls = i + 1 == work.size();
+    }
   }
 
-  const Clock clock(options.max_seconds);
-  std::string verdict = "clean", report;
-  std::uint64_t runs = 0, checks = 0;
-  Json kernels = Json::array();
-  Table table({"kernel", "verdict", "sizes", "runs", "checks"});
-  for (const auto& [example, cases] : work) {
-    const Checked c = check_one(*example, cases, options, clock);
-    runs += std::uint64_t(c.runs);
-    checks += c.checks;
-    if (verdict != "failed" && c.verdict != "clean") {
-      if (report.empty() || c.verdict == "failed") report = c.report;
-      verdict = c.verdict;
-    }
-    kernels.push_back({{"name", example->name},
-                       {"verdict", c.verdict},
-                       {"sizes", cases.size()},
-                       {"runs", c.runs},
-                       {"checks", c.checks},
-                       {"report", c.report.empty() ? Json(nullptr) : Json(c.report)}});
-    table.row({example->name, c.verdict, fmt::format("{}", cases.size()), fmt::format("{}", c.runs),
-               fmt::format("{}", c.checks)});
-  }
-  out.document({{"verdict", verdict},
-                {"runs", runs},
-                {"seeds", options.seeds},
-                {"report", report.empty() ? Json(nullptr) : Json(report)},
-                {"checks", checks},
-                {"wall_s", clock.seconds()},
-                {"kernels", kernels}});
-  out.table(table);
-  if (!report.empty()) out.line("\n" + report);
-  out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
-                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds,
-                       clock.seconds()));
-  return verdict == "clean" ? exit_ok : exit_wrong;
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Checked> results(work.size());
+  Rows rows(work, out);
+  check_all(work, limits, [&](std::size_t index, const Checked& checked) {
+    results[index] = checked;
+    rows.add(work[index], checked);
+  });
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return show(work, results, options, wall, out);
 }
 
 }  // namespace
@@ -234,12 +251,16 @@ void configure_check(CommandLine& line, Context& context) {
             "an instance, or a C++ file that registers kernels of your own (warpwright/check.h)")
       .offers(kernel_names())
       .type("NAME|FILE");
-  line.list("--sizes", options->sizes, "MxNxK,... (default: sizes that reach the kernel's edges)").delimiter(',');
-  line.number("--seeds", options->seeds, "seeds of the random landings and schedules (default 4)", 0, 1'000'000);
+  line.list("--sizes", options->sizes,
+            "MxNxK,... (default: sizes that refill every stage and reach the edges; what a size does not exercise no "
+            "seed finds)")
+      .delimiter(',');
+  line.number("--seeds", options->seeds, "seeds of the random landings and schedules (default 2)", 0, 1'000'000);
   line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
   line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
   add_mode_options(line, options->modes);
   line.flag("--all", options->all, "every instance of the catalogue");
+  line.flag("--mutate", options->mutate, "leave out or alter each synchronization, and say what would go unseen");
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --sizes 512x512x256,300x520x200 --seeds 8",
                [options](Output& out) { return run_check(*options, out); });

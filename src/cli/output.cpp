@@ -115,11 +115,26 @@ void Progress::advance(std::uint64_t steps) {
   draw();
 }
 
+void Progress::set(std::uint64_t done, std::uint64_t total) {
+  total_ = total;
+  done_ = std::min(done, total) - 1;
+  advance();
+}
+
+void Progress::hide() const {
+  if (shown_) write(stderr, "\r\033[K");
+}
+
 void Progress::draw() const {
   constexpr std::uint64_t cells = 30;
   const std::uint64_t filled = done_ * cells / total_;
-  write(stderr, fmt::format("\r\033[K{} [{}{}] {}/{}", label_, std::string(filled, '#'),
-                            std::string(cells - filled, ' '), done_, total_));
+  std::string left;
+  if (done_ > 0) {
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    left = fmt::format(", {:.0f} s left", spent / double(done_) * double(total_ - done_));
+  }
+  write(stderr, fmt::format("\r\033[K{} [{}{}] {} of {}{}", label_, std::string(filled, '#'),
+                            std::string(cells - filled, ' '), done_, total_, left));
   std::fflush(stderr);
 }
 

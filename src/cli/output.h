@@ -41,6 +41,10 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance(std::uint64_t steps = 1);
+  // Where the number of steps is known on the way.
+  void set(std::uint64_t done, std::uint64_t total);
+  // Until it advances again: for a line that is printed meanwhile.
+  void hide() const;
 
  private:
   void draw() const;
@@ -49,7 +53,7 @@ class Progress {
   std::uint64_t total_;
   std::uint64_t done_ = 0;
   bool shown_;
-  std::chrono::steady_clock::time_point last_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_;
 };
 
 class Output {

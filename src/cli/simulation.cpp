@@ -119,6 +119,12 @@ std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint
   return list;
 }
 
+std::vector<Mode> plain_modes(std::uint64_t seed) {
+  Mode random = mode(Landing::seeded, Scheduling::random);
+  random.seed = seed;
+  return {mode(Landing::eager), mode(Landing::late), mode(Landing::timed), random};
+}
+
 void prepare(const simulate::Example& example) {
   const auto instance = catalog::parse_instance(example.instance);
   if (!instance) return;  // a kernel of the user's own
@@ -144,6 +150,7 @@ void run_mode(const simulate::Example& example, const reference::Workload& workl
         simulator::mode_text(mode), mode.seed);
   }
   swept.output = std::move(outcome.output);
+  swept.barriers = std::move(outcome.sim.barriers);
   if (timed) {
     swept.predicted_us = outcome.sim.stats.predicted_us;
     swept.timed = std::move(outcome.sim);

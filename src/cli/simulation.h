@@ -24,16 +24,20 @@ std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan)
 // random and by pct:3.
 std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint64_t first_seed);
 
+// Where one run more would show little: copies that land at once, as late as they can, in time and at random.
+std::vector<Mode> plain_modes(std::uint64_t seed);
+
 struct Swept {
   int runs = 0;
   std::uint64_t checks = 0;  // ordered pairs of accesses that the race checker tested
   double max_rel_error = 0;
   double predicted_us = 0;  // of the timed run
   double wall_s = 0;
-  bool unfinished = false;           // the step limit was reached
-  std::string report;                // empty: nothing was found and every result was right
-  simulator::Result timed;           // the timed run
-  std::vector<std::uint8_t> output;  // of the last run
+  bool unfinished = false;                      // the step limit was reached
+  std::string report;                           // empty: nothing was found and every result was right
+  simulator::Result timed;                      // the timed run
+  std::vector<simulator::BarrierUse> barriers;  // of the last run
+  std::vector<std::uint8_t> output;             // of the last run
 
   bool ok() const { return report.empty(); }
 };

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -36,7 +37,14 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
                            const simulator::Options& options) {
   check::SimulatedArrays arrays(w.seed);
   simulate::Outcome out;
-  out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
+  try {
+    out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
+  } catch (const std::exception& x) {
+    simulator::Finding finding;
+    finding.rule = "exception";
+    finding.message = fmt::format("arrange threw: {}", x.what());
+    out.sim.findings.push_back(std::move(finding));
+  }
   out.verdict.ok = true;
   if (!out.sim.ok()) return out;
   for (const check::Arrays::Array& array : arrays.all()) {
@@ -63,7 +71,11 @@ Status takes(const check::Kernel& kernel, reference::Case shape) {
   simulator::Options options;
   options.step_limit = 1;
   options.check = false;
-  (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
+  try {
+    (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
+  } catch (const std::exception& x) {
+    return problem::refused(fmt::format("arrange threw: {}", x.what()));
+  }
   if (!arrays.refusal().empty()) return problem::refused(arrays.refusal());
   for (const check::Arrays::Array& array : arrays.all()) {
     if (array.output()) return {};
@@ -78,6 +90,7 @@ simulate::Example example_of(const check::Kernel& kernel) {
   e.instance = "";
   e.arch = kernel.plan->arch;
   e.plan = kernel.plan;
+  e.sites = [&kernel] { return kernel.sites; };
   for (const check::Shape& s : kernel.shapes) e.cases.push_back({s.m, s.n, s.k});
   e.takes = [&kernel](reference::Case shape) { return takes(kernel, shape); };
   e.workload = [](reference::Case shape, reference::Data data, uint64_t seed) {

@@ -81,6 +81,12 @@ int64_t work_of(const RingCopyConfig& c, const RingCopyArgs& args) {
   return ceil_div(args.rows, c.tile_rows) * ceil_div(args.columns, c.tile_columns);
 }
 
+bool may_start_early(const catalog::Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) return c->dependent;
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) return c->dependent;
+  return instance.as<SkinnyGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr;
+}
+
 int cluster_of(const catalog::Instance& instance) {
   return std::visit([](const auto& c) { return cluster_size(c); }, instance.config);
 }

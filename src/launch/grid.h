@@ -34,6 +34,10 @@ int64_t work_of(const RingCopyConfig& config, const RingCopyArgs& args);
 // parts of a tile are more than run at once. 0: there is nothing to do.
 Result<unsigned> ctas_of(const catalog::Instance& instance, const Arguments& arguments, int64_t clusters);
 
+// Whether the kernel waits for the launch ahead on the stream before it touches memory, so that it may be launched
+// before that ends.
+bool may_start_early(const catalog::Instance& instance);
+
 // CTAs of a cluster.
 int cluster_of(const catalog::Instance& instance);
 

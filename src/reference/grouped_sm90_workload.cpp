@@ -120,7 +120,7 @@ int GroupedProduct::matrices_given() const {
 }
 
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed) {
-  const auto [m, n, k] = product.shape;
+  const int64_t m = product.shape.m, n = product.shape.n, k = product.shape.k;
   Workload w;
   w.shape = product.shape;
   w.data = data;

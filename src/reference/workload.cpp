@@ -214,7 +214,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   w.beta = s.beta;
   // The tensor core adds products of 8-bit types with 14 bits of fraction, truncated, once for 32 of them.
   if (bits(s.a_type) == 8) w.sum_tolerance = 2e-3;
-  const auto [m, n, k] = s.shape;
+  const int64_t m = s.shape.m, n = s.shape.n;
   const auto add = [&](Array array, uint64_t salt) {
     fill(array, data, seed * 16 + salt);
     w.arrays.push_back(std::move(array));
@@ -258,7 +258,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
 }
 
 void expect_product(const GemmSpec& s, Workload& w) {
-  const auto [m, n, k] = s.shape;
+  const int64_t m = s.shape.m, n = s.shape.n, k = s.shape.k;
   const auto find = [&](const char* name) -> const Array* {
     for (const Array& array : w.arrays)
       if (array.name == name) return &array;

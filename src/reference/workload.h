@@ -12,9 +12,21 @@
 
 namespace warpwright::reference {
 
+// What surrounds a launch.
+enum class Condition : uint8_t {
+  alone,
+  behind,    // a launch ahead on the stream still runs, and writes or reads every array
+  constant,  // the same, but nobody writes B
+  in_place,  // C is D
+  again,     // the second launch on one workspace
+  varied,    // what may be given or left out, tables and addends of groups, is the other way round
+  real,      // real numbers, rounded; all others have whole ones
+};
+
 // What an example is run on. A GEMM reads all three; a copy is m x n.
 struct Case {
   int64_t m = 0, n = 0, k = 0;
+  Condition condition = Condition::alone;
 };
 
 // `integers`: small whole numbers, so that every sum is exact and results must agree to the bit. `normal`: standard

@@ -161,8 +161,11 @@ void Engine::enter(Thread& t) {
   ++stats.switches;
   void* fake = nullptr;
   leaving(&fake, t.stack_bottom, t.stack_size);
+  inside_ = true;
   t.self = std::move(t.self).resume();
+  inside_ = false;
   arrived(fake, nullptr, nullptr);
+  if (t.given_up.signal != 0) report_given_up(t);
 }
 
 void Engine::leave(Thread& t) {
@@ -293,7 +296,8 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
     t.cta->fetched[p] = true;
   }
   // A loop that never blocks would never come back to the scheduler, which counts the steps.
-  if (++words_in_a_row_ > options_.step_limit + 1'000'000 && !dying)
+  ++words_in_a_row_;
+  if ((words_in_a_row_ > options_.step_limit + 1'000'000 || (words_in_a_row_ % 65536 == 0 && is_late())) && !dying)
     fail("livelock",
          fmt::format("{} words in a row without an end: a loop that never finishes, or a trip count that underflowed",
                      words_in_a_row_),
@@ -406,7 +410,8 @@ void Engine::run_warp(Warp& w) {
 }
 
 Result Engine::run() {
-  const auto begin = std::chrono::steady_clock::now();
+  begin_ = std::chrono::steady_clock::now();
+  const Guard guard(*this, options_.hang_seconds);
   current_engine = this;
   const BlockPlan& plan = *launch_.plan;
   int resident = options_.resident_clusters;
@@ -416,7 +421,7 @@ Result Engine::run() {
     while (int(next_block_cluster) < resident && next_block_cluster < total_clusters) start_cluster();
     uint64_t idle_progress = ~0ull;
     while (int(findings_.size()) < options_.max_findings) {
-      if (++steps_ > options_.step_limit) {
+      if (++steps_ > options_.step_limit || (steps_ % 1024 == 0 && is_late())) {
         report_livelock(*this, steps_);
         break;
       }
@@ -459,7 +464,7 @@ Result Engine::run() {
     }
     for (PhaseEnd& p : phases) p.at_us *= us_per_cycle;
   }
-  stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   r.findings = std::move(findings_);
   r.stats = stats;
   r.spans = std::move(spans);
@@ -468,6 +473,7 @@ Result Engine::run() {
   r.certificate = {options_.certify,
                    {certificate_gaps.begin(), certificate_gaps.end()},
                    {certificate_path.begin(), certificate_path.end()}};
+  r.barriers = barrier_use();
   for (const auto& [word, object, role] : fault_sites_) {
     r.fault_sites.emplace_back();
     r.fault_sites.back().word = word;

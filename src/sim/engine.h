@@ -1,6 +1,7 @@
 // The simulated machine: threads as fibers, warps, CTAs, clusters; asynchronous effects as events; who waits for what.
 #pragma once
 #include <boost/context/fiber.hpp>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "clock.h"
+#include "guard.h"
 #include "shadow.h"
 #include "timing.h"
 #include "warpwright/machine/machine.h"
@@ -170,12 +172,12 @@ struct Thread {
   uint32_t cp_groups = 0;
   Channel cp_channel = 0;
   uint64_t wgmma_fences = 0;
+  GivenUp given_up;
   bool orphaned_fragment = false;  // registers of a wgmma in flight went out of scope
   uint64_t cluster_phase = 0;      // cluster barrier generation that its arrive waits for; 0: none
   uint64_t cluster_seen = 0;       // the last one it waited for
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
-  bool primary_waited = false;
   std::unordered_map<std::string, int> fault_counts;
   uint32_t last_access = 0;  // reused while epoch, place and kind stay the same
   here last_access_at{"", 0};
@@ -321,6 +323,11 @@ class Engine {
   ~Engine();
   Result run();
 
+  // --- for the guard, in a signal
+  uint64_t beat() const { return stats.words + stats.switches; }
+  bool is_inside() const { return inside_; }  // a thread's code runs, or a word of it
+  void give_up(GivenUp why);                  // does not return
+
   // --- for the words
   // --------------------------------------------------------------------------------------------------
   static Thread& self();
@@ -382,6 +389,10 @@ class Engine {
   std::string name_of(const Cta& cta, uint32_t offset) const;  // name of a shared address in the block plan
   std::string name_of_global(const void* p) const;
   Buffer* buffer_of(const void* p, uint64_t bytes);
+  // That the kernel ahead of a dependent launch has ended: from griddepcontrol.wait, then as everything else is handed
+  // on.
+  void learn_primary_ended(Thread& t);
+  bool knows_primary_ended(const Thread& t) const;
   // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock
   // counts cache lines by it, so that a time does not depend on the host's heap.
   uint64_t device_address(const void* p) const;
@@ -422,6 +433,9 @@ class Engine {
   Warp* pick();
   void enqueue(Warp& w);
   void thread_finished(Thread& t);
+  std::vector<BarrierUse> barrier_use() const;
+  void report_given_up(Thread& t);
+  bool is_late();  // Options::max_seconds are over
 
   Launch launch_;
   Options options_;
@@ -431,10 +445,14 @@ class Engine {
   std::vector<Warp*> queue_;
   std::vector<Event> events_;
   uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;
+  bool inside_ = false;
+  std::chrono::steady_clock::time_point begin_;
   uint64_t words_in_a_row_ = 0;  // of the running thread, since it was switched to
   uint64_t rng_ = 0;
   std::vector<Finding> findings_;
   std::map<const Buffer*, std::unique_ptr<Shadow>> global_shadow_;
+  Channel primary_ = 0;  // has one completion, the end of the kernel ahead; 0: nobody has waited for it
+  SyncClocks primary_end_;
   std::vector<uint64_t> pct_changes_;
   uint64_t pct_low_ = 0;
   std::vector<Thread*> pollers_;

@@ -221,11 +221,11 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
            fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
                        write ? "writes" : "reads", bytes, e.name_of_global(p)),
            now.thread, now.at);
-  if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited)
+  if (e.options().primary_pending && b->from_primary && !e.knows_primary_ended(*now.thread))
     e.fail("dependent_launch.stale",
-           fmt::format(
-               "{} {} {}, which the preceding kernel still writes: this thread has not executed griddepcontrol.wait",
-               now.word, write ? "writes" : "reads", b->name),
+           fmt::format("{} {} {}, which the preceding kernel still {}: neither this thread nor one that it waited for "
+                       "has executed griddepcontrol.wait",
+                       now.word, write ? "writes" : "reads", b->name, write ? "uses" : "writes"),
            now.thread, now.at, b->name);
   if (b->use == Buffer::Use::input) {
     if (write)

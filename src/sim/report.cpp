@@ -196,8 +196,10 @@ void report_livelock(Engine& e, uint64_t steps) {
   }
   Finding f;
   f.rule = "livelock";
+  const double limit = e.options().max_seconds;
   f.message = fmt::format(
-      "no end after {} scheduling steps: a loop that never finishes, or a trip count that underflowed", steps);
+      "no end after {}: a loop that never finishes, or a trip count that underflowed",
+      steps > e.options().step_limit ? fmt::format("{} scheduling steps", steps) : fmt::format("{:.3g} s", limit));
   if (at_work) {
     f.message += fmt::format("; the warp that ran most is {}, at {}", who(*at_work), where(at_work->where));
     f.role = at_work->warp->role_name();

@@ -1,6 +1,11 @@
 // What the engine does for the words: handing clocks on, findings, faults, buffers, timeline spans.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,6 +49,48 @@ void Engine::report(Finding f) {
   if (int(findings_.size()) >= options_.max_findings) throw Abort{};
 }
 
+void Engine::give_up(GivenUp why) {
+  Thread& t = self();
+  t.given_up = why;
+  leave(t);
+}
+
+// The code of the thread stays where it is: nobody may unwind what a signal has interrupted.
+void Engine::report_given_up(Thread& t) {
+  static_cast<void>(new boost::context::fiber(std::move(t.self)));
+  t.done = true;
+  const auto [signal, address] = t.given_up;
+  std::string message;
+  if (signal == Guard::kHang) {
+    message = fmt::format("{} computes for more than {:.3g} s without a word: a loop that never finishes", who(t),
+                          options_.hang_seconds);
+  } else if (signal == SIGSEGV || signal == SIGBUS) {
+    message = fmt::format("{} touches memory that no buffer of the launch holds, without a word (address {})", who(t),
+                          address);
+  } else {
+    message = fmt::format("{} is stopped by signal {} ({})", who(t), signal, strsignal(signal));
+  }
+  if (t.where.line != 0) message += fmt::format("; its last word was at {}", where(t.where));
+  Finding f;
+  f.rule = signal == Guard::kHang ? "hang" : signal == SIGSEGV || signal == SIGBUS ? "bounds.bare" : "exception";
+  f.message = std::move(message);
+  f.role = t.warp->role_name();
+  f.cta = int(t.cta->id);
+  f.warp = t.warp->index;
+  f.lane = t.lane();
+  f.file = t.where.file;
+  f.line = t.where.line;
+  f.seed = options_.seed;
+  f.mode = mode_text(options_);
+  findings_.push_back(std::move(f));
+  options_.max_findings = 0;
+}
+
+bool Engine::is_late() {
+  return options_.max_seconds > 0 &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= options_.max_seconds;
+}
+
 void Engine::fail(std::string rule, std::string message, const Thread* t, here at, std::string object,
                   std::vector<std::string> details) {
   Finding f;
@@ -64,6 +111,29 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand
   throw Abort{};
+}
+
+std::vector<BarrierUse> Engine::barrier_use() const {
+  const BlockPlan& plan = *launch_.plan;
+  std::vector<BarrierUse> uses;
+  std::map<const BarrierSpec*, size_t> first;
+  for (int i = 0; i < plan.barrier_count; ++i) {
+    first[&plan.barriers[i]] = uses.size();
+    for (int stage = 0; stage < plan.barriers[i].stages; ++stage) uses.push_back({plan.barriers[i].name, stage, 0});
+  }
+  for (const auto& cta : ctas) {
+    for (const auto& [offset, bar] : cta->bars) {
+      if (!bar->spec) continue;
+      BarrierUse& use = uses[first.at(bar->spec) + size_t(bar->index)];
+      use.phases = std::max(use.phases, bar->generation);
+    }
+  }
+  for (int i = 0; i < plan.named_count; ++i) {
+    BarrierUse use{plan.named[i].name, 0, 0};
+    for (const auto& cta : ctas) use.phases = std::max(use.phases, int64_t(cta->named[plan.named[i].id].generation));
+    uses.push_back(std::move(use));
+  }
+  return uses;
 }
 
 std::string mode_text(const Options& o) {
@@ -87,6 +157,21 @@ const Fault* Engine::fault(Thread& t, const char* word, const std::string& objec
     if (now && !hit) hit = &f;
   }
   return hit;
+}
+
+void Engine::learn_primary_ended(Thread& t) {
+  if (!options_.check) return;
+  if (primary_ == 0) {
+    primary_ = t.cta->new_channel();
+    SyncBuilder end;
+    end.raise(kHb, primary_, 1, clocks);
+    primary_end_ = end.freeze();
+  }
+  acquire(t, primary_end_);
+}
+
+bool Engine::knows_primary_ended(const Thread& t) const {
+  return !options_.check || (primary_ != 0 && t.view[kHb].knows(t.channel, {primary_, 1}));
 }
 
 Buffer* Engine::buffer_of(const void* p, uint64_t bytes) {

@@ -143,6 +143,11 @@ void Engine::check_phase(Bar& b) {
   b.observed = false;
   b.last_arrivals.swap(b.arrivals);
   b.arrivals.clear();
+  if (b.spec && b.spec->once && b.generation > 1) {
+    fail("mbarrier.once",
+         fmt::format("{} completes a second phase, and the block plan says that it is used once", b.name()), nullptr,
+         b.last_arrivals.empty() ? here("", 0) : b.last_arrivals.back().at, b.name());
+  }
   if (options_.check) {
     b.collecting.raise(kHb, b.channel, uint32_t(b.generation), clocks);
     if (options_.certify) b.collecting.raise(kControl, b.channel, uint32_t(b.generation), clocks);

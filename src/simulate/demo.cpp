@@ -57,7 +57,7 @@ bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfi
   const Known known[] = {{"sm90/ring_copy-32x64-s4/fp32",
                           "y = alpha*x + beta through a TMA ring: load, compute and store roles",
                           {{256, 256, 0}, {1, 4, 0}, {33, 68, 0}, {32, 64, 0}}},
-                         {"sm90/ring_copy-32x64-s4/bf16", "the same for bf16", {{128, 256, 0}, {31, 72, 0}}}};
+                         {"sm90/ring_copy-32x64-s4/bf16", "the same for bf16", {{256, 256, 0}, {31, 72, 0}}}};
   describe(e, known, "y = alpha*x + beta through a TMA ring",
            {{4 * c.tile_rows, 4 * c.tile_columns, 0}, {c.tile_rows + 1, c.tile_columns + 8, 0}});
   return true;
@@ -105,7 +105,7 @@ bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycle
           return launch::fill(args, c, p[0], p[1], p[2], int(w.shape.m), int(w.shape.n), int(w.shape.k), encode);
         });
   };
-  const std::vector<Case> cases = {{256, 384, 256}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}};
+  const std::vector<Case> cases = {{512, 384, 576}, {128, 128, 64}, {130, 136, 72}, {64, 64, 0}};
   const Known known[] = {{"sm100/tmem_lifecycle-n128-s4/bf16-to_fp32",
                           "Blackwell GEMM that allocates, uses and frees tensor memory (simulator only: never run on "
                           "hardware by this project)",

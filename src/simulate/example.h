@@ -6,6 +6,7 @@
 
 #include "reference/workload.h"
 #include "warpwright/core/block_plan.h"
+#include "warpwright/core/call_site.h"
 #include "warpwright/sim/simulator.h"
 #include "warpwright/status.h"
 
@@ -34,6 +35,8 @@ struct Example {
   // device memory. Compiles the kernel, if nobody has yet.
   std::function<Status(const reference::Workload&, const std::vector<void*>& arrays, void* stream)> launch;
   std::string plan_name = {};  // of an instance
+  // Where the kernel calls words; known once it is compiled.
+  std::function<CallSites()> sites = {};
 };
 
 }  // namespace warpwright::simulate

@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <future>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "jit/host_compiler.h"
@@ -44,6 +47,8 @@ class SimulatedEncoder final : public launch::MapEncoder {
 
 Result<const simulator::Instance*> compiled(const catalog::Instance& instance, const std::string& name) {
   const auto object = jit::obtain_shared_object(catalog::source_of(instance), [&] {
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
     if (listener()) listener()(name);
   });
   if (!object) {
@@ -67,18 +72,31 @@ const launch::MapEncoder& map_encoder() {
 }
 
 Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
-  // Held while compiling: two threads that ask for one instance compile it once.
+  using Ready = Result<const simulator::Instance*>;
+  // Two threads that ask for one instance compile it once; other instances are compiled beside it.
   static std::mutex mutex;
-  static std::map<std::string, const simulator::Instance*> known;
+  static std::map<std::string, std::shared_future<Ready>> known;
   const std::string name = catalog::image_name(instance);
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(name); found != known.end()) return found->second;
-  for (const BuiltIn& one : built_in()) {
-    if (name == one.name) return known[name] = one.instance();
+  std::promise<Ready> mine;
+  std::shared_future<Ready> others;
+  {
+    const std::lock_guard lock(mutex);
+    const auto [found, fresh] = known.try_emplace(name);
+    if (fresh) {
+      found->second = mine.get_future().share();
+    } else {
+      others = found->second;
+    }
   }
-  const auto fresh = compiled(instance, name);
-  if (!fresh) return fresh.status();
-  return known[name] = *fresh;
+  if (others.valid()) return others.get();
+  const auto own = std::ranges::find(built_in(), name, [](const BuiltIn& b) { return std::string_view(b.name); });
+  const Ready ready = own != built_in().end() ? Ready(own->instance()) : compiled(instance, name);
+  mine.set_value(ready);
+  if (!ready) {  // the next one who asks may have a compiler
+    const std::lock_guard lock(mutex);
+    known.erase(name);
+  }
+  return ready;
 }
 
 }  // namespace warpwright::simulate

@@ -27,8 +27,8 @@ struct Known {
   const char* summary;
   std::vector<reference::Case> cases;  // empty: those made from the configuration
 };
-// Of an instance that makes a product for another architecture than Hopper. Null: it is not listed.
-const Known* find_known(std::string_view name);
+// What is said of an instance that makes a product for another architecture than Hopper. Null: nothing in particular.
+const char* listed_summary(std::string_view name);
 // Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.takes refuses are left
 // out of the latter.
 void describe(Example& e, std::span<const Known> list, const char* summary, std::vector<reference::Case> otherwise);

@@ -10,7 +10,9 @@
 
 #include "problem/refused.h"
 #include "reference/problem_workload.h"
+#include "simulate/executor.h"
 #include "simulate/families.h"
+#include "simulate/instance_cases.h"
 #include "simulate/instance_problem.h"
 #include "simulate/product.h"
 
@@ -21,69 +23,6 @@ using reference::Case;
 using reference::Data;
 using reference::Workload;
 using simulate::Outcome;
-
-int64_t in_units(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
-// Where a list has nothing: some rows and columns more than a cluster's tile, one stage more than the ring.
-std::vector<Case> other_cases(const catalog::Instance& instance) {
-  if (const auto* c = instance.as<DenseGemmSm100Config>()) {
-    const int64_t tall = c->tile_m * c->cluster_m, wide = c->tile_n * c->cluster_n;
-    const int64_t deep = int64_t(c->tile_k()) * c->k_group * (c->stages + 1);
-    return {{(c->swap_ab ? wide : tall) + 8, (c->swap_ab ? tall : wide) + 32, deep}, {8, 32, c->tile_k()}, {64, 64, 0}};
-  }
-  if (const auto* c = instance.as<BlockwiseFp8Sm100Config>()) {
-    const int64_t deep = int64_t(c->block) * (c->stages + 1);
-    return {{128 * c->cta_group + 8, c->tile_n + 16, deep}, {4, 16, 16}, {64, 64, 0}};
-  }
-  if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
-    const int64_t deep = int64_t(c->dense().tile_k()) * (c->stages + 1);
-    return {{3 * c->tile_tokens() + 16, c->tile_columns() + 64, deep}, {9, 64, c->dense().tile_k()}, {64, 64, 0}};
-  }
-  if (const auto* c = instance.as<MmaSyncGemmConfig>()) {
-    // Rows of an even number of elements, for copies of words.
-    return {{2 * c->tile_m, 2 * c->tile_n, 8 * c->tile_k()},
-            {c->tile_m + 1, c->tile_n + 4, 3 * c->tile_k() + 4},
-            {3, 8, 0}};
-  }
-  const auto& c = *instance.as<CdnaMatmulConfig>();
-  return {{2 * c.tile_m(), 2 * c.tile_n(), 512}, {c.tile_m() + 22, c.tile_n() + 2, 208}, {33, 7, 0}};
-}
-
-std::vector<Case> cases_of(const catalog::Instance& instance) {
-  if (const auto* c = instance.as<DenseGemmConfig>()) {
-    // Two rows and two columns of tiles, so that each of two clusters has a second one; one stage more than the ring.
-    const int64_t m = 2 * c->tile_m * c->cluster_m(), n = 2 * c->tile_n * c->cluster_n();
-    const int64_t parts = c->split == DepthSplit::split_k ? 3 : 1;
-    const Case full{m, n, parts * c->tile_k() * (c->stages + 1)};
-    // Without depth nobody loads, and the kernel whose threads do is not asked.
-    if (c->load == Mover::threads) return {full, {133, 77, 75}};
-    if (c->store == Mover::threads) return {full, {133, 77, 75}, {9, 9, 0}};
-    return {full, {133, 80, 75}, {9, 16, 0}};
-  }
-  if (const auto* c = instance.as<SkinnyGemmConfig>()) {
-    const int64_t deep = int64_t(c->tile_k()) * c->split * (c->stages + 1);
-    // The TMA stores whole units of 16 bytes.
-    const int64_t unit = 128 / bits(c->out_type());
-    return {{c->tokens, 4 * c->rows, deep},
-            {std::max(1, c->tokens - 3), in_units(200, unit), 331},
-            {1, unit, 8},
-            {std::min(3, c->tokens), 64, 0}};
-  }
-  if (const auto* c = instance.as<GroupedGemmConfig>()) {
-    const int64_t deep = int64_t(c->tile_k()) * (c->stages + 1);
-    const int64_t n = c->swiglu ? 512 : c->out == DType::e4m3 ? 256 : c->tile_n * c->cluster_n() + 8;
-    const int64_t small = c->swiglu ? 256 : c->out == DType::e4m3 ? 128 : 8;
-    const int64_t unit = c->by_depth() && c->scaled() ? kScaleBlock : 128 / bits(c->type);
-    if (c->by_depth()) return {{140, n, 5 * in_units(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
-    // A row of tiles and some rows in each of four groups of which one has none.
-    const int64_t m = in_units(2 * c->tile_m * c->cluster_m() + 104, 8);
-    return {{m, n, deep}, {8, small, unit}, {64, small * 3, 0}};
-  }
-  const auto& c = *instance.as<SkinnyBlockwiseConfig>();
-  const int64_t deep = int64_t(c.skinny().tile_k()) * c.split * (c.stages + 1);
-  const int least = c.tokens > 64 ? 65 : 1;
-  return {{c.tokens, 4 * c.rows, deep}, {std::max(least, c.tokens - 3), 200, 400}, {least, 8, 16}, {least, 64, 0}};
-}
 
 std::string summary_of(const catalog::Instance& instance) {
   switch (catalog::arch_of(instance)) {
@@ -112,6 +51,7 @@ std::string summary_of(const catalog::Instance& instance) {
 choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
 Status takes_dense(const catalog::Instance& instance, Case s) {
+  if (Status why = refuse(instance, s.condition); !why) return why;
   const auto product = dense_product(dense_problem(instance, s), chip_of(instance), offset_of(instance));
   if (!product) return product.status();
   if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
@@ -119,6 +59,7 @@ Status takes_dense(const catalog::Instance& instance, Case s) {
 }
 
 Status takes_grouped(const catalog::Instance& instance, Case s) {
+  if (Status why = refuse(instance, s.condition); !why) return why;
   if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
   const GroupedProblem p = grouped_problem(instance, s);
   if (p.groups == Groups::masked && s.m % p.group_count != 0) {
@@ -140,27 +81,21 @@ bool is_grouped(const catalog::Instance& instance) {
          instance.as<BlockwiseFp8Sm100Config>() != nullptr;
 }
 
-// Listed summaries and sizes, or those made from the configuration that the instance takes.
+// What is listed of it, and the sizes made from its configuration that it takes.
 void describe(Example& e, const catalog::Instance& instance) {
-  if (const Known* known = find_known(catalog::name_of(instance))) {
-    e.summary = known->summary;
-    e.cases = known->cases;
-    return;
-  }
-  e.summary = summary_of(instance);
-  if (catalog::arch_of(instance) == Arch::sm90) {
-    e.cases = cases_of(instance);
-    return;
-  }
-  for (const Case& c : other_cases(instance))
+  const char* const own = listed_summary(catalog::name_of(instance));
+  e.summary = own != nullptr ? own : summary_of(instance);
+  for (const Case& c : cases_of(instance))
     if (e.takes(c)) e.cases.push_back(c);
 }
 
 void complete_dense(Example& e, const catalog::Instance& instance) {
   e.takes = [instance](Case s) { return takes_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance), data,
-                                  seed);
+    Workload w = reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance),
+                                        data, seed);
+    w.shape = s;
+    return w;
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*dense_case(instance, w.shape), w, o, ctas);
@@ -174,8 +109,10 @@ void complete_dense(Example& e, const catalog::Instance& instance) {
 void complete_grouped(Example& e, const catalog::Instance& instance) {
   e.takes = [instance](Case s) { return takes_grouped(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data,
-                       seed);
+    Workload w =
+        workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data, seed);
+    w.shape = s;
+    return w;
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*grouped_case(instance, w.shape), w, o, ctas);
@@ -220,7 +157,7 @@ void complete_any_columns(Example& e, const catalog::Instance& instance) {
   e.simulate = [product](const Workload& w, const simulator::Options& o, int ctas) {
     return run(*product(w.shape), w, o, ctas);
   };
-  e.cases = {{130, 263, 72}, {1, 1, 8}, {40, 17, 0}};
+  e.cases = {{770, 263, 840}, {1, 1, 8}, {40, 17, 0}};
 }
 
 bool has_example(const catalog::Instance& instance) {
@@ -255,6 +192,10 @@ Result<Example> example_of(const catalog::Instance& instance) {
     return Status(Code::unsupported, fmt::format("{}: the checker has no problem for it.", catalog::name_of(instance)));
   }
   e.plan = kept_plan(instance);
+  e.sites = [instance] {
+    const auto compiled = ready(instance);
+    return compiled ? (*compiled)->sites : CallSites();
+  };
   return e;
 }
 

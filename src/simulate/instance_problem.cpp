@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "launch/grid.h"
+#include "problem/refused.h"
+#include "simulate/product.h"
+
 namespace warpwright::simulate {
 namespace {
 
 using reference::Case;
+using reference::Condition;
 
 int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -108,7 +113,6 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
   EpilogueConfig nodes = c.epilogue;
   nodes.out = c.out_type;
   set_features(p, nodes, Scaling::none, false);
-  p.b_is_constant = c.dependent;
   if (c.batched) {  // rows between the matrices that belong to none
     p.batch = 3;
     p.a.batch_stride = (s.m + 1) * s.k;
@@ -141,6 +145,10 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
 
 constexpr uint32_t kGroups = 4;
 
+// The kernel for either sort of table has offsets or, varied, counts.
+Groups groups_of(const GroupedGemmConfig& c, Case s) {
+  return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
+}
 // Uneven groups, one without rows, and rows behind that no group has.
 std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const auto m = uint32_t(s.m);
@@ -151,21 +159,24 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
       ends.push_back(end * unit);
     return ends;
   }
-  if (c.groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
-  if (c.groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
+  const Groups groups = groups_of(c, s);
+  if (groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
+  if (groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
   return {};
 }
 
 GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  const bool varied = s.condition == Condition::varied;
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
-    p.groups = c->groups;
+    p.groups = groups_of(*c, s);
     p.type = c->type;
     p.out = c->out;
     if (c->scaled()) p.b_scale_rows = c->b_scale_rows;
     p.activation = c->swiglu ? Activation::swiglu : Activation::none;
     p.bias = c->bias ? Bias::per_column : Bias::none;
-    p.accumulate = c->by_depth() && c->out == DType::fp32;
+    p.bias_type = varied ? DType::bf16 : DType::fp32;
+    p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
     if (c->groups != Groups::none) p.group_count = kGroups;
   } else {
     p.out = instance.as<SkinnyBlockwiseConfig>()->out;
@@ -209,7 +220,9 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
 
 }  // namespace
 
-GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
+namespace {
+
+GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return blackwell_dense(instance, *c, s);
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) return mma_sync_dense(instance, *c, s);
   if (const auto* c = instance.as<CdnaMatmulConfig>()) {
@@ -219,6 +232,50 @@ GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
     return p;
   }
   return hopper_dense(instance, s);
+}
+
+}  // namespace
+
+GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
+  GemmProblem p = dense_alone(instance, s);
+  p.b_is_constant = s.condition == Condition::constant;
+  if (s.condition == Condition::in_place) p.d.stride = p.d.batch_stride = kPacked;
+  return p;
+}
+
+Status refuse(const catalog::Instance& instance, Condition condition) {
+  const auto* const dense = instance.as<DenseGemmConfig>();
+  const auto* const blackwell = instance.as<DenseGemmSm100Config>();
+  const auto* const skinny = instance.as<SkinnyGemmConfig>();
+  switch (condition) {
+    case Condition::behind:
+      if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
+      break;
+    case Condition::constant:
+      if (!launch::may_start_early(instance) || dense != nullptr) return problem::refused("it always waits for B.");
+      break;
+    case Condition::in_place: {
+      const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
+                                      : skinny != nullptr    ? &skinny->epilogue
+                                      : blackwell != nullptr ? &blackwell->epilogue
+                                                             : nullptr;
+      if (e == nullptr || !e->source || e->source_type != e->out || e->pair() || offset_of(instance).result != 0)
+        return problem::refused("it reads no C that could be D.");
+      break;
+    }
+    case Condition::again:
+      if ((dense == nullptr || dense->split == DepthSplit::none) &&
+          (blackwell == nullptr || blackwell->split == DepthSplit::none))
+        return problem::refused("it has no workspace.");
+      break;
+    case Condition::varied:
+      if (is_dense(instance)) return problem::refused("it has no tables.");
+      break;
+    case Condition::alone:
+    case Condition::real:
+      break;
+  }
+  return {};
 }
 
 reference::Offset offset_of(const catalog::Instance& instance) {
@@ -240,8 +297,16 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .b_scale_rows = p.b_scale_rows,
                                     .swiglu = p.activation == Activation::swiglu,
                                     .bias = p.bias != Bias::none,
+                                    .bias_type = p.bias_type,
                                     .accumulate = p.accumulate};
-  if (const auto* c = instance.as<GroupedGemmConfig>()) product.rows = table_of(*c, s);
+  if (const auto* c = instance.as<GroupedGemmConfig>()) {
+    product.rows = table_of(*c, s);
+    // One group without a matrix, two with the same.
+    if (s.condition == Condition::varied && p.groups != Groups::none && !c->by_depth()) {
+      product.matrices = {2, -1, 0, 2};
+      product.matrix_count = int(kGroups);
+    }
+  }
   if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
     product.rows = six_groups(s);
     product.matrices = kMatrices;

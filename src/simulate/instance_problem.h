@@ -6,11 +6,14 @@
 #include "reference/workload.h"
 #include "warpwright/gemm.h"
 #include "warpwright/grouped.h"
+#include "warpwright/status.h"
 
 namespace warpwright::simulate {
 
 // Of the instances that make a dense product.
 GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
+// What keeps an instance from being run under this condition.
+Status refuse(const catalog::Instance& instance, reference::Condition condition);
 // Where threads load or store, matrices begin at an odd element.
 reference::Offset offset_of(const catalog::Instance& instance);
 

@@ -15,12 +15,13 @@ namespace warpwright::simulate {
 class Arrays {
  public:
   explicit Arrays(const reference::Workload& w) {
+    const bool in_place = w.shape.condition == reference::Condition::in_place;
     for (const reference::Array& a : w.arrays) {
       void* const at = add(a.name, a.bytes.size(),
-                           a.output    ? simulator::Buffer::Use::output
-                           : a.scratch ? simulator::Buffer::Use::inout
-                                       : simulator::Buffer::Use::input,
-                           !a.output);
+                           a.output && !in_place   ? simulator::Buffer::Use::output
+                           : a.output || a.scratch ? simulator::Buffer::Use::inout
+                                                   : simulator::Buffer::Use::input,
+                           w.shape.condition != reference::Condition::constant || a.name != "B");
       if (!a.bytes.empty()) std::memcpy(at, a.bytes.data(), a.bytes.size());
       pointers_.push_back(at);
     }
@@ -31,6 +32,17 @@ class Arrays {
     void* const at = memory_.back().data();
     buffers_.push_back({at, bytes, std::move(name), use, from_primary});
     return at;
+  }
+
+  // D begins as C does: both lie alike.
+  void start_in_place(const reference::Workload& w) {
+    for (const reference::Array& a : w.arrays) {
+      if (a.name == "C") std::memcpy(pointers_.back(), a.bytes.data(), a.bytes.size());
+    }
+  }
+  // D as it was before the launch.
+  void forget_output(const reference::Workload& w) {
+    std::memcpy(pointers_.back(), w.output().bytes.data(), w.output().bytes.size());
   }
 
   const std::vector<void*>& pointers() const { return pointers_; }

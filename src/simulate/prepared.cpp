@@ -26,14 +26,6 @@ T required(Result<T> result) {
   return *result;
 }
 
-// Enough for every role to meet its peers: two clusters, or as many as the parts of a tile. On Blackwell parts wait for
-// lower ones only, and in a cluster of more than a pair there are peers enough.
-int64_t few_clusters(const catalog::Instance& instance) {
-  const auto* c = instance.as<DenseGemmSm100Config>();
-  if (c == nullptr) return std::max(2, instance.splits);
-  return c->split != DepthSplit::none ? 3 : c->cluster() > 2 && !c->batched ? 1 : 2;
-}
-
 int64_t clusters_of(const catalog::Instance& instance, int sm_limit) {
   const int cluster = launch::cluster_of(instance);
   return launch::allowed_clusters(resident_clusters(instance), cluster,
@@ -51,6 +43,12 @@ PreparedRun::Rows rows_to_pack(const DenseProduct& p, const GemmPointers& pointe
 }
 
 }  // namespace
+
+int64_t few_clusters(const catalog::Instance& instance) {
+  const auto* c = instance.as<DenseGemmSm100Config>();
+  if (c == nullptr) return std::max(2, instance.splits);
+  return c->split != DepthSplit::none ? 3 : c->cluster() > 2 && !c->batched ? 1 : 2;
+}
 
 int64_t resident_clusters(const catalog::Instance& instance) {
   const Arch arch = catalog::arch_of(instance);
@@ -76,6 +74,10 @@ PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, cons
   const catalog::Instance& instance = p.instance();
   const int64_t clusters = clusters_of(instance, sm_limit);
   GemmPointers pointers = reference::pointers_of(problem, p.offset, w, run.arrays.pointers());
+  if (w.shape.condition == reference::Condition::in_place) {
+    run.arrays.start_in_place(w);
+    pointers.c = pointers.d;
+  }
   require(launch::check_pointers(problem, p.low, instance, pointers, p.decision.packing));
   if (p.decision.packing.any()) {
     void* const copies =

@@ -38,6 +38,9 @@ GemmProblem problem_of(const DenseProduct& product, const reference::Workload& w
 GroupedPointers pointers_of(const GroupedRun& product, const reference::Workload& workload,
                             const std::vector<void*>& arrays);
 
+// Enough for every role to meet its peers: two clusters, or as many as the parts of a tile. On Blackwell parts wait for
+// lower ones only, and in a cluster of more than a pair there are peers enough.
+int64_t few_clusters(const catalog::Instance& instance);
 // Clusters that fit the simulated chip of an instance.
 int64_t resident_clusters(const catalog::Instance& instance);
 

@@ -522,11 +522,24 @@ class Kernels(unittest.TestCase):
         self.assertIn("NVRTC", other["reason"])
 
     def test_check_is_clean(self):
-        check = self.document("check", RING, "--sizes", "64x64,33x68", "--seeds", "1")
+        check = self.document("check", RING, "--seeds", "1")
         self.assertEqual((check["verdict"], check["seeds"], check["report"]), ("clean", 1, None))
-        # Two sizes: three landings, two for each of the roles frozen, three schedules of one seed.
-        self.assertEqual(check["runs"] % 2, 0)
-        self.assertGreater(check["runs"], 2 * (3 + 3))
+        (kernel,) = check["kernels"]
+        # Two sizes: three landings, two for each of the three roles frozen, three schedules of one seed. Four of others.
+        self.assertEqual(check["runs"], 2 * (3 + 2 * 3 + 3) + 4 * (kernel["sizes"] - 2))
+        self.assertEqual((kernel["too_few_phases"], kernel["never_called"]), ([], []))
+
+    def test_a_check_that_exercises_too_little_is_incomplete(self):
+        check = self.document("check", DENSE, "--sizes", "256x256x128", "--seeds", "1", code=1)
+        (kernel,) = check["kernels"]
+        self.assertEqual((check["verdict"], kernel["verdict"]), ("incomplete", "incomplete"))
+        self.assertIn("input.full: 4 of 4 stages went through fewer than 3 phases", kernel["too_few_phases"][0])
+        self.assertIn("sm90/accumulate.h", kernel["never_called"][0])
+        enough = re.search(r"at (\d+x\d+x\d+) every barrier would go through 3", check["report"])
+        self.assertTrue(enough, check["report"])
+        again = self.document("check", DENSE, "--sizes", enough[1], "--seeds", "1", code=1)["kernels"][0]
+        self.assertEqual(again["too_few_phases"], [])
+        self.assertTrue(again["never_called"])
 
     def test_check_that_runs_out_of_time_is_incomplete(self):
         check = self.document("check", DENSE, "--seeds", "100000", "--max-seconds", "1", code=1)
@@ -547,7 +560,7 @@ class Kernels(unittest.TestCase):
     def test_check_takes_what_no_list_has(self):
         name = "sm90/dense-64x64-c1-s3/fp16-nt-relu"
         self.assertNotIn(name, [kernel["name"] for kernel in self.document("check", "--list")["kernels"]])
-        check = self.document("check", name, "--sizes", "64x64x200,9x16x0", "--seeds", "1")
+        check = self.document("check", name, "--seeds", "1")
         self.assertEqual((check["verdict"], check["kernels"][0]["name"]), ("clean", name))
 
     def test_mutants_take_every_entry_of_a_number(self):

@@ -26,7 +26,7 @@ DOCUMENTS = {
     "demo": ((), ("target", "kernel", "plan", "instance", "ok", "max_rel_error", "checks", "predicted_us", "timeline")),
     "gemm": ((*SIZE, "--target", "sim:sm90"),
              ("ok", "target", "kernel", "plan", "instance", "max_rel_error", "wall_s", "predicted_us")),
-    "check": ((RING, "--sizes", "64x64", "--seeds", "1"), ("verdict", "runs", "seeds", "report")),
+    "check": ((RING, "--seeds", "1"), ("verdict", "runs", "seeds", "report")),
     "mutants": (("--only", "M23", "--seeds", "1"), ("caught", "total", "misdiagnosed", "false_alarms", "cases")),
     "trace": ((*SIZE, "--target", "sim:sm90"), ("html", "perfetto", "spans", "edges", "plan", "instance")),
     "schedule list": ((), ("schedules",)),
@@ -182,7 +182,7 @@ class Documents(unittest.TestCase):
 
 
 class Terminal(unittest.TestCase):
-    CHECK = ("check", RING, "--sizes", "64x64", "--seeds", "40")
+    CHECK = ("check", RING, "--seeds", "40")
 
     def test_colours_only_where_they_are_wanted(self):
         self.assertIn("\033[", on_terminal(*self.CHECK, stream="out")[0])
@@ -197,7 +197,7 @@ class Terminal(unittest.TestCase):
                         ("demo", "--timeline", os.path.join(self.folder, "demo.html"))):
             with self.subTest(command[0]):
                 shown, piped = on_terminal(*command, "--json", stream="err")
-                self.assertRegex(shown, r"\[#+ *\] \d+/\d+")
+                self.assertRegex(shown, r"\[#+ *\] \d+ of \d+")
                 self.assertTrue(shown.endswith("\r\033[K"), "the bar is taken away at the end")
                 json.loads(piped)
                 self.assertEqual(run(*command).stderr, "")

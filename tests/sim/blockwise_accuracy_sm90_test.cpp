@@ -15,7 +15,7 @@ using namespace grouped_sm90;
 
 // The relative error of that scheme on the operands of a workload with one product.
 double two_level_error(const reference::Workload& w) {
-  const auto [m, n, k] = w.shape;
+  const int64_t m = w.shape.m, n = w.shape.n, k = w.shape.k;
   const reference::Array &a = w.arrays[0], &b = w.arrays[1], &a_scales = w.arrays[2], &b_scales = w.arrays[3];
   const int64_t blocks = (k + kScaleBlock - 1) / kScaleBlock;
   std::vector<uint8_t> d(size_t(m * n) * sizeof(float));

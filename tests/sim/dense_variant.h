@@ -48,7 +48,7 @@ inline MatrixArgs matrix_args(void* data, const reference::ArrayLayout& l, DType
 }
 inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference::Workload& w,
                                   const std::vector<void*>& p) {
-  const auto [m, n, k] = w.shape;
+  const int64_t m = w.shape.m, n = w.shape.n;
   EpilogueArgs e;
   e.alpha = float(g.alpha);
   e.beta = float(g.beta);
@@ -142,7 +142,7 @@ struct SkinnyVariant {
   template <class Encode>
   static Status fill(Args& args, const reference::Workload& w, const std::vector<void*>& p, const Encode& encode) {
     const reference::GemmSpec g = spec(w.shape);
-    const auto [m, n, k] = w.shape;
+    const int64_t m = w.shape.m, n = w.shape.n, k = w.shape.k;
     if (Status s = launch::fill(args, C, matrix_args(p[0], g.a, C.type), matrix_args(p[1], g.b, C.type),
                                 matrix_args(p.back(), g.d, C.out_type()), int(m), int(n), int(k),
                                 epilogue_args(g, w, p), encode);

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "sim/example_list.h"
+#include "simulate/coverage.h"
 #include "simulate/example.h"
 
 namespace warpwright {
@@ -18,8 +20,10 @@ using simulator::Scheduling;
 class Examples : public testing::TestWithParam<const Example*> {
  protected:
   const Example& example() const { return *GetParam(); }
-  void expect_right(const reference::Workload& w, const Options& o, const std::string& mode) {
+  void expect_right(const reference::Workload& w, const Options& o, const std::string& mode,
+                    simulate::Coverage& coverage) {
     const Outcome out = example().simulate(w, o, 0);
+    coverage.add(out.sim.barriers);
     ASSERT_TRUE(out.sim.ok()) << example().name << " " << w.shape.m << "x" << w.shape.n << "x" << w.shape.k << " "
                               << mode << "\n"
                               << out.sim.findings[0].text();
@@ -28,29 +32,39 @@ class Examples : public testing::TestWithParam<const Example*> {
   }
 };
 
+// As `check` runs them: what turns the rings in every mode, the rest in the plain ones. Together they exercise all of a
+// kernel.
 TEST_P(Examples, AreExactOnIntegersInEveryLandingAndSchedule) {
+  simulate::forget(example().sites());
+  simulate::Coverage coverage(*example().plan, example().sites());
+  int number = 0;
   for (const reference::Case& c : example().cases) {
-    const reference::Workload w = example().workload(c, Data::integers, 11);
+    const bool real = c.condition == reference::Condition::real, turns = number++ < 2;
+    const reference::Workload w = example().workload(c, real ? Data::normal : Data::integers, 11);
     for (Landing landing : {Landing::eager, Landing::late, Landing::seeded, Landing::timed}) {
       Options o;
       o.landing = landing;
-      expect_right(w, o, "fifo");
-      if (landing == Landing::timed) continue;
+      expect_right(w, o, "fifo", coverage);
+      if (landing == Landing::timed || !turns) continue;
       o.scheduling = Scheduling::random;
-      expect_right(w, o, "random");
+      expect_right(w, o, "random", coverage);
       o.scheduling = Scheduling::pct;
-      expect_right(w, o, "pct");
+      expect_right(w, o, "pct", coverage);
+      if (landing == Landing::seeded) continue;
       for (int r = 0; r < example().plan->role_count; ++r) {
         o.scheduling = Scheduling::freeze;
         o.frozen_role = example().plan->roles[r].name;
-        expect_right(w, o, "freeze " + o.frozen_role);
+        expect_right(w, o, "freeze " + o.frozen_role, coverage);
       }
     }
   }
+  EXPECT_EQ(coverage.unturned(), std::vector<std::string>());
+  EXPECT_EQ(coverage.unreached(example().name), std::vector<std::string>());
 }
 
 TEST_P(Examples, AreWithinToleranceOnNormalData) {
-  expect_right(example().workload(example().cases[0], Data::normal, 5), {}, "timed");
+  simulate::Coverage coverage(*example().plan, {});
+  expect_right(example().workload(example().cases[0], Data::normal, 5), {}, "timed", coverage);
 }
 
 TEST_P(Examples, GiveTheSameBitsWithAndWithoutChecking) {

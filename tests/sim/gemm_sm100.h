@@ -119,7 +119,7 @@ class Product {
 
  private:
   static void multiply(reference::Workload& w, const reference::Array& b) {
-    const auto [m, n, k] = w.shape;
+    const int64_t m = w.shape.m, n = w.shape.n, k = w.shape.k;
     for (int64_t i = 0; i < m * n; ++i) {
       double& sum = w.expected[size_t(i)] = 0;
       for (int64_t j = 0; j < k; ++j) sum += element(w.arrays[0], i / n * k + j) * element(b, i % n * k + j);

@@ -69,6 +69,26 @@ TEST(PlanRules, ARoleArrivesAsOftenAsThePlanSays) {
   EXPECT_EQ(arrivals(1, 0), "");
 }
 
+TEST(PlanRules, ABarrierThatIsUsedOnceHasOnePhase) {
+  const auto phases = [](int count, bool once) {
+    BlockPlan plan("rule", Arch::sm90);
+    plan.role("load", 1).barrier("done", 1, 1, "load", {"load", 1}).region("data", 8192, 1, 1024);
+    if (once) plan.used_once("done");
+    return verdict(plan, [=] {
+      init(1, 1);
+      if (m::lane_index() != 0) return;
+      m::Phase phase = m::Phase::consumer();
+      for (int i = 0; i < count; ++i, phase.advance()) {
+        m::mbarrier_arrive(bar());
+        m::mbarrier_wait(bar(), phase);
+      }
+    });
+  };
+  EXPECT_EQ(phases(2, true), "mbarrier.once");
+  EXPECT_EQ(phases(1, true), "");
+  EXPECT_EQ(phases(2, false), "");
+}
+
 // Two copies whose bytes are announced together, or by half: then the second lands when the phase is over.
 TEST(PlanRules, APhaseWaitsForItsBytes) {
   Device d;

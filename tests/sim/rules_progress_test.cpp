@@ -75,5 +75,59 @@ TEST(Progress, ALongLoopThatEndsIsSilent) {
   EXPECT_EQ(finding_of(spin, simulator::Landing::eager, simulator::Scheduling::fifo).rule, "");
 }
 
+// What a kernel does between its words.
+Options guarded() {
+  Options o;
+  o.hang_seconds = 0.05;
+  return o;
+}
+
+TEST(Progress, ALoopWithoutWordsIsGivenUpAndItsLastWordNamed) {
+  uint32_t line = 0;
+  const auto kernel = [&] {
+    line = __LINE__ + 1;
+    m::store(word(int(thread())), 1u);
+    for (volatile uint32_t i = 0; thread() == 33; i = i + 1) {
+    }
+  };
+  simulator::Launch l;
+  const BlockPlan plan = block(2);
+  l.plan = &plan;
+  const simulator::Result r = simulator::run(l, guarded(), kernel);
+  ASSERT_EQ(r.findings.size(), 1u);
+  const simulator::Finding& f = r.findings.front();
+  collect(f);
+  EXPECT_EQ(f.rule, "hang");
+  EXPECT_EQ(f.warp, 1) << f.text();
+  EXPECT_EQ(f.lane, 1) << f.text();
+  EXPECT_EQ(f.line, line) << f.text();
+}
+
+TEST(Progress, MemoryThatIsTouchedWithoutAWordAndIsNotThereIsAFinding) {
+  const auto kernel = [](bool touch) {
+    return [touch] {
+      volatile uint32_t* const nowhere = reinterpret_cast<uint32_t*>(uintptr_t(64));
+      m::store(word(int(thread())), 1u);
+      if (touch && thread() == 5) *nowhere = 1;
+    };
+  };
+  EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare");
+  EXPECT_EQ(verdict(block(1), kernel(false), {}, guarded()), "");
+  EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare") << "one such run does not spoil the next";
+}
+
+TEST(Progress, ARunIsGivenUpAfterItsTime) {
+  Options o;
+  o.max_seconds = 0.1;
+  const auto in_a_row = [] {
+    for (uint32_t i = 0; thread() == 0; ++i) m::store(word(), i);
+  };
+  const auto in_turns = [] {
+    for (;;) m::sync_warp();
+  };
+  EXPECT_EQ(verdict(block(1), in_a_row, {}, o), "livelock");
+  EXPECT_EQ(verdict(block(1), in_turns, {}, o), "livelock");
+}
+
 }  // namespace
 }  // namespace warpwright::rules

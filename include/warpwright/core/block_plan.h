@@ -33,6 +33,7 @@ struct BarrierSpec {
   uint32_t offset = 0;  // of stage 0, from the start of dynamic shared memory
   ArrivalSpec arrivals[5] = {};
   const char* waiter = nullptr;
+  bool once = false;  // one phase in the life of a block
   constexpr int arrivals_per_phase() const {
     int n = 0;
     for (const ArrivalSpec& a : arrivals) n += a.per_phase;
@@ -53,6 +54,7 @@ struct NamedBarrierSpec {
   const char* name = nullptr;
   int id = 0;
   int threads = 0;
+  bool once = false;
 };
 
 struct TmemSpec {
@@ -121,6 +123,12 @@ struct BlockPlan {
   constexpr BlockPlan& named_barrier(const char* name, int thread_count) {
     named[named_count] = {name, named_count + 1, thread_count};  // id 0 is __syncthreads
     ++named_count;
+    return *this;
+  }
+  // The barrier of this name, of either sort, has one phase in the life of a block.
+  constexpr BlockPlan& used_once(const char* name) {
+    for (int i = 0; i < barrier_count; ++i) barriers[i].once |= detail::same_text(barriers[i].name, name);
+    for (int i = 0; i < named_count; ++i) named[i].once |= detail::same_text(named[i].name, name);
     return *this;
   }
   constexpr BlockPlan& tensor_memory(const char* name, uint32_t columns) {

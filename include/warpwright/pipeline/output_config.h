@@ -46,9 +46,9 @@ constexpr OutputPipelineConfig declare_output(BlockPlan& plan, OutputPipelineCon
   plan.region("tmem.address", sizeof(uint32_t), 1, 16);
   plan.barrier("accum.full", opc.num_stages, 1, epilogue, {mma, 1});
   plan.barrier("accum.empty", opc.num_stages, arrivals, mma, {epilogue, arrivals});
-  plan.barrier("tmem.done", 1, arrivals, mma, {epilogue, arrivals});
-  if (opc.cta_group == 2) plan.barrier("tmem.peer", 1, 1, mma, {mma, 1});
-  plan.named_barrier("tmem.allocated", mma_threads + epilogue_threads);
+  plan.barrier("tmem.done", 1, arrivals, mma, {epilogue, arrivals}).used_once("tmem.done");
+  if (opc.cta_group == 2) plan.barrier("tmem.peer", 1, 1, mma, {mma, 1}).used_once("tmem.peer");
+  plan.named_barrier("tmem.allocated", mma_threads + epilogue_threads).used_once("tmem.allocated");
   plan.tensor_memory("tmem", opc.allocated_columns());
   opc.sync_id = uint32_t(plan.named[plan.named_count - 1].id);
   return opc;

@@ -39,6 +39,8 @@ struct Options {
   int max_findings = 1;       // stop after so many
   int resident_clusters = 0;  // 0: as many as the simulated chip holds
   uint64_t step_limit = 200'000'000;
+  double max_seconds = 0;   // of real time, then the run is given up; 0: no limit
+  double hang_seconds = 0;  // that a thread may compute without a word, then it is given up; 0: for ever
   bool timeline = false;
   bool primary_pending = false;  // a preceding kernel of a dependent launch is still writing its outputs (see Buffer)
   std::vector<Fault> faults;
@@ -107,6 +109,13 @@ struct Certificate {
   bool proven() const { return asked && gaps.empty() && path.empty(); }
 };
 
+// What a run used of a barrier: in the CTA that used it most.
+struct BarrierUse {
+  std::string name;  // in the block plan
+  int stage = 0;
+  int64_t phases = 0;  // that completed
+};
+
 struct Result {
   std::vector<Finding> findings;
   Stats stats;
@@ -116,6 +125,7 @@ struct Result {
   // Every word, object and role at which a fault would have struck: what mutants are generated from.
   std::vector<Fault> fault_sites;
   Certificate certificate;
+  std::vector<BarrierUse> barriers;  // those of the block plan, each stage; then the named ones
   bool ok() const { return findings.empty(); }
 };
 

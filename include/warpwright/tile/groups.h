@@ -31,7 +31,7 @@ class GroupTiles {
   // `tile_columns` of its columns.
   WW_FN GroupTiles(const GroupTable& table, int tile_rows, int tiles_n, int tile_columns = 1)
       : table_(table), tile_rows_(tile_rows), tile_columns_(tile_columns), width_(tiles_n) {
-    if (table.offsets != nullptr && table.groups > 0) {
+    if (table.offsets != nullptr && table.groups > 0) {  // unreached [pointers]: those have extents
       const uint32_t first = machine::load(Global<const uint32_t>{table.offsets});
       if (first > uint32_t(table.rows)) faults_ |= kRowsOutOfRange;
       reached_ = at_most(first, table.rows);

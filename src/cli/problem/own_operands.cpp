@@ -73,7 +73,7 @@ struct GroupPart {
 };
 
 std::vector<GroupPart> parts_of(const reference::GroupedProduct& p) {
-  const auto [m, n, k] = p.shape;
+  const int64_t m = p.shape.m, k = p.shape.k;
   if (p.groups == Groups::none) return {{0, m, 0, k, 0, 0}};
   std::vector<GroupPart> parts;
   for (int g = 0; g < p.group_count(); ++g) {
@@ -168,7 +168,7 @@ std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std
 }
 
 void multiply(const reference::GroupedProduct& p, reference::Workload& w) {
-  const auto [m, n, k] = p.shape;
+  const int64_t m = p.shape.m, n = p.shape.n, k = p.shape.k;
   const std::vector<double> x = values_of(*find(w, "A"), find(w, "a_scales"), m, 1);
   const std::vector<double> y = values_of(*find(w, "B"), find(w, "b_scales"), n, p.b_scale_rows);
   reference::Array& d = *find(w, "D");
@@ -253,7 +253,7 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, ref
 
 reference::Workload own_grouped_workload(const OwnOperands& own, reference::GroupedProduct& product) {
   reference::GroupedProduct& p = product;
-  const auto [m, n, k] = p.shape;
+  const int64_t n = p.shape.n, k = p.shape.k;
   if (p.swiglu || p.bias) throw UsageError("--epilogue: operands of your own are for products without one");
   if (p.groups != Groups::none) {
     if (own.table.empty()) throw UsageError("--table: groups of your own operands need one");

@@ -28,7 +28,7 @@ struct QuantizeParts {
     EpilogueArgs nodes = args.epilogue;
     K::adapt(nodes, args, tile);
     float tensor_scale = 1.f;
-    if (C.out_scaling == BlockScaling::nvfp4 && args.matrix_out_scale != nullptr) {
+    if (C.out_scaling == BlockScaling::nvfp4 && args.matrix_out_scale != nullptr) {  // unreached: not in the API
       tensor_scale = machine::load(Global<const float>{args.matrix_out_scale} + tile.matrix);
     }
     return {nodes.alpha, tensor_scale, {C.clamped_swiglu, args.swiglu_limit, args.swiglu_slope}};

@@ -156,11 +156,11 @@ class EpilogueResults {
 
   WW_FN void store(const float* value, int column) {
     Element* const to = d_ + int64_t(row_) * stride_ + column;
-    if (aligned_ && column + kVector <= columns_) {
+    if (aligned_ && column + kVector <= columns_) {  // unreached [any_columns]: no row is aligned
       Words words;
       Ops::pack(value, words);
       machine::store(Global<Element>{to}.template as<Words>(), words);
-    } else {
+    } else {  // unreached [sm100/blockwise, sm100/grouped]: columns of D come in whole vectors
       WW_UNROLL
       for (int e = 0; e < kVector; ++e) {
         if (column + e < columns_) machine::store(Global<Element>{to + e}, Ops::convert(value[e]));

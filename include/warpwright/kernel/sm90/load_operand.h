@@ -10,7 +10,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 template <int Cluster>
 WW_FN void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int boxes, bool shared, int k,
                         int line, Shared<Mbarrier> full) {
-  if (shared) {
+  if (shared) {  // unreached [-c1-]: a cluster of one shares nothing
     constexpr uint16_t everyone = (1u << Cluster) - 1;
     const int rank = int(machine::cluster_rank());
     machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map,

@@ -15,7 +15,8 @@ template <auto C>
 WW_FN float plain_factor(const EpilogueArgs& epilogue, const float* first_scale, const float* second_scale) {
   if constexpr (!C.plain_epilogue()) return 1.f;
   float factor = epilogue.alpha;
-  if (epilogue.alpha_at != nullptr) factor = machine::load(Global<const float>{epilogue.alpha_at});
+  if (epilogue.alpha_at != nullptr)  // unreached: the API has no alpha in device memory
+    factor = machine::load(Global<const float>{epilogue.alpha_at});
   if constexpr (C.scaling == Scaling::tensor) {
     if (first_scale != nullptr) {
       factor = tile::multiply(factor, tile::multiply(machine::load(Global<const float>{first_scale}),

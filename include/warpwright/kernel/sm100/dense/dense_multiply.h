@@ -85,7 +85,7 @@ struct DenseMultiply {
     Warp::run(warp::output_storage<K, K::output>(base), self.mma_complete_mask, [&](auto mma) {
       if (self.elect_one_cta) {
         multiply<K>(args, base, self, mma->output());
-      } else if constexpr (C.clc().scheduled()) {
+      } else if constexpr (C.clc().scheduled() && C.cta_group == 2) {
         auto walk = K::template walk<tile::Walker::warp>(args, base);
         for (tile::Job job; walk.next(job);) {
         }

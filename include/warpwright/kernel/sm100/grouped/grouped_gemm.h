@@ -202,7 +202,7 @@ struct GroupedGemm {
       if constexpr (C.has_sfb()) GroupedScales<C, GroupedGemm>::Allocated::arrive();
       if (self.elect_one_cta) {
         multiply(args, base, self, mma->output());
-      } else {
+      } else if constexpr (C.cta_group == 2) {
         // The scheduler of this CTA waits for every reader.
         auto walk = tiles(base);
         for (tile::GroupTile tile; walk.next(tile);) {

@@ -50,7 +50,8 @@ constexpr void declare_sfb(BlockPlan& plan, const GroupedGemmSm100Config& c) {
   plan.barrier("sfb.full", c.stages, 1, "sfb_load", {"sfb_tma_load", 1});
   plan.barrier("sfb.ready", c.stages, writers, "mma", {"sfb_load", writers});
   plan.barrier("sfb.empty", c.stages, 1 + warps, "sfb_tma_load", {"mma", 1}, {"sfb_load", warps});
-  plan.named_barrier("sfb.allocated", writers + kWarpThreads * tile::detail::role_warps(plan, "mma"));
+  plan.named_barrier("sfb.allocated", writers + kWarpThreads * tile::detail::role_warps(plan, "mma"))
+      .used_once("sfb.allocated");
 }
 
 // K is the kernel, C its configuration.

@@ -39,7 +39,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
     plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
     plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
   }
-  if (c.cluster == 1) plan.named_barrier("start", plan.threads());
+  if (c.cluster == 1) plan.named_barrier("start", plan.threads()).used_once("start");
   if (c.sharing == TileSharing::ping_pong) plan.named_barrier("turn.0", 256).named_barrier("turn.1", 256);
   return plan;
 }

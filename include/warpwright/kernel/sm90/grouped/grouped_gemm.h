@@ -50,7 +50,7 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
   plan.barrier("output.empty", c.output_stages * groups, 1, "mma", {"store", 1});
   if (c.stages_scales()) plan.barrier("staged", 1, 1, "scales", {"scales", 1});
-  if (c.cluster == 1) plan.named_barrier("start", plan.threads());
+  if (c.cluster == 1) plan.named_barrier("start", plan.threads()).used_once("start");
   if (c.clears_edges()) plan.named_barrier("edges", mma_warps * 32);
   if (c.takes_turns()) plan.named_barrier("turn.first", mma_warps * 32).named_barrier("turn.second", mma_warps * 32);
   return plan;
@@ -262,7 +262,7 @@ struct GroupedGemm {
     const auto look_ahead = [&] { another = walk.next(next); };
     for (bool any = walk.next(tile); any; any = another, tile = next) {
       const int stages = depth(args, tile);
-      if (rows_left(tile, group) <= 0) {
+      if (rows_left(tile, group) <= 0) {  // unreached [grouped-64x]: a tile of one warpgroup has rows
         for (int k = 0; k < stages; ++k) {
           input.consume([&](auto stage) { return stdx::move(stage).release(); });
           for (int block = 0; block < kBlocks; ++block) turns.leave_out();
@@ -316,7 +316,7 @@ struct GroupedGemm {
       // Of the last stage.
       const int past = C.clears_edges() ? (begin + tile.rows.depth) % C.tile_k() : 0;
       const int end = past == 0 ? C.tile_k() : past;
-      if (rows_left(tile, group) <= 0) {
+      if (rows_left(tile, group) <= 0) {  // unreached [grouped-64x]: a tile of one warpgroup has rows
         for (int k = 0; k < stages; ++k) {
           input.consume([&](auto stage) {
             if constexpr (C.clears_edges()) {

@@ -43,7 +43,7 @@ constexpr BlockPlan skinny_gemm_plan(const SkinnyGemmConfig& c) {
     plan.barrier("partial.full", mma_warps, c.split, "mma", {"mma", c.split});
     plan.barrier("partial.empty", mma_warps, c.owners(), "mma", {"mma", c.owners()});
   } else {
-    plan.named_barrier("start", plan.threads());
+    plan.named_barrier("start", plan.threads()).used_once("start");
   }
   return plan;
 }
@@ -145,7 +145,7 @@ struct SkinnyGemm {
     tile::TileCoord tile;
     bool more = walk.next(tile);
     int k = part.first;
-    if (more && args.weights_are_constant) {
+    if (more && args.weights_are_constant) {  // unreached [blockwise]: a problem with blockwise factors cannot say so
       // The first round of the ring: its weights at once, its tokens when the kernel ahead has ended. A stage is not
       // full before the bytes of both have come.
       const int early = part.count < C.stages ? part.count : C.stages;

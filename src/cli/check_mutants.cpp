@@ -1,0 +1,74 @@
+#include "cli/check_mutants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <thread>
+
+#include "cli/check_runs.h"
+#include "cli/commands.h"
+#include "simulate/mutants.h"
+
+namespace warpwright::cli {
+namespace {
+
+Json document_of(const simulate::Mutant& m) {
+  const bool seen = !m.rule.empty();
+  return {{"mutant", simulate::describe(m.fault)},
+          {"word", m.fault.word},
+          {"object", m.fault.object},
+          {"role", m.fault.role},
+          {"rule", seen ? Json(m.rule) : Json(nullptr)},
+          {"report", seen ? Json(m.report) : Json(nullptr)},
+          {"size", seen ? Json(shape_text(m.at)) : Json(nullptr)},
+          {"verdict", seen       ? "reported"
+                      : m.proven ? "redundant"
+                                 : "not covered"}};
+}
+
+}  // namespace
+
+int check_mutants(const std::vector<const simulate::Example*>& examples, Output& out) {
+  Table table({"kernel", "mutants", "reported", "redundant", "not covered"});
+  Json kernels = Json::array();
+  std::string remarks;
+  std::size_t missed = 0;
+  const int threads = int(std::max(1u, std::thread::hardware_concurrency()));
+  for (const simulate::Example* example : examples) {
+    prepare(*example);
+    Progress progress(example->name, 1);
+    const auto mutants =
+        simulate::run_mutants(*example, threads, [&](std::size_t done, std::size_t all) { progress.set(done, all); });
+    std::size_t reported = 0, redundant = 0;
+    Json list = Json::array();
+    for (const simulate::Mutant& m : mutants) {
+      list.push_back(document_of(m));
+      reported += m.rule.empty() ? 0 : 1;
+      redundant += m.rule.empty() && m.proven ? 1 : 0;
+      if (m.rule.empty() || m.rule == "result") {
+        remarks += fmt::format("\n{}: {}: {}", example->name, simulate::describe(m.fault),
+                               m.rule == "result" ? "nothing is reported, but " + m.report
+                               : m.proven         ? "every run is right, and stays so in any order of its instructions"
+                                                  : "every run is right; other orders might not be");
+      }
+    }
+    const std::size_t left = mutants.size() - reported - redundant;
+    missed += left;
+    kernels.push_back({{"name", example->name},
+                       {"mutants", mutants.size()},
+                       {"reported", reported},
+                       {"redundant", redundant},
+                       {"not_covered", left},
+                       {"list", list}});
+    table.row({example->name, fmt::format("{}", mutants.size()), fmt::format("{}", reported),
+               fmt::format("{}", redundant), fmt::format("{}", left)});
+  }
+  out.document({{"kernels", kernels}, {"not_covered", missed}});
+  out.table(table);
+  if (!remarks.empty()) out.line(remarks);
+  return missed == 0 ? exit_ok : exit_wrong;
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,178 @@
+#include "cli/check_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "cli/output.h"
+#include "simulate/coverage.h"
+
+namespace warpwright::cli {
+namespace {
+
+using reference::Condition;
+using reference::Workload;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// What a verdict would say nothing about. Empty: every stage was refilled and every word of the kernel called.
+std::string not_exercised(const CheckWork& work, const Checked& checked) {
+  if (checked.unturned.empty() && checked.unreached.empty()) return {};
+  std::string text =
+      fmt::format("{}: nothing wrong was found, and the sizes do not exercise all of it", work.example->name);
+  for (const std::string& one : checked.unturned) text += "\n  " + one;
+  for (const std::string& one : checked.unreached) text += "\n  never called: " + one;
+  if (!checked.unturned.empty()) {
+    if (const auto size = simulate::turning_size(*work.example, work.cases))
+      text += fmt::format("\n  at {} every barrier would go through {}", shape_text(*size), simulate::kPhases);
+  }
+  return text;
+}
+
+// One kernel under check.
+class Subject {
+ public:
+  Subject(const CheckWork& work, std::uint64_t seed) : work_(work), seed_(seed), workloads_(work.cases.size()) {}
+
+  std::size_t runs() const { return work_.runs.size(); }
+  // Compiles the kernel, once; what fails there is thrown.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (coverage_) return;
+    prepare(*work_.example);
+    const CallSites sites = work_.example->sites ? work_.example->sites() : CallSites();
+    if (work_.begins_calls) simulate::forget(sites);
+    coverage_.emplace(*work_.example->plan, sites);
+  }
+  // `seconds_left` 0: no limit.
+  void run(std::size_t number, double seconds_left) {
+    if (number > first_failure_) return;  // a report of an earlier run stands
+    const std::size_t which = work_.runs[number].which;
+    Mode mode = work_.runs[number].mode;
+    mode.max_seconds = seconds_left;
+    mode.hang_seconds = 1;
+    const auto workload = workload_of(which);
+    Swept swept;
+    run_mode(*work_.example, *workload, mode, 0, swept);
+    const std::lock_guard lock(mutex_);
+    ++checked_.runs;
+    checked_.checks += swept.checks;
+    coverage_->add(swept.barriers);
+    if (swept.ok() || number > first_failure_) return;
+    first_failure_ = number;
+    checked_.verdict = swept.unfinished ? "incomplete" : "failed";
+    checked_.report = fmt::format("{} on {}: {}", work_.example->name, shape_text(work_.cases[which]), swept.report);
+  }
+  // True for the last of its runs.
+  bool over() { return ++ended_ == runs(); }
+  Checked finish(bool stopped, double seconds) {
+    if (checked_.verdict != "clean") return checked_;
+    if (stopped) {
+      checked_.verdict = "incomplete";
+      checked_.report = fmt::format("stopped after {:.0f} s, before {} runs of {}", seconds,
+                                    runs() - std::size_t(checked_.runs), work_.example->name);
+      return checked_;
+    }
+    checked_.unturned = coverage_->unturned();
+    if (work_.judges_calls) checked_.unreached = coverage_->unreached(work_.example->name);
+    checked_.report = not_exercised(work_, checked_);
+    if (!checked_.report.empty()) checked_.verdict = "incomplete";
+    workloads_.clear();
+    return checked_;
+  }
+
+ private:
+  std::shared_ptr<const Workload> workload_of(std::size_t which) {
+    const std::lock_guard lock(workload_mutex_);
+    if (!workloads_[which]) {
+      const reference::Case& c = work_.cases[which];
+      // Whole numbers: every sum is exact, so that a single wrong element is seen.
+      const auto data = c.condition == Condition::real ? reference::Data::normal : reference::Data::integers;
+      workloads_[which] = std::make_shared<const Workload>(work_.example->workload(c, data, seed_));
+    }
+    return workloads_[which];
+  }
+
+  const CheckWork& work_;
+  std::uint64_t seed_;
+  std::mutex mutex_, workload_mutex_;
+  std::vector<std::shared_ptr<const Workload>> workloads_;
+  std::optional<simulate::Coverage> coverage_;
+  std::atomic<std::size_t> first_failure_ = ~std::size_t(0), ended_ = 0;
+  Checked checked_;
+};
+
+}  // namespace
+
+std::string shape_text(const reference::Case& c) {
+  constexpr const char* condition[] = {"",
+                                       " behind a launch that has not ended",
+                                       " behind a launch that does not write B",
+                                       " with C as D",
+                                       " for the second time on one workspace",
+                                       " with other tables",
+                                       " with real numbers"};
+  return (c.k == 0 ? fmt::format("{}x{}", c.m, c.n) : fmt::format("{}x{}x{}", c.m, c.n, c.k)) +
+         condition[int(c.condition)];
+}
+
+void check_all(const std::vector<CheckWork>& work, const CheckLimits& limits,
+               const std::function<void(std::size_t, const Checked&)>& done) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::unique_ptr<Subject>> subjects;
+  std::vector<std::pair<std::size_t, std::size_t>> jobs;  // kernel and run
+  for (const CheckWork& one : work) {
+    subjects.push_back(std::make_unique<Subject>(one, limits.seed));
+    for (std::size_t i = 0; i < subjects.back()->runs(); ++i) jobs.emplace_back(subjects.size() - 1, i);
+  }
+  Progress progress(work.size() == 1 ? work.front().example->name : "kernels and their runs", jobs.size());
+  std::mutex mutex;  // of what is shown, and of `failure`
+  std::exception_ptr failure;
+  std::atomic<std::size_t> next = 0;
+  const auto worker = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      const auto [kernel, number] = jobs[i];
+      Subject& subject = *subjects[kernel];
+      const double left = limits.max_seconds > 0 ? double(limits.max_seconds) - seconds_since(begin) : 0;
+      const bool late = limits.max_seconds > 0 && left <= 0;
+      try {
+        if (!late) {
+          subject.begin();
+          subject.run(number, left);
+        }
+        const bool last = subject.over();
+        Checked checked;
+        if (last) checked = subject.finish(late, seconds_since(begin));
+        const std::lock_guard lock(mutex);
+        progress.advance();
+        if (last) {
+          progress.hide();
+          done(kernel, checked);
+        }
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = jobs.size();
+      }
+    }
+  };
+  const std::size_t cores = limits.threads > 0 ? std::size_t(limits.threads) : std::thread::hardware_concurrency();
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(std::max<std::size_t>(cores, 1), jobs.size()); ++i) others.emplace_back(worker);
+  worker();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace warpwright::cli

@@ -1,0 +1,38 @@
+// What a kernel does between its words: it may compute for ever, or touch memory that is not there. Both end the thread
+// that does it, and the run, with a finding.
+#pragma once
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+
+namespace warpwright::simulator {
+
+class Engine;
+
+// Why a thread was taken out of its code.
+struct GivenUp {
+  int signal = 0;  // 0: it was not; Guard::kHang: it computed for too long
+  const void* address = nullptr;
+};
+
+// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine is no hang.
+class Guard {
+ public:
+  static constexpr int kHang = -1;
+
+  Guard(Engine& engine, double hang_seconds);
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  static void caught(int signal, siginfo_t* info, void* context);
+
+  Engine& engine_;
+  Guard* outer_;
+  timer_t timer_ = {};
+  bool timed_ = false;
+  uint64_t beat_ = ~uint64_t(0);  // of the engine when the timer last rang
+};
+
+}  // namespace warpwright::simulator

@@ -1,0 +1,178 @@
+#include "simulate/instance_cases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
+#include "simulate/coverage.h"
+#include "simulate/prepared.h"
+
+namespace warpwright::simulate {
+namespace {
+
+using reference::Case;
+using reference::Condition;
+
+int64_t in_units(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+// Tiles of a CTA that fill each of `stages` kPhases times, if a tile fills `each` of them.
+int64_t tiles_for(int64_t stages, int64_t each) {
+  return std::max<int64_t>(2, in_units(kPhases * stages, each) / each);
+}
+
+// A tile of a cluster and what it passes through.
+struct Walk {
+  int64_t tall, wide, deep;  // of a stage along k
+  int64_t stages;            // of the input ring
+  int64_t tiles;             // of a cluster that turn every other ring
+  int64_t clusters;          // that share the work
+  int64_t parts = 1;         // of the depth
+  bool streams = false;
+  int64_t columns = 16;  // D ends so many columns before a tile does
+};
+
+// Two tiles for each cluster with twice the depth of the ring and a stage; where shares of k go over the ends of tiles,
+// a number of tiles that is none of clusters.
+Case deep_case(const Walk& w) {
+  const int64_t k = w.parts * w.deep * (2 * w.stages + 1);
+  if (w.streams) return {w.tall * (w.clusters + 1), w.wide, k};
+  return {2 * w.tall, w.wide * std::max<int64_t>(2, w.clusters), k};
+}
+// Many tiles of little depth, the last of which end before their edges.
+Case many_case(const Walk& w, int64_t k_tail) {
+  const int64_t n = w.wide > w.columns ? w.wide - w.columns : w.wide;
+  return {w.tall * w.tiles * w.clusters - 3, n, w.parts * w.deep + k_tail};
+}
+
+// The same under every condition that the instance may meet; who starts early has a ring to fill ahead of the end.
+void add_conditions(std::vector<Case>& list, Case small, Case deep) {
+  for (const Condition c :
+       {Condition::behind, Condition::in_place, Condition::again, Condition::varied, Condition::real})
+    list.push_back({small.m, small.n, small.k, c});
+  list.push_back({deep.m, deep.n, deep.k, Condition::constant});
+}
+
+std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig& c) {
+  const bool pingpong = c.sharing == TileSharing::ping_pong;
+  const int64_t outputs = c.group_blocks() * (in_units(c.group_n(), c.output_stage_n()) / c.output_stage_n());
+  const int64_t tiles = c.store == Mover::tma ? tiles_for(c.output_stages, outputs) : 2;
+  const Walk w{.tall = c.tile_m * c.cluster_m(),
+               .wide = c.tile_n * c.cluster_n(),
+               .deep = c.tile_k(),
+               .stages = c.stages,
+               .tiles = pingpong ? std::max<int64_t>(8, 2 * tiles) : tiles,
+               .clusters = few_clusters(instance),
+               .parts = c.split == DepthSplit::split_k ? 3 : 1,
+               .streams = c.split == DepthSplit::stream_k,
+               .columns = c.store == Mover::threads ? 13 : 16};
+  std::vector<Case> list = {deep_case(w), many_case(w, 11)};
+  const bool threads = c.load == Mover::threads || c.store == Mover::threads;
+  list.push_back(threads ? Case{133, 77, 75} : Case{133, 80, 75});
+  list.push_back(threads ? Case{9, 9, 0} : Case{9, 16, 0});
+  return list;
+}
+
+// The TMA stores whole units of 16 bytes.
+std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfig& c) {
+  const int64_t unit = 128 / bits(c.out_type()), clusters = few_clusters(instance);
+  const int64_t tiles = tiles_for(c.output_stages, 1);
+  return {{c.tokens, 4 * c.rows, int64_t(c.tile_k()) * c.split * (2 * c.stages + 1)},
+          {std::max(1, c.tokens - 3), in_units(tiles * clusters * c.rows - 40, unit), c.tile_k() * c.split + 11},
+          {1, unit, 8},
+          {std::min(3, c.tokens), 64, 0}};
+}
+
+std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConfig& c) {
+  // Factors of four blocks come at once where all lines of them begin at 16 bytes.
+  const int64_t deep = in_units(int64_t(c.tile_k()) * (2 * c.stages + 1), c.scaled() ? 4 * kScaleBlock : 1);
+  const int64_t clusters = few_clusters(instance);
+  const int64_t wide = c.tile_n * c.cluster_n();
+  const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : wide + 8;
+  const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
+  const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
+  if (c.by_depth()) return {{140, n, 5 * in_units(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
+  // Rows of tiles and some rows more in each of four groups of which one has none.
+  const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
+  return {{in_units(2 * tall + 104, 8), n, deep},
+          {in_units(tall * tiles * clusters + 104, 8), n, in_units(c.tile_k() + unit, unit)},
+          {8, small, unit},
+          {64, small * 3, 0}};
+}
+
+std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwiseConfig& c) {
+  const int64_t deep = int64_t(c.skinny().tile_k()) * c.split, clusters = few_clusters(instance);
+  const int64_t least = c.tokens > 64 ? 65 : 1, tiles = tiles_for(c.output_stages, 1);
+  return {{c.tokens, 4 * c.rows, in_units(deep * (2 * c.stages + 1), 4 * kScaleBlock)},
+          {std::max<int64_t>(least, c.tokens - 3), tiles * clusters * c.rows - 40, deep + 16},
+          {least, 8, 16},
+          {least, 64, 0}};
+}
+
+// Elements along k that a row of operands counts in.
+int64_t depth_unit(BlockScaling scaling, DType type) { return scaling == BlockScaling::w4a8 ? 128 : 128 / bits(type); }
+
+std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100Config& c) {
+  const int64_t tall = c.tile_m * c.cluster_m, wide = c.tile_n * c.cluster_n;
+  const int64_t unit = depth_unit(c.scaling, c.type);
+  const Walk w{.tall = c.swap_ab ? wide : tall,
+               .wide = c.swap_ab ? tall : wide,
+               .deep = int64_t(c.tile_k()) * c.k_group,
+               .stages = c.stages,
+               .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
+               .clusters = few_clusters(instance),
+               .parts = c.split == DepthSplit::split_k ? 3 : 1,
+               .streams = c.split == DepthSplit::stream_k,
+               .columns = 32};
+  return {deep_case(w), many_case(w, unit), {9, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
+}
+
+std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c) {
+  const Walk w{.tall = 128 * c.cta_group,
+               .wide = c.tile_n,
+               .deep = c.block,
+               .stages = c.stages,
+               .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
+               .clusters = few_clusters(instance)};
+  return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}};
+}
+
+std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
+  const DenseGemmSm100Config dense = c.dense();
+  const int64_t unit = depth_unit(c.scaling, c.type), clusters = few_clusters(instance);
+  const int64_t tiles = tiles_for(std::max(c.accumulators, int(GroupedGemmSm100Config::slots)), 1) * clusters;
+  return {{3 * c.tile_tokens() + 16, c.tile_columns() + 64, int64_t(dense.tile_k()) * (2 * c.stages + 1)},
+          {c.tile_tokens() * tiles, c.tile_columns(), dense.tile_k() + unit},
+          {9, 64, dense.tile_k()},
+          {9, 8, unit},
+          {64, 64, 0}};
+}
+
+// Rows of an even number of elements, for copies of words.
+std::vector<Case> cases(const catalog::Instance&, const MmaSyncGemmConfig& c) {
+  return {{2 * c.tile_m, 2 * c.tile_n, 12 * c.tile_k()},
+          {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
+          {3, 5, 1},
+          {3, 8, 0}};
+}
+
+std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
+  return {{2 * c.tile_m(), 2 * c.tile_n(), 512},
+          {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
+          {c.tile_m() + 22, c.tile_n() + 2, 208},
+          {33, 7, 0}};
+}
+
+}  // namespace
+
+std::vector<Case> cases_of(const catalog::Instance& instance) {
+  auto list = std::visit(
+      [&](const auto& c) -> std::vector<Case> {
+        if constexpr (requires { cases(instance, c); }) return cases(instance, c);
+        return {};
+      },
+      instance.config);
+  if (!list.empty()) add_conditions(list, list[1], list[0]);
+  return list;
+}
+
+}  // namespace warpwright::simulate
