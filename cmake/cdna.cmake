@@ -1,5 +1,5 @@
-# The CDNA kernels as linked code objects, cdna/ARCH/KERNEL.co in the build folder. clang compiles them without ROCm; it
-# links with the lld of its own version.
+# The CDNA kernels as linked code objects, cdna/ARCH/KERNEL.co in the build folder and rows in the table of images. clang
+# compiles them without ROCm; it links with the lld of its own version.
 find_program(WARPWRIGHT_CLANG_CDNA NAMES clang++-22 DOC "clang 22, for the AMD targets")
 find_program(WARPWRIGHT_LLD_CDNA NAMES ld.lld-22 DOC "lld 22, for the AMD targets")
 if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
@@ -30,5 +30,7 @@ foreach(name source IN ZIP_LISTS cdna_names cdna_sources)
       "${source}" -o "${object}"
     DEPENDS "${source}" ${cdna_headers} COMMENT "CDNA kernel ${kernel} for ${architecture}" VERBATIM)
   list(APPEND cdna_objects "${object}")
+  list(APPEND image_rows "${name}|${architecture}")
+  list(APPEND image_files "${object}")
 endforeach()
 add_custom_target(warpwright_cdna ALL DEPENDS ${cdna_objects})

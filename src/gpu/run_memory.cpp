@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "gpu/driver.h"
+#include "gpu/maker.h"
 
 namespace warpwright::gpu {
 namespace {

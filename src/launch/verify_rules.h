@@ -176,5 +176,22 @@ WW_HD bool is_right(const VerifyArgs& p, const Element& e, double got) {
   return off <= e.bound;
 }
 
+// All of the elements that are asked for, one after the other, in memory that the caller can read.
+inline VerifyFound compare(const VerifyArgs& p) {
+  VerifyFound found;
+  for (int64_t i = 0; i < p.compared(); ++i) {
+    const int64_t number = i * p.step, column = number % p.n, row = number / p.n % p.m, batch = number / p.n / p.m;
+    const Element expected = expected_at(p, row, column, batch);
+    const double got = element(p.d, row, column, batch);
+    ++found.checked;
+    if (is_right(p, expected, got)) continue;
+    if (found.wrong++ > 0) continue;
+    found.first = uint64_t(number);
+    found.got = got;
+    found.expected = expected.expected;
+  }
+  return found;
+}
+
 }  // namespace verifying
 }  // namespace warpwright

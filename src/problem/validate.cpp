@@ -157,6 +157,9 @@ Status validate_cdna(const GemmProblem& p, Arch arch) {
     return refused("{}.stride = {}: the rows of A and B begin at multiples of 16 bytes.", m == &low.a ? "a" : "b",
                    m->stride);
   }
+  if (p.k > 0 && p.alignment < 16) {
+    return refused("alignment = {}: for {} A and B begin at multiples of 16 bytes.", p.alignment, target);
+  }
   if (bytes(std::max(low.a.stride, low.b.stride), p.a.type) > kCdnaMaxRowBytes) {
     return refused("k = {}: the rows of A and B must be shorter than 8 MiB.", p.k);
   }
