@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "jit/cache.h"
 #include "simulate/executor.h"
+#include "system/library.h"
 
 namespace warpwright::cli {
 
@@ -25,13 +26,7 @@ void Context::runs(CommandLine& line, const std::string& example, Action action)
   actions_[&line] = std::move(action);
 }
 
-bool cuda_switched_off() {
-  const char* value = std::getenv("WARPWRIGHT_CUDA");
-  if (value == nullptr) return false;
-  std::string text(value);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text == "off";
-}
+bool cuda_switched_off() { return system::says_off("WARPWRIGHT_CUDA"); }
 
 namespace {
 

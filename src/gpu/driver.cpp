@@ -18,7 +18,7 @@ struct Opened {
   Status status;
 
   Opened() {
-    const auto library = system::open_library("NVIDIA driver library", kLibraries, kVariable);
+    const auto library = system::open_library("NVIDIA driver library libcuda.so.1", kLibraries, kVariable);
     if (!library) {
       status = library.status();
       return;

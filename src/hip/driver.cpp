@@ -27,7 +27,7 @@ struct Opened {
       status = missing(fmt::format("HIP is switched off by {}=off.", kSwitch));
       return;
     }
-    const auto library = system::open_library("HIP library", kLibraries, kVariable);
+    const auto library = system::open_library("HIP library libamdhip64.so", kLibraries, kVariable);
     if (!library) {
       status = library.status();
       return;

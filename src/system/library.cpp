@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -26,7 +25,7 @@ Result<void*> open_library(const char* what, std::span<const char* const> names,
   }
   for (const char* const name : names)
     if (void* const library = open(name)) return library;
-  return Status(Code::missing, fmt::format("the {} {} was not found.", what, fmt::join(names, " or ")));
+  return Status(Code::missing, fmt::format("the {} was not found.", what));
 }
 
 void* find_symbol(void* library, const char* symbol) { return dlsym(library, symbol); }

@@ -11,7 +11,8 @@ namespace warpwright::system {
 bool says_off(const char* variable);
 
 // The first of these that can be opened, or the one that the environment variable names, in their place. `what` is how
-// the sentence of a failure calls it: "NVIDIA driver library". Never closed: a driver does not survive being unloaded.
+// the sentence of a failure calls them: "NVIDIA driver library libcuda.so.1". Never closed: a driver does not survive
+// being unloaded.
 Result<void*> open_library(const char* what, std::span<const char* const> names, const char* variable);
 
 // A function of an opened library; null: it has none of that name.
