@@ -7,8 +7,9 @@ if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
   return()
 endif()
 
-# Schedules are made in constant evaluation, which takes more steps than clang allows unasked.
-set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -std=c++20 -O3
+# Schedules are made in constant evaluation, which takes more steps than clang allows unasked. Version 5 of code objects
+# is that of ROCm 6 and is loaded by ROCm 7; clang 22 would make version 6, which the first ROCm 6 does not know.
+set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -mcode-object-version=5 -std=c++20 -O3
   -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include")
 # The driver writes no dependency file when it links, so the rooms that these kernels include are named.
 file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h"

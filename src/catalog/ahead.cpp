@@ -12,7 +12,6 @@
 //   COVER("sm90/dense-64x64-c1-s4/bf16-nt")        compiled for the tests too: one for each family and form
 //   BUILT_IN("sm90/dense-128x256-c2-s4/bf16-nt")   the same, and compiled into the tool for the simulator
 //   CODE_OBJECT("gfx950/matmul-pingpong/bf16")     compiled for AMD by every build that has clang++-22 (cdna.def)
-//   SIMULATED("gfx950/matmul-pingpong/bf16-to_fp32")  for the simulator alone
 //
 // What is not compiled ahead is compiled when it is first used.
 namespace warpwright::catalog {
@@ -63,9 +62,7 @@ const std::vector<Instance>& ahead() {
 const std::vector<Instance>& cdna_instances() {
   static const std::vector<Instance> list = parsed({
 #define CODE_OBJECT(name) name,
-#define SIMULATED(name) name,
 #include "catalog/cdna.def"
-#undef SIMULATED
 #undef CODE_OBJECT
   });
   return list;

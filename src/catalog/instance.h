@@ -68,7 +68,8 @@ const std::vector<std::string>& ahead_names();
 // The same as configurations; every name can be read.
 const std::vector<Instance>& ahead();
 bool is_ahead(const Instance& instance);
-// The listed kernels for CDNA, in the order of the choice. The build has code objects of most (cdna.def).
+// The listed kernels for CDNA, in the order of the choice. Every build with clang++-22 has their code objects
+// (cdna.def).
 const std::vector<Instance>& cdna_instances();
 // At most `count` names of the lists that resemble `name` most, the nearest first: of all architectures, or of one.
 std::vector<std::string> nearest_names(std::string_view name, size_t count = 3, std::optional<Arch> arch = {});
