@@ -77,7 +77,8 @@ int run(int argc, char** argv) {
   tool.version(std::string("warpwright ") + WARPWRIGHT_VERSION);
   tool.footer(
       "Exit codes: 0 the result is right, 1 something wrong was found, 2 bad usage or input, 3 the machine lacks "
-      "something.\nWARPWRIGHT_CUDA=off behaves as if there were no CUDA.\n\nExample:\n  ./warpwright devices --json");
+      "something.\nWARPWRIGHT_CUDA=off behaves as if there were no CUDA, WARPWRIGHT_HIP=off as if "
+      "there were no HIP.\n\nExample:\n  ./warpwright devices --json");
   for (const Command& command : kCommands) command.configure(tool.command(command.name, command.summary), context);
   const Parsed parsed = parse(tool, argc, argv);
   if (parsed.page) {

@@ -169,6 +169,10 @@ Status validate_cdna(const GemmProblem& p, Arch arch) {
     return refused("{}.stride = {}: the rows of A and B begin at multiples of 16 bytes.", m == &low.a ? "a" : "b",
                    m->stride);
   }
+  if (p.sm_limit > 0) {
+    return refused("sm_limit = {}: for {} a workgroup computes one tile and ends, on any compute unit; it must be 0.",
+                   p.sm_limit, target);
+  }
   if (p.k > 0 && p.alignment < 16) {
     return refused("alignment = {}: for {} A and B begin at multiples of 16 bytes.", p.alignment, target);
   }

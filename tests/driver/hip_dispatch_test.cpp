@@ -96,6 +96,7 @@ TEST_F(HipDispatch, whatTheKernelsDoNotHaveIsRefusedWithArgumentValueAndRule) {
   refused([](GemmProblem& p) { p.scaling = Scaling::tensor; }, "scaling = tensor: gfx950");
   refused([](GemmProblem& p) { p.k = 100; }, "k = 100: the rows of A and B must be whole 16-byte units");
   refused([](GemmProblem& p) { p.alignment = 8; }, "alignment = 8: for gfx950");
+  refused([](GemmProblem& p) { p.sm_limit = 8; }, "sm_limit = 8: for gfx950");
   GroupedProblem groups{.m = 512, .n = 256, .k = 256};
   groups.groups = Groups::contiguous;
   groups.group_count = 4;
