@@ -58,8 +58,7 @@ GpuList find_gpus() {
   if (!cuda_switched_off()) {
     for (const gpu::GpuInfo& found : gpu::list_gpus()) {
       const std::string capability = fmt::format("{}.{}", found.cc_major, found.cc_minor);
-      add(list,
-          {found.name, "compute capability " + capability, capability, "", found.memory, found.sm_count, "", ""},
+      add(list, {found.name, "compute capability " + capability, capability, "", found.memory, found.sm_count, "", ""},
           gpu::arch_of(found.cc_major, found.cc_minor), found.cc_major, found.cc_minor);
     }
   }

@@ -144,7 +144,8 @@ void configure_gemm(CommandLine& line, Context& context) {
   auto options = std::make_shared<GemmOptions>();
   add_problem_options(line, options->problem);
   add_own_operands(line, options->own);
-  line.flag("--verify", options->verify, "on a GPU: compare with a plain product, too, on the device; for AMD on the host");
+  line.flag("--verify", options->verify,
+            "on a GPU: compare with a plain product, too, on the device; for AMD on the host");
   context.runs(line, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -78,8 +78,8 @@ void require_here(Arch arch, const std::string& target) {
                                    target, is_cdna(arch) ? "clang++-22 and lld-22" : "the CUDA toolkit 13"));
   }
   if (is_cdna(arch)) {
-    throw MissingError(fmt::format("--target {} needs an AMD GPU of {} and ROCm's HIP library: {}{}", target, name(arch),
-                                   lacking(arch), instead));
+    throw MissingError(fmt::format("--target {} needs an AMD GPU of {} and ROCm's HIP library: {}{}", target,
+                                   name(arch), lacking(arch), instead));
   }
   throw MissingError(fmt::format("--target {} needs an NVIDIA GPU of compute capability {} and its driver: {}{}",
                                  target, chips_of(arch), lacking(arch), instead));

@@ -36,33 +36,27 @@ constexpr Door kNvidia = {
         [](void* to, const void* from, size_t bytes, void* stream) {
           return driver().copy_on_device_async(address(to), address(from), bytes, stream_of(stream));
         },
-    .set_bytes =
-        [](void* to, uint8_t value, size_t bytes, void* stream) {
-          return driver().set_bytes_async(address(to), value, bytes, stream_of(stream));
-        },
+    .set_bytes = [](void* to, uint8_t value, size_t bytes,
+                    void* stream) { return driver().set_bytes_async(address(to), value, bytes, stream_of(stream)); },
     .synchronize = [] { return driver().synchronize(); },
     .stream_create =
         [](void** stream) {
-          return made<abi::Stream>(
-              stream, [](abi::Stream* to) { return driver().stream_create(to, abi::kStreamNonBlocking); });
+          return made<abi::Stream>(stream,
+                                   [](abi::Stream* to) { return driver().stream_create(to, abi::kStreamNonBlocking); });
         },
     .stream_destroy = [](void* stream) { return driver().stream_destroy(stream_of(stream)); },
     .stream_synchronize = [](void* stream) { return driver().stream_synchronize(stream_of(stream)); },
-    .stream_is_capturing =
-        [](void* stream, int* status) { return driver().stream_is_capturing(stream_of(stream), status); },
+    .stream_is_capturing = [](void* stream,
+                              int* status) { return driver().stream_is_capturing(stream_of(stream), status); },
     .event_create =
         [](void** event) {
-          return made<abi::Event>(event,
-                                  [](abi::Event* to) { return driver().event_create(to, abi::kEventDefault); });
+          return made<abi::Event>(event, [](abi::Event* to) { return driver().event_create(to, abi::kEventDefault); });
         },
     .event_destroy = [](void* event) { return driver().event_destroy(event_of(event)); },
-    .event_record =
-        [](void* event, void* stream) { return driver().event_record(event_of(event), stream_of(stream)); },
+    .event_record = [](void* event, void* stream) { return driver().event_record(event_of(event), stream_of(stream)); },
     .event_synchronize = [](void* event) { return driver().event_synchronize(event_of(event)); },
-    .event_elapsed =
-        [](float* ms, void* start, void* stop) {
-          return driver().event_elapsed(ms, event_of(start), event_of(stop));
-        },
+    .event_elapsed = [](float* ms, void* start,
+                        void* stop) { return driver().event_elapsed(ms, event_of(start), event_of(stop)); },
     .error_text = [](int code) { return error_text(code); },
 };
 
@@ -90,21 +84,17 @@ constexpr Door kAmd = {
     .synchronize = [] { return hip::driver().synchronize(); },
     .stream_create =
         [](void** stream) {
-          return made<AmdStream>(stream, [](AmdStream* to) {
-            return hip::driver().stream_create(to, hip::abi::kStreamNonBlocking);
-          });
+          return made<AmdStream>(
+              stream, [](AmdStream* to) { return hip::driver().stream_create(to, hip::abi::kStreamNonBlocking); });
         },
     .stream_destroy = [](void* stream) { return hip::driver().stream_destroy(static_cast<AmdStream>(stream)); },
-    .stream_synchronize =
-        [](void* stream) { return hip::driver().stream_synchronize(static_cast<AmdStream>(stream)); },
+    .stream_synchronize = [](void* stream) { return hip::driver().stream_synchronize(static_cast<AmdStream>(stream)); },
     .stream_is_capturing =
         [](void* stream, int* status) {
           return hip::driver().stream_is_capturing(static_cast<AmdStream>(stream), status);
         },
     .event_create =
-        [](void** event) {
-          return made<AmdEvent>(event, [](AmdEvent* to) { return hip::driver().event_create(to); });
-        },
+        [](void** event) { return made<AmdEvent>(event, [](AmdEvent* to) { return hip::driver().event_create(to); }); },
     .event_destroy = [](void* event) { return hip::driver().event_destroy(static_cast<AmdEvent>(event)); },
     .event_record =
         [](void* event, void* stream) {

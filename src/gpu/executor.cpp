@@ -76,9 +76,8 @@ Result<std::unique_ptr<LoadedInstance>> load_amd(const catalog::Instance& instan
   const std::string name = catalog::image_name(instance);
   const Arch arch = catalog::arch_of(instance);
   if (arch != device.arch) {
-    return Status(Code::missing,
-                  fmt::format("{} is for {}; device {} ({}) is {}.", name, warpwright::name(arch), device.number,
-                              device.name, device.kind()));
+    return Status(Code::missing, fmt::format("{} is for {}; device {} ({}) is {}.", name, warpwright::name(arch),
+                                             device.number, device.name, device.kind()));
   }
   const auto image = embedded_image(name, warpwright::name(arch));
   if (image.empty()) {

@@ -1,5 +1,5 @@
-// Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched. The
-// device may be NVIDIA's or AMD's (gpu/maker.h); who calls need not know.
+// Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched.
+// The device may be NVIDIA's or AMD's (gpu/maker.h); who calls need not know.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace warpwright::gpu {
 // The device of the calling thread. Missing: no driver, no GPU, or one for which there are no kernels.
 struct Device {
   int number = 0;
-  std::string name;  // as the driver calls it
+  std::string name;           // as the driver calls it
   int multiprocessors = 0;    // compute units of AMD
   int major = 0, minor = 0;   // compute capability; AMD's have none
   Arch arch = Arch::sm90;     // whose kernels it runs

@@ -132,10 +132,10 @@ Result<std::unique_ptr<LoadedInstance>> LoadedInstance::load_amd(std::span<const
   const InstanceFacts& facts = loaded->facts_;
   // It addresses its LDS by number and counts on every wave.
   if (kernel->most_threads < int(facts.threads) || kernel->lds_bytes < int(facts.shared_bytes)) {
-    return Status(Code::failed, fmt::format("{}: the code object has at most {} threads and {} bytes of LDS, its plan "
-                                            "{} and {}.",
-                                            name, kernel->most_threads, kernel->lds_bytes, facts.threads,
-                                            facts.shared_bytes));
+    return Status(Code::failed,
+                  fmt::format("{}: the code object has at most {} threads and {} bytes of LDS, its plan "
+                              "{} and {}.",
+                              name, kernel->most_threads, kernel->lds_bytes, facts.threads, facts.shared_bytes));
   }
   return loaded;
 }

@@ -60,36 +60,36 @@ struct PropertiesR0000 {
 static_assert(sizeof(PropertiesR0600) == 1472 && sizeof(PropertiesR0000) == 792);
 
 // name of our pointer, symbol of the library, signature
-#define WW_HIP_FUNCTIONS(X)                                                                                      \
-  X(init, hipInit, (unsigned))                                                                                   \
-  X(runtime_version, hipRuntimeGetVersion, (int*))                                                               \
-  X(driver_version, hipDriverGetVersion, (int*))                                                                 \
-  X(device_count, hipGetDeviceCount, (int*))                                                                     \
-  X(device, hipGetDevice, (int*))                                                                                \
-  X(set_device, hipSetDevice, (int))                                                                             \
-  X(device_name, hipDeviceGetName, (char*, int, int))                                                            \
-  X(device_memory, hipDeviceTotalMem, (size_t*, int))                                                            \
-  X(device_attribute, hipDeviceGetAttribute, (int*, int, int))                                                   \
-  X(synchronize, hipDeviceSynchronize, ())                                                                       \
-  X(allocate, hipMalloc, (void**, size_t))                                                                       \
-  X(free, hipFree, (void*))                                                                                      \
-  X(copy, hipMemcpy, (void*, const void*, size_t, int))                                                          \
-  X(copy_async, hipMemcpyAsync, (void*, const void*, size_t, int, Stream))                                       \
-  X(set_bytes_async, hipMemsetAsync, (void*, int, size_t, Stream))                                               \
-  X(stream_create, hipStreamCreateWithFlags, (Stream*, unsigned))                                                \
-  X(stream_destroy, hipStreamDestroy, (Stream))                                                                  \
-  X(stream_synchronize, hipStreamSynchronize, (Stream))                                                          \
-  X(stream_is_capturing, hipStreamIsCapturing, (Stream, int*))                                                   \
-  X(event_create, hipEventCreate, (Event*))                                                                      \
-  X(event_destroy, hipEventDestroy, (Event))                                                                     \
-  X(event_record, hipEventRecord, (Event, Stream))                                                               \
-  X(event_synchronize, hipEventSynchronize, (Event))                                                             \
-  X(event_elapsed, hipEventElapsedTime, (float*, Event, Event))                                                  \
-  X(module_load, hipModuleLoadData, (Module*, const void*))                                                      \
-  X(module_unload, hipModuleUnload, (Module))                                                                    \
-  X(module_function, hipModuleGetFunction, (Function*, Module, const char*))                                     \
-  X(function_attribute, hipFuncGetAttribute, (int*, int, Function))                                              \
-  X(launch, hipModuleLaunchKernel,                                                                               \
+#define WW_HIP_FUNCTIONS(X)                                                  \
+  X(init, hipInit, (unsigned))                                               \
+  X(runtime_version, hipRuntimeGetVersion, (int*))                           \
+  X(driver_version, hipDriverGetVersion, (int*))                             \
+  X(device_count, hipGetDeviceCount, (int*))                                 \
+  X(device, hipGetDevice, (int*))                                            \
+  X(set_device, hipSetDevice, (int))                                         \
+  X(device_name, hipDeviceGetName, (char*, int, int))                        \
+  X(device_memory, hipDeviceTotalMem, (size_t*, int))                        \
+  X(device_attribute, hipDeviceGetAttribute, (int*, int, int))               \
+  X(synchronize, hipDeviceSynchronize, ())                                   \
+  X(allocate, hipMalloc, (void**, size_t))                                   \
+  X(free, hipFree, (void*))                                                  \
+  X(copy, hipMemcpy, (void*, const void*, size_t, int))                      \
+  X(copy_async, hipMemcpyAsync, (void*, const void*, size_t, int, Stream))   \
+  X(set_bytes_async, hipMemsetAsync, (void*, int, size_t, Stream))           \
+  X(stream_create, hipStreamCreateWithFlags, (Stream*, unsigned))            \
+  X(stream_destroy, hipStreamDestroy, (Stream))                              \
+  X(stream_synchronize, hipStreamSynchronize, (Stream))                      \
+  X(stream_is_capturing, hipStreamIsCapturing, (Stream, int*))               \
+  X(event_create, hipEventCreate, (Event*))                                  \
+  X(event_destroy, hipEventDestroy, (Event))                                 \
+  X(event_record, hipEventRecord, (Event, Stream))                           \
+  X(event_synchronize, hipEventSynchronize, (Event))                         \
+  X(event_elapsed, hipEventElapsedTime, (float*, Event, Event))              \
+  X(module_load, hipModuleLoadData, (Module*, const void*))                  \
+  X(module_unload, hipModuleUnload, (Module))                                \
+  X(module_function, hipModuleGetFunction, (Function*, Module, const char*)) \
+  X(function_attribute, hipFuncGetAttribute, (int*, int, Function))          \
+  X(launch, hipModuleLaunchKernel,                                           \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
 
 struct Functions {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <limits>
 
 #include "hip/driver.h"
@@ -20,8 +21,7 @@ Result<Kernel> load_kernel(std::span<const uint8_t> image, const std::string& na
     return failure(r, fmt::format("{}: finding {}", name, entry).c_str());
   }
   abi::Result r = hip.function_attribute(&kernel.most_threads, abi::kFunctionMaxThreads, kernel.function);
-  if (r == abi::kSuccess)
-    r = hip.function_attribute(&kernel.lds_bytes, abi::kFunctionSharedBytes, kernel.function);
+  if (r == abi::kSuccess) r = hip.function_attribute(&kernel.lds_bytes, abi::kFunctionSharedBytes, kernel.function);
   if (r != abi::kSuccess) return failure(r, fmt::format("making {} ready", name).c_str());
   return kernel;
 }

@@ -1,5 +1,6 @@
 // AMD code objects in the HIP runtime: loaded once and launched from there.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace warpwright::hip {
 
-// A kernel on the device that was current when it was loaded. Its LDS is part of the code object: a launch asks for none
-// beside it, so hipFuncSetAttribute, which knows kernels of the program alone and none of a module, is not needed.
+// A kernel on the device that was current when it was loaded. Its LDS is part of the code object: a launch asks for
+// none beside it, so hipFuncSetAttribute, which knows kernels of the program alone and none of a module, is not needed.
 struct Kernel {
   abi::Function function = nullptr;
   int most_threads = 0;  // of a workgroup

@@ -1,5 +1,6 @@
 // AMD's HIP runtime, opened at run time in this one place: the same binary starts where there is none.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

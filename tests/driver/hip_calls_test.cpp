@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -171,7 +173,8 @@ std::vector<Call> Calls::machine_calls() {
        [&h, device] { return h.copy(device + 1, host, 4096, abi::kHostToDevice); }},
       {"a copy from the host, said to be the device", Rule::copy_range,
        [&h] { return h.copy(host + 16, host, 16, abi::kDeviceToHost); }},
-      {"a copy from nowhere", Rule::copy_host, [&h, device] { return h.copy(device, nullptr, 16, abi::kHostToDevice); }},
+      {"a copy from nowhere", Rule::copy_host,
+       [&h, device] { return h.copy(device, nullptr, 16, abi::kHostToDevice); }},
       {"a copy that guesses", Rule::copy_direction, [&h, device] { return h.copy(device, host, 16, 4); }},
       {"a fill of all", nothing, [&h, device, this] { return h.set_bytes_async(device, 1, 4096, stream_); }},
       {"a fill beyond the end", Rule::copy_range,
@@ -300,8 +303,7 @@ std::vector<Call> Calls::launch_calls() {
   add("arguments one by one", std::nullopt, [](Launch& l) { l.list = true, l.buffer = false; });
   add("arguments twice", Rule::both_lists, [](Launch& l) { l.list = true; });
   add("no arguments", Rule::no_arguments, [](Launch& l) { l.buffer = false; });
-  add("the size before the buffer", Rule::buffer_words,
-      [](Launch& l) { std::swap(l.words[0], l.words[1]); });
+  add("the size before the buffer", Rule::buffer_words, [](Launch& l) { std::swap(l.words[0], l.words[1]); });
   add("a list without an end", Rule::buffer_words, [](Launch& l) { l.words[2] = 0; });
   add("a buffer that is too short", Rule::buffer_bytes, [](Launch& l) { l.bytes = kBytes - 8; });
   add("a buffer that is too long", Rule::buffer_bytes, [](Launch& l) { l.bytes = kBytes + 8; });
@@ -324,8 +326,8 @@ std::vector<Call> Calls::launch_calls() {
   };
   list.push_back({"256 registers", std::nullopt, with_registers(32)});
   list.push_back({"264 registers", Rule::registers, with_registers(33)});
-  list.push_back({"waves of 32", Rule::other_wave,
-                  [this] { return launch_of(patched(behind(".wavefront_size"), {32}), {}); }});
+  list.push_back(
+      {"waves of 32", Rule::other_wave, [this] { return launch_of(patched(behind(".wavefront_size"), {32}), {}); }});
   return list;
 }
 

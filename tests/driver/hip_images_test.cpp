@@ -46,8 +46,7 @@ TEST(CodeObjects, sayTheSameToTheCatalogueToTheInterpreterAndToTheRecorder) {
     EXPECT_EQ(kernel.argument_alignment, alignof(CdnaMatmulArgs));
     // Beside the library lies the file from which it has the bytes; src/amd reads files.
     amd::ElfFile elf;
-    const Status read =
-        amd::read_elf(std::string(WW_CODE_OBJECTS) + "/" + one.target + "/" + kernel.name + ".co", elf);
+    const Status read = amd::read_elf(std::string(WW_CODE_OBJECTS) + "/" + one.target + "/" + kernel.name + ".co", elf);
     ASSERT_TRUE(read) << read.message();
     const Json notes = elf.metadata["amdhsa.kernels"][0];
     EXPECT_EQ(notes.value(".group_segment_fixed_size", 0u), kernel.lds_bytes);

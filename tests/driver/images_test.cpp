@@ -1,5 +1,5 @@
-// What the images of this build for NVIDIA say of themselves, read in two ways: by the library (src/gpu/cubin.h) and by the
-// recorder. And the rules of launches that hang on it.
+// What the images of this build for NVIDIA say of themselves, read in two ways: by the library (src/gpu/cubin.h) and by
+// the recorder. And the rules of launches that hang on it.
 #include <gtest/gtest.h>
 
 #include <map>

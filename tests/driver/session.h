@@ -1,4 +1,5 @@
-// A test program whose driver is a recorder (recorder/, hip_recorder/): what it pretends to be, and what it has written down.
+// A test program whose driver is a recorder (recorder/, hip_recorder/): what it pretends to be, and what it has written
+// down.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>

@@ -20,10 +20,10 @@ struct Chip {
 };
 
 inline constexpr unsigned kWave = 64;
-inline constexpr unsigned kSimds = 4;             // of a compute unit
-inline constexpr unsigned kRegisters = 512;       // of a lane of a SIMD, of both kinds, for all waves on it
-inline constexpr unsigned kRegisterGranule = 8;   // in which they are handed out
-inline constexpr unsigned kMostThreads = 1024;    // of a workgroup
+inline constexpr unsigned kSimds = 4;            // of a compute unit
+inline constexpr unsigned kRegisters = 512;      // of a lane of a SIMD, of both kinds, for all waves on it
+inline constexpr unsigned kRegisterGranule = 8;  // in which they are handed out
+inline constexpr unsigned kMostThreads = 1024;   // of a workgroup
 
 // "gfx942". "gfx90a" and "gfx1100" are there to be refused.
 std::optional<Chip> chip_named(std::string_view name);

@@ -118,8 +118,8 @@ bool CodeObject::runs_on(const Chip& chip) const {
   const uint32_t xnack = flags & kXnackMask, ecc = flags & kEccMask;
   const bool xnack_fits = xnack == kXnackNone || xnack == kXnackAny || (xnack == kXnackOn && has(":xnack+")) ||
                           (xnack == kXnackOff && has(":xnack-"));
-  const bool ecc_fits = ecc == kEccNone || ecc == kEccAny || (ecc == kEccOn && has(":sramecc+")) ||
-                        (ecc == kEccOff && has(":sramecc-"));
+  const bool ecc_fits =
+      ecc == kEccNone || ecc == kEccAny || (ecc == kEccOn && has(":sramecc+")) || (ecc == kEccOff && has(":sramecc-"));
   return xnack_fits && ecc_fits;
 }
 

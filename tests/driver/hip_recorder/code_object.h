@@ -1,6 +1,7 @@
 // What a runtime learns from a code object: for which chips it is, and what each of its kernels needs. A reading of its
 // own, by LLVM's "User Guide for AMDGPU Backend": nothing here is shared with src/amd.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,4 +1,6 @@
 // Modules, kernels and launches: what the recorder of HIP judges and keeps.
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,8 +16,8 @@ WW_HIP_ENTRY hipModuleLoadData(abi::Module* module, const void* image) {
   WW_HIP_REFUSE(image == nullptr, no_image);
   const size_t bytes = extent_of(image);
   CodeObject object;
-  Verdict verdict = bytes == 0 ? refused(Rule::no_elf)
-                               : read_code_object({static_cast<const uint8_t*>(image), bytes}, object);
+  Verdict verdict =
+      bytes == 0 ? refused(Rule::no_elf) : read_code_object({static_cast<const uint8_t*>(image), bytes}, object);
   if (!verdict && !object.runs_on(world.chips[size_t(current_device)])) verdict = refused(Rule::other_chip);
   if (!verdict) {
     *module = world.new_handle<abi::Module>();
@@ -63,8 +65,7 @@ WW_HIP_ENTRY hipModuleLaunchKernel(abi::Function handle, unsigned grid_x, unsign
   WW_HIP_REFUSE(!world.has(stream), no_stream);
   const Function& function = found->second;
   WW_HIP_REFUSE(function.module.device != current_device, other_device);
-  const Launch launch{
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, parameters, extra};
+  const Launch launch{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, parameters, extra};
   const Verdict verdict = judge(launch, *function.kernel, world.chips[size_t(current_device)]);
   nlohmann::json line = {{"call", "launch"},
                          {"kernel", function.kernel->name},

@@ -1,7 +1,9 @@
 // What the recorder of HIP knows beside its ledger: devices, modules, kernels, streams and events. One for the process.
 #pragma once
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -56,8 +58,8 @@ inline thread_local int current_device = 0;
 
 // Begins an entry point: `world` is locked. Its first broken rule is its answer.
 #define WW_HIP_ENTRY extern "C" __attribute__((visibility("default"))) warpwright::hip::abi::Result
-#define WW_HIP_WORLD                                                   \
-  hip_recorder::World& world = hip_recorder::World::get();             \
+#define WW_HIP_WORLD                                       \
+  hip_recorder::World& world = hip_recorder::World::get(); \
   const std::lock_guard<std::recursive_mutex> lock(world.mutex)
 #define WW_HIP_REFUSE(condition, rule) \
   if (condition) return world.judged(__func__, hip_recorder::refused(hip_recorder::Rule::rule))
