@@ -1,6 +1,6 @@
 // HIP's binary interface as far as it is used here: types, numbers and signatures as its public headers have them
 // (hip_runtime_api.h, driver_types.h and, for the older structure, hip_deprecated.h of ROCm 6.2), which a machine
-// without ROCm does not have. No test can compare them where there is none, and none did.
+// without ROCm does not have. tests/api/hip_abi_test.cpp compares them with these headers where there are any.
 #pragma once
 #include <cstddef>
 #include <cstdint>

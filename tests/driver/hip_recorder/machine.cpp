@@ -36,12 +36,15 @@ bool is_on_device(World& world, const void* at, size_t bytes) {
   return world.holding(address(at), bytes) != world.buffers.end();
 }
 
-// Both structures have the name of the architecture, each where it has it.
-template <class Properties>
-void describe(const Chip& chip, Properties& properties) {
-  std::memset(&properties, 0x5a, sizeof properties);  // what nobody may read
-  std::memset(properties.architecture, 0, sizeof properties.architecture);
-  chip.architecture.copy(properties.architecture, sizeof properties.architecture - 1);
+// Both structures have the name of the architecture, each where it has it; the places are written down here once more,
+// so that a wrong one in src/hip/abi.h is seen.
+constexpr size_t kBytesR0600 = 1472, kArchitectureR0600 = 1160, kBytesR0000 = 792, kArchitectureR0000 = 396;
+void describe(const Chip& chip, void* properties, size_t bytes, size_t at) {
+  constexpr size_t length = 256;
+  auto* const to = static_cast<char*>(properties);
+  std::memset(to, 0x5a, bytes);  // what nobody may read
+  std::memset(to + at, 0, length);
+  chip.architecture.copy(to + at, length - 1);
 }
 
 int copy(World& world, const char* call, void* to, const void* from, size_t bytes, int direction) {
@@ -141,7 +144,7 @@ WW_HIP_ENTRY hipGetDevicePropertiesR0600(abi::PropertiesR0600* properties, int d
   WW_HIP_WORLD;
   WW_HIP_REFUSE(properties == nullptr, no_place);
   WW_HIP_REFUSE(!world.has(device), no_device);
-  describe(world.chips[size_t(device)], *properties);
+  describe(world.chips[size_t(device)], properties, kBytesR0600, kArchitectureR0600);
   return 0;
 }
 #endif
@@ -149,7 +152,7 @@ WW_HIP_ENTRY hipGetDeviceProperties(abi::PropertiesR0000* properties, int device
   WW_HIP_WORLD;
   WW_HIP_REFUSE(properties == nullptr, no_place);
   WW_HIP_REFUSE(!world.has(device), no_device);
-  describe(world.chips[size_t(device)], *properties);
+  describe(world.chips[size_t(device)], properties, kBytesR0000, kArchitectureR0000);
   return 0;
 }
 WW_HIP_ENTRY hipDeviceSynchronize() { return 0; }
