@@ -163,8 +163,9 @@ WW_HD Element expected_at(const VerifyArgs& p, int64_t row, int64_t column, int6
 // Whether D has there what it may have.
 WW_HD bool is_right(const VerifyArgs& p, const Element& e, double got) {
   const Rounding r = rounding_of(p.d.type);
-  if (e.expected != e.expected) return got != got;
-  if (got != got) return false;
+  const auto is_nan = [](double x) { return x != x; };
+  if (is_nan(e.expected)) return is_nan(got);
+  if (is_nan(got)) return false;
   const double most = r.largest, size = e.expected < 0 ? -e.expected : e.expected;
   if (size + e.bound >= most) {
     // Beyond the largest number: the largest itself, or infinity of its sign.

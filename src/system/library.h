@@ -10,9 +10,9 @@ namespace warpwright::system {
 // Whether an environment variable says "off", in any case.
 bool says_off(const char* variable);
 
-// The first of these that can be opened, or the one that the environment variable names, in their place. `what` is how
-// the sentence of a failure calls them: "NVIDIA driver library libcuda.so.1". Never closed: a driver does not survive
-// being unloaded.
+// The first of these that the program has loaded already, or else the first that can be opened; where the environment
+// variable names another, that one. `what` is how the sentence of a failure calls them: "NVIDIA driver library
+// libcuda.so.1". Never closed: a driver does not survive being unloaded.
 Result<void*> open_library(const char* what, std::span<const char* const> names, const char* variable);
 
 // A function of an opened library; null: it has none of that name.

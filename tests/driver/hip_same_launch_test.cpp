@@ -122,7 +122,15 @@ TEST_F(EveryCdnaInstance, isLaunchedAsTheInterpreterHasItAndGivesTheRightResultT
     SCOPED_TRACE(catalog::name_of(instance));
     device_of(instance);
     const auto& config = *instance.as<CdnaMatmulConfig>();
-    const auto product = simulate::dense_case(instance, {config.tile_m() + 22, 68, 208});
+    // Rows of every matrix apart from each other, and a factor.
+    GemmProblem problem{.m = config.tile_m() + 22, .n = 68, .k = 208, .alpha = 0.5f};
+    problem.a.type = problem.b.type = config.type;
+    problem.d.type = config.out_type;
+    problem.a.stride = 224;
+    problem.b.stride = 240;
+    problem.d.stride = 72;
+    problem.plan = catalog::name_of(instance);
+    const auto product = simulate::dense_product(problem, choice::simulated_chip(config.arch));
     ASSERT_TRUE(product) << product.status().message();
     const auto w = reference::workload_of(product->problem, 0, reference::Data::integers, 1);
     (void)recorded::lines();
