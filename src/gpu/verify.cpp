@@ -45,7 +45,7 @@ std::vector<uint8_t> fetch(VerifyMatrix& v, int64_t rows, int64_t columns, int64
 Status verify_on_host(VerifyArgs args, void* stream) {
   synchronize(stream, "the kernel");
   // Seconds on a core.
-  constexpr int64_t most_products = int64_t(1) << 28;
+  constexpr int64_t most_products = int64_t(1) << 26;
   const int64_t most = std::max<int64_t>(1, most_products / std::max<int64_t>(1, args.k));
   if (args.compared() > most) args.step = (args.elements() / most + 1) | 1;
   const auto a = fetch(args.a, args.m, args.k, args.batch), b = fetch(args.b, args.n, args.k, args.batch),

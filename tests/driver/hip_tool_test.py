@@ -1,7 +1,7 @@
 """The tool on AMD devices that the recorder of HIP pretends to have: which kernels run, what is said, what is refused. A
 pretended device runs nothing, so every result is wrong, and the tool must say so.
 
-Usage: hip_tool_test.py TOOL RECORDER [unittest arguments]
+Usage: hip_tool_test.py TOOL RECORDER RECORDER_OF_CUDA [unittest arguments]
 """
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = RECORDER = None
+TOOL = RECORDER = CUDA_RECORDER = None
 SKIPPED = 77
 NEVER = "never run by us on this device"
 PROBLEM = ("--m", "300", "--n", "520", "--k", "200")
@@ -87,6 +87,16 @@ class Tool(unittest.TestCase):
                 self.assertEqual(document["gpus"], [])
                 self.assertIn(words, document["gpu_reason"])
 
+    def test_nvidia_comes_first_unless_it_is_switched_off(self):
+        both = {"WARPWRIGHT_CUDA_DRIVER": CUDA_RECORDER, "WARPWRIGHT_RECORDER_DEVICES": "sm_90"}
+        for cuda, maker, names in (("auto", "sm90/", ["NVIDIA H200", "AMD Instinct MI355X"]),
+                                   ("off", "gfx950/", ["AMD Instinct MI355X"])):
+            with self.subTest(cuda=cuda):
+                devices = json.loads(run("gfx950", "devices", "--json", **both, WARPWRIGHT_CUDA=cuda).stdout)["gpus"]
+                self.assertEqual([device["name"] for device in devices], names)
+                explained = json.loads(run("gfx950", "explain", *PROBLEM, "--json", **both, WARPWRIGHT_CUDA=cuda).stdout)
+                self.assertEqual(explained["instance"][:len(maker)], maker)
+
     def test_explain_is_for_the_device_here(self):
         for device, (instance, _) in EXPECTED.items():
             self.assertEqual(json.loads(run(device, "explain", *PROBLEM, "--json").stdout)["instance"], instance)
@@ -113,8 +123,8 @@ class Tool(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    TOOL, RECORDER = sys.argv[1:3]
+    TOOL, RECORDER, CUDA_RECORDER = sys.argv[1:4]
     if "this build has none" in run("gfx950", "gemm", *PROBLEM, "--target", "gfx950").stderr:
         print("this build has no code objects")
         sys.exit(SKIPPED)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
