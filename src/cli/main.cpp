@@ -1,10 +1,7 @@
 // Parses the command line, runs one command, and turns every way it can end into an exit code and at most one sentence.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>

@@ -15,7 +15,6 @@ namespace hip_recorder {
 inline constexpr int kInvalidValue = 1;
 inline constexpr int kOutOfMemory = 2;
 inline constexpr int kInvalidConfiguration = 9;
-inline constexpr int kInvalidDevicePointer = 17;
 inline constexpr int kInvalidDirection = 21;
 inline constexpr int kInvalidDevice = 101;
 inline constexpr int kInvalidImage = 200;
