@@ -1,5 +1,5 @@
-# The CDNA kernels as linked code objects, cdna/ARCH/KERNEL.co in the build folder. clang compiles them without ROCm; it
-# links with the lld of its own version.
+# The CDNA kernels as linked code objects, cdna/ARCH/KERNEL.co in the build folder and rows in the table of images. clang
+# compiles them without ROCm; it links with the lld of its own version.
 find_program(WARPWRIGHT_CLANG_CDNA NAMES clang++-22 DOC "clang 22, for the AMD targets")
 find_program(WARPWRIGHT_LLD_CDNA NAMES ld.lld-22 DOC "lld 22, for the AMD targets")
 if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
@@ -7,8 +7,9 @@ if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
   return()
 endif()
 
-# Schedules are made in constant evaluation, which takes more steps than clang allows unasked.
-set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -std=c++20 -O3
+# Schedules are made in constant evaluation, which takes more steps than clang allows unasked. Version 5 of code objects
+# is that of ROCm 6 and is loaded by ROCm 7; clang 22 would make version 6, which the first ROCm 6 does not know.
+set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -mcode-object-version=5 -std=c++20 -O3
   -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include")
 # The driver writes no dependency file when it links, so the rooms that these kernels include are named.
 file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h"
@@ -30,5 +31,7 @@ foreach(name source IN ZIP_LISTS cdna_names cdna_sources)
       "${source}" -o "${object}"
     DEPENDS "${source}" ${cdna_headers} COMMENT "CDNA kernel ${kernel} for ${architecture}" VERBATIM)
   list(APPEND cdna_objects "${object}")
+  list(APPEND image_rows "${name}|${architecture}")
+  list(APPEND image_files "${object}")
 endforeach()
 add_custom_target(warpwright_cdna ALL DEPENDS ${cdna_objects})

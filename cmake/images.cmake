@@ -107,6 +107,8 @@ if(WARPWRIGHT_HAVE_CUDA)
   endforeach()
 endif()
 
+include(cdna)
+
 # The table of images, as assembly that includes the files.
 set(table "#include \"gpu/embedded.h\"\n\n")
 set(rows "")

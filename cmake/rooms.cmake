@@ -110,7 +110,7 @@ set(alike src/choice/sm80.cpp src/choice/sm100_dense.cpp src/choice/sm100_groupe
 list(TRANSFORM alike PREPEND "${PROJECT_SOURCE_DIR}/")
 set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 warpwright_target(warpwright_api OBJECT src/api)
-warpwright_target(warpwright_launch OBJECT src/choice src/launch src/gpu src/reference)
+warpwright_target(warpwright_launch OBJECT src/choice src/launch src/hip src/gpu src/reference)
 warpwright_target(warpwright_measure OBJECT src/jit src/measure src/timeline)
 set(runtime_parts warpwright_api warpwright_launch warpwright_measure)
 warpwright_light(warpwright_measure)

@@ -12,7 +12,7 @@ enum class Code : int32_t {
   ok = 0,
   invalid_argument = 1,  // the call breaks a rule; the sentence names the argument, its value and the rule
   unsupported = 2,       // a legal problem that no kernel of this version serves
-  missing = 3,           // the machine lacks a driver, a Hopper GPU, a compiler, device memory
+  missing = 3,           // the machine lacks a driver, a GPU, a compiler, device memory
   failed = 4,            // CUDA or a compiler failed on a legal call
 };
 

@@ -51,11 +51,6 @@ Operand2D make_operand(Chip chip, DType type, uint32_t rows, uint32_t k, uint32_
   return out;
 }
 
-template <class T>
-void put(std::vector<uint8_t>& to, size_t offset, T value) {
-  std::memcpy(to.data() + offset, &value, sizeof(value));
-}
-
 uint32_t code_of(DType type, float value) {
   return type == DType::bf16 ? from_float<bf16>(value).bits : std::bit_cast<uint32_t>(value);
 }
@@ -97,9 +92,11 @@ std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kern
   config.arch = chip == Chip::gfx942 ? Arch::gfx942 : Arch::gfx950;
   for (const CdnaVariant variant : kCdnaVariants) {
     for (const DType type : {DType::bf16, DType::e4m3}) {
-      if (kernel != fmt::format("matmul_{}_{}", name(variant), name(type))) continue;
+      const std::string usual = fmt::format("matmul_{}_{}", name(variant), name(type));
+      if (kernel != usual && kernel != usual + "_to_fp32") continue;
       config.variant = variant;
       config.type = type;
+      if (kernel != usual) config.out_type = DType::fp32;
       return config;
     }
   }
@@ -110,6 +107,16 @@ schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config) {
   return cdna::pipeline_of(cdna::schedule_key(config));
 }
 
+Launch matmul_launch(const CdnaMatmulConfig& config, const CdnaMatmulArgs& args, size_t kernarg_bytes) {
+  Launch launch;
+  launch.kernarg.resize(std::max(sizeof args, kernarg_bytes));
+  std::memcpy(launch.kernarg.data(), &args, sizeof args);
+  const auto tiles = [](uint32_t n, int tile) { return (n + uint32_t(tile) - 1) / uint32_t(tile); };
+  launch.groups[0] = tiles(args.m, config.tile_m()) * tiles(args.n, config.tile_n());
+  launch.threads[0] = uint32_t(config.threads());
+  return launch;
+}
+
 MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config,
                      const MatmulProblem& p, Completion completion, uint64_t seed) {
   MatmulRun out;
@@ -118,17 +125,18 @@ MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, c
   const uint32_t d_row = p.n * uint32_t(config.out_bytes()) + p.row_padding;
   std::vector<uint8_t> d(size_t(p.m) * d_row, kUntouched);
 
-  Launch launch;
-  launch.kernarg.resize(std::max<size_t>(sizeof(CdnaMatmulArgs), size_t(kernel.kernarg_bytes)));
-  put(launch.kernarg, 0, a.bytes.data());
-  put(launch.kernarg, 8, b.bytes.data());
-  put(launch.kernarg, 16, d.data());
-  const uint32_t numbers[6] = {p.m, p.n, p.k, a.row_bytes, b.row_bytes, d_row};
-  for (size_t i = 0; i < 6; ++i) put(launch.kernarg, 24 + 4 * i, numbers[i]);
-  put(launch.kernarg, 48, p.alpha);
-  const auto tiles = [](uint32_t n, int tile) { return (n + uint32_t(tile) - 1) / uint32_t(tile); };
-  launch.groups[0] = tiles(p.m, config.tile_m()) * tiles(p.n, config.tile_n());
-  launch.threads[0] = uint32_t(config.threads());
+  CdnaMatmulArgs args;
+  args.a = {a.bytes.data()};
+  args.b = {b.bytes.data()};
+  args.d = {d.data()};
+  args.m = p.m;
+  args.n = p.n;
+  args.k = p.k;
+  args.a_row_bytes = a.row_bytes;
+  args.b_row_bytes = b.row_bytes;
+  args.d_row_bytes = d_row;
+  args.alpha = p.alpha;
+  Launch launch = matmul_launch(config, args, size_t(kernel.kernarg_bytes));
   launch.memory = {
       {a.bytes.data(), a.bytes.size(), false}, {b.bytes.data(), b.bytes.size(), false}, {d.data(), d.size(), true}};
   launch.completion = completion;

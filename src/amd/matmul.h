@@ -11,7 +11,8 @@
 
 namespace warpwright::amd {
 
-// From a kernel's name, "matmul_pingpong_bf16" for the instance matmul-pingpong/bf16; nothing if it is not one of ours.
+// From a kernel's name, "matmul_pingpong_bf16" for the instance matmul-pingpong/bf16 and "matmul_pingpong_bf16_to_fp32"
+// for that with an fp32 result; nothing if it is not one of ours.
 std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kernel);
 
 // The schedule that the kernel is made from.
@@ -32,6 +33,9 @@ struct MatmulRun {
 
   bool passed() const { return run.clean() && wrong == 0; }
 };
+
+// The launch that the interpreter is given: arguments, grid and threads. Its memory is the caller's to name.
+Launch matmul_launch(const CdnaMatmulConfig& config, const CdnaMatmulArgs& args, size_t kernarg_bytes);
 
 // Executes the kernel on small integers, whose products and sums are exact, so that D must be equal to the bit.
 MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config,

@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "choice/choose.h"
+#include "gpu/door.h"
 #include "gpu/executor.h"
+#include "gpu/maker.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
 #include "gpu/run_memory.h"
@@ -104,9 +106,9 @@ bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
 
-// Every device here runs mma.sync: a plan that names such an instance is taken on all of them.
+// Every NVIDIA device here runs mma.sync: a plan that names such an instance is taken on all of them.
 Arch arch_for(const GemmProblem& problem, const gpu::Device& device) {
-  return problem.plan.starts_with("sm80/") ? Arch::sm80 : device.arch;
+  return problem.plan.starts_with("sm80/") && !is_cdna(device.arch) ? Arch::sm80 : device.arch;
 }
 }  // namespace
 
@@ -163,16 +165,16 @@ namespace {
 // Runs it and compares the result. A run that is captured is not compared: the next one is.
 template <class State, class Put>
 Status run_verified(const State& s, GemmPointers pointers, void* stream, const Put& put) try {
-  int capturing = gpu::abi::kCaptureNone;
-  (void)gpu::driver().stream_is_capturing(static_cast<gpu::abi::Stream>(stream), &capturing);
-  if (capturing != gpu::abi::kCaptureNone) {
+  int capturing = 0;
+  (void)gpu::door().stream_is_capturing(stream, &capturing);
+  if (capturing != 0) {
     s.verified = false;
     return put();
   }
   std::optional<gpu::DeviceMemory> addend;  // C from before, where it is D
   if (s.low.reads_c && pointers.c == pointers.d) {
     addend.emplace(size_t(s.low.c.bytes()));
-    gpu::copy_on_device(addend->data(), pointers.c, size_t(s.low.c.bytes()), static_cast<gpu::abi::Stream>(stream));
+    gpu::copy_on_device(addend->data(), pointers.c, size_t(s.low.c.bytes()), stream);
     pointers.c = addend->data();
   }
   if (Status status = put(); !status) return status;

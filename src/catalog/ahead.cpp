@@ -11,8 +11,7 @@
 //   INSTANCE("sm90/dense-128x192-c2-s4/bf16-nt")   compiled for an install or a wheel
 //   COVER("sm90/dense-64x64-c1-s4/bf16-nt")        compiled for the tests too: one for each family and form
 //   BUILT_IN("sm90/dense-128x256-c2-s4/bf16-nt")   the same, and compiled into the tool for the simulator
-//   CODE_OBJECT("gfx950/matmul-pingpong/bf16")     compiled for AMD by the build; not in the library (cdna.def)
-//   SIMULATED("gfx950/matmul-pingpong/bf16-to_fp32")  for the simulator alone
+//   CODE_OBJECT("gfx950/matmul-pingpong/bf16")     compiled for AMD by every build that has clang++-22 (cdna.def)
 //
 // What is not compiled ahead is compiled when it is first used.
 namespace warpwright::catalog {
@@ -60,12 +59,10 @@ const std::vector<Instance>& ahead() {
   return list;
 }
 
-const std::vector<Instance>& simulated_only() {
+const std::vector<Instance>& cdna_instances() {
   static const std::vector<Instance> list = parsed({
 #define CODE_OBJECT(name) name,
-#define SIMULATED(name) name,
 #include "catalog/cdna.def"
-#undef SIMULATED
 #undef CODE_OBJECT
   });
   return list;

@@ -202,7 +202,7 @@ std::vector<std::string> nearest_names(std::string_view name, size_t count, std:
   // How far, its place in the lists, the name.
   std::vector<std::tuple<size_t, size_t, std::string>> all;
   std::vector<std::string> listed = ahead_names();
-  for (const Instance& instance : simulated_only()) listed.push_back(name_of(instance));
+  for (const Instance& instance : cdna_instances()) listed.push_back(name_of(instance));
   for (const std::string& known : listed) {
     const auto parts = split(known, '/');
     if (arch && parts[0] != warpwright::name(*arch)) continue;

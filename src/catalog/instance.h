@@ -63,13 +63,14 @@ Status refuse(const Instance& instance);
 // The layout of a block: roles, rings, barriers, shared memory. Only for what refuse() accepts.
 BlockPlan block_plan(const Instance& instance);
 
-// The names that are compiled ahead for a GPU in an install or a wheel, in the order of the lists (*.def).
+// The names that are compiled ahead for an NVIDIA GPU in an install or a wheel, in the order of the lists (*.def).
 const std::vector<std::string>& ahead_names();
 // The same as configurations; every name can be read.
 const std::vector<Instance>& ahead();
 bool is_ahead(const Instance& instance);
-// Those that are listed but compiled for no GPU, since nothing here is: kernels for CDNA, in the order of the choice.
-const std::vector<Instance>& simulated_only();
+// The listed kernels for CDNA, in the order of the choice. Every build with clang++-22 has their code objects
+// (cdna.def).
+const std::vector<Instance>& cdna_instances();
 // At most `count` names of the lists that resemble `name` most, the nearest first: of all architectures, or of one.
 std::vector<std::string> nearest_names(std::string_view name, size_t count = 3, std::optional<Arch> arch = {});
 

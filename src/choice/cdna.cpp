@@ -33,7 +33,7 @@ Result<Decision> choose_cdna(const GemmProblem& p, const problem::Lowered& low, 
     return ClusterTile{c.tile_m(), c.tile_n(), c.tile_m(), c.tile_m(), c.tile_n(), c.tile_k(), 1};
   };
   family.named = [&](const std::string& plan) { return named_for(plan, {with_features({}, p, arch)}); };
-  for (const Instance& instance : catalog::simulated_only())
+  for (const Instance& instance : catalog::cdna_instances())
     if (serves(instance)) family.candidates.push_back(instance);
   return choose_by_fill(p, low, chip, family);
 }

@@ -14,11 +14,13 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "gpu/devices.h"
 #include "gpu/driver.h"
+#include "hip/driver.h"
 
 extern char** environ;
 
@@ -27,10 +29,11 @@ namespace {
 
 struct Gpu {
   std::string name;
-  int major = 0;
-  int minor = 0;
+  std::string kind;    // "compute capability 9.0", "gfx942"
+  Json capability;     // "9.0"; null: AMD's have none
+  std::string detail;  // "gfx942:sramecc+:xnack-" of AMD's
   std::uint64_t memory_bytes = 0;
-  int sm_count = 0;
+  int sm_count = 0;    // or compute units
   std::string target;  // the kernels that run here; empty: none
   std::string note;
 };
@@ -40,22 +43,36 @@ struct GpuList {
   std::string reason;  // why the list is empty
 };
 
-std::string target_of(int major, int minor) {
-  const auto arch = gpu::arch_of(major, minor);
-  return arch ? name(*arch) : "";
+void add(GpuList& list, Gpu gpu, std::optional<Arch> arch, int major, int minor) {
+  gpu.target = arch ? name(*arch) : "";
+  gpu.note = arch ? gpu::never_run_note(gpu.name, major, minor) : "no kernel for it";
+  list.gpus.push_back(std::move(gpu));
 }
 
+// Without the full stop.
+std::string phrase(const Status& status) { return status.message().substr(0, status.message().size() - 1); }
+
 GpuList find_gpus() {
-  if (cuda_switched_off()) return {{}, "CUDA is switched off by WARPWRIGHT_CUDA=off"};
-  if (const Status& s = gpu::driver_status(); !s) return {{}, s.message().substr(0, s.message().size() - 1)};
   GpuList list;
-  for (const gpu::GpuInfo& found : gpu::list_gpus()) {
-    const std::string target = target_of(found.cc_major, found.cc_minor);
-    list.gpus.push_back(
-        {found.name, found.cc_major, found.cc_minor, found.memory, found.sm_count, target,
-         target.empty() ? "no kernel for it" : gpu::never_run_note(found.name, found.cc_major, found.cc_minor)});
+  const Status& nvidia = gpu::driver_status();
+  if (!cuda_switched_off()) {
+    for (const gpu::GpuInfo& found : gpu::list_gpus()) {
+      const std::string capability = fmt::format("{}.{}", found.cc_major, found.cc_minor);
+      add(list, {found.name, "compute capability " + capability, capability, "", found.memory, found.sm_count, "", ""},
+          gpu::arch_of(found.cc_major, found.cc_minor), found.cc_major, found.cc_minor);
+    }
   }
-  if (list.gpus.empty()) list.reason = "the NVIDIA driver lists no GPU";
+  for (const hip::GpuInfo& found : hip::list_gpus()) {
+    add(list,
+        {found.name, std::string(hip::chip_of(found.architecture)), Json(), found.architecture, found.memory,
+         found.compute_units, "", ""},
+        gpu::arch_of(found.architecture), 0, 0);
+  }
+  if (!list.gpus.empty()) return list;
+  list.reason = cuda_switched_off() ? "CUDA is switched off by WARPWRIGHT_CUDA=off"
+                : nvidia            ? "the NVIDIA driver lists no GPU"
+                                    : phrase(nvidia);
+  if (const Status& amd = hip::driver_status(); !amd) list.reason += "; " + phrase(amd);
   return list;
 }
 
@@ -140,16 +157,17 @@ Devices find_devices() {
   Json gpus = Json::array();
   Table table({"kind", "name", "detail"});
   for (const Gpu& gpu : list.gpus) {
-    const std::string capability = fmt::format("{}.{}", gpu.major, gpu.minor);
     gpus.push_back({{"name", gpu.name},
-                    {"compute_capability", capability},
+                    {"compute_capability", gpu.capability},
                     {"memory_bytes", gpu.memory_bytes},
                     {"sm_count", gpu.sm_count},
                     {"target", gpu.target.empty() ? Json() : Json(gpu.target)},
                     {"note", gpu.note}});
+    const bool amd = !gpu.detail.empty();
+    if (amd) gpus.back()["architecture"] = gpu.detail;
     table.row({"gpu", gpu.name,
-               fmt::format("compute capability {}, {}, {} SMs{}{}", capability, bytes_text(gpu.memory_bytes),
-                           gpu.sm_count, gpu.note.empty() ? "" : "; ", gpu.note)});
+               fmt::format("{}, {}, {} {}{}{}", gpu.kind, bytes_text(gpu.memory_bytes), gpu.sm_count,
+                           amd ? "CUs" : "SMs", gpu.note.empty() ? "" : "; ", gpu.note)});
   }
   if (list.gpus.empty()) table.row({"gpu", "none", list.reason});
   Json simulator_list = Json::array();

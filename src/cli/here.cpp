@@ -2,16 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "gpu/devices.h"
 #include "gpu/embedded.h"
+#include "gpu/maker.h"
+#include "hip/driver.h"
 
 namespace warpwright::cli {
 namespace {
 
-// An instance that was not compiled ahead is compiled when it is used, so a build without images needs a compiler
-// there.
-bool has_device_code() { return !gpu::embedded_images().empty(); }
+// Instances for NVIDIA that were not compiled ahead are compiled when they are used, with what the library carries for
+// that; a build without any image has no device code at all. For AMD there is what was compiled ahead.
+bool has_device_code(Arch arch) {
+  const auto images = gpu::embedded_images();
+  return std::any_of(images.begin(), images.end(), [&](const gpu::EmbeddedImage& image) {
+    const auto amd = gpu::arch_of(image.target);
+    return is_cdna(arch) ? amd == arch : !amd;
+  });
+}
 
 const char* chips_of(Arch arch) {
   switch (arch) {
@@ -30,34 +40,49 @@ const char* chips_of(Arch arch) {
 }  // namespace
 
 std::optional<gpu::Device> gpu_here() {
-  if (cuda_switched_off()) return std::nullopt;
   auto device = gpu::this_device();
-  return device ? std::optional(*device) : std::nullopt;
+  if (!device || (cuda_switched_off() && !is_cdna(device->arch))) return std::nullopt;
+  return *device;
 }
 
 bool runs_here(Arch arch) {
-  if (!has_device_code()) return false;
+  if (!has_device_code(arch)) return false;
   const auto device = gpu_here();
-  return device && (device->arch == arch || arch == Arch::sm80);
+  return device && (device->arch == arch || (arch == Arch::sm80 && !is_cdna(device->arch)));
 }
+
+namespace {
+
+// Why there is no such device, without the full stop.
+std::string lacking(Arch arch) {
+  if (const auto device = gpu_here()) {
+    return is_cdna(device->arch) ? fmt::format("this is {}, {}", device->name, device->kind())
+                                 : fmt::format("this is {} of {}.{}", device->name, device->major, device->minor);
+  }
+  const auto device = gpu::this_device();
+  const Status& why = is_cdna(arch) && !hip::driver_status() ? hip::driver_status() : device.status();
+  return why.message().substr(0, why.message().size() - 1);
+}
+
+}  // namespace
 
 void require_here(Arch arch, const std::string& target) {
   const std::string instead = fmt::format("; --target sim:{} runs in the simulator", name(arch));
-  if (cuda_switched_off()) {
+  if (!is_cdna(arch) && cuda_switched_off()) {
     throw MissingError(
         fmt::format("--target {} needs CUDA, and WARPWRIGHT_CUDA=off switches it off{}", target, instead));
   }
   if (runs_here(arch)) return;
-  if (!has_device_code()) {
-    throw MissingError(fmt::format(
-        "--target {} needs device code, and this build has none; install the CUDA toolkit 13 and build again", target));
+  if (!has_device_code(arch)) {
+    throw MissingError(fmt::format("--target {} needs device code, and this build has none; install {} and build again",
+                                   target, is_cdna(arch) ? "clang++-22 and lld-22" : "the CUDA toolkit 13"));
   }
-  const auto device = gpu::this_device();
+  if (is_cdna(arch)) {
+    throw MissingError(fmt::format("--target {} needs an AMD GPU of {} and ROCm's HIP library: {}{}", target,
+                                   name(arch), lacking(arch), instead));
+  }
   throw MissingError(fmt::format("--target {} needs an NVIDIA GPU of compute capability {} and its driver: {}{}",
-                                 target, chips_of(arch),
-                                 device ? fmt::format("this is {} of {}.{}", device->name, device->major, device->minor)
-                                        : device.status().message().substr(0, device.status().message().size() - 1),
-                                 instead));
+                                 target, chips_of(arch), lacking(arch), instead));
 }
 
 std::string note_here() {
@@ -69,8 +94,9 @@ void resolve_target(ProblemOptions& options) {
   if (options.target == "gpu") {
     const auto device = gpu_here();
     if (!device) {
-      const Status why = cuda_switched_off() ? Status(Code::missing, "WARPWRIGHT_CUDA=off switches CUDA off.")
-                                             : gpu::this_device().status();
+      const Status why = cuda_switched_off() && gpu::maker() != gpu::Maker::amd
+                             ? Status(Code::missing, "WARPWRIGHT_CUDA=off switches CUDA off.")
+                             : gpu::this_device().status();
       throw MissingError("--target gpu: " + why.message());
     }
     options.target = name(device->arch);

@@ -9,11 +9,11 @@
 
 namespace warpwright::cli {
 
-// Nothing: there is none that runs kernels of ours, or CUDA is switched off.
+// Nothing: there is none that runs kernels of ours, or it is NVIDIA's and CUDA is switched off.
 std::optional<gpu::Device> gpu_here();
 
-// Whether this build has device code and the GPU runs the kernels of the architecture. Every GPU runs those of
-// mma.sync.
+// Whether this build has device code and the GPU runs the kernels of the architecture. Every GPU of NVIDIA runs those
+// of mma.sync.
 bool runs_here(Arch arch);
 // Throws MissingError, with what is lacking, where it does not. `target` is how the user calls it.
 void require_here(Arch arch, const std::string& target);

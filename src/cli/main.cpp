@@ -1,10 +1,7 @@
 // Parses the command line, runs one command, and turns every way it can end into an exit code and at most one sentence.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -16,6 +13,7 @@
 #include "cli/output.h"
 #include "jit/cache.h"
 #include "simulate/executor.h"
+#include "system/library.h"
 
 namespace warpwright::cli {
 
@@ -25,13 +23,7 @@ void Context::runs(CommandLine& line, const std::string& example, Action action)
   actions_[&line] = std::move(action);
 }
 
-bool cuda_switched_off() {
-  const char* value = std::getenv("WARPWRIGHT_CUDA");
-  if (value == nullptr) return false;
-  std::string text(value);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text == "off";
-}
+bool cuda_switched_off() { return system::says_off("WARPWRIGHT_CUDA"); }
 
 namespace {
 
@@ -82,7 +74,8 @@ int run(int argc, char** argv) {
   tool.version(std::string("warpwright ") + WARPWRIGHT_VERSION);
   tool.footer(
       "Exit codes: 0 the result is right, 1 something wrong was found, 2 bad usage or input, 3 the machine lacks "
-      "something.\nWARPWRIGHT_CUDA=off behaves as if there were no CUDA.\n\nExample:\n  ./warpwright devices --json");
+      "something.\nWARPWRIGHT_CUDA=off behaves as if there were no CUDA, WARPWRIGHT_HIP=off as if "
+      "there were no HIP.\n\nExample:\n  ./warpwright devices --json");
   for (const Command& command : kCommands) command.configure(tool.command(command.name, command.summary), context);
   const Parsed parsed = parse(tool, argc, argv);
   if (parsed.page) {

@@ -14,6 +14,7 @@
 #include "cli/here.h"
 #include "gpu/driver.h"
 #include "gpu/embedded.h"
+#include "hip/driver.h"
 #include "measure/grouped_check.h"
 #include "reference/problem_workload.h"
 #include "simulate/gpu_run.h"
@@ -95,6 +96,7 @@ std::vector<Tried> try_products(const gpu::Device& device) {
   }
   dense("gemm bf16 300x520x200", odd, DType::bf16, device.arch);
   dense("gemm bf16 16x512x512", few, DType::bf16, device.arch);
+  if (is_cdna(device.arch)) return list;
   for (const DType type : {DType::bf16, DType::fp16, DType::s8, DType::e4m3}) {
     dense(fmt::format("mma.sync {} 512x512x512", name(type)), square, type, Arch::sm80);
   }
@@ -137,10 +139,17 @@ int run_report(const ReportOptions& options, Output& out) {
   int version = 0;
   if (!cuda_switched_off() && gpu::driver_status()) (void)gpu::driver().driver_version(&version);
   document["driver_cuda"] = version == 0 ? Json() : Json(fmt::format("{}.{}", version / 1000, version % 1000 / 10));
+  int hip_runtime = 0, hip_driver = 0;  // 10000000 * major + 100000 * minor + patch
+  if (hip::driver_status()) {
+    (void)hip::driver().runtime_version(&hip_runtime);
+    (void)hip::driver().driver_version(&hip_driver);
+  }
+  document["hip_runtime"] = hip_runtime == 0 ? Json() : Json(hip_runtime);
+  document["hip_driver"] = hip_driver == 0 ? Json() : Json(hip_driver);
   Json products = Json::array();
   int right = 0, failed = 0;
   if (const auto device = gpu_here()) {
-    // The library compares the first product of every plan on the device, too.
+    // The library compares the first product of every plan, too: on the device, or, for AMD, on the host.
     setenv("WARPWRIGHT_VERIFY", "1", 1);
     for (const Tried& t : try_products(*device)) {
       (t.ok ? right : failed) += 1;

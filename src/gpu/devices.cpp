@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gpu/driver.h"
+#include "hip/driver.h"
 
 namespace warpwright::gpu {
 
@@ -22,6 +23,12 @@ std::optional<Arch> arch_of(int major, int minor) {
     case 103:
       return Arch::sm100;
   }
+  return std::nullopt;
+}
+
+std::optional<Arch> arch_of(std::string_view architecture) {
+  for (const Arch arch : {Arch::gfx942, Arch::gfx950})
+    if (hip::chip_of(architecture) == name(arch)) return arch;
   return std::nullopt;
 }
 

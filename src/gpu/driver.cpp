@@ -1,16 +1,16 @@
 #include "gpu/driver.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <type_traits>
 #include <utility>
+
+#include "system/library.h"
 
 namespace warpwright::gpu {
 namespace {
 
-constexpr const char* kLibrary = "libcuda.so.1";
+constexpr const char* kLibraries[] = {"libcuda.so.1"};
 constexpr const char* kVariable = "WARPWRIGHT_CUDA_DRIVER";  // names a library to open in its place
 
 struct Opened {
@@ -18,16 +18,13 @@ struct Opened {
   Status status;
 
   Opened() {
-    const char* const named = std::getenv(kVariable);
-    const bool other = named != nullptr && *named != '\0';
-    void* const library = dlopen(other ? named : kLibrary, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      status = missing(other ? fmt::format("{} = {}: the library cannot be opened: {}.", kVariable, named, dlerror())
-                             : fmt::format("the NVIDIA driver library {} was not found.", kLibrary));
+    const auto library = system::open_library("NVIDIA driver library libcuda.so.1", kLibraries, kVariable);
+    if (!library) {
+      status = library.status();
       return;
     }
     const auto find = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+      function = system::find_function<std::remove_reference_t<decltype(function)>>(*library, symbol);
       if (function == nullptr && status)
         status = missing(fmt::format("the NVIDIA driver is too old: it has no {}.", symbol));
     };
@@ -68,7 +65,7 @@ Status failure(abi::Result result, const char* what) {
   return Status(Code::failed, fmt::format("{} failed: {}.", what, error_text(result)));
 }
 
-Result<int> current_device() {
+Result<int> current_nvidia_device() {
   if (const Status& s = driver_status(); !s) return Status(Code::missing, "no GPU can be used: " + s.message());
   const abi::Functions& cu = driver();
   abi::Device device = 0;

@@ -22,7 +22,7 @@ inline Status status_of(abi::Result result, const char* what) {
 
 // The device of the calling thread's context. A thread without one gets the primary context of device 0, as the CUDA
 // runtime would give it. Missing: no driver, or no device.
-Result<int> current_device();
+Result<int> current_nvidia_device();
 
 inline abi::Pointer address(const void* pointer) { return reinterpret_cast<abi::Pointer>(pointer); }
 inline void* pointer(abi::Pointer address) { return reinterpret_cast<void*>(address); }

@@ -6,7 +6,7 @@ namespace warpwright::gpu {
 
 struct EmbeddedImage {
   const char* name;    // "sm90/dense-128x256-c2-s4/bf16-nt"
-  const char* target;  // "sm_90a"
+  const char* target;  // "sm_90a", "gfx950"
   const unsigned char* begin;
   const unsigned char* end;
 };

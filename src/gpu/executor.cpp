@@ -16,12 +16,26 @@
 
 #include "gpu/devices.h"
 #include "gpu/graph.h"
+#include "gpu/maker.h"
+#include "hip/driver.h"
 #include "jit/compiler.h"
 
 namespace warpwright::gpu {
 namespace {
 
+Result<Device> describe_amd(int number) {
+  const auto gpu = hip::describe(number);
+  if (!gpu) return gpu.status();
+  const auto arch = arch_of(gpu->architecture);
+  if (!arch) {
+    return Status(Code::missing, fmt::format("device {} ({}) is {}; of AMD's there are kernels for gfx942 and gfx950.",
+                                             number, gpu->name, hip::chip_of(gpu->architecture)));
+  }
+  return Device{number, gpu->name, gpu->compute_units, 0, 0, *arch, gpu->lds_bytes};
+}
+
 Result<Device> describe(int number) {
+  if (maker() == Maker::amd) return describe_amd(number);
   const abi::Functions& cu = driver();
   const auto attribute = [&](int which) {
     int value = 0;
@@ -51,6 +65,30 @@ bool is_block_scaled(const catalog::Instance& instance) {
   return c != nullptr && c->scaling != BlockScaling::none;
 }
 
+// A code object's kernel is called as the build calls it (cmake/cdna.cmake): "matmul_pingpong_bf16".
+std::string amd_entry(const catalog::Instance& instance) {
+  std::string name = catalog::plan_name(instance) + "_" + catalog::features_name(instance);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+Result<std::unique_ptr<LoadedInstance>> load_amd(const catalog::Instance& instance, const Device& device) {
+  const std::string name = catalog::image_name(instance);
+  const Arch arch = catalog::arch_of(instance);
+  if (arch != device.arch) {
+    return Status(Code::missing, fmt::format("{} is for {}; device {} ({}) is {}.", name, warpwright::name(arch),
+                                             device.number, device.name, device.kind()));
+  }
+  const auto image = embedded_image(name, warpwright::name(arch));
+  if (image.empty()) {
+    return Status(Code::missing, fmt::format("plan = {}: this build has no code object of it; those of "
+                                             "src/catalog/cdna.def are compiled where clang++-22 and ld.lld-22 are.",
+                                             name));
+  }
+  return LoadedInstance::load_amd(image, name, amd_entry(instance), catalog::block_plan(instance),
+                                  sizeof(CdnaMatmulArgs), device.number, device.multiprocessors);
+}
+
 // A launch without work: the driver loads the kernel, and a launch it refuses is refused here.
 Status warm_up(const LoadedInstance& loaded) {
   const std::vector<uint8_t> nothing(loaded.facts().argument_bytes, 0);
@@ -58,6 +96,10 @@ Status warm_up(const LoadedInstance& loaded) {
 }
 
 }  // namespace
+
+std::string Device::kind() const {
+  return is_cdna(arch) ? std::string(warpwright::name(arch)) : fmt::format("compute capability {}.{}", major, minor);
+}
 
 Result<Device> this_device() {
   const auto number = current_device();
@@ -79,8 +121,8 @@ Result<Device> this_device() {
 Result<Device> hopper_device() {
   auto device = this_device();
   if (device && device->arch != Arch::sm90) {
-    return Status(Code::missing, fmt::format("device {} ({}) has compute capability {}.{}; this needs 9.0, Hopper.",
-                                             device->number, device->name, device->major, device->minor));
+    return Status(Code::missing, fmt::format("device {} ({}) has {}; this needs 9.0, Hopper.", device->number,
+                                             device->name, device->kind()));
   }
   return device;
 }
@@ -98,9 +140,10 @@ ImageTarget target_of(const catalog::Instance& instance, const Device& device) {
       // ptxas 13.0 has tcgen05.mma with block scales (.scale_vec) for one chip at a time, and the rest for a family.
       if (is_block_scaled(instance)) return {chip + "a", chip + "a"};
       return {"sm_100f", "sm_100f"};
-    case Arch::sm90:
     case Arch::gfx942:
     case Arch::gfx950:
+      return {name(catalog::arch_of(instance)), ""};
+    case Arch::sm90:
       break;
   }
   return {"sm_90a", "sm_90a"};
@@ -117,6 +160,11 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
   if (const auto found = loaded->find(key); found != loaded->end()) return found->second.get();
   const auto here = this_device();
   if (!here) return here.status();
+  if (is_cdna(here->arch) || is_cdna(catalog::arch_of(instance))) {
+    auto fresh = load_amd(instance, *here);
+    if (!fresh) return fresh.status();
+    return loaded->emplace(key, std::move(*fresh)).first->second.get();
+  }
   const ImageTarget target = target_of(instance, *here);
   std::span<const uint8_t> image;
   if (timestamps == Timestamps::off) image = embedded_image(name, target.ahead);

@@ -1,4 +1,5 @@
 // Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched.
+// The device may be NVIDIA's or AMD's (gpu/maker.h); who calls need not know.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,18 +14,22 @@ namespace warpwright::gpu {
 // The device of the calling thread. Missing: no driver, no GPU, or one for which there are no kernels.
 struct Device {
   int number = 0;
-  std::string name;  // as the driver calls it
-  int multiprocessors = 0;
-  int major = 0, minor = 0;
+  std::string name;           // as the driver calls it
+  int multiprocessors = 0;    // compute units of AMD
+  int major = 0, minor = 0;   // compute capability; AMD's have none
   Arch arch = Arch::sm90;     // whose kernels it runs
   uint32_t shared_bytes = 0;  // that a block may have
+
+  // "compute capability 9.0", "gfx942".
+  std::string kind() const;
 };
 Result<Device> this_device();
 // The same where only Hopper's kernels will do: also missing on another device.
 Result<Device> hopper_device();
 
 // What an image of an instance is compiled for, to run on a device: the one in this build, and the one that is compiled
-// when it is first used. They differ where one PTX text is for many chips ("compute_80" and "sm_86").
+// when it is first used. They differ where one PTX text is for many chips ("compute_80" and "sm_86"); for AMD there is
+// only the first.
 struct ImageTarget {
   std::string ahead;
   std::string on_demand;
@@ -35,7 +40,8 @@ ImageTarget target_of(const catalog::Instance& instance, const Device& device);
 enum class Timestamps : bool { off, on };
 
 // Ready on the current device, which has this number: afterwards a launch loads, allocates and compiles nothing. Lives
-// as long as the process. Missing: it was not compiled ahead and there is no compiler here.
+// as long as the process. Missing: it was not compiled ahead and there is no compiler here; for AMD nothing is compiled
+// while a program runs.
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device,
                                     Timestamps timestamps = Timestamps::off);
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gpu/cubin.h"
 #include "gpu/embedded.h"
+#include "gpu/maker.h"
 
 namespace warpwright::gpu {
 namespace {
@@ -115,6 +118,28 @@ Result<std::unique_ptr<LoadedInstance>> LoadedInstance::load(std::span<const uin
   return loaded;
 }
 
+Result<std::unique_ptr<LoadedInstance>> LoadedInstance::load_amd(std::span<const uint8_t> bytes,
+                                                                 const std::string& name, const std::string& entry,
+                                                                 const BlockPlan& plan, size_t argument_bytes,
+                                                                 int device, int compute_units) {
+  const auto kernel = hip::load_kernel(bytes, name, entry);
+  if (!kernel) return kernel.status();
+  auto loaded = std::make_unique<LoadedInstance>();
+  loaded->amd_kernel_ = *kernel;
+  loaded->facts_ = facts_of(plan, argument_bytes);
+  loaded->device_ = device;
+  loaded->clusters_ = std::max(1, compute_units);
+  const InstanceFacts& facts = loaded->facts_;
+  // It addresses its LDS by number and counts on every wave.
+  if (kernel->most_threads < int(facts.threads) || kernel->lds_bytes < int(facts.shared_bytes)) {
+    return Status(Code::failed,
+                  fmt::format("{}: the code object has at most {} threads and {} bytes of LDS, its plan "
+                              "{} and {}.",
+                              name, kernel->most_threads, kernel->lds_bytes, facts.threads, facts.shared_bytes));
+  }
+  return loaded;
+}
+
 Status LoadedInstance::put(void** arguments, unsigned ctas, void* stream, bool dependent) const {
   LaunchConfig config({ctas}, facts_.threads, facts_.shared_bytes, stream);
   if (facts_.cluster > 1) config.cluster(facts_.cluster);
@@ -123,6 +148,9 @@ Status LoadedInstance::put(void** arguments, unsigned ctas, void* stream, bool d
 }
 
 Status LoadedInstance::launch(const void* arguments, unsigned ctas, void* stream, bool dependent) const {
+  if (amd_kernel_.function != nullptr) {
+    return hip::launch(amd_kernel_, ctas, facts_.threads, arguments, facts_.argument_bytes, stream);
+  }
   void* list[] = {const_cast<void*>(arguments)};
   return put(list, ctas, stream, dependent);
 }

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "gpu/driver.h"
+#include "hip/code_object.h"
 #include "warpwright/core/record.h"
 #include "warpwright/kernel/instance_facts.h"
 #include "warpwright/status.h"
 
 namespace warpwright::gpu {
 
-// A cubin that this build compiled ahead for chips of a kind ("sm_90a"); empty: it did not.
+// An image that this build compiled ahead for chips of a kind ("sm_90a", "gfx950"); empty: it did not.
 std::span<const uint8_t> embedded_image(std::string_view name, std::string_view target = "sm_90a");
 
 // Never unloaded: a plan, or a captured graph, may use it until the process ends.
@@ -46,10 +47,15 @@ class LoadedInstance {
   // `image` is the machine code of the instance `name`.
   static Result<std::unique_ptr<LoadedInstance>> load(std::span<const uint8_t> image, std::string_view name,
                                                       int device);
+  // The same of a code object in static memory, whose kernel is called `entry`. The plan, from which it was compiled,
+  // says what a launch must know; what the runtime has read must agree.
+  static Result<std::unique_ptr<LoadedInstance>> load_amd(std::span<const uint8_t> image, const std::string& name,
+                                                          const std::string& entry, const BlockPlan& plan,
+                                                          size_t argument_bytes, int device, int compute_units);
 
   const InstanceFacts& facts() const { return facts_; }
   int device() const { return device_; }
-  // Clusters that the device runs at once.
+  // Clusters that the device runs at once, at least.
   int clusters() const { return clusters_; }
 
   // `ctas` is a multiple of the cluster. `dependent`: it may start before the kernel ahead on the stream has ended.
@@ -61,6 +67,7 @@ class LoadedInstance {
   Status put(void** arguments, unsigned ctas, void* stream, bool dependent) const;
 
   abi::KernelHandle kernel_ = nullptr;
+  hip::Kernel amd_kernel_;  // in the place of the other
   InstanceFacts facts_;
   int device_ = 0;
   int clusters_ = 0;

@@ -1,5 +1,7 @@
 #include "gpu/own_kernels.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <mutex>
 #include <utility>
@@ -29,9 +31,16 @@ Result<KernelList> load_kernels(const std::string& name, std::span<const std::st
 
 }  // namespace
 
-Result<const KernelList*> own_kernels(const std::string& name, std::span<const std::string> entries) {
+Status has_own_kernels(const std::string& name) {
   const auto device = this_device();
-  if (!device) return device.status();
+  if (!device || !is_cdna(device->arch)) return device.status();
+  return Status(Code::unsupported, fmt::format("device {} ({}) is {}: the kernels of {} are for NVIDIA GPUs alone.",
+                                               device->number, device->name, device->kind(), name));
+}
+
+Result<const KernelList*> own_kernels(const std::string& name, std::span<const std::string> entries) {
+  if (Status s = has_own_kernels(name); !s) return s;
+  const auto device = this_device();
   static std::mutex mutex;
   static auto* const loaded = new std::map<std::pair<std::string, int>, KernelList>;
   const std::lock_guard lock(mutex);

@@ -11,6 +11,8 @@ namespace warpwright::gpu {
 
 using KernelList = std::vector<abi::KernelHandle>;
 
+// Whether the device of the calling thread runs them at all: AMD's do not.
+Status has_own_kernels(const std::string& name);
 // The entries of the image `name` ("quantize"), in their order, on the current device; loaded once for each. A failure
 // is not kept: the next call may find what this one lacked.
 Result<const KernelList*> own_kernels(const std::string& name, std::span<const std::string> entries);

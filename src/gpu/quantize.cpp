@@ -10,7 +10,7 @@
 namespace warpwright::gpu {
 
 Status quantize(Quantization kind, DType type, bool given_tensor_scale, const QuantizeArgs& args, void* stream) {
-  if (const auto device = current_device(); !device) return device.status();
+  if (Status s = has_own_kernels("quantize"); !s) return s;
   // The first launch of a kernel loads it.
   const RelaxedCapture relaxed;
   const auto kernels = own_kernels("quantize", launch::quantize_entries());

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "gpu/driver.h"
+#include "gpu/maker.h"
 #include "warpwright/status.h"
 
 namespace warpwright::gpu {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "gpu/driver.h"
+#include "gpu/maker.h"
 
 namespace warpwright::gpu {
 namespace {
@@ -19,7 +20,7 @@ Result<abi::Pool> pool_of(int device) {
   static auto* const pools = new std::map<int, abi::Pool>;
   const std::lock_guard lock(mutex);
   if (const auto found = pools->find(device); found != pools->end()) return found->second;
-  if (const auto current = current_device(); !current) return current.status();
+  if (const auto current = current_nvidia_device(); !current) return current.status();
   abi::PoolProperties properties{};
   properties.allocation = abi::kAllocationPinned;
   properties.location.type = abi::kLocationDevice;

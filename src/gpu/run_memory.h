@@ -1,4 +1,4 @@
-// Device memory that a plan takes while it runs.
+// Device memory that a plan takes while it runs, of the NVIDIA driver: no kernel for AMD needs any.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "gpu/image.h"
+#include "gpu/maker.h"
 #include "gpu/memory.h"
 #include "gpu/own_kernels.h"
 #include "gpu/require.h"
@@ -29,6 +31,28 @@ Status judge(const VerifyArgs& args, const VerifyFound& found) {
                             first / args.n / args.m, found.got, found.expected));
 }
 
+// What a matrix spans from its first element to its last, copied; the matrix then lies in the copy.
+std::vector<uint8_t> fetch(VerifyMatrix& v, int64_t rows, int64_t columns, int64_t batches) {
+  if (v.data == nullptr || rows == 0 || columns == 0 || batches == 0) return {};
+  const int64_t last = (rows - 1) * v.row_step + (columns - 1) * v.column_step + (batches - 1) * v.batch_step;
+  std::vector<uint8_t> bytes(size_t((last + 1) * bits(v.type) / 8));
+  copy_to_host(bytes.data(), v.data, bytes.size(), "the copy for the comparison");
+  v.data = bytes.data();
+  return bytes;
+}
+
+// All that kernels for AMD have: no bias, no scales, nothing but A, B and D.
+Status verify_on_host(VerifyArgs args, void* stream) {
+  synchronize(stream, "the kernel");
+  // Seconds on a core.
+  constexpr int64_t most_products = int64_t(1) << 26;
+  const int64_t most = std::max<int64_t>(1, most_products / std::max<int64_t>(1, args.k));
+  if (args.compared() > most) args.step = (args.elements() / most + 1) | 1;
+  const auto a = fetch(args.a, args.m, args.k, args.batch), b = fetch(args.b, args.n, args.k, args.batch),
+             d = fetch(args.d, args.m, args.n, args.batch);
+  return judge(args, verifying::compare(args));
+}
+
 }  // namespace
 
 bool verifies() {
@@ -38,6 +62,7 @@ bool verifies() {
 }
 
 Status verify(VerifyArgs args, void* stream) try {
+  if (maker() == Maker::amd) return verify_on_host(args, stream);
   static const std::string entries[] = {"verify_product", "verify_first"};
   const auto kernels = own_kernels("verify", entries);
   if (!kernels) return kernels.status();

@@ -163,8 +163,9 @@ WW_HD Element expected_at(const VerifyArgs& p, int64_t row, int64_t column, int6
 // Whether D has there what it may have.
 WW_HD bool is_right(const VerifyArgs& p, const Element& e, double got) {
   const Rounding r = rounding_of(p.d.type);
-  if (e.expected != e.expected) return got != got;
-  if (got != got) return false;
+  const auto is_nan = [](double x) { return x != x; };
+  if (is_nan(e.expected)) return is_nan(got);
+  if (is_nan(got)) return false;
   const double most = r.largest, size = e.expected < 0 ? -e.expected : e.expected;
   if (size + e.bound >= most) {
     // Beyond the largest number: the largest itself, or infinity of its sign.
@@ -174,6 +175,23 @@ WW_HD bool is_right(const VerifyArgs& p, const Element& e, double got) {
   }
   const double off = got < e.expected ? e.expected - got : got - e.expected;
   return off <= e.bound;
+}
+
+// All of the elements that are asked for, one after the other, in memory that the caller can read.
+inline VerifyFound compare(const VerifyArgs& p) {
+  VerifyFound found;
+  for (int64_t i = 0; i < p.compared(); ++i) {
+    const int64_t number = i * p.step, column = number % p.n, row = number / p.n % p.m, batch = number / p.n / p.m;
+    const Element expected = expected_at(p, row, column, batch);
+    const double got = element(p.d, row, column, batch);
+    ++found.checked;
+    if (is_right(p, expected, got)) continue;
+    if (found.wrong++ > 0) continue;
+    found.first = uint64_t(number);
+    found.got = got;
+    found.expected = expected.expected;
+  }
+  return found;
 }
 
 }  // namespace verifying

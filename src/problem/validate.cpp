@@ -131,6 +131,20 @@ Status validate_sm80(const GemmProblem& p) {
   return check_extent("k", p.k, 0, kLongestRowSm80);
 }
 
+// What kernels for CDNA do with a sum: alpha times it.
+Status check_alpha_alone(const GemmProblem& p, const char* target) {
+  const auto lacks = [&](const char* argument, const auto& value) {
+    return refused("{} = {}: for {} only alpha times the product is served.", argument, value, target);
+  };
+  const Epilogue& e = p.epilogue;
+  if (p.beta != 0) return lacks("beta", p.beta);
+  if (e.bias != Bias::none) return lacks("epilogue.bias", name(e.bias));
+  if (e.activation != Activation::none) return lacks("epilogue.activation", name(e.activation));
+  if (e.residual) return lacks("epilogue.residual", true);
+  if (e.quantize) return lacks("epilogue.quantize", true);
+  return {};
+}
+
 Status validate_cdna(const GemmProblem& p, Arch arch) {
   const char* const target = warpwright::name(arch);
   if (p.a.type == DType::e4m3 && arch == Arch::gfx942) {
@@ -146,16 +160,21 @@ Status validate_cdna(const GemmProblem& p, Arch arch) {
   if (!one_of(p.d.type, {DType::bf16, DType::fp32})) {
     return refused("d.type = {}: for {} the result must be bf16 or fp32.", name(p.d.type), target);
   }
+  if (Status s = check_alpha_alone(p, target); !s) return s;
   const Lowered low = lower(p);
-  if (low.shape.epilogue != factor_and_conversion(p.d.type)) {
-    return refused("epilogue: for {} only alpha times the product is served, without C, bias or activation.", target);
-  }
   const auto bytes = [](int64_t extent, DType type) { return extent * bits(type) / 8; };
   if (Status s = check_row("k", p.k, "A and B", p.a.type); !s) return s;
   for (const StoredMatrix* m : {&low.a, &low.b}) {
     if (m->rows_fit_tma()) continue;
     return refused("{}.stride = {}: the rows of A and B begin at multiples of 16 bytes.", m == &low.a ? "a" : "b",
                    m->stride);
+  }
+  if (p.sm_limit > 0) {
+    return refused("sm_limit = {}: for {} a workgroup computes one tile and ends, on any compute unit; it must be 0.",
+                   p.sm_limit, target);
+  }
+  if (p.k > 0 && p.alignment < 16) {
+    return refused("alignment = {}: for {} A and B begin at multiples of 16 bytes.", p.alignment, target);
   }
   if (bytes(std::max(low.a.stride, low.b.stride), p.a.type) > kCdnaMaxRowBytes) {
     return refused("k = {}: the rows of A and B must be shorter than 8 MiB.", p.k);

@@ -49,7 +49,7 @@ const std::vector<Example>& examples() {
       if (has_example(instance)) all.push_back(required(example_of(instance)));
     }
     all.push_back(any_columns());
-    for (const catalog::Instance& instance : catalog::simulated_only()) {
+    for (const catalog::Instance& instance : catalog::cdna_instances()) {
       if (has_example(instance)) all.push_back(required(example_of(instance)));
     }
     return all;

@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/devices.h"
-#include "gpu/driver.h"
+#include "gpu/executor.h"
+#include "gpu/maker.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
 #include "measure/guarded_arrays.h"
@@ -17,9 +17,7 @@ namespace {
 Status can_run(const Example& example) {
   const auto missing = [](std::string sentence) { return Status(Code::missing, std::move(sentence)); };
   if (example.launch == nullptr) return missing(example.name + " was not compiled for a GPU.");
-  if (const Status& s = gpu::driver_status(); !s) return missing("no GPU can be used: " + s.message());
-  if (gpu::list_gpus().empty()) return missing("no NVIDIA GPU was found.");
-  return {};
+  return gpu::current_device().status();
 }
 
 constexpr int kTimedLaunches = 11;
@@ -55,7 +53,7 @@ double median_us(const Example& example, const reference::Workload& workload, co
 Status run(const Example& example, const reference::Workload& workload, GpuOutcome& outcome, bool timed) {
   if (Status s = can_run(example); !s) return s;
   outcome = {};
-  outcome.device = gpu::list_gpus().front().name;
+  if (const auto device = gpu::this_device()) outcome.device = device->name;
   try {
     const gpu::Stream stream;
     const measure::GuardedArrays arrays(workload);

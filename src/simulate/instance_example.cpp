@@ -134,7 +134,8 @@ bool is_dense(const catalog::Instance& instance) {
          instance.as<CdnaMatmulConfig>() != nullptr;
 }
 bool behind_api(const catalog::Instance& instance) {
-  return instance.as<CdnaMatmulConfig>() == nullptr && (is_dense(instance) || is_grouped(instance));
+  // The API's 8-bit codes are none of gfx942's.
+  return has_example(instance) && (is_dense(instance) || is_grouped(instance));
 }
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {
   return dense_product(dense_problem(instance, shape), chip_of(instance), offset_of(instance));

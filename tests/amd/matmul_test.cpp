@@ -161,6 +161,9 @@ TEST(MatmulConfig, ComesFromTheName) {
   ASSERT_TRUE(c.has_value());
   EXPECT_EQ(c->variant, CdnaVariant::four_wave);
   EXPECT_EQ(c->type, DType::e4m3);
+  EXPECT_EQ(c->out_type, DType::bf16);
+  EXPECT_EQ(matmul_config(Chip::gfx950, "matmul_pingpong_bf16_to_fp32").value().out_type, DType::fp32);
+  EXPECT_FALSE(matmul_config(Chip::gfx950, "matmul_pingpong_bf16_to_fp16").has_value());
   EXPECT_FALSE(matmul_config(Chip::gfx950, "gemm").has_value());
   EXPECT_FALSE(matmul_config(Chip::gfx950, "matmul_round_robin_bf16").has_value());
   EXPECT_FALSE(matmul_config(Chip::other, "matmul_4wave_e4m3").has_value());

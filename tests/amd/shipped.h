@@ -14,9 +14,17 @@ struct Shipped {
 };
 inline void PrintTo(const Shipped& s, std::ostream* out) { *out << s.name << " on " << s.chip; }
 inline std::vector<Shipped> shipped_kernels() {
-  return {{"matmul_pingpong_bf16", "gfx950"}, {"matmul_pingpong_e4m3", "gfx950"}, {"matmul_blocks_bf16", "gfx950"},
-          {"matmul_blocks_e4m3", "gfx950"},   {"matmul_4wave_bf16", "gfx950"},    {"matmul_4wave_e4m3", "gfx950"},
-          {"matmul_default_bf16", "gfx950"},  {"matmul_default_e4m3", "gfx950"},  {"matmul_default_bf16", "gfx942"},
+  return {{"matmul_pingpong_bf16", "gfx950"},
+          {"matmul_pingpong_e4m3", "gfx950"},
+          {"matmul_pingpong_bf16_to_fp32", "gfx950"},
+          {"matmul_blocks_bf16", "gfx950"},
+          {"matmul_blocks_e4m3", "gfx950"},
+          {"matmul_4wave_bf16", "gfx950"},
+          {"matmul_4wave_e4m3", "gfx950"},
+          {"matmul_default_bf16", "gfx950"},
+          {"matmul_default_e4m3", "gfx950"},
+          {"matmul_default_bf16", "gfx942"},
+          {"matmul_default_bf16_to_fp32", "gfx942"},
           {"matmul_default_e4m3", "gfx942"}};
 }
 

@@ -14,8 +14,10 @@ KERNELS = {
     "matmul_blocks_bf16": (128 * 1024, 512), "matmul_blocks_e4m3": (128 * 1024, 512),
     "matmul_4wave_bf16": (96 * 1024, 256), "matmul_4wave_e4m3": (96 * 1024, 256),
     "matmul_default_bf16": (32 * 1024, 256), "matmul_default_e4m3": (32 * 1024, 256),
+    "matmul_pingpong_bf16_to_fp32": (128 * 1024, 512), "matmul_default_bf16_to_fp32": (32 * 1024, 256),
 }
-EXPECTED = {"gfx950": list(KERNELS), "gfx942": ["matmul_default_bf16", "matmul_default_e4m3"]}
+GFX942 = ["matmul_default_bf16", "matmul_default_e4m3", "matmul_default_bf16_to_fp32"]
+EXPECTED = {"gfx950": [kernel for kernel in KERNELS if kernel != "matmul_default_bf16_to_fp32"], "gfx942": GFX942}
 NT_AMDGPU_METADATA = 32
 SKIPPED = 77
 

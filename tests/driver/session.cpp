@@ -10,6 +10,7 @@
 
 #include "gpu/driver.h"
 #include "gpu/require.h"
+#include "hip/driver.h"
 
 namespace warpwright::recorded {
 namespace {
@@ -57,12 +58,18 @@ std::string beside(const char* library) {
   return (fs::read_symlink("/proc/self/exe").parent_path() / library).string();
 }
 
-void begin_recording() {
+void begin_log(const char* variable) {
   const fs::path log = folder().path / "log";
   std::ofstream(log).flush();
-  set("WARPWRIGHT_CUDA_DRIVER", beside("warpwright_recorder.so"));
-  set("WARPWRIGHT_RECORDER_LOG", log.string());
+  set(variable, log.string());
   log_file().open(log);
+}
+
+void begin_recording() {
+  unsetenv("WARPWRIGHT_CUDA");
+  set("WARPWRIGHT_HIP", "off");
+  set("WARPWRIGHT_CUDA_DRIVER", beside("warpwright_recorder.so"));
+  begin_log("WARPWRIGHT_RECORDER_LOG");
 }
 
 }  // namespace
@@ -80,7 +87,21 @@ void begin_above(Below below) {
   if (!real) set("WARPWRIGHT_CACHE_DIR", (folder().path / "cache").string());
 }
 
+void begin_hip(const std::string& devices, Rocm rocm) {
+  set("WARPWRIGHT_CUDA", "off");
+  unsetenv("WARPWRIGHT_HIP");
+  set("WARPWRIGHT_HIP_DRIVER",
+      beside(rocm == Rocm::five ? "warpwright_hip_recorder_old.so" : "warpwright_hip_recorder.so"));
+  set("WARPWRIGHT_HIP_RECORDER_DEVICES", devices);
+  begin_log("WARPWRIGHT_HIP_RECORDER_LOG");
+}
+
 void set_device(int number) {
+  if (gpu::maker() == gpu::Maker::amd) {
+    if (const int code = hip::driver().set_device(number); code != 0)
+      throw gpu::Failure(hip::failure(code, "setting a device").message());
+    return;
+  }
   gpu::require(gpu::driver_status());
   const gpu::abi::Functions& cu = gpu::driver();
   gpu::abi::Context context = nullptr;

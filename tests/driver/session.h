@@ -1,4 +1,5 @@
-// A test program whose driver is the recorder (recorder/): what it pretends to be, and what it has written down.
+// A test program whose driver is a recorder (recorder/, hip_recorder/): what it pretends to be, and what it has written
+// down.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,6 +15,10 @@ void begin(const std::string& devices);
 // The same with the recorder above the machine's own driver, or above another recorder that stands for it.
 enum class Below { driver, recorder };
 void begin_above(Below below);
+// The same with the recorder of HIP in the place of AMD's runtime and no NVIDIA device: "gfx950,gfx942". ROCm 5 has the
+// older of the two structures that describe a device, and no function for the newer.
+enum class Rocm { newer, five };
+void begin_hip(const std::string& devices, Rocm rocm = Rocm::newer);
 // Makes the device with this number the one of the calling thread.
 void set_device(int number);
 

@@ -8,8 +8,8 @@
 
 #include "driver/session.h"
 #include "driver/stand_in.h"
-#include "gpu/embedded.h"
 #include "gpu/graph.h"
+#include "gpu/image.h"
 #include "gpu/memory.h"
 #include "launch/verify_rules.h"
 #include "warpwright/gemm.h"
@@ -25,7 +25,7 @@ class Verify : public testing::Test {
     setenv("WARPWRIGHT_VERIFY", "1", 1);
     recorded::begin("sm_100");
     recorded::set_device(0);
-    images_ = recorded::put_images(Arch::sm100) && !gpu::embedded_images().empty();
+    images_ = recorded::put_images(Arch::sm100) && !gpu::embedded_image("any/verify", "compute_80").empty();
   }
   void SetUp() override {
     if (!images_) GTEST_SKIP() << "this build has no device code, or there is no compiler";

@@ -43,7 +43,8 @@ std::string shape_text(reference::Case c) {
 
 // Through the API, on a Hopper GPU, which also runs mma.sync.
 bool by_api(const catalog::Instance& instance) {
-  return simulate::behind_api(instance) && catalog::arch_of(instance) != Arch::sm100;
+  return simulate::behind_api(instance) && !is_cdna(catalog::arch_of(instance)) &&
+         catalog::arch_of(instance) != Arch::sm100;
 }
 bool behind_the_api(const std::string& name) {
   const auto instance = catalog::parse_instance(name);

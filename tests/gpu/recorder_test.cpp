@@ -74,7 +74,8 @@ TEST_P(EachInstance, isLaunchedAsTheSimulatorHasItAndBothDriversAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(gpu, EachInstance, testing::ValuesIn(names_where([](const catalog::Instance& i) {
-                           return simulate::behind_api(i) && catalog::arch_of(i) != Arch::sm100;
+                           return simulate::behind_api(i) && !is_cdna(catalog::arch_of(i)) &&
+                                  catalog::arch_of(i) != Arch::sm100;
                          })),
                          test_name);
 

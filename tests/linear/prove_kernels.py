@@ -33,7 +33,7 @@ def instances(everything):
     names, seen = [], set()
     for file in sorted((ROOT / "src" / "catalog").glob("*.def")):
         for word, name in re.findall(r'^(\w+)\("([^"]+)"\)', file.read_text(), flags=re.M):
-            if name.startswith(WITHOUT_HANDLES) or word in ("SIMULATED", "CODE_OBJECT"):
+            if name.startswith(WITHOUT_HANDLES) or word == "CODE_OBJECT":
                 continue
             arch, plan, features = name.split("/")
             words = re.split(r"[-/]", f"{plan}-{features}")

@@ -69,10 +69,16 @@ TEST(Problem, CdnaTakesPlainProductsOfTwoTypes) {
   expect_refused(of_types(DType::bf16, DType::fp16), Arch::gfx950, "d.type = fp16:", "bf16 or fp32");
   GemmProblem p = served();
   p.epilogue.activation = Activation::relu;
-  expect_refused(p, Arch::gfx950, "epilogue:", "activation");
+  expect_refused(p, Arch::gfx950, "epilogue.activation = relu:", "only alpha times the product");
   p = served();
   p.beta = 1;
-  expect_refused(p, Arch::gfx950, "epilogue:", "C");
+  expect_refused(p, Arch::gfx950, "beta = 1:", "only alpha times the product");
+  p = served();
+  p.alignment = 8;
+  expect_refused(p, Arch::gfx942, "alignment = 8:", "multiples of 16 bytes");
+  p = served();
+  p.sm_limit = 8;
+  expect_refused(p, Arch::gfx942, "sm_limit = 8:", "it must be 0");
   p = served();
   p.k = int64_t(1) << 23;
   expect_refused(p, Arch::gfx950, "k = 8388608:", "8 MiB");

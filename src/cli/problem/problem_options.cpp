@@ -141,7 +141,8 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
       .offers(scalings)
       .group(group);
   line.text("--target", options.target, "where it runs (default auto)")
-      .one_of({"auto", "gpu", "sm80", "sm90", "sm100", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"})
+      .one_of({"auto", "gpu", "sm80", "sm90", "sm100", "gfx942", "gfx950", "sim:sm80", "sim:sm90", "sim:sm100",
+               "sim:gfx942", "sim:gfx950"})
       .group(group);
   line.text("--plan", options.plan, "plan or instance to use instead of the chosen one, as explain prints them")
       .offers(kernel_names())

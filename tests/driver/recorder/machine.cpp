@@ -41,19 +41,12 @@ bool is_device(const World& world, abi::Device device) { return device >= 0 && s
 abi::Context context_of(int device) { return reinterpret_cast<abi::Context>(uintptr_t(device) + 1); }
 
 abi::Result take(World& world, abi::Pointer* at, size_t bytes) {
-  constexpr size_t alignment = 256;
   if (at == nullptr || bytes == 0) return kInvalidValue;
   const auto device = world.device();
   if (!device) return abi::kErrorInvalidContext;
   if (bytes > world.chips[size_t(*device)].memory) return abi::kErrorOutOfMemory;
-  void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) return abi::kErrorOutOfMemory;
-  *at = reinterpret_cast<abi::Pointer>(memory);
-  Buffer buffer;
-  buffer.bytes = bytes;
-  buffer.host = {static_cast<uint8_t*>(memory), std::free};
-  world.add_buffer(*at, std::move(buffer));
-  return 0;
+  *at = world.take(bytes);
+  return *at == 0 ? abi::kErrorOutOfMemory : 0;
 }
 void keep(World& world, abi::Result answer, const abi::Pointer* at, size_t bytes) {
   if (answer != 0) return;

@@ -9,6 +9,7 @@
 
 #include "driver/recorder/chip.h"
 #include "driver/recorder/image.h"
+#include "driver/recorder/verdict.h"
 #include "gpu/driver_abi.h"
 
 namespace recorder {
@@ -27,12 +28,6 @@ inline constexpr int kNotFound = 500;
 inline constexpr int kOutOfResources = 701;
 inline constexpr int kNotSupported = 801;
 inline constexpr int kInvalidCluster = 912;
-
-struct Refusal {
-  int code;
-  std::string rule;
-};
-using Verdict = std::optional<Refusal>;  // nothing: accepted
 
 // The arguments of cuTensorMapEncodeTiled.
 struct Encoding {

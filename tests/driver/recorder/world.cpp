@@ -10,30 +10,6 @@
 #include <utility>
 
 namespace recorder {
-namespace {
-
-[[noreturn]] void stop(const std::string& sentence) {
-  std::fprintf(stderr, "recorder: %s\n", sentence.c_str());
-  std::abort();
-}
-
-// The build gives another prefix to a recorder that stands for the real driver below one.
-#if !defined(WW_RECORDER_PREFIX)
-#define WW_RECORDER_PREFIX "WARPWRIGHT_RECORDER_"
-#endif
-const char* variable(const char* name) {
-  const char* const value = std::getenv((WW_RECORDER_PREFIX + std::string(name)).c_str());
-  return value == nullptr || *value == '\0' ? nullptr : value;
-}
-
-std::string hex(const std::vector<uint8_t>& bytes) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t b : bytes) text += {digits[b / 16], digits[b % 16]};
-  return text;
-}
-
-}  // namespace
 
 World& World::get() {
   static World& world = *new World;
@@ -41,10 +17,6 @@ World& World::get() {
 }
 
 World::World() {
-  if (const char* const file = variable("LOG")) {
-    log_ = std::fopen(file, "a");
-    if (log_ == nullptr) stop(std::string("WARPWRIGHT_RECORDER_LOG = ") + file + ": it cannot be written.");
-  }
   if (const char* const library = variable("BELOW")) {
     open_below(library);
     return;
@@ -94,26 +66,6 @@ std::optional<int> World::device() const {
   return below->context_device(&device) == 0 ? std::optional(int(device)) : std::nullopt;
 }
 
-std::map<abi::Pointer, Buffer>::iterator World::holding(abi::Pointer at, size_t bytes) {
-  auto found = buffers.upper_bound(at);
-  if (found == buffers.begin()) return buffers.end();
-  --found;
-  const abi::Pointer offset = at - found->first;
-  return offset <= found->second.bytes && bytes <= found->second.bytes - offset ? found : buffers.end();
-}
-
-void World::add_buffer(abi::Pointer at, Buffer buffer) {
-  buffer.number = ++buffer_count_;
-  write({{"call", "allocate"}, {"buffer", buffer.number}, {"bytes", buffer.bytes}, {"address", at}});
-  buffers.insert_or_assign(at, std::move(buffer));
-}
-
-nlohmann::json World::place(abi::Pointer address) {
-  const auto found = holding(address, 1);
-  if (found == buffers.end()) return nullptr;
-  return {{"buffer", found->second.number}, {"offset", address - found->first}};
-}
-
 nlohmann::json World::text(const Encoding& e) {
   const size_t rank = std::min<size_t>(e.rank, 5);
   const auto first = [](const auto& list, size_t count) {
@@ -137,7 +89,7 @@ nlohmann::json World::arguments(const Kernel& kernel, void** arguments) {
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
     std::memcpy(bytes.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].bytes);
   }
-  nlohmann::json found = nlohmann::json::array(), addresses = nlohmann::json::array();
+  nlohmann::json found = nlohmann::json::array();
   const auto clear = [&](size_t at, size_t count) { std::fill_n(bytes.begin() + std::ptrdiff_t(at), count, 0); };
   for (size_t at = 0; at + sizeof(warpwright::TensorMap) <= bytes.size(); at += alignof(warpwright::TensorMap)) {
     std::array<uint64_t, 16> content;
@@ -149,31 +101,8 @@ nlohmann::json World::arguments(const Kernel& kernel, void** arguments) {
     found.push_back(std::move(one));
     clear(at, sizeof content);
   }
-  for (size_t at = 0; at + sizeof(abi::Pointer) <= bytes.size(); at += sizeof(abi::Pointer)) {
-    abi::Pointer address = 0;
-    std::memcpy(&address, bytes.data() + at, sizeof address);
-    nlohmann::json one = place(address);
-    if (one.is_null()) continue;
-    one["at"] = at;
-    addresses.push_back(std::move(one));
-    clear(at, sizeof address);
-  }
+  nlohmann::json addresses = take_addresses(bytes);
   return {{"bytes", hex(bytes)}, {"maps", std::move(found)}, {"addresses", std::move(addresses)}};
-}
-
-int World::answer(nlohmann::json call, const Verdict& verdict, int answered) {
-  call["answer"] = answered;
-  call["by_rules"] = verdict ? verdict->code : 0;
-  if (verdict) call["rule"] = verdict->rule;
-  write(call);
-  return answered;
-}
-
-void World::write(const nlohmann::json& line) {
-  if (log_ == nullptr) return;
-  const std::string text = line.dump() + "\n";
-  std::fputs(text.c_str(), log_);
-  std::fflush(log_);
 }
 
 }  // namespace recorder
