@@ -178,6 +178,7 @@ struct Thread {
   uint64_t cluster_seen = 0;       // the last one it waited for
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
+  bool primary_waited = false;
   std::unordered_map<std::string, int> fault_counts;
   uint32_t last_access = 0;  // reused while epoch, place and kind stay the same
   here last_access_at{"", 0};

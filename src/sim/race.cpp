@@ -221,12 +221,15 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
            fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
                        write ? "writes" : "reads", bytes, e.name_of_global(p)),
            now.thread, now.at);
-  if (e.options().primary_pending && b->from_primary && !e.knows_primary_ended(*now.thread))
+  // Who reads waits itself; who writes has waited, or follows one who has.
+  if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited &&
+      !(write && e.knows_primary_ended(*now.thread))) {
     e.fail("dependent_launch.stale",
-           fmt::format("{} {} {}, which the preceding kernel still {}: neither this thread nor one that it waited for "
-                       "has executed griddepcontrol.wait",
-                       now.word, write ? "writes" : "reads", b->name, write ? "uses" : "writes"),
+           fmt::format("{} {} {}, which the preceding kernel still {}: {} has not executed griddepcontrol.wait",
+                       now.word, write ? "writes" : "reads", b->name, write ? "uses" : "writes",
+                       write ? "this thread, or one that it waited for," : "this thread"),
            now.thread, now.at, b->name);
+  }
   if (b->use == Buffer::Use::input) {
     if (write)
       e.fail("bounds.input", fmt::format("{} writes {}, which the launch declares as input", now.word, b->name),

@@ -143,6 +143,7 @@ void grid_dependency_wait(here at) {
   e.word(t, e.timing.chip.word_issue, at);
   if (e.has_faults())
     if (const Fault* f = e.fault(t, "grid_dependency_wait", ""); f && f->action == Fault::Action::drop) return;
+  t.primary_waited = true;
   e.learn_primary_ended(t);
 }
 
