@@ -7,6 +7,12 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
+// What is left of the job's depth from the loop's tile on, for the two ways in which an operand is stored.
+struct DepthLeft {
+  int bytes = 0;  // of a row along k, from this thread's chunk on
+  int elements = 0;
+};
+
 // One operand. A stored row lies along k, or is one element of k along m or n. All threads together copy some rows of
 // its tile in a pass, each a chunk of 16 bytes of one of them; of a tile of fewer rows than that the last threads copy
 // nothing.
@@ -59,10 +65,9 @@ struct OperandSource {
   }
   WW_FN void advance() { from += kAlongK ? C.unroll * schedule::kMmaSyncRowBytes : C.unroll * C.tile_k() * row_bytes; }
 
-  // Part of the tile that lies `Ahead` tiles behind the loop's, to the slot at `slot`. `left`: elements of K from the
-  // loop's tile on.
+  // Part of the tile that lies `Ahead` tiles behind the loop's, to the slot at `slot`.
   template <int Part, int Ahead>
-  WW_FN void copy(uint32_t slot, int left) const {
+  WW_FN void copy(uint32_t slot, const DepthLeft& left) const {
     constexpr int passes = kPasses / kParts;
     if constexpr (kRows < kRowsOfPass) {
       if (row() >= kRows) return;
@@ -71,7 +76,7 @@ struct OperandSource {
     for (int i = Part * passes; i < (Part + 1) * passes; ++i) {
       const Shared<uint8_t> at{to + slot + uint32_t(i * kRowsOfPass) * swizzle_bytes(kSlot.swizzle)};
       if constexpr (kAlongK) {
-        const int rest = left * kSize - chunk() * kChunk - Ahead * schedule::kMmaSyncRowBytes;
+        const int rest = left.bytes - Ahead * schedule::kMmaSyncRowBytes;
         copy_chunk(at, {from + rows[i] + Ahead * schedule::kMmaSyncRowBytes},
                    rest <= 0       ? 0
                    : rest < kChunk ? rest
@@ -79,7 +84,7 @@ struct OperandSource {
       } else {
         constexpr int along = Ahead * C.tile_k();
         const int r = along + i * kRowsOfPass;
-        copy_chunk(at, {from + r * row_bytes}, row() + r < left ? valid : 0);
+        copy_chunk(at, {from + r * row_bytes}, row() + r < left.elements ? valid : 0);
       }
     }
   }
@@ -110,17 +115,21 @@ template <MmaSyncGemmConfig C>
 struct Source {
   OperandSource<C, 0> a;
   OperandSource<C, 1> b;
-  int left = 0;  // elements of K from the loop's tile on that belong to the job
+  DepthLeft left;
 
   WW_FN static Source of(const MmaSyncGemmArgs& args, const tile::Job& job, uint32_t ring) {
+    constexpr int size = bits(C.type) / 8, chunks = schedule::kMmaSyncRowBytes / 16;
     const int end = job.k.end() * C.tile_k();
-    return {OperandSource<C, 0>::of(args, job, ring), OperandSource<C, 1>::of(args, job, ring),
-            (end < args.k ? end : args.k) - job.k.first * C.tile_k()};
+    const int elements = (end < args.k ? end : args.k) - job.k.first * C.tile_k();
+    return {OperandSource<C, 0>::of(args, job, ring),
+            OperandSource<C, 1>::of(args, job, ring),
+            {elements * size - int(machine::thread_index()) % chunks * 16, elements}};
   }
   WW_FN void advance() {
     a.advance();
     b.advance();
-    left -= C.unroll * C.tile_k();
+    left.bytes -= C.unroll * schedule::kMmaSyncRowBytes;
+    left.elements -= C.unroll * C.tile_k();
   }
   // Of A (channel 0) or B.
   template <int Channel, int Part, int Ahead>
