@@ -330,7 +330,7 @@ class Kernels(unittest.TestCase):
     def test_gemm_on_the_simulators(self):
         for target, instance in (("sim:sm90", "sm90/skinny-64x64-split1-s13/bf16-nt"),
                                  ("sim:sm100", "sm100/dense-64x64-c1x1-s8/bf16"),
-                                 ("sim:sm80", "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16"),
+                                 ("sim:sm80", "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk1/bf16"),
                                  ("sim:gfx950", "gfx950/matmul-4wave/bf16"),
                                  ("sim:gfx942", "gfx942/matmul-default/bf16")):
             gemm = self.document(*GEMM, "--target", target)
