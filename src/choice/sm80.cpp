@@ -113,7 +113,9 @@ Timed timed(const Instance& instance, const GemmProblem& p, const problem::Lower
     t.instance.splits = splits;
     return t;
   };
-  return c.split == DepthSplit::none || instance.splits > 0 ? with(instance.splits) : best_parts(1, with);
+  if (c.split == DepthSplit::none || instance.splits > 0) return with(instance.splits);
+  // How many parts are best depends on the SMs, and the bits of a sum on its parts.
+  return p.deterministic ? with(1) : best_parts(1, with);
 }
 
 Result<Instance> named(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, const ChipLimits& limits) {

@@ -47,6 +47,9 @@ TEST(ChooseSm80, FewRowsGetATileOfFewRowsAndSharedDepth) {
   };
   EXPECT_EQ(parts(8), 1);
   EXPECT_GT(parts(108), 2);
+  GemmProblem same_bits = dense(8, 2048, 8192);
+  same_bits.deterministic = true;
+  EXPECT_EQ(decided(same_bits, kA100)->choice.estimate.split, 1);
 }
 
 // docs/evidence/sm80-log.md, cool: 281 us, and 128 x 128 6 to 7 % longer.
@@ -104,6 +107,21 @@ TEST(ChooseSm80, WhatNoListedInstanceServesIsCompiledWhereThatIsAllowed) {
   along_n.b.major = Major::MN;
   EXPECT_EQ(chosen(along_n, {}, OnDemand::refused), "sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-nn");
   EXPECT_NE(chosen(along_n), chosen(along_n, {}, OnDemand::refused));
+}
+
+TEST(ChooseSm80, APlanThatCannotBeCompiledIsRefusedWithItsRule) {
+  const auto named = [](const char* plan) {
+    GemmProblem p = dense(64, 64, 64);
+    p.plan = plan;
+    return chosen(p);
+  };
+  EXPECT_EQ(named("mma-16x128-w1x4-d6-p1-l1200-b4"),
+            "plan = mma-16x128-w1x4-d6-p1-l1200-b4: the rings of so many blocks exceed the shared memory of an SM.");
+  EXPECT_EQ(named("mma-64x64-w2x2-d30-p2-l1200-b4"),
+            "plan = mma-64x64-w2x2-d30-p2-l1200-b4: there is no schedule for this tile, depth and latency.");
+  EXPECT_EQ(named("mma-128x128-w2x2-d5-p2-ca3-l2400-b2"),
+            "plan = mma-128x128-w2x2-d5-p2-ca3-l2400-b2: mma_sync_gemm: every part of a copy is a whole number of "
+            "16-byte chunks for each thread.");
 }
 
 TEST(ChooseSm80, TheReasonNamesTheFiguresThatItRestsOn) {
