@@ -104,7 +104,8 @@ class BadUsage(unittest.TestCase):
     def test_shape_the_kernel_cannot_take(self):
         shape = ("gemm", "--m", "64", "--n", "64", "--k", "63")
         self.refused(*shape, "--target", "sim:sm100", names=["k = 63", "multiple of 8"])
-        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm100", names=["m = 0"])
+        self.refused("gemm", "--m", "64", "--n", "64", "--k", "64", "--layout", "nn", "--dtype", "s8", "--target",
+                     "sim:sm80", names=["b.major = MN", "s8"])
 
     def test_blockwise_and_grouped_problems_that_break_a_rule(self):
         simulated = ("--n", "64", "--target", "sim:sm90")
@@ -404,12 +405,13 @@ class Kernels(unittest.TestCase):
         self.assertEqual(len(instances), len(self.SERVED))
 
     def test_extents_of_zero(self):
-        for extents in ("0 64 64", "64 0 64", "64 64 0", "0 0 0"):
-            m, n, k = extents.split()
-            gemm = self.document("gemm", "--m", m, "--n", n, "--k", k, "--target", "sim:sm90")
-            self.assertEqual((gemm["ok"], gemm["max_rel_error"]), (True, 0), extents)
-        self.assertIs(self.document("gemm", "--m", "64", "--n", "64", "--k", "64", "--batch", "0", "--target",
-                                    "sim:sm90")["ok"], True)
+        for target in ("sim:sm80", "sim:sm90", "sim:sm100"):
+            for extents in ("0 64 64", "64 0 64", "64 64 0", "0 0 0"):
+                m, n, k = extents.split()
+                gemm = self.document("gemm", "--m", m, "--n", n, "--k", k, "--target", target)
+                self.assertEqual((gemm["ok"], gemm["max_rel_error"]), (True, 0), (target, extents))
+            self.assertIs(self.document("gemm", "--m", "64", "--n", "64", "--k", "64", "--batch", "0", "--target",
+                                        target)["ok"], True)
         for op in (("blockwise",), ("grouped_contiguous", "--groups", "2"), ("grouped_masked", "--groups", "2")):
             gemm = self.document("gemm", "--op", *op, "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm90")
             self.assertIs(gemm["ok"], True, op)

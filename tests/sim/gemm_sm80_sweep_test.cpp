@@ -93,7 +93,7 @@ TEST(AnyAddress, is_right_in_every_layout) {
     place(p.b, p.b.major == Major::K ? p.n : p.k, p.b.major == Major::K ? p.k : p.n, i % 5 == 2);
     place(p.d, p.m, p.n, false);
     p.alignment = 2;
-    p.plan = i % 3 == 0 ? "mma-64x64-w2x2-d5-p2-l1200-b4-splitk2" : "mma-64x64-w2x2-d5-p2-l1200-b4";
+    p.plan = i % 3 == 0 ? "mma-64x64-w2x2-d5-p2-l1200-b4-splitk2" : "mma-64x64-w2x2-d5-p2-l1200-b4-splitk1";
     expect_right(p, {any(0, 3), any(0, 3)}, i);
   }
 }
