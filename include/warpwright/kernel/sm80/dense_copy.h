@@ -55,8 +55,8 @@ struct OperandSource {
       s.from = data + ((matrix + begin * stride + job.k.first * C.tile_k()) * kSize + chunk() * kChunk);
       s.to = ring + kInSlot + slot.offset(row(), chunk() * kOfChunk);
     } else {
-      const int column = first + chunk() * kOfChunk, left = (extent - column) * kSize;
-      s.valid = left < 0 ? 0 : left < kChunk ? left : kChunk;
+      const int column = first + chunk() * kOfChunk, left = extent - column;
+      s.valid = left < 0 ? 0 : left < kOfChunk ? left * kSize : kChunk;
       s.row_bytes = stride * kSize;
       s.from = data + (matrix + (job.k.first * C.tile_k() + row()) * stride + column) * kSize;
       s.to = ring + kInSlot + slot.offset(chunk() * kOfChunk, row());
