@@ -21,7 +21,7 @@ def rng():
     return np.random.default_rng(1)
 
 
-@pytest.mark.parametrize("target", ["sim:sm90", "sim:sm100"])
+@pytest.mark.parametrize("target", ["sim:sm80", "sim:sm90", "sim:sm100"])
 def test_gemm_of_whole_numbers_is_exact(rng, target):
     a, b = whole(rng, 100, 64), whole(rng, 72, 64)
     got = warpwright.gemm(a, b, target=target)

@@ -52,8 +52,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     plan         a plan by name, as ``explain`` prints it
 
     NumPy arrays run in the simulator ``target``: 'sim:sm90', the default, which runs the instance that a GPU would run,
-    or 'sim:sm80', 'sim:sm100', ... for plain products. An instance that was not compiled into the tool is compiled first,
-    which takes seconds once. A mistake in the kernel raises ``WarpwrightError`` with the checker's report.
+    or 'sim:sm80', 'sim:sm100', ... for what those serve. An instance that was not compiled into the tool is compiled
+    first, which takes seconds once. A mistake in the kernel raises ``WarpwrightError`` with the checker's report.
 
     dtype        what the operands are rounded to: 'bf16', 'fp16', 'tf32', 'e4m3' or a NumPy type. Without it their own
                  type where the kernels have it, else bf16

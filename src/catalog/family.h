@@ -160,6 +160,23 @@ void add_split(Words<C>& words) {
   words.value("splitk", &C::split, DepthSplit::split_k).value("streamk", &C::split, DepthSplit::stream_k);
 }
 
+// "nt" where A and B are both stored along k, which some families do not say.
+template <class C>
+void add_layout(Words<C>& words, bool says_nt) {
+  words.rule(
+      [=](const C& c) {
+        const bool a = c.a_major == Major::K, b = c.b_major == Major::K;
+        return std::string(a ? (b ? (says_nt ? "nt" : "") : "nn") : (b ? "tt" : "tn"));
+      },
+      [=](C& c, std::string_view word) {
+        if (word.size() != 2 || word.find_first_not_of("nt") != std::string_view::npos) return false;
+        if (word == "nt" && !says_nt) return false;
+        c.a_major = word[0] == 'n' ? Major::K : Major::MN;
+        c.b_major = word[1] == 't' ? Major::K : Major::MN;
+        return true;
+      });
+}
+
 // A type that is said only where it is not the usual one: "c", "c_fp32".
 template <class C>
 void add_typed(Words<C>& words, std::string word, bool EpilogueConfig::*is, DType EpilogueConfig::*type) {

@@ -174,6 +174,14 @@ Status refuse(const Instance& instance) {
   if (why == nullptr && arch_of(instance) == Arch::sm100 && !block_plan(instance).shared_memory_fits()) {
     why = "the stages of the rings exceed the shared memory of a CTA";
   }
+  // How deep the ring of mma.sync is, its schedule says.
+  if (const auto* c = instance.as<MmaSyncGemmConfig>(); why == nullptr && c != nullptr) {
+    if (!mma_sync_pipeline(c->order()).ok()) {
+      why = "there is no schedule for this tile, depth and latency";
+    } else if (!block_plan(instance).shared_memory_fits()) {
+      why = "the rings of so many blocks exceed the shared memory of an SM";
+    }
+  }
   if (why != nullptr) return Status(Code::unsupported, fmt::format("plan = {}: {}.", plan_name(instance), why));
   return {};
 }

@@ -25,7 +25,7 @@ Family<MmaSyncGemmConfig> mma_sync() {
   f.plan.number("p", &C::pieces, usual.pieces).number("ca", &C::copies_a, usual.copies_a);
   f.plan.number("cb", &C::copies_b, usual.copies_b).flag("early", &C::spread, false);
   f.plan.number("l", &C::copy_latency, usual.copy_latency).number("b", &C::blocks_per_sm, usual.blocks_per_sm);
-  f.plan.number("r", &C::band, usual.band);
+  f.plan.number("r", &C::band, usual.band).value("splitk", &C::split, DepthSplit::split_k);
   const auto set_out = [](C& c, DType type) { c.epilogue.out = type; };
   f.features.rule([](const C& c) { return std::string(name(c.type)); },
                   [=](C& c, std::string_view word) {
@@ -33,6 +33,7 @@ Family<MmaSyncGemmConfig> mma_sync() {
                     if (type) c.type = *type, set_out(c, usual_result(*type));
                     return type.has_value();
                   });
+  add_layout(f.features, false);
   add_out<C>(
       f.features, [](const C& c) { return c.epilogue.out; }, set_out);
   add_epilogue(f.features);

@@ -15,10 +15,6 @@ constexpr WordTable<Groups, 3> kGroups{
 // Fields whose word was not there keep this mark.
 constexpr int kUnset = 0;
 
-const char* layout_word(Major a, Major b) {
-  return a == Major::K ? (b == Major::K ? "nt" : "nn") : (b == Major::K ? "tt" : "tn");
-}
-
 // The type of the operands is said first, and D has the type that they usually give unless it is said.
 template <class C, class SetOut>
 bool read_type(C& c, std::string_view word, SetOut set_out) {
@@ -77,13 +73,7 @@ Family<DenseGemmConfig> dense() {
         c.mixed = parts.size() == 2;
         return !c.mixed || parts[1] == name(c.b_type());
       });
-  features.rule([](const C& c) { return std::string(layout_word(c.a_major, c.b_major)); },
-                [](C& c, std::string_view word) {
-                  if (word.size() != 2 || word.find_first_not_of("nt") != std::string_view::npos) return false;
-                  c.a_major = word[0] == 'n' ? Major::K : Major::MN;
-                  c.b_major = word[1] == 't' ? Major::K : Major::MN;
-                  return true;
-                });
+  add_layout(features, true);
   add_out<C>(
       features, [](const C& c) { return c.epilogue.out; }, set_out);
   add_epilogue(features);

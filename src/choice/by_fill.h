@@ -1,4 +1,4 @@
-// The choice where nothing was measured and no clock is modelled: CDNA and mma.sync.
+// The choice where nothing was measured and no clock is modelled: CDNA. And what all choices but Hopper's share.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,6 +18,7 @@ namespace warpwright::choice {
 struct ChipLimits {
   uint32_t shared_bytes = kMaxSharedBytes;  // of a block
   bool narrow_mma = true;                   // mma.sync of e4m3 and e5m2, from compute capability 8.9 on
+  ChipFigures figures = mma_sync_figures(9, 0);
 };
 
 ChipLimits limits_of(int major, int minor, uint32_t shared_bytes);
@@ -32,7 +33,7 @@ struct ClusterTile {
 
 // A family of kernels, as this choice sees it.
 struct Family {
-  Arch arch = Arch::sm80;
+  Arch arch = Arch::gfx950;
   // The listed instances that compute exactly this product, in the order of the choice; where there are none, those of
   // a short list that would be compiled for it.
   std::vector<catalog::Instance> candidates;
@@ -50,7 +51,7 @@ Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lower
 // The families, a file each.
 Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
 Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
-                             const ChipLimits& limits);
+                             OnDemand on_demand, const ChipLimits& limits);
 Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
 
 // A name that cannot be read, or is none of the architecture's, with those that resemble it.

@@ -14,10 +14,12 @@ Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand o
   Chip part = chip;
   if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
   if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
-  return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part, limits);
+  return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part, on_demand, limits);
 }
 
-ChipLimits limits_of(int major, int minor, uint32_t shared_bytes) { return {shared_bytes, 10 * major + minor >= 89}; }
+ChipLimits limits_of(int major, int minor, uint32_t shared_bytes) {
+  return {shared_bytes, 10 * major + minor >= 89, mma_sync_figures(major, minor)};
+}
 
 Chip simulated_chip(Arch arch) {
   const ChipFigures chip = chip_figures(arch);

@@ -23,10 +23,6 @@ const Config kOnDemand[] = {
     {.tile_m = 128, .tile_n = 128, .stages = 6},
     {.tile_m = 64, .tile_n = 64, .stages = 8},
 };
-// What has to be compiled first must be so much faster than all that was compiled ahead.
-constexpr double kWorthCompiling = 1.15;
-// Of those that the model cannot tell apart the first listed.
-constexpr double kAsGood = 1.01;
 
 // The same tile and rings computing what the problem asks for.
 Config with_features(Config c, const GemmProblem& p, const problem::Lowered& low) {
@@ -66,9 +62,7 @@ Sm100Work work_of(const Config& c, int splits, const GemmProblem& p, const probl
   w.jobs = c.tiles(int(p.m), int(p.n), int(p.batch));
   w.steps = c.steps(int(p.k));
   if (c.split == DepthSplit::split_k) {
-    w.parts = std::clamp(splits, 1, std::max(1, w.steps));
-    w.jobs *= w.parts;
-    w.steps = int(ceil_div(w.steps, w.parts));
+    w.split(splits);
   } else if (c.split == DepthSplit::stream_k && w.jobs > 0 && w.steps > 0) {
     const int64_t all = w.jobs * w.steps, share = ceil_div(all, std::max(1, chip.multiprocessors / c.cluster()));
     w.parts = share % w.steps == 0 ? 1 : int(std::max<int64_t>(2, ceil_div(w.steps, share)));
@@ -76,9 +70,7 @@ Sm100Work work_of(const Config& c, int splits, const GemmProblem& p, const probl
     // Who ends a tile waits for who began it; with whole tiles between, for as long as one takes.
     w.steps = int(share > w.steps && w.parts > 1 ? share + w.steps : share);
   }
-  w.bytes = double(low.a.bytes() + low.b.bytes() + low.d.bytes());
-  if (c.epilogue.source) w.bytes += double(low.c.bytes());
-  if (c.epilogue.residual) w.bytes += double(low.residual.bytes());
+  w.bytes = bytes_of(low);
   return w;
 }
 
@@ -96,30 +88,13 @@ Timed timed(const Instance& instance, const GemmProblem& p, const problem::Lower
     t.instance.splits = splits;
     return t;
   };
-  if (c.split != DepthSplit::split_k || instance.splits > 0) return with(instance.splits);
-  constexpr int kMostParts = 8;
-  Timed best = with(2);
-  for (int splits = 3; splits <= kMostParts; ++splits) {
-    const Timed t = with(splits);
-    if (t.time.us < best.time.us) best = t;
-  }
-  return best;
+  return c.split != DepthSplit::split_k || instance.splits > 0 ? with(instance.splits) : best_parts(2, with);
 }
 
 Choice choice_of(const Timed& t, ChosenBy by, const std::string& why) {
   const Config& c = *t.instance.as<Config>();
-  PlanEstimate e;
-  e.tile_m = c.swap_ab ? c.tile_n : c.mma_m();
-  e.tile_n = c.swap_ab ? c.mma_m() : c.tile_n;
-  e.tile_k = c.tile_k();
-  e.split = std::max(1, t.instance.splits);
-  e.clusters = t.time.clusters;
-  e.waves = t.time.waves;
-  e.tiles = int64_t(t.time.fill * double(e.waves * e.clusters) + 0.5);
-  e.fill = t.time.fill;
-  e.us = t.time.us;
-  e.tensor_us = t.time.tensor_us;
-  e.memory_us = t.time.memory_us;
+  const PlanEstimate e = t.time.estimate(c.swap_ab ? c.tile_n : c.mma_m(), c.swap_ab ? c.mma_m() : c.tile_n, c.tile_k(),
+                                         t.instance.splits);
   return {t.instance, e, by, fmt::format("{}: {}", why, t.time.text())};
 }
 
@@ -156,11 +131,7 @@ Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low,
     return Status(Code::unsupported,
                   fmt::format("{}: no kernel for sm100 of this version serves it.", low.shape.text()));
   }
-  const auto cost = [&](const Timed& t) { return t.time.us * (any && !t.ahead ? kWorthCompiling : 1); };
-  double least = cost(list.front());
-  for (const Timed& t : list) least = std::min(least, cost(t));
-  const Timed& best =
-      *std::find_if(list.begin(), list.end(), [&](const Timed& t) { return cost(t) <= kAsGood * least; });
+  const Timed& best = least_time(list);
   return Decision{
       choice_of(best, ChosenBy::model,
                 fmt::format("of {} the least time by the clock of a B200, {:.1f} us, which nobody has measured",

@@ -97,9 +97,16 @@ std::vector<Tried> try_products(const gpu::Device& device) {
   dense("gemm bf16 300x520x200", odd, DType::bf16, device.arch);
   dense("gemm bf16 16x512x512", few, DType::bf16, device.arch);
   if (is_cdna(device.arch)) return list;
+  GemmProblem three = square, across = square;
+  three.batch = 3;
+  across.a.major = across.b.major = Major::MN;
+  dense("gemm bf16 512x512x512, batch 3", three, DType::bf16, device.arch);
+  dense("gemm bf16 tn 512x512x512", across, DType::bf16, device.arch);
   for (const DType type : {DType::bf16, DType::fp16, DType::s8, DType::e4m3}) {
     dense(fmt::format("mma.sync {} 512x512x512", name(type)), square, type, Arch::sm80);
   }
+  dense("mma.sync bf16 16x512x512", few, DType::bf16, Arch::sm80);
+  dense("mma.sync bf16 tn 512x512x512", across, DType::bf16, Arch::sm80);
   if (device.arch == Arch::sm100) {
     for (const BlockScaling scaling : {BlockScaling::mxfp8, BlockScaling::mxfp4, BlockScaling::nvfp4}) {
       GemmProblem p = square;

@@ -182,7 +182,9 @@ Status fill_arguments(Arguments& args, const catalog::Instance& instance, const 
     return fill(to, *c, problem, low, pointers, maps);
   }
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) {
-    return fill(args.emplace<MmaSyncGemmArgs>(), *c, problem, low, pointers);
+    auto& to = args.emplace<MmaSyncGemmArgs>();
+    to.splits = std::max(1, instance.splits);
+    return fill(to, *c, problem, low, pointers);
   }
   if (instance.as<CdnaMatmulConfig>() != nullptr) {
     fill(args.emplace<CdnaMatmulArgs>(), problem, low, pointers);

@@ -17,6 +17,11 @@ int64_t shares_of(const DenseGemmConfig& c, const DenseGemmArgs& args) {
                                           : depth;
 }
 
+int64_t shares_of(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& args) {
+  const int64_t depth = std::max<int64_t>(1, ceil_div(args.k, c.tile_k() * c.unroll));
+  return c.split == DepthSplit::none ? 1 : std::min<int64_t>(args.splits, depth);
+}
+
 // How many rows a group has is known on the device only: at most one row of tiles more for each.
 int64_t row_tiles(const GroupTable& groups, int64_t tall) {
   return groups.rows == 0 ? 0 : ceil_div(groups.rows, tall) + groups.groups;
@@ -70,7 +75,7 @@ int64_t work_of(const CdnaMatmulConfig& c, const CdnaMatmulArgs& args) {
   return ceil_div(args.m, c.tile_m()) * ceil_div(args.n, c.tile_n());
 }
 int64_t work_of(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& args) {
-  return ceil_div(args.m, c.tile_m) * ceil_div(args.n, c.tile_n);
+  return c.tiles(args.m, args.n, args.batches) * shares_of(c, args);
 }
 int64_t work_of(const PackRowsConfig& c, const PackRowsArgs& args) {
   int64_t segments = 0;
@@ -98,12 +103,16 @@ Result<unsigned> ctas_of(const catalog::Instance& instance, const Arguments& arg
         if constexpr (requires { work_of(c, args); }) work = work_of(c, args);
       },
       instance.config, arguments);
-  if (const auto* c = instance.as<DenseGemmConfig>(); c != nullptr && c->split == DepthSplit::split_k) {
-    // All parts of a tile in one round of the grid: a cluster waits for lower ones only, which started before it, so
-    // the grid need not be resident as a whole.
-    clusters -= clusters % shares_of(*c, std::get<DenseGemmArgs>(arguments));
-    if (clusters == 0) return Status(Code::failed, "more parts of a tile than clusters that run at once.");
+  // All parts of a tile in one round of the grid: a cluster waits for lower ones only, which started before it, so the
+  // grid need not be resident as a whole.
+  const auto* hopper = instance.as<DenseGemmConfig>();
+  const auto* mma_sync = instance.as<MmaSyncGemmConfig>();
+  if (hopper != nullptr && hopper->split == DepthSplit::split_k) {
+    clusters -= clusters % shares_of(*hopper, std::get<DenseGemmArgs>(arguments));
+  } else if (mma_sync != nullptr) {
+    clusters -= clusters % shares_of(*mma_sync, std::get<MmaSyncGemmArgs>(arguments));
   }
+  if (clusters == 0) return Status(Code::failed, "more parts of a tile than clusters that run at once.");
   const auto* blackwell = instance.as<DenseGemmSm100Config>();
   const bool each =
       instance.as<CdnaMatmulConfig>() != nullptr || (blackwell != nullptr && blackwell->source == TileSource::clc);
@@ -116,6 +125,7 @@ int64_t workspace_bytes(const catalog::Instance& instance, const Arguments& argu
   };
   if (const auto* c = instance.as<DenseGemmConfig>()) return bytes(*c, std::get<DenseGemmArgs>(arguments));
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return bytes(*c, std::get<DenseGemmSm100Args>(arguments));
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) return bytes(*c, std::get<MmaSyncGemmArgs>(arguments));
   return 0;
 }
 void set_workspace(Arguments& arguments, void* workspace) {

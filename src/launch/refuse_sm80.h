@@ -9,17 +9,14 @@
 
 namespace warpwright::launch {
 
-// Whether the rows of A and B begin where the instance's copies can read them, and lie close enough to each other.
+// Whether the rows of A and B, and the matrices of a batch, begin where the instance's copies can read them.
 inline Status refuse_rows(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& args) {
   const int size = bits(c.type) / 8;
-  const RowCopy a = row_copy(reinterpret_cast<uint64_t>(args.a), args.a_stride * size);
-  const RowCopy b = row_copy(reinterpret_cast<uint64_t>(args.b), args.b_stride * size);
+  const RowCopy a = row_copy(reinterpret_cast<uint64_t>(args.a), (args.a_stride | args.a_batch_stride) * size);
+  const RowCopy b = row_copy(reinterpret_cast<uint64_t>(args.b), (args.b_stride | args.b_batch_stride) * size);
   if (a > c.copy || b > c.copy) {
     return problem::refused("mma_sync_gemm: the rows of A and B must begin at multiples of " +
                             std::string(c.copy == RowCopy::bytes16 ? "16" : "4") + " bytes for this instance.");
-  }
-  if (args.a_stride * size >= int64_t(1) << 23 || args.b_stride * size >= int64_t(1) << 23) {
-    return problem::refused("mma_sync_gemm: rows of A and B must be less than 8388608 bytes apart.");
   }
   return {};
 }

@@ -7,13 +7,19 @@ namespace warpwright::launch {
 
 Status fill(MmaSyncGemmArgs& args, const MmaSyncGemmConfig& c, const GemmProblem& p, const problem::Lowered& low,
             const GemmPointers& pointers) {
-  args = {};
+  const auto step = [](const problem::StoredMatrix& m) { return m.count == 1 ? 0 : m.batch_stride; };
   args.a = pointers.a;
   args.b = pointers.b;
   args.d = pointers.d;
-  args.a_stride = low.a.stride;
-  args.b_stride = low.b.stride;
-  args.d_stride = low.d.stride;
+  // Of a single row the stride is never taken, and may be any.
+  const auto rows = [](const problem::StoredMatrix& m) { return m.rows > 1 ? m.stride : 0; };
+  args.a_stride = rows(low.a);
+  args.b_stride = rows(low.b);
+  args.d_stride = rows(low.d);
+  args.a_batch_stride = step(low.a);
+  args.b_batch_stride = step(low.b);
+  args.d_batch_stride = step(low.d);
+  args.batches = int(p.batch);
   args.m = int(p.m);
   args.n = int(p.n);
   args.k = int(p.k);

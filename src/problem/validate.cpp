@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "problem/check_layout.h"
 #include "problem/lower.h"
 #include "problem/words.h"
 #include "warpwright/kernel/cdna/config.h"
@@ -21,8 +22,9 @@ namespace {
 constexpr int64_t kLargestExtent = int64_t(1) << 30;
 constexpr int64_t kSmallestTile = 64;
 constexpr int64_t kMostTiles = INT32_MAX;
-// Copies of the mma.sync kernels count the bytes of a row in 23 bits.
+// Copies of the mma.sync kernels count the bytes of a row in 23 bits, and those of the rows of a tile in 32.
 constexpr int64_t kLongestRowSm80 = int64_t(1) << 22;
+constexpr int64_t kFarthestRowSm80 = int64_t(1) << 23;
 constexpr int kRowUnitBits = 128;  // of what a TMA or a 16-byte load moves
 
 template <class... Values>
@@ -42,14 +44,15 @@ Status check_extent(const char* argument, int64_t value, int64_t least, int64_t 
   if (value > most) return refused("{} = {}: it must be at most {}.", argument, value, most);
   return {};
 }
-Status check_extents(int64_t m, int64_t n, int64_t k) {
-  if (Status s = check_extent("m", m, 1); !s) return s;
-  if (Status s = check_extent("n", n, 1); !s) return s;
+Status check_extents(int64_t m, int64_t n, int64_t k, int64_t batch = 1) {
+  if (Status s = check_extent("m", m, 0); !s) return s;
+  if (Status s = check_extent("n", n, 0); !s) return s;
   if (Status s = check_extent("k", k, 0); !s) return s;
+  if (Status s = check_extent("batch", batch, 0, kLargestBatch); !s) return s;
   const auto tiles = [](int64_t extent) { return (extent + kSmallestTile - 1) / kSmallestTile; };
-  if (tiles(m) * tiles(n) > kMostTiles) {
-    return refused("m = {}, n = {}: the result has more than {} tiles of {} x {}.", m, n, kMostTiles, kSmallestTile,
-                   kSmallestTile);
+  if (tiles(m) * tiles(n) > kMostTiles / std::max<int64_t>(batch, 1)) {
+    return refused("m = {}, n = {}, batch = {}: the result has more than {} tiles of {} x {}.", m, n, batch, kMostTiles,
+                   kSmallestTile, kSmallestTile);
   }
   return {};
 }
@@ -63,8 +66,13 @@ Status check_row(const char* argument, int64_t value, const char* matrix, DType 
 // What none of these architectures has.
 Status check_common(const GemmProblem& p, Arch arch) {
   const char* const target = warpwright::name(arch);
-  if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
-  if (p.a.major != Major::K || p.b.major != Major::K) {
+  if (Status s = check_extents(p.m, p.n, p.k, p.batch); !s) return s;
+  const bool along_k = p.a.major == Major::K && p.b.major == Major::K;
+  if (!along_k && arch == Arch::sm80 && bits(p.a.type) != 16) {
+    return refused("{}.major = MN: {} operands must be stored along k.", p.a.major != Major::K ? "a" : "b",
+                   name(p.a.type));
+  }
+  if (!along_k && arch != Arch::sm80) {
     return refused("layout = {}: for {} A and B must both be stored along k, which is nt.",
                    layout_of(p.a.major, p.b.major), target);
   }
@@ -88,17 +96,8 @@ Status check_common(const GemmProblem& p, Arch arch) {
     return refused("epilogue.residual_layout.type = {}: the residual must be fp32, bf16 or fp16.",
                    name(e.residual_layout.type));
   }
-  const Lowered low = lower(p);
-  for (const auto& [argument, matrix, used] : {std::tuple{"a", &low.a, true},
-                                               {"b", &low.b, true},
-                                               {"c", &low.c, low.reads_c},
-                                               {"d", &low.d, true},
-                                               {"epilogue.residual_layout", &low.residual, e.residual}}) {
-    if (!used || matrix->rows <= 1 || matrix->stride >= matrix->columns) continue;
-    return refused("{}.stride = {}: a stored row has {} elements, the stride must be at least that.", argument,
-                   matrix->stride, matrix->columns);
-  }
-  return {};
+  if (Status s = check_layouts(p); !s) return s;
+  return check_alignment(p);
 }
 
 Status check_one(const GemmProblem& p, Arch arch) {
@@ -122,12 +121,17 @@ Status validate_sm80(const GemmProblem& p) {
   }
   if (Status s = check_same_types(p); !s) return s;
   if (Status s = check_no_block_scaling(p, Arch::sm80); !s) return s;
-  if (Status s = check_one(p, Arch::sm80); !s) return s;
   if (!wide(p.d.type) && p.d.type != DType::e4m3 && p.d.type != DType::e5m2) {
     return refused("d.type = {}: for sm80 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
   }
   if (p.epilogue.activation == Activation::swiglu)
     return refused("epilogue.activation = swiglu: sm80 does not have it.");
+  const Lowered low = lower(p);
+  for (const auto& [argument, major, m] : {std::tuple{"a", p.a.major, &low.a}, {"b", p.b.major, &low.b}}) {
+    if (major != Major::K || m->rows <= 1 || m->stride * bits(m->type) / 8 < kFarthestRowSm80) continue;
+    return refused("{}.stride = {}: for sm80 rows along k begin less than {} bytes apart.", argument, m->stride,
+                   kFarthestRowSm80);
+  }
   return check_extent("k", p.k, 0, kLongestRowSm80);
 }
 
@@ -200,7 +204,6 @@ Status validate_sm100(const GemmProblem& p) {
   if (!wide(p.d.type) && !one_of(p.d.type, {DType::e4m3, DType::e5m2})) {
     return refused("d.type = {}: for sm100 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
   }
-  if (Status s = check_extent("batch", p.batch, 1, 65535); !s) return s;
   if (p.block_scaling != BlockScaling::none && p.batch != 1) {
     return refused("batch = {}: block-scaled products are single ones, it must be 1.", p.batch);
   }

@@ -134,8 +134,22 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
     const int64_t word = 32 / bits(type), unit = 128 / bits(type), words = round_up(columns, word);
     return words % unit == 0 ? words + word : words;
   };
-  p.a.stride = p.b.stride = stride(s.k, c.type);
+  const auto layout = [&](MatrixLayout& m, Major major, int64_t rows) {
+    m.major = major;
+    m.stride = stride(major == Major::K ? s.k : rows, c.type);
+    return major == Major::K ? rows : s.k;
+  };
+  const int64_t a_rows = layout(p.a, c.a_major, s.m), b_rows = layout(p.b, c.b_major, s.n);
   p.d.stride = stride(s.n, c.out_type());
+  const bool split = c.split == DepthSplit::split_k;
+  if (split && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
+  if (split || c.a_major != Major::K || c.b_major != Major::K) {
+    // Two products with a row between the matrices that belongs to none; one B for both where it lies along n.
+    p.batch = 2;
+    p.a.batch_stride = (a_rows + 1) * p.a.stride;
+    p.b.batch_stride = c.b_major == Major::MN ? 0 : (b_rows + 1) * p.b.stride;
+    p.d.batch_stride = (s.m + 1) * p.d.stride;
+  }
   if (c.copy == RowCopy::bytes4) p.alignment = 4;
   if (c.copy == RowCopy::registers) p.alignment = std::min(bits(c.type), bits(c.out_type())) / 8;
   return p;

@@ -93,6 +93,17 @@ const std::vector<Summary>& dense_sm80() {
       {"sm80/mma-64x64-w2x2-d3-p1-early-l2400-b2/e4m3", "8-bit floating point (from sm_89 on)"},
       {"sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_words", "rows at multiples of 4 bytes: cp.async of 4 bytes"},
       {"sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_registers", "rows that begin anywhere: copies through registers"},
+      {"sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16", "the same with four warps on 128x128 tiles"},
+      {"sm80/mma-64x64-w2x2-d5-p2-l1200-b4-splitk/bf16",
+       "the depth of each tile is cut into parts; two products at once"},
+      {"sm80/mma-32x128-w1x4-d6-p1-l1200-b3-splitk/bf16", "few rows of A, the depth of each tile cut into parts"},
+      {"sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/bf16",
+       "at most 16 rows of A, the depth of each tile cut into parts"},
+      {"sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/s8", "the same for whole numbers, whose parts are added as such"},
+      {"sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-nn",
+       "B stored along n: ldmatrix transposes it; two products with one B"},
+      {"sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-tn", "A stored along m, B along n"},
+      {"sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-tt", "A stored along m"},
       {"sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-c-bias-relu", "D = relu(alpha A B^T + beta C + bias)"},
   };
   return list;

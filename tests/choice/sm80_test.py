@@ -10,9 +10,14 @@ import sm100_test
 
 
 def draw(rng):
-    """Options of a problem that the mma.sync kernels take: rows of any length."""
-    options = {"m": rng.randint(1, 300), "n": rng.randint(1, 300), "k": rng.randint(0, 300)}
+    """Options of a problem that the mma.sync kernels take: any rows, layouts of 16 bits, batches."""
+    options = {"m": rng.choice([rng.randint(1, 16), rng.randint(1, 300)]), "n": rng.randint(1, 300),
+               "k": rng.randint(0, 300)}
     options["dtype"] = rng.choice(["bf16", "bf16", "fp16", "s8", "e4m3"])
+    if options["dtype"] in ("bf16", "fp16"):
+        options["layout"] = rng.choice(["nt", "nt", "nn", "tn", "tt"])
+    if rng.random() < 0.3:
+        options["batch"] = rng.randint(2, 3)
     if rng.random() < 0.5:
         options["k"] = options["k"] // 16 * 16
     if rng.random() < 0.3:

@@ -104,7 +104,8 @@ class BadUsage(unittest.TestCase):
     def test_shape_the_kernel_cannot_take(self):
         shape = ("gemm", "--m", "64", "--n", "64", "--k", "63")
         self.refused(*shape, "--target", "sim:sm100", names=["k = 63", "multiple of 8"])
-        self.refused("gemm", "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm100", names=["m = 0"])
+        self.refused("gemm", "--m", "64", "--n", "64", "--k", "64", "--layout", "nn", "--dtype", "s8", "--target",
+                     "sim:sm80", names=["b.major = MN", "s8"])
 
     def test_blockwise_and_grouped_problems_that_break_a_rule(self):
         simulated = ("--n", "64", "--target", "sim:sm90")
@@ -330,7 +331,7 @@ class Kernels(unittest.TestCase):
     def test_gemm_on_the_simulators(self):
         for target, instance in (("sim:sm90", "sm90/skinny-64x64-split1-s13/bf16-nt"),
                                  ("sim:sm100", "sm100/dense-64x64-c1x1-s8/bf16"),
-                                 ("sim:sm80", "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16"),
+                                 ("sim:sm80", "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk1/bf16"),
                                  ("sim:gfx950", "gfx950/matmul-4wave/bf16"),
                                  ("sim:gfx942", "gfx942/matmul-default/bf16")):
             gemm = self.document(*GEMM, "--target", target)
@@ -404,12 +405,13 @@ class Kernels(unittest.TestCase):
         self.assertEqual(len(instances), len(self.SERVED))
 
     def test_extents_of_zero(self):
-        for extents in ("0 64 64", "64 0 64", "64 64 0", "0 0 0"):
-            m, n, k = extents.split()
-            gemm = self.document("gemm", "--m", m, "--n", n, "--k", k, "--target", "sim:sm90")
-            self.assertEqual((gemm["ok"], gemm["max_rel_error"]), (True, 0), extents)
-        self.assertIs(self.document("gemm", "--m", "64", "--n", "64", "--k", "64", "--batch", "0", "--target",
-                                    "sim:sm90")["ok"], True)
+        for target in ("sim:sm80", "sim:sm90", "sim:sm100"):
+            for extents in ("0 64 64", "64 0 64", "64 64 0", "0 0 0"):
+                m, n, k = extents.split()
+                gemm = self.document("gemm", "--m", m, "--n", n, "--k", k, "--target", target)
+                self.assertEqual((gemm["ok"], gemm["max_rel_error"]), (True, 0), (target, extents))
+            self.assertIs(self.document("gemm", "--m", "64", "--n", "64", "--k", "64", "--batch", "0", "--target",
+                                        target)["ok"], True)
         for op in (("blockwise",), ("grouped_contiguous", "--groups", "2"), ("grouped_masked", "--groups", "2")):
             gemm = self.document("gemm", "--op", *op, "--m", "0", "--n", "64", "--k", "64", "--target", "sim:sm90")
             self.assertIs(gemm["ok"], True, op)

@@ -39,7 +39,7 @@ WRONG = {
     "gemm --m '' --n 8 --k 8": ["--m", "''", "0 to 2147483647"],
     "gemm --m 0x10 --n 8 --k 8": ["--m", "'0x10'"],
     "gemm --m 8 --n 8 --k 99999999999999999999": ["--k", "'99999999999999999999'"],
-    "gemm --m 0 --n 8 --k 8 --target sim:sm100": ["m = 0", "at least 1"],
+    "gemm --m 8 --n 8 --k 8 --batch 70000 --target sim:sm80": ["batch = 70000", "at most 65535"],
     f"{GEMM} --plan ''": ["--plan", "''"],
     f"{GEMM} --epilogue ''": ["--epilogue", "''"],
     f"{GEMM} --scaling ''": ["--scaling", "''"],

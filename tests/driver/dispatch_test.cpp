@@ -71,12 +71,31 @@ TEST_F(Dispatch, aProductGetsTheKernelsOfItsDevice) {
 // A block of the largest tile has 114 KiB, and 99 KiB are there.
 TEST_F(Dispatch, chipsWithLessSharedMemoryGetASmallerTile) {
   for (const Number device : {a6000, l40s, rtx5090}) {
-    EXPECT_EQ(plan_on(device, square(4096)), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
+    GemmProblem large = square(8192);
+    large.k = 1024;
+    EXPECT_EQ(plan_on(device, large), "sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16");
     GemmProblem named = square(4096);
     named.plan = "mma-128x256-w2x4";
     const std::string sentence = plan_on(device, named);
     EXPECT_NE(sentence.find("a block needs 116736 bytes of shared memory"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("at most 101376"), std::string::npos) << sentence;
+  }
+}
+
+// Few rows, batches and other layouts have kernels of their own.
+TEST_F(Dispatch, chipsOfMmaSyncServeWhatHopperServes) {
+  for (const Number device : {a100, a6000, l40s, rtx5090}) {
+    GemmProblem p = square(4096);
+    p.m = 8;
+    EXPECT_EQ(plan_on(device, p).rfind("sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk", 0), 0u);
+    p = square(4096);
+    p.batch = 4;
+    EXPECT_EQ(plan_on(device, p).rfind("sm80/mma-128x", 0), 0u);
+    p = square(4096);
+    p.a.major = p.b.major = Major::MN;
+    EXPECT_EQ(plan_on(device, p), "sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-tn");
+    p = square(0);
+    EXPECT_EQ(plan_on(device, p).rfind("sm80/", 0), 0u);
   }
 }
 
@@ -95,8 +114,10 @@ TEST_F(Dispatch, narrowOperandsNeedAChipThatMultipliesThem) {
 TEST_F(Dispatch, whatTheKernelsOfADeviceDoNotHaveIsRefusedByTheirRules) {
   GemmProblem p = square(256);
   p.a.major = Major::MN;
-  EXPECT_EQ(plan_on(a100, p).substr(0, 12), "layout = tt:");
   EXPECT_EQ(plan_on(b200, p).substr(0, 12), "layout = tt:");
+  p.a.type = p.b.type = DType::s8;
+  p.d.type = DType::fp32;
+  EXPECT_EQ(plan_on(a100, p), "a.major = MN: s8 operands must be stored along k.");
   p = square(256);
   p.block_scaling = BlockScaling::mxfp8;
   p.a.type = p.b.type = DType::e4m3;

@@ -68,8 +68,6 @@ TEST(Choose, TheLeastTimeByTheClockOfAB200) {
 }
 
 TEST(Choose, TheLargestTileThatIsMoreThanHalfFull) {
-  EXPECT_EQ(chosen(dense(300, 300, 64), Arch::sm80), "sm80/mma-128x256-w2x4/bf16");
-  EXPECT_EQ(chosen(dense(64, 64, 64), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16");
   EXPECT_EQ(chosen(dense(300, 259, 72), Arch::gfx950), "gfx950/matmul-pingpong/bf16");
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::gfx950), "gfx950/matmul-4wave/bf16");
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::gfx942), "gfx942/matmul-default/bf16");
@@ -85,10 +83,6 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
   fused.epilogue.bias = Bias::per_column;
   fused.epilogue.activation = Activation::silu;
   EXPECT_EQ(chosen(fused, Arch::sm100), "sm100/dense-64x64-c1x1-s8/bf16-bias-silu");
-  EXPECT_EQ(chosen(fused, Arch::sm80), "sm80/mma-128x128-w2x2-d5-p2-l2400-b2/bf16-bias-silu");
-  // Rows that begin anywhere.
-  EXPECT_EQ(chosen(dense(64, 64, 63), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_registers");
-  EXPECT_EQ(chosen(dense(64, 64, 62), Arch::sm80), "sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-by_words");
   GemmProblem none = dense(64, 64, 64, DType::e4m3);
   none.d.type = DType::fp32;
   const auto refused = choose(none, simulated_chip(Arch::gfx950));

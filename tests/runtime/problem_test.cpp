@@ -57,8 +57,60 @@ TEST(Problem, TheKernelsForSm80TakeRowsOfAnyLengthAndWholeNumbers) {
   expect_refused(of_types(DType::s8, DType::fp32), Arch::sm100, "a.type = s8:", "bf16, fp16, tf32 or e4m3");
   p = served();
   p.batch = 2;
-  expect_refused(p, Arch::sm80, "batch = 2:", "must be 1");
+  EXPECT_TRUE(validate(p, Arch::sm80));
   EXPECT_TRUE(validate(p, Arch::sm100));
+}
+
+TEST(Problem, TheKernelsForSm80TakeBatchesAndEveryLayoutOf16Bits) {
+  GemmProblem p = served();
+  p.batch = 70000;
+  expect_refused(p, Arch::sm80, "batch = 70000:", "at most 65535");
+  p.batch = 2;
+  p.d.batch_stride = 5;
+  expect_refused(p, Arch::sm80, "d.batch_stride = 5:", "overlap");
+  expect_refused(p, Arch::sm100, "d.batch_stride = 5:", "overlap");
+  for (const Major a : {Major::K, Major::MN}) {
+    for (const Major b : {Major::K, Major::MN}) {
+      p = served();
+      p.a.major = a;
+      p.b.major = b;
+      EXPECT_TRUE(validate(p, Arch::sm80));
+      p.a.type = p.b.type = DType::s8;
+      p.d.type = DType::fp32;
+      if (a == Major::K && b == Major::K) {
+        EXPECT_TRUE(validate(p, Arch::sm80));
+      } else {
+        expect_refused(p, Arch::sm80, a == Major::MN ? "a.major = MN:" : "b.major = MN:", "s8 operands");
+      }
+    }
+  }
+  p = served();
+  p.a.stride = int64_t(1) << 22;
+  expect_refused(p, Arch::sm80, "a.stride = 4194304:", "less than 8388608 bytes apart");
+  p.a.major = Major::MN;
+  EXPECT_TRUE(validate(p, Arch::sm80));
+  p = served();
+  p.alignment = 1;
+  expect_refused(p, Arch::sm80, "alignment = 1:", "elements of 2 bytes");
+  p.alignment = 6;
+  expect_refused(p, Arch::sm80, "alignment = 6:", "power of two");
+}
+
+TEST(Problem, ExtentsOfZeroAreTakenEverywhere) {
+  for (const Arch arch : {Arch::sm80, Arch::sm90, Arch::sm100, Arch::gfx942, Arch::gfx950}) {
+    GemmProblem p = served();
+    p.m = 0;
+    EXPECT_TRUE(validate(p, arch)) << warpwright::name(arch);
+    p = served();
+    p.n = 0;
+    EXPECT_TRUE(validate(p, arch)) << warpwright::name(arch);
+    p = served();
+    p.k = 0;
+    EXPECT_TRUE(validate(p, arch)) << warpwright::name(arch);
+  }
+  GemmProblem p = served();
+  p.batch = 0;
+  for (const Arch arch : {Arch::sm80, Arch::sm90, Arch::sm100}) EXPECT_TRUE(validate(p, arch));
 }
 
 TEST(Problem, CdnaTakesPlainProductsOfTwoTypes) {
@@ -89,11 +141,11 @@ TEST(Problem, WhatNoneOfThemHasIsRefused) {
     SCOPED_TRACE(warpwright::name(arch));
     EXPECT_TRUE(validate(served(), arch));
     GemmProblem p = served();
-    p.m = 0;
-    expect_refused(p, arch, "m = 0:", "at least 1");
+    p.m = -1;
+    expect_refused(p, arch, "m = -1:", "at least 0");
     p = served();
     p.n = -8;
-    expect_refused(p, arch, "n = -8:", "at least 1");
+    expect_refused(p, arch, "n = -8:", "at least 0");
     p = served();
     p.k = -1;
     expect_refused(p, arch, "k = -1:", "at least 0");
@@ -102,10 +154,10 @@ TEST(Problem, WhatNoneOfThemHasIsRefused) {
     expect_refused(p, arch, "k = 1073741832:", "at most 1073741824");
     p = served();
     p.m = p.n = int64_t(1) << 30;
-    expect_refused(p, arch, "m = 1073741824, n = 1073741824:", "tiles");
+    expect_refused(p, arch, "m = 1073741824, n = 1073741824, batch = 1:", "tiles");
     p = served();
     p.a.major = p.b.major = Major::MN;
-    expect_refused(p, arch, "layout = tn:", "nt");
+    if (arch != Arch::sm80) expect_refused(p, arch, "layout = tn:", "nt");
     p = served();
     p.scaling = Scaling::tensor;
     expect_refused(p, arch, "scaling = tensor:", "factors");

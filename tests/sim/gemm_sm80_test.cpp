@@ -274,12 +274,82 @@ TEST_F(Mutants, the_warps_own_staging_memory_needs_its_two_meetings) {
   }
 }
 
+// The same of the forms whose copies or walks differ: an operand along m, tiles of few rows of which not every thread
+// copies, parts of the depth.
+class MutantsOfForms : public testing::TestWithParam<const char*> {
+ protected:
+  const catalog::Instance instance = *catalog::parse_instance(GetParam());
+  const MmaSyncGemmConfig& config = *instance.as<MmaSyncGemmConfig>();
+  const Example& example = *simulate::find_example(catalog::name_of(instance));
+  const int parts = config.split == DepthSplit::split_k ? 3 : 1;
+  const reference::Workload one =
+      example.workload({config.tile_m, config.tile_n, 9 * parts* config.tile_k()}, Data::integers, 3);
+
+  Found report(const Fault& fault) { return first_report(example, one, fault, parts); }
+};
+
+TEST_P(MutantsOfForms, every_wait_and_barrier_left_out_is_a_race) {
+  const EntryCounts counts = counts_of_run(config, 9);
+  ASSERT_GT(counts.waits, 6);
+  ASSERT_GE(counts.barriers, counts.waits);
+  const auto expect_race = [&](const Fault& fault) {
+    const Found found = report(fault);
+    EXPECT_TRUE(found.reported) << fault.word << " number " << fault.nth << " is not missed";
+    EXPECT_EQ(found.rule.rfind("race", 0), 0u) << found.text;
+    EXPECT_NE(found.text.find("input"), std::string::npos) << found.text;
+  };
+  for (int nth = 1; nth <= counts.waits; ++nth) expect_race(left_out("cp_async_wait", nth));
+  // A barrier behind the last wait guards a slot that nobody fills again.
+  for (int nth = 1; nth <= counts.waits; ++nth) expect_race(left_out("sync_block", nth));
+  expect_race(left_out("cp_async_commit"));
+}
+
+INSTANTIATE_TEST_SUITE_P(sm80, MutantsOfForms,
+                         testing::Values("sm80/mma-64x64-w2x2-d5-p2-l1200-b4/bf16-tt",
+                                         "sm80/mma-64x64-w2x2-d5-p2-l1200-b4-splitk/bf16",
+                                         "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/bf16",
+                                         "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/s8"),
+                         [](const auto& info) { return "number_" + std::to_string(info.index); });
+
+// Parts hand their sums over by a counter of each warp.
+TEST(MutantsOfParts, every_step_of_the_hand_over_is_needed) {
+  const Example& example = *simulate::find_example("sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/bf16");
+  const reference::Workload w = example.workload({16, 128, 320}, Data::integers, 3);
+  const auto report = [&](const char* word, Fault::Action action, int value = 0) {
+    Fault f = left_out(word);
+    f.object = word == std::string("sync_warp") ? "" : "workspace";
+    f.action = action;
+    f.value = value;
+    return first_report(example, w, f, 3);
+  };
+  using enum Fault::Action;
+  EXPECT_NE(report("atomic_add", drop).rule.find("deadlock"), std::string::npos);
+  EXPECT_EQ(report("atomic_add", alter).rule.rfind("race", 0), 0u) << "an addition that does not release";
+  EXPECT_EQ(report("load_acquire", drop).rule.rfind("race", 0), 0u) << "a wait that does not acquire";
+  EXPECT_EQ(report("load_acquire", alter, 2).rule.rfind("race", 0), 0u) << "a wait that reads what it wants to";
+  EXPECT_TRUE(report("sync_warp", drop).reported) << "one lane speaks for its warp";
+}
+
 // The rows of an ldmatrix, and the chunks that a quarter of a warp copies, lie in different banks.
 TEST(Swizzle, of_64_byte_rows_has_no_bank_conflicts) {
   for (uint32_t chunk = 0; chunk < 4; ++chunk) {
     uint32_t banks = 0;
     for (uint32_t row = 0; row < 8; ++row) banks |= 1u << (swizzle(Swizzle::b64, row * 64 + chunk * 16) % 128 / 16);
     EXPECT_EQ(banks, 0xffu) << chunk;
+  }
+}
+// Of an operand along m or n the eight rows are those of k.
+TEST(Swizzle, of_rows_along_m_has_no_bank_conflicts) {
+  for (const int tile : {16, 32, 64, 128, 256}) {
+    MmaSyncGemmConfig c;
+    c.tile_m = tile;
+    c.a_major = Major::MN;
+    for (int chunk = 0; chunk < tile / 8; ++chunk) {
+      uint32_t banks = 0;
+      for (int k = 0; k < 8; ++k) banks |= 1u << (c.a_slot().offset(chunk * 8, k) % 128 / 16);
+      EXPECT_EQ(banks, 0xffu) << tile << " " << chunk;
+    }
+    EXPECT_EQ(c.a_slot().bytes(), uint32_t(tile) * 64);
   }
 }
 

@@ -57,4 +57,24 @@ WW_HD constexpr ChipFigures chip_figures(Arch arch) {
   return {"NVIDIA H200", 132, 1.98, 4096.0 * 132 * 1.98e3, 4.8e6};
 }
 
+// The chip that stands for a compute capability that runs the kernels of mma.sync: what it makes of dense products of
+// 16 bits with sums in fp32. Any other has the figures of an H200.
+constexpr ChipFigures mma_sync_figures(int major, int minor) {
+  switch (10 * major + minor) {
+    case 80:  // NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s, 2.04 TB/s
+      return {"NVIDIA A100", 108, 1.41, 3.12e8, 2.04e6};
+    case 86:  // NVIDIA RTX A6000 data sheet: 154.8 TFLOP/s (309.7 with sparsity), 768 GB/s
+      return {"NVIDIA RTX A6000", 84, 1.8, 1.548e8, 7.68e5};
+    case 89:  // NVIDIA L40S data sheet: 362 TFLOP/s, 864 GB/s
+      return {"NVIDIA L40S", 142, 2.52, 3.62e8, 8.64e5};
+    case 120:  // NVIDIA RTX Blackwell architecture whitepaper, RTX 5090: 209.5 TFLOP/s, 1.79 TB/s
+      return {"NVIDIA RTX 5090", 170, 2.41, 2.095e8, 1.79e6};
+  }
+  // mma.sync reaches 62 % of the rate of wgmma on Hopper (Luo et al., Benchmarking and Dissecting the NVIDIA Hopper GPU
+  // Architecture, 2024).
+  ChipFigures h200 = chip_figures(Arch::sm90);
+  h200.flops_per_us *= 0.62;
+  return h200;
+}
+
 }  // namespace warpwright

@@ -15,8 +15,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel {
 
-// By whole warps. `Registers` has get(i) and set(i, float).
-template <FixupConfig F>
+// By whole warps. `Registers` has get(i) and set(i, Value); whole numbers wrap around.
+template <FixupConfig F, class Value = float>
 class Fixup {
  public:
   static_assert(F.threads % 32 == 0, "fixup: sums are handed over by whole warps");
@@ -30,7 +30,7 @@ class Fixup {
     auto* const bytes = static_cast<uint8_t*>(workspace);
     const int64_t counter = (int64_t(job.index) * F.ctas + rank) * F.warps() + thread / 32;
     counter_ = {reinterpret_cast<uint32_t*>(bytes) + counter};
-    auto* const sums = reinterpret_cast<float*>(bytes + F.counter_bytes(tiles));
+    auto* const sums = reinterpret_cast<Value*>(bytes + F.counter_bytes(tiles));
     slots_ = {sums + (int64_t(job.slot) * F.ctas + rank) * F.cta_values() + int64_t(thread) * 4};
     if (last()) wait(at);
   }
@@ -64,9 +64,17 @@ class Fixup {
   }
 
  private:
-  using Four = Vec<float, 4>;
+  static_assert(sizeof(Value) == 4, "fixup: a sum has four bytes");
+  using Four = Vec<Value, 4>;
   static constexpr int64_t kSlot = F.ctas * F.cta_values();
 
+  WW_FN static Value sum_of(Value a, Value b) {
+    if constexpr (stdx::is_same_v<Value, float>) {
+      return tile::add(a, b);
+    } else {
+      return Value(uint32_t(a) + uint32_t(b));
+    }
+  }
   // Four values of each thread lie beside those of the next thread.
   WW_FN Global<Four> at_slot(int part, int first) const {
     return (slots_ + part * kSlot + int64_t(first) * F.threads).template as<Four>();
@@ -98,16 +106,16 @@ class Fixup {
       WW_UNROLL
       for (int i = 0; i < Count / 4; ++i) more[i] = machine::load(at_slot(part, first + 4 * i), at);
       WW_UNROLL
-      for (int i = 0; i < Count; ++i) sums[i / 4][i % 4] = tile::add(sums[i / 4][i % 4], more[i / 4][i % 4]);
+      for (int i = 0; i < Count; ++i) sums[i / 4][i % 4] = sum_of(sums[i / 4][i % 4], more[i / 4][i % 4]);
     }
     WW_UNROLL
-    for (int i = 0; i < Count; ++i) values.set(i, tile::add(sums[i / 4][i % 4], values.get(i)));
+    for (int i = 0; i < Count; ++i) values.set(i, sum_of(sums[i / 4][i % 4], values.get(i)));
   }
 
   int part_;
   int parts_;
   Global<uint32_t> counter_{};
-  Global<float> slots_{};
+  Global<Value> slots_{};
 };
 
 }  // namespace warpwright::inline WW_WORLD::kernel

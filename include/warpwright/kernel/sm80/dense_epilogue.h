@@ -1,11 +1,13 @@
-// From the sums of a warp to D: the epilogue's list on the registers, then 16 rows at a time through the warp's own
-// piece of shared memory, so that a row leaves in stores of 16 bytes.
+// From the sums of a warp to D: those of other CTAs that share the tile's depth are added, then the epilogue's list on
+// the registers, then 16 rows at a time through the warp's own piece of shared memory, so that a row leaves in stores
+// of 16 bytes.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/ops.h"
+#include "warpwright/kernel/fixup.h"
 #include "warpwright/kernel/sm80/config.h"
 #include "warpwright/machine/machine.h"
-#include "warpwright/tile/raster.h"
+#include "warpwright/tile/source.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
@@ -48,14 +50,35 @@ struct StoreTile {
     }
   }
 
+  // The sums of the other CTAs that share the tile's depth. True if this one finishes the tile.
+  template <class Sum, int Rows, int Columns>
+  WW_FN static bool exchange(Sum (&sums)[Rows][Columns][4], const MmaSyncGemmArgs& args, int64_t tiles,
+                             const tile::Job& job) {
+    if constexpr (C.split == DepthSplit::none) return true;
+    struct Row {
+      Sum (&sums)[Columns][4];
+      WW_FN Sum get(int i) const { return sums[i / 4][i % 4]; }
+      WW_FN void set(int i, Sum value) { sums[i / 4][i % 4] = value; }
+    };
+    const Fixup<C.fixup(), Sum> fixup(args.workspace, tiles, 0, machine::thread_index(), job);
+    WW_UNROLL
+    for (int i = 0; i < Rows; ++i) {
+      Row row{sums[i]};
+      fixup.template exchange<Columns * 4>(row, i * Columns * 4);
+    }
+    fixup.finish();
+    return job.last();
+  }
+
   template <class Sums>
   WW_FN static void run(const Sums& sums, const MmaSyncGemmArgs& args, const tile::TileCoord& tile, uint32_t staging) {
     const int lane = int(machine::lane_index()), warp = int(machine::warp_uniform(machine::warp_index()));
     const int first_row = tile.m * C.tile_m + warp / C.warps_n * C.warp_m();
     const int first_column = tile.n * C.tile_n + warp % C.warps_n * C.warp_n();
     const Shared<uint8_t> own{staging + uint32_t(warp) * staging_bytes(C)};
-    const EpilogueArgs list = Ops::prepare(args.epilogue);
-    const uint64_t low = reinterpret_cast<uint64_t>(args.d) | uint64_t(args.d_stride * int64_t(sizeof(Out)));
+    const EpilogueArgs list = Ops::prepare(args.epilogue, tile.batch);
+    const Global<Out> matrix = Global<Out>{static_cast<Out*>(args.d)} + tile.batch * args.d_batch_stride;
+    const uint64_t low = reinterpret_cast<uint64_t>(matrix.pointer) | uint64_t(args.d_stride * int64_t(sizeof(Out)));
     const bool aligned = low % 16 == 0;
     WW_UNROLL
     for (int i = 0; i < C.warp_m() / kStagedRows; ++i) {
@@ -89,8 +112,7 @@ struct StoreTile {
         const int row = (r * 32 + lane) / pieces, column = (r * 32 + lane) % pieces * kOfVector;
         const int columns = args.n - first_column - column;
         if (block + row < args.m && columns > 0) {
-          const Global<Out> to =
-              Global<Out>{static_cast<Out*>(args.d)} + (int64_t(block + row) * args.d_stride + first_column + column);
+          const Global<Out> to = matrix + (int64_t(block + row) * args.d_stride + first_column + column);
           leave(own.plus_bytes(uint32_t(row) * staged_row_bytes(C) + uint32_t(column) * uint32_t(sizeof(Out))), to,
                 columns, aligned);
         }
@@ -99,9 +121,10 @@ struct StoreTile {
   }
 };
 
+// `tiles` of the whole launch.
 template <MmaSyncGemmConfig C, class Sums>
-WW_FN void store_tile(const Sums& sums, const MmaSyncGemmArgs& args, const tile::TileCoord& tile, uint32_t staging) {
-  StoreTile<C>::run(sums, args, tile, staging);
+WW_FN void store_tile(Sums& sums, const MmaSyncGemmArgs& args, int64_t tiles, const tile::Job& job, uint32_t staging) {
+  if (StoreTile<C>::exchange(sums, args, tiles, job)) StoreTile<C>::run(sums, args, job, staging);
 }
 
 }  // namespace warpwright::inline WW_WORLD::kernel::sm80
