@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "clock.h"
-#include "guard.h"
+#include "guard/guard.h"
 #include "shadow.h"
 #include "timing.h"
 #include "warpwright/machine/machine.h"

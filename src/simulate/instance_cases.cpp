@@ -28,7 +28,8 @@ struct Walk {
   int64_t clusters;          // that share the work
   int64_t parts = 1;         // of the depth
   bool streams = false;
-  int64_t columns = 16;  // D ends so many columns before a tile does
+  int64_t columns = 16;  // D ends so many columns before a tile does,
+  int64_t rows = 3;      // and so many rows
 };
 
 // Two tiles for each cluster with twice the depth of the ring and a stage; where shares of k go over the ends of tiles,
@@ -41,7 +42,7 @@ Case deep_case(const Walk& w) {
 // Many tiles of little depth, the last of which end before their edges.
 Case many_case(const Walk& w, int64_t k_tail) {
   const int64_t n = w.wide > w.columns ? w.wide - w.columns : w.wide;
-  return {w.tall * w.tiles * w.clusters - 3, n, w.parts * w.deep + k_tail};
+  return {w.tall * w.tiles * w.clusters - w.rows, n, w.parts * w.deep + k_tail};
 }
 
 // The same under every condition that the instance may meet; who starts early has a ring to fill ahead of the end.
@@ -90,7 +91,13 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : wide + 8;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
-  if (c.by_depth()) return {{140, n, 5 * in_units(deep, unit) / 2 / unit * unit}, {4, small, unit}, {40, small, 0}};
+  if (c.by_depth()) {
+    const int64_t blocks = c.scaled() ? 4 * kScaleBlock : unit;
+    return {{140, n, in_units(5 * deep / 2, blocks)},
+            {140, n, in_units(deep, blocks) + unit},
+            {4, small, unit},
+            {40, small, 0}};
+  }
   // Rows of tiles and some rows more in each of four groups of which one has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
   return {{in_units(2 * tall + 104, 8), n, deep},
@@ -132,7 +139,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
                .deep = c.block,
                .stages = c.stages,
                .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
-               .clusters = few_clusters(instance)};
+               .clusters = few_clusters(instance),
+               .rows = 4};
   return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}};
 }
 

@@ -261,6 +261,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
   const auto* const dense = instance.as<DenseGemmConfig>();
   const auto* const blackwell = instance.as<DenseGemmSm100Config>();
   const auto* const skinny = instance.as<SkinnyGemmConfig>();
+  const auto* const mma_sync = instance.as<MmaSyncGemmConfig>();
   switch (condition) {
     case Condition::behind:
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
@@ -272,6 +273,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
                                       : skinny != nullptr    ? &skinny->epilogue
                                       : blackwell != nullptr ? &blackwell->epilogue
+                                      : mma_sync != nullptr  ? &mma_sync->epilogue
                                                              : nullptr;
       if (e == nullptr || !e->source || e->source_type != e->out || e->pair() || offset_of(instance).result != 0)
         return problem::refused("it reads no C that could be D.");
@@ -279,7 +281,8 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
     }
     case Condition::again:
       if ((dense == nullptr || dense->split == DepthSplit::none) &&
-          (blackwell == nullptr || blackwell->split == DepthSplit::none))
+          (blackwell == nullptr || blackwell->split == DepthSplit::none) &&
+          (mma_sync == nullptr || mma_sync->split == DepthSplit::none))
         return problem::refused("it has no workspace.");
       break;
     case Condition::varied:

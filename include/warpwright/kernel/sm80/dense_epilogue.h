@@ -40,7 +40,7 @@ struct StoreTile {
 
   // One of the 16-byte pieces of a row; at the edge, and where rows of D are not aligned, element by element.
   WW_FN static void leave(Shared<uint8_t> from, Global<Out> to, int columns, bool aligned) {
-    if (aligned && columns >= kOfVector) {
+    if (aligned && columns >= kOfVector) {  // unreached [by_words, by_registers]: checked with rows of D as of A
       machine::store(to.template as<Vec<uint32_t, 4>>(), machine::load(from.as<Vec<uint32_t, 4>>()));
       return;
     }

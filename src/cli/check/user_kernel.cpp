@@ -1,4 +1,4 @@
-#include "cli/user_kernel.h"
+#include "cli/check/user_kernel.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/check_runs.h"
+#include "cli/check/runs.h"
 
 #include <fmt/format.h>
 
@@ -70,6 +70,11 @@ class Subject {
     checked_.checks += swept.checks;
     coverage_->add(swept.barriers);
     if (swept.ok() || number > first_failure_) return;
+    if (swept.unfinished && seconds_left > 0 && swept.wall_s >= seconds_left) {
+      --checked_.runs;
+      stopped_ = true;
+      return;
+    }
     first_failure_ = number;
     checked_.verdict = swept.unfinished ? "incomplete" : "failed";
     checked_.report = fmt::format("{} on {}: {}", work_.example->name, shape_text(work_.cases[which]), swept.report);
@@ -78,7 +83,7 @@ class Subject {
   bool over() { return ++ended_ == runs(); }
   Checked finish(bool stopped, double seconds) {
     if (checked_.verdict != "clean") return checked_;
-    if (stopped) {
+    if (stopped || stopped_) {
       checked_.verdict = "incomplete";
       checked_.report = fmt::format("stopped after {:.0f} s, before {} runs of {}", seconds,
                                     runs() - std::size_t(checked_.runs), work_.example->name);
@@ -110,6 +115,7 @@ class Subject {
   std::vector<std::shared_ptr<const Workload>> workloads_;
   std::optional<simulate::Coverage> coverage_;
   std::atomic<std::size_t> first_failure_ = ~std::size_t(0), ended_ = 0;
+  bool stopped_ = false;  // in the middle of a run
   Checked checked_;
 };
 

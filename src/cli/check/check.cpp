@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "catalog/instance.h"
-#include "cli/check_mutants.h"
-#include "cli/check_runs.h"
+#include "cli/check/mutants.h"
+#include "cli/check/runs.h"
+#include "cli/check/user_kernel.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
-#include "cli/user_kernel.h"
 #include "simulate/examples.h"
 #include "simulate/product.h"
 
@@ -262,7 +262,7 @@ void configure_check(CommandLine& line, Context& context) {
   line.flag("--all", options->all, "every instance of the catalogue");
   line.flag("--mutate", options->mutate, "leave out or alter each synchronization, and say what would go unseen");
   line.flag("--list", options->list, "show what can be checked");
-  context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --sizes 512x512x256,300x520x200 --seeds 8",
+  context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",
                [options](Output& out) { return run_check(*options, out); });
 }
 

@@ -1,4 +1,4 @@
-#include "cli/check_mutants.h"
+#include "cli/check/mutants.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "cli/check_runs.h"
+#include "cli/check/runs.h"
 #include "cli/commands.h"
 #include "simulate/mutants.h"
 

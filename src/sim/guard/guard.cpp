@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine.h"
+#include "sim/engine.h"
 
 namespace warpwright::simulator {
 namespace {
