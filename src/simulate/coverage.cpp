@@ -167,8 +167,9 @@ std::optional<Case> turning_size(const Example& example, const std::vector<Case>
   const auto end = Clock::now() + std::chrono::seconds(10);
   std::vector<Case> candidates = example.cases;
   for (const Case& c : sizes) {
-    for (const int64_t times : {2, 4, 8}) {
+    for (const int64_t times : {2, 4, 8, 16}) {
       candidates.push_back({c.m, c.n, c.k * times});
+      candidates.push_back({c.m, c.n * times, c.k});
       candidates.push_back({c.m * times, c.n, c.k});
       candidates.push_back({c.m * times, c.n, c.k * times});
     }

@@ -543,6 +543,15 @@ class Kernels(unittest.TestCase):
         self.assertEqual(again["too_few_phases"], [])
         self.assertTrue(again["never_called"])
 
+    def test_mutants_of_a_kernel_are_counted(self):
+        found = self.document("check", RING, "--mutate")
+        (kernel,) = found["kernels"]
+        self.assertEqual((found["not_covered"], kernel["reported"]), (0, kernel["mutants"]))
+        by_name = {one["mutant"]: one for one in kernel["list"]}
+        dropped = by_name["drop mbarrier_wait input.full by compute"]
+        self.assertEqual((dropped["verdict"], dropped["rule"].split(".")[0]), ("reported", "race"))
+        self.refused("check", RING, "--mutate", "--sizes", "64x64", names=["--mutate", "--sizes"])
+
     def test_check_that_runs_out_of_time_is_incomplete(self):
         check = self.document("check", DENSE, "--seeds", "100000", "--max-seconds", "1", code=1)
         self.assertEqual(check["verdict"], "incomplete")

@@ -99,6 +99,42 @@ class YourKernel(unittest.TestCase):
         result = self.check(("sum += x * x;", "sum += x;"))
         self.assert_report(result, "result: 300 of 300 elements of norms are wrong", "norms[0]", "replay: --landing")
 
+    def test_a_loop_without_words(self):
+        loop = "      volatile int more = 1;\n      while (more != 0 && row == 37) {\n      }\n"
+        result = self.check(("        return stdx::move(stage).release();\n      });\n    }\n    if (first_row",
+                             "        return stdx::move(stage).release();\n      });\n" + loop + "    }\n    if (first_row"))
+        self.assert_report(result, "hang: math (cta 0 warp 1 lane 5) computes", "without a word", "row_norms.h:")
+
+    def test_memory_that_is_not_there(self):
+        result = self.check(("    float sum = 0;\n", "    float sum = row == 3 ? *reinterpret_cast<volatile float*>(64) : 0;\n"))
+        self.assert_report(result, "bounds.bare: math (cta 0 warp 0 lane 3) touches memory", "without a word")
+
+    def test_a_problem_that_cannot_be_arranged(self):
+        grid = "return (args.rows + your::kRows - 1) / your::kRows;"
+        self.assert_refused(self.check((grid, "return -1;"), file="row_norms.cpp"),
+                            "row_norms 300x512x1", "arrange returned -1 CTAs: a launch has at least 1")
+        thrown = 'throw std::runtime_error("no such problem");'
+        self.assert_refused(self.check((grid, thrown), ("#include <vector>", "#include <stdexcept>\n#include <vector>"),
+                                       file="row_norms.cpp"), "row_norms 300x512x1", "arrange threw: no such problem")
+
+    def test_sizes_that_turn_no_ring(self):
+        result = self.check(("{{.m = 300, .n = 512}, ", "{"), file="row_norms.cpp")
+        self.assert_report(result, "incomplete", "x.full: ", "fewer than 3 phases", "every barrier would go through 3")
+
+    def test_a_call_that_is_never_made(self):
+        never = "    if (args.rows < 0) machine::sync_warp();\n    float sum = 0;\n"
+        self.assert_report(self.check(("    float sum = 0;\n", never)), "incomplete", "never called: row_norms.h:",
+                           "if (args.rows < 0) machine::sync_warp();")
+        said = never.replace("sync_warp();\n", "sync_warp();  // unreached: there are rows\n")
+        self.assertEqual(self.check(("    float sum = 0;\n", said)).returncode, 0)
+
+    def test_mutants_of_ones_own_kernel(self):
+        result = self.check(arguments=["--mutate", "--json"])
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        (kernel,) = json.loads(result.stdout)["kernels"]
+        self.assertGreater(kernel["mutants"], 8)
+        self.assertEqual(kernel["reported"], kernel["mutants"])
+
     def test_what_is_no_kernel(self):
         self.assert_refused(self.check(("registry.add", "(void)registry; if (false) registry.add"), file="row_norms.cpp"),
                             "registers no kernel")
