@@ -55,7 +55,7 @@ def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: i
     ``verdict`` (``clean``, ``failed`` or ``incomplete``), ``runs``, ``checks`` and, unless it is clean, ``report``.
 
     >>> import warpwright
-    >>> warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", sizes=[(64, 64, 64)], seeds=1)["verdict"]
+    >>> warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", seeds=1)["verdict"]
     'clean'
     """
     arguments = ["check", str(kernel), "--seeds", str(int(seeds))]
