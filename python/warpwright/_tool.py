@@ -47,7 +47,7 @@ def version() -> str:
     return text.split()[-1]
 
 
-def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: int = 4) -> dict[str, Any]:
+def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: int = 2) -> dict[str, Any]:
     """Runs a kernel in the simulator over sizes, landings and schedules.
 
     ``kernel`` is an instance, as ``check --list`` names them, or any other that can be compiled, or a C++ source file
