@@ -436,6 +436,7 @@ class Engine {
   void thread_finished(Thread& t);
   std::vector<BarrierUse> barrier_use() const;
   void report_given_up(Thread& t);
+  Finding finding_of(std::string rule, std::string message, const Thread* t, here at) const;
   bool is_late();  // Options::max_seconds are over
 
   Launch launch_;

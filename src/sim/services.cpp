@@ -71,18 +71,10 @@ void Engine::report_given_up(Thread& t) {
     message = fmt::format("{} is stopped by signal {} ({})", who(t), signal, strsignal(signal));
   }
   if (t.where.line != 0) message += fmt::format("; its last word was at {}", where(t.where));
-  Finding f;
-  f.rule = signal == Guard::kHang ? "hang" : signal == SIGSEGV || signal == SIGBUS ? "bounds.bare" : "exception";
-  f.message = std::move(message);
-  f.role = t.warp->role_name();
-  f.cta = int(t.cta->id);
-  f.warp = t.warp->index;
-  f.lane = t.lane();
-  f.file = t.where.file;
-  f.line = t.where.line;
-  f.seed = options_.seed;
-  f.mode = mode_text(options_);
-  findings_.push_back(std::move(f));
+  findings_.push_back(finding_of(signal == Guard::kHang                  ? "hang"
+                                 : signal == SIGSEGV || signal == SIGBUS ? "bounds.bare"
+                                                                         : "exception",
+                                 std::move(message), &t, t.where));
   options_.max_findings = 0;
 }
 
@@ -91,13 +83,10 @@ bool Engine::is_late() {
          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= options_.max_seconds;
 }
 
-void Engine::fail(std::string rule, std::string message, const Thread* t, here at, std::string object,
-                  std::vector<std::string> details) {
+Finding Engine::finding_of(std::string rule, std::string message, const Thread* t, here at) const {
   Finding f;
   f.rule = std::move(rule);
   f.message = std::move(message);
-  f.object = std::move(object);
-  f.details = std::move(details);
   if (t) {
     f.role = t->warp->role_name();
     f.cta = int(t->cta->id);
@@ -108,6 +97,14 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   f.line = at.line;
   f.seed = options_.seed;
   f.mode = mode_text(options_);
+  return f;
+}
+
+void Engine::fail(std::string rule, std::string message, const Thread* t, here at, std::string object,
+                  std::vector<std::string> details) {
+  Finding f = finding_of(std::move(rule), std::move(message), t, at);
+  f.object = std::move(object);
+  f.details = std::move(details);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand
   throw Abort{};

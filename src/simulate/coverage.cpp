@@ -91,9 +91,12 @@ std::string short_name(const std::string& file) {
 bool turns(const Example& example, const Case& size) {
   simulator::Options options;
   options.check = false;
+  options.max_seconds = 5;
+  options.hang_seconds = 1;
+  const auto run = example.simulate(example.workload(size, reference::Data::integers, 1), options, 0).sim;
   Coverage coverage(*example.plan, {});
-  coverage.add(example.simulate(example.workload(size, reference::Data::integers, 1), options, 0).sim.barriers);
-  return coverage.unturned().empty();
+  coverage.add(run.barriers);
+  return run.ok() && coverage.unturned().empty();
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class Coverage {
   std::vector<bool> once_;
 };
 
-// A size at which every barrier of the kernel would turn: one of `sizes`, or deeper and larger ones than these, if
-// there is one that runs in a moment. Nothing otherwise.
+// A size at which every barrier of the kernel would turn: one of its own, or a multiple of `sizes` in one direction or
+// two, if there is one that runs in a moment. Nothing otherwise.
 std::optional<reference::Case> turning_size(const Example& example, const std::vector<reference::Case>& sizes);
 
 }  // namespace warpwright::simulate

@@ -51,6 +51,9 @@ void add_conditions(std::vector<Case>& list, Case small, Case deep) {
        {Condition::behind, Condition::in_place, Condition::again, Condition::varied, Condition::real})
     list.push_back({small.m, small.n, small.k, c});
   list.push_back({deep.m, deep.n, deep.k, Condition::constant});
+  // Without depth nobody loads, and D is written all the same.
+  const auto flat = std::find_if(list.begin(), list.end(), [](const Case& c) { return c.k == 0; });
+  if (flat != list.end()) list.push_back({flat->m, flat->n, 0, Condition::behind});
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig& c) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <tuple>
+#include <utility>
+
+#include "system/on_cores.h"
 
 namespace warpwright::simulate {
 namespace {
@@ -58,16 +58,19 @@ Options mode(Landing landing, Scheduling scheduling, const Fault& fault) {
 }
 
 void run_one(const Example& example, const std::vector<Ground>& grounds, Mutant& mutant) {
+  std::vector<const Ground*> reached;
   for (const Ground& g : grounds) {
-    const auto reaches = [&](const Fault& site) { return same_place(site, mutant.fault); };
-    if (std::none_of(g.sites.begin(), g.sites.end(), reaches)) continue;
+    const auto here = [&](const Fault& site) { return same_place(site, mutant.fault); };
+    if (std::any_of(g.sites.begin(), g.sites.end(), here)) reached.push_back(&g);
+  }
+  for (const Ground* g : reached) {
     for (const auto& [landing, scheduling] : {std::pair(Landing::eager, Scheduling::fifo),
                                               {Landing::late, Scheduling::fifo},
                                               {Landing::seeded, Scheduling::random},
                                               {Landing::timed, Scheduling::fifo}}) {
-      const Outcome out = example.simulate(g.workload, mode(landing, scheduling, mutant.fault), 0);
+      const Outcome out = example.simulate(g->workload, mode(landing, scheduling, mutant.fault), 0);
       if (out.ok()) continue;
-      mutant.at = g.shape;
+      mutant.at = g->shape;
       mutant.rule = out.sim.ok() ? "result" : out.sim.findings.front().rule;
       mutant.report =
           out.sim.ok() ? fmt::format("{} elements are wrong", out.verdict.wrong) : out.sim.findings.front().message;
@@ -76,7 +79,10 @@ void run_one(const Example& example, const std::vector<Ground>& grounds, Mutant&
   }
   Options certified = mode(Landing::eager, Scheduling::fifo, mutant.fault);
   certified.certify = true;
-  mutant.proven = example.simulate(grounds.front().workload, certified, 0).sim.certificate.gaps.empty();
+  mutant.proven = std::all_of(reached.begin(), reached.end(), [&](const Ground* g) {
+    const simulator::Result run = example.simulate(g->workload, certified, 0).sim;
+    return run.ok() && run.certificate.proven();
+  });
 }
 
 }  // namespace
@@ -128,27 +134,12 @@ std::vector<Mutant> run_mutants(const Example& example, int threads,
   for (const Fault& f : mutants_of(*example.plan, once)) mutants.emplace_back().fault = f;
 
   std::mutex mutex;
-  std::exception_ptr failure;
-  std::atomic<size_t> next = 0;
   size_t done = 0;
-  const auto worker = [&] {
-    for (size_t i = next++; i < mutants.size(); i = next++) {
-      try {
-        run_one(example, grounds, mutants[i]);
-        const std::lock_guard lock(mutex);
-        advanced(++done, mutants.size());
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = mutants.size();
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(worker);
-  worker();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  system::on_cores(mutants.size(), threads, [&](size_t i) {
+    run_one(example, grounds, mutants[i]);
+    const std::lock_guard lock(mutex);
+    advanced(++done, mutants.size());
+  });
   return mutants;
 }
 

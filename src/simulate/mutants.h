@@ -23,11 +23,11 @@ struct Mutant {
   std::string rule;    // of the report; "result": nothing was reported, and the result is wrong; empty: neither
   std::string report;  // its first line
   reference::Case at;  // where it was seen
-  // Not seen: no order of the run's instructions would go wrong either (Result::certificate), at the first size.
+  // Not seen: no order of the instructions would go wrong either (Result::certificate), in any case that reaches it.
   bool proven = false;
 };
-// Those of an example, from all of its cases, each run until it is seen: in the plain modes of every case. On several
-// threads; `advanced(done, all)` from one at a time.
+// Those of an example, from all of its cases, each run until it is seen: in the plain modes of every case. On all
+// cores, or on `threads`; `advanced(done, all)` from one thread at a time.
 std::vector<Mutant> run_mutants(const Example& example, int threads,
                                 const std::function<void(size_t done, size_t all)>& advanced);
 

@@ -552,6 +552,13 @@ class Kernels(unittest.TestCase):
         dropped = by_name["drop mbarrier_wait input.full by compute"]
         self.assertEqual((dropped["verdict"], dropped["rule"] is None), ("reported", False))
 
+    def test_mutants_that_are_redundant_are_named(self):
+        # Lanes of a simulated warp converge by themselves. All else is reported, the wait of a role that matters only
+        # without depth and behind another launch among it.
+        (kernel,) = self.document("check", "sm90/dense-64x64-c1-s4/bf16-nt", "--mutate")["kernels"]
+        left = {one["mutant"]: one["verdict"] for one in kernel["list"] if one["verdict"] != "reported"}
+        self.assertEqual(left, {f"drop sync_warp by {role}": "redundant" for role in ("idle", "load", "mma", "store")})
+
     def test_check_that_runs_out_of_time_is_incomplete(self):
         check = self.document("check", DENSE, "--seeds", "100000", "--max-seconds", "1", code=1)
         self.assertEqual(check["verdict"], "incomplete")

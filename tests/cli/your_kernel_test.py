@@ -19,7 +19,7 @@ STORE = "    if (first_row + row < args.rows) machine::store("
 
 
 class YourKernel(unittest.TestCase):
-    def check(self, *replacements, file="row_norms.h", arguments=()):
+    def check(self, *replacements, file="row_norms.h", arguments=(), **environment):
         """The result of checking a copy of the example in which each text, found once, is replaced by the other."""
         with tempfile.TemporaryDirectory() as folder:
             for name in ("row_norms.h", "row_norms.cpp"):
@@ -31,7 +31,8 @@ class YourKernel(unittest.TestCase):
                 text = text.replace(old, new)
             path.write_text(text)
             command = [TOOL, "check", str(pathlib.Path(folder) / "row_norms.cpp"), *arguments]
-            result = subprocess.run(command, capture_output=True, text=True, timeout=240)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=240,
+                                    env={**os.environ, **environment})
             left = os.listdir(folder)
         self.assertEqual(sorted(left), ["row_norms.cpp", "row_norms.h"])
         return result
@@ -127,6 +128,10 @@ class YourKernel(unittest.TestCase):
                            "if (args.rows < 0) machine::sync_warp();")
         said = never.replace("sync_warp();\n", "sync_warp();  // unreached: there are rows\n")
         self.assertEqual(self.check(("    float sum = 0;\n", said)).returncode, 0)
+
+    def test_calls_that_are_not_recorded(self):
+        result = self.check(CXX="g++ -U__OPTIMIZE__")
+        self.assert_report(result, "incomplete", "its calls are not known")
 
     def test_mutants_of_ones_own_kernel(self):
         result = self.check(arguments=["--mutate", "--json"])

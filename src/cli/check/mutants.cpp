@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
-#include <thread>
 
 #include "cli/check/runs.h"
 #include "cli/commands.h"
@@ -35,12 +33,11 @@ int check_mutants(const std::vector<const simulate::Example*>& examples, Output&
   Json kernels = Json::array();
   std::string remarks;
   std::size_t missed = 0;
-  const int threads = int(std::max(1u, std::thread::hardware_concurrency()));
   for (const simulate::Example* example : examples) {
     prepare(*example);
     Progress progress(example->name, 1);
     const auto mutants =
-        simulate::run_mutants(*example, threads, [&](std::size_t done, std::size_t all) { progress.set(done, all); });
+        simulate::run_mutants(*example, 0, [&](std::size_t done, std::size_t all) { progress.set(done, all); });
     std::size_t reported = 0, redundant = 0;
     Json list = Json::array();
     for (const simulate::Mutant& m : mutants) {

@@ -6,15 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "cli/output.h"
 #include "simulate/coverage.h"
+#include "system/on_cores.h"
 
 namespace warpwright::cli {
 namespace {
@@ -28,11 +27,14 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // What a verdict would say nothing about. Empty: every stage was refilled and every word of the kernel called.
 std::string not_exercised(const CheckWork& work, const Checked& checked) {
-  if (checked.unturned.empty() && checked.unreached.empty()) return {};
+  if (checked.unturned.empty() && checked.unreached.empty() && checked.knows_calls) return {};
   std::string text =
       fmt::format("{}: nothing wrong was found, and the sizes do not exercise all of it", work.example->name);
   for (const std::string& one : checked.unturned) text += "\n  " + one;
   for (const std::string& one : checked.unreached) text += "\n  never called: " + one;
+  if (!checked.knows_calls) {
+    text += "\n  its calls are not known: the compiler does not optimize, or this host is no x86-64";
+  }
   if (!checked.unturned.empty()) {
     if (const auto size = simulate::turning_size(*work.example, work.cases))
       text += fmt::format("\n  at {} every barrier would go through {}", shape_text(*size), simulate::kPhases);
@@ -90,6 +92,7 @@ class Subject {
       return checked_;
     }
     checked_.unturned = coverage_->unturned();
+    checked_.knows_calls = coverage_->has_sites();
     if (work_.judges_calls) checked_.unreached = coverage_->unreached(work_.example->name);
     checked_.report = not_exercised(work_, checked_);
     if (!checked_.report.empty()) checked_.verdict = "incomplete";
@@ -143,42 +146,26 @@ void check_all(const std::vector<CheckWork>& work, const CheckLimits& limits,
     for (std::size_t i = 0; i < subjects.back()->runs(); ++i) jobs.emplace_back(subjects.size() - 1, i);
   }
   Progress progress(work.size() == 1 ? work.front().example->name : "kernels and their runs", jobs.size());
-  std::mutex mutex;  // of what is shown, and of `failure`
-  std::exception_ptr failure;
-  std::atomic<std::size_t> next = 0;
-  const auto worker = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      const auto [kernel, number] = jobs[i];
-      Subject& subject = *subjects[kernel];
-      const double left = limits.max_seconds > 0 ? double(limits.max_seconds) - seconds_since(begin) : 0;
-      const bool late = limits.max_seconds > 0 && left <= 0;
-      try {
-        if (!late) {
-          subject.begin();
-          subject.run(number, left);
-        }
-        const bool last = subject.over();
-        Checked checked;
-        if (last) checked = subject.finish(late, seconds_since(begin));
-        const std::lock_guard lock(mutex);
-        progress.advance();
-        if (last) {
-          progress.hide();
-          done(kernel, checked);
-        }
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = jobs.size();
-      }
+  std::mutex mutex;  // of what is shown
+  system::on_cores(jobs.size(), limits.threads, [&](std::size_t i) {
+    const auto [kernel, number] = jobs[i];
+    Subject& subject = *subjects[kernel];
+    const double left = limits.max_seconds > 0 ? double(limits.max_seconds) - seconds_since(begin) : 0;
+    const bool late = limits.max_seconds > 0 && left <= 0;
+    if (!late) {
+      subject.begin();
+      subject.run(number, left);
     }
-  };
-  const std::size_t cores = limits.threads > 0 ? std::size_t(limits.threads) : std::thread::hardware_concurrency();
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(std::max<std::size_t>(cores, 1), jobs.size()); ++i) others.emplace_back(worker);
-  worker();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+    const bool last = subject.over();
+    Checked checked;
+    if (last) checked = subject.finish(late, seconds_since(begin));
+    const std::lock_guard lock(mutex);
+    progress.advance();
+    if (last) {
+      progress.hide();
+      done(kernel, checked);
+    }
+  });
 }
 
 }  // namespace warpwright::cli

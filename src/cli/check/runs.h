@@ -30,6 +30,7 @@ struct Checked {
   std::string report;                  // of the first failure, or of what was not exercised
   std::vector<std::string> unturned;   // barriers with too few phases
   std::vector<std::string> unreached;  // calls that were never made
+  bool knows_calls = true;
 };
 
 struct CheckLimits {
