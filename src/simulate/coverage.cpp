@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <map>
 #include <sstream>
 #include <utility>
