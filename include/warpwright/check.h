@@ -23,6 +23,7 @@
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/tensor_box.h"
 #if WW_IN_SIMULATOR
+#include "warpwright/sim/addresses.h"
 #include "warpwright/sim/simulator.h"
 #endif
 
@@ -133,10 +134,15 @@ class SimulatedArrays final : public Arrays {
   std::vector<simulator::Buffer> buffers() const {
     using Use = simulator::Buffer::Use;
     std::vector<simulator::Buffer> list;
-    for (const Array& a : all())
-      list.push_back({a.data, a.initial.size(), a.name, a.output() ? Use::output : Use::input, false});
+    for (size_t i = 0; i < all().size(); ++i) {
+      const Array& a = all()[i];
+      list.push_back(
+          {a.data, a.initial.size(), a.name, a.output() ? Use::output : Use::input, false, memory_[i].get()});
+    }
     return list;
   }
+  // What the kernel has left in an array.
+  const std::byte* contents(size_t index) const { return static_cast<const std::byte*>(memory_[index].get()); }
 
  private:
   static constexpr std::align_val_t kAlignment{256};  // as cudaMalloc
@@ -146,13 +152,15 @@ class SimulatedArrays final : public Arrays {
   void* place(const std::vector<std::byte>& initial) override {
     memory_.emplace_back(::operator new(initial.size() + 256, kAlignment));
     if (!initial.empty()) std::memcpy(memory_.back().get(), initial.data(), initial.size());
-    return memory_.back().get();
+    addresses_.emplace_back(initial.size());
+    return addresses_.back().begin() != nullptr ? addresses_.back().begin() : memory_.back().get();
   }
   std::optional<std::string> encode(TensorMap& map, const TensorBox& box, void* data, int64_t rows,
                                     int64_t columns) override {
     return simulator::encode_tensor_map(box, data, rows, columns, map);
   }
   std::vector<std::unique_ptr<void, Free>> memory_;
+  std::vector<simulator::Addresses> addresses_;
 };
 #endif
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <utility>
 
+#include "buffers.h"
 #include "engine.h"
 #include "fiber.h"
 #include "mode.h"
@@ -384,13 +385,10 @@ void Engine::wait(bool vm, int count) {
 }
 
 const Buffer* Engine::buffer_of(const void* p, uint64_t bytes) const {
-  const auto* at = static_cast<const uint8_t*>(p);
-  for (const Buffer& b : launch_.buffers) {
-    const auto* begin = static_cast<const uint8_t*>(b.data);
-    if (at >= begin && at + bytes <= begin + b.bytes) return &b;
-  }
-  return nullptr;
+  return simulator::buffer_of(launch_.buffers, p, bytes);
 }
+
+uint8_t* Engine::host(const void* p) const { return host_of(launch_.buffers, p); }
 
 void Engine::stored(const void* p, here at) {
   if (!options_.check) return;

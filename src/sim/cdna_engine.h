@@ -105,6 +105,7 @@ class Engine {
   void enter(const Place& place);
   void poison(uint32_t address, uint32_t bytes);
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
+  uint8_t* host(const void* p) const;   // where the bytes of an address lie that the kernel was given
   void stored(const void* p, here at);  // two bytes of a result
 
   [[noreturn]] void fail(const char* rule, std::string message, here at, std::string object = {},

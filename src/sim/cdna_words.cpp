@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "buffers.h"
 #include "cdna_engine.h"
 #include "warpwright/core/numeric.h"
 
@@ -26,9 +27,10 @@ constexpr uint32_t kMfma = 16;
 bool inside(const BufferResource& b, uint32_t offset, uint32_t bytes) { return uint64_t(offset) + bytes <= b.bytes; }
 
 void fetch(uint8_t* to, const BufferResource& from, uint32_t offset) {
+  const uint8_t* const bytes = Engine::self().host(from.base);
   for (uint32_t i = 0; i < 16; i += 4) {
     if (inside(from, offset + i, 4)) {
-      std::memcpy(to + i, from.base + offset + i, 4);
+      std::memcpy(to + i, bytes + offset + i, 4);
     } else {
       std::memset(to + i, 0, 4);
     }
@@ -40,12 +42,13 @@ void put(const BufferResource& to, const Lanes& offset, const Lanes* const (&dat
   Engine& e = Engine::self();
   if (!e.word("buffer_store", at)) return;
   e.store();
+  uint8_t* const bytes = e.host(to.base);
   for (int lane = 0; lane < kWave; ++lane) {
     for (int i = 0; i < Words; ++i) {
       const uint32_t o = offset.v[lane] + 4 * uint32_t(i);
       if (!inside(to, o, Bytes)) continue;
       for (int half = 0; half < Bytes; half += 2) e.stored(to.base + o + half, at);
-      std::memcpy(to.base + o, &data[i]->v[lane], Bytes);
+      std::memcpy(bytes + o, &data[i]->v[lane], Bytes);
     }
   }
 }
@@ -53,7 +56,10 @@ void put(const BufferResource& to, const Lanes& offset, const Lanes* const (&dat
 BufferResource checked_buffer(const uint8_t* base, uint32_t bytes, here at) {
   Engine& e = Engine::self();
   if (bytes > 0 && e.buffer_of(base, bytes) == nullptr) {
-    e.fail("bounds.global", fmt::format("a buffer of {} bytes does not lie inside any array of the launch", bytes), at);
+    e.fail("bounds.global",
+           fmt::format("a buffer of {} bytes does not lie inside any array of the launch: it begins {}", bytes,
+                       simulator::name_of_global(e.launch().buffers, base, bytes)),
+           at);
   }
   return {const_cast<uint8_t*>(base), bytes};
 }

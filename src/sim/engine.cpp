@@ -54,6 +54,18 @@ Engine::Engine(const Launch& launch, const Options& options, const std::function
   timing.chip = ChipTiming::of(plan.arch);
   const uint32_t blocks = launch_.grid.x * launch_.grid.y * launch_.grid.z;
   total_clusters = blocks / uint32_t(plan.cluster);
+  if (options_.check) {
+    stage_at_.resize(launch_.shared_bytes / kStageGrain + 1);
+    uint16_t number = 0;
+    for (int i = 0; i < plan.region_count; ++i) {
+      const RegionSpec& r = plan.regions[i];
+      for (uint32_t s = 0; s < uint32_t(r.stages); ++s) {
+        const auto first = stage_at_.begin() + (r.offset + s * r.stage_bytes) / kStageGrain;
+        std::fill(first, first + (r.stage_bytes + kStageGrain - 1) / kStageGrain, uint16_t(number + 1));
+        ++number;
+      }
+    }
+  }
   if (options_.scheduling == Scheduling::pct) {
     for (int i = 1; i < options_.pct_depth; ++i) pct_changes_.push_back(random() % 4000);
     pct_low_ = 1u << 20;
@@ -208,6 +220,7 @@ int released_by(const Thread& t, Wait why, const void* object) {
 }  // namespace
 
 void Engine::block(Thread& t, Wait why, const void* object, here at) {
+  if (why != Wait::poll || t.wait_object != object) t.waiting_since = ++waits_;
   t.waiting = why;
   t.wait_object = object;
   t.where = at;

@@ -70,6 +70,8 @@ struct Bar {  // an mbarrier object
   std::vector<Thread*> waiters;
   std::vector<Arrival> arrivals;                       // of the current phase
   std::vector<Arrival> last_arrivals;                  // of the previous one
+  std::vector<const Thread*> copiers, last_copiers;    // who issued copies that land on it, likewise
+  bool awaited = false;                                // somebody has waited on it
   std::vector<std::pair<Stamp, const Thread*>> waits;  // that passed on the current generation, for the certificate
   int64_t in_flight_bytes = 0;
   std::string name() const;
@@ -149,6 +151,7 @@ struct Thread {
   Wait waiting = Wait::none;
   const void* wait_object = nullptr;
   int64_t wait_phase = 0;
+  uint64_t waiting_since = 0;  // which wait of the run it is; a poll that comes again keeps its number
   here where{"", 0};
   uint64_t time = 0;
   uint64_t loads_due = 0;  // when the last of its loads from global memory in flight comes
@@ -388,8 +391,11 @@ class Engine {
   void complete_tx(Bar& b, int64_t bytes, here at, const Issue* issued = nullptr);
   void check_phase(Bar& b);
   std::string name_of(const Cta& cta, uint32_t offset) const;  // name of a shared address in the block plan
-  std::string name_of_global(const void* p) const;
-  Buffer* buffer_of(const void* p, uint64_t bytes);
+  std::string name_of_global(const void* p, uint64_t bytes = 1) const;
+  // Whether shared bytes, counted from the plan's first, lie in one stage of one region of the block plan.
+  bool in_one_stage(uint32_t at, uint32_t bytes) const;
+  const Buffer* buffer_of(const void* p, uint64_t bytes) const;
+  uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
   // That the kernel ahead of a dependent launch has ended: from griddepcontrol.wait, then as everything else is handed
   // on.
   void learn_primary_ended(Thread& t);
@@ -449,6 +455,7 @@ class Engine {
   uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;
   bool inside_ = false;
   std::chrono::steady_clock::time_point begin_;
+  uint64_t waits_ = 0;
   uint64_t words_in_a_row_ = 0;  // of the running thread, since it was switched to
   uint64_t rng_ = 0;
   std::vector<Finding> findings_;
@@ -458,6 +465,8 @@ class Engine {
   std::vector<uint64_t> pct_changes_;
   uint64_t pct_low_ = 0;
   std::vector<Thread*> pollers_;
+  static constexpr uint32_t kStageGrain = 4;
+  std::vector<uint16_t> stage_at_;  // of each grain of shared memory, a number for each stage of a region; 0: of none
   std::set<std::tuple<std::string, std::string, std::string>> fault_sites_;
 };
 

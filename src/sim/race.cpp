@@ -195,6 +195,13 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
           now.thread, now.at, it->second->name());
   }
   if (!e.options().check) return;
+  const uint32_t at = offset - (owner.window - e.launch().shared_bytes);
+  if (!e.in_one_stage(at, bytes))
+    e.fail("bounds.region",
+           fmt::format("{} {} {} bytes from {} to {}: an access stays in one stage of one region of the block plan",
+                       now.word, write ? "writes" : "reads", bytes, e.name_of(owner, offset),
+                       e.name_of(owner, offset + bytes - 1)),
+           now.thread, now.at, e.name_of(owner, offset));
   const bool other = &owner != now.thread->cta;
   auto name = [&] {
     return other ? fmt::format("{} of CTA {}", e.name_of(owner, offset), owner.id) : e.name_of(owner, offset);
@@ -215,11 +222,11 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
 }
 
 void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, bool write) {
-  Buffer* b = e.buffer_of(p, bytes);
+  const Buffer* b = e.buffer_of(p, bytes);
   if (!b)
     e.fail("bounds.global",
-           fmt::format("{} {} {} bytes at an address that no buffer of the launch holds ({})", now.word,
-                       write ? "writes" : "reads", bytes, e.name_of_global(p)),
+           fmt::format("{} {} {} bytes outside of every buffer of the launch: {}", now.word, write ? "writes" : "reads",
+                       bytes, e.name_of_global(p, bytes)),
            now.thread, now.at);
   // Who reads waits itself; who writes has waited, or follows one who has.
   if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited &&

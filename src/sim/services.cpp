@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "buffers.h"
 #include "engine.h"
 #include "mode.h"
 
@@ -59,22 +60,32 @@ void Engine::give_up(GivenUp why) {
 void Engine::report_given_up(Thread& t) {
   static_cast<void>(new boost::context::fiber(std::move(t.self)));
   t.done = true;
-  const auto [signal, address] = t.given_up;
+  const auto [signal, address, instruction] = t.given_up;
+  const bool fault = signal == SIGSEGV || signal == SIGBUS;
+  const Buffer* const near = fault ? buffer_near(launch_.buffers, address) : nullptr;
   std::string message;
   if (signal == Guard::kHang) {
     message = fmt::format("{} computes for more than {:.3g} s without a word: a loop that never finishes", who(t),
                           options_.hang_seconds);
-  } else if (signal == SIGSEGV || signal == SIGBUS) {
+  } else if (near != nullptr) {
+    message = fmt::format(
+        "{} touches memory without a word ({}): a kernel reaches it by the loads, stores and copies of "
+        "machine/",
+        who(t), name_of_global(address));
+  } else if (fault) {
     message = fmt::format("{} touches memory that no buffer of the launch holds, without a word (address {})", who(t),
                           address);
   } else {
     message = fmt::format("{} is stopped by signal {} ({})", who(t), signal, strsignal(signal));
   }
   if (t.where.line != 0) message += fmt::format("; its last word was at {}", where(t.where));
-  findings_.push_back(finding_of(signal == Guard::kHang                  ? "hang"
-                                 : signal == SIGSEGV || signal == SIGBUS ? "bounds.bare"
-                                                                         : "exception",
-                                 std::move(message), &t, t.where));
+  Finding f = finding_of(signal == Guard::kHang ? "hang"
+                         : fault                ? "bounds.bare"
+                                                : "exception",
+                         std::move(message), &t, t.where);
+  f.instruction = instruction;
+  if (near != nullptr) f.object = near->name;
+  findings_.push_back(std::move(f));
   options_.max_findings = 0;
 }
 
@@ -171,14 +182,16 @@ bool Engine::knows_primary_ended(const Thread& t) const {
   return !options_.check || (primary_ != 0 && t.view[kHb].knows(t.channel, {primary_, 1}));
 }
 
-Buffer* Engine::buffer_of(const void* p, uint64_t bytes) {
-  const auto* a = static_cast<const uint8_t*>(p);
-  for (Buffer& b : launch_.buffers) {
-    const auto* first = static_cast<const uint8_t*>(b.data);
-    if (a >= first && a + bytes <= first + b.bytes) return &b;
-  }
-  return nullptr;
+bool Engine::in_one_stage(uint32_t at, uint32_t bytes) const {
+  const uint16_t first = stage_at_[at / kStageGrain];
+  return first != 0 && first == stage_at_[(at + bytes - 1) / kStageGrain];
 }
+
+const Buffer* Engine::buffer_of(const void* p, uint64_t bytes) const {
+  return simulator::buffer_of(launch_.buffers, p, bytes);
+}
+
+uint8_t* Engine::host(const void* p) const { return host_of(launch_.buffers, p); }
 
 uint64_t Engine::device_address(const void* p) const {
   constexpr uint64_t kAlignment = 256;  // of cudaMalloc (CUDA C++ Programming Guide, 5.3.2)

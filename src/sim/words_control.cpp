@@ -103,6 +103,7 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
     touch_shared(e, *cta, now, response, 16, true);
     if (cta != t.cta) cta->remote.push_back({now.id, {}, &t, word, at});
     b.in_flight_bytes += 16;
+    b.copiers.push_back(&t);
     to.push_back({cta, &b, now.id, e.issue(t)});
   }
   e.async(e.timed() ? t.time + 1000 : 0, [&e, &t, to, response, at] {

@@ -85,6 +85,7 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
   // A surplus arrival is a symptom if the arriving thread came here through a wait that did not wait.
   auto surplus = [&](const char* rule, std::string message) {
     const std::string why = who.by ? repeated_wait(*who.by) : std::string();
+    if (who.by) message = simulator::who(*who.by) + ": " + message;
     fail(why.empty() ? rule : "phase.repeated", message + why, who.by, why.empty() ? who.at : who.by->repeated.at,
          b.name());
   };
@@ -106,8 +107,8 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
       if (a.by && std::strcmp(a.by->warp->role_name(), role) == 0) ++have;
     if (allowed == 0)
       fail("mbarrier.foreign_arrival",
-           fmt::format("{} on {} by role {}: the block plan lets only other roles arrive there", who.what, b.name(),
-                       role),
+           fmt::format("{}: {} on {}, where the block plan lets only other roles arrive", simulator::who(*who.by),
+                       who.what, b.name()),
            who.by, who.at, b.name());
     if (have > allowed)
       surplus("mbarrier.role_arrivals",
@@ -143,6 +144,8 @@ void Engine::check_phase(Bar& b) {
   b.observed = false;
   b.last_arrivals.swap(b.arrivals);
   b.arrivals.clear();
+  b.last_copiers.swap(b.copiers);
+  b.copiers.clear();
   if (b.spec && b.spec->once && b.generation > 1) {
     fail("mbarrier.once",
          fmt::format("{} completes a second phase, and the block plan says that it is used once", b.name()), nullptr,
@@ -302,20 +305,21 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
   const int64_t lap = phase.lap();
   if (pass && b.generation != lap + 1)
     e.fail("phase.alias",
-           fmt::format("{} on {} means the completion of phase {} but passes on that of phase {}: {}", word, b.name(),
-                       lap, b.generation - 1,
+           fmt::format("{}: {} on {} means the completion of phase {} but passes on that of phase {}: {}", who(t), word,
+                       b.name(), lap, b.generation - 1,
                        b.generation <= lap ? "the parity of an older phase lets it through"
                                            : "it comes too late and sees a newer phase"),
            &t, at, b.name());
   if (!pass && b.generation != lap)
-    e.fail(b.generation > lap ? "phase.missed" : "phase.alias",
-           b.generation > lap
-               ? fmt::format("{} on {} means phase {}, which completed, but phase {} has completed as well: the wait "
-                             "was overtaken and blocks",
-                             word, b.name(), lap, b.generation - 1)
-               : fmt::format("{} on {} means phase {} while phase {} is still to come: it will pass one phase early",
-                             word, b.name(), lap, b.generation),
-           &t, at, b.name());
+    e.fail(
+        b.generation > lap ? "phase.missed" : "phase.alias",
+        b.generation > lap
+            ? fmt::format("{}: {} on {} means phase {}, which completed, but phase {} has completed as well: the "
+                          "wait was overtaken and blocks",
+                          who(t), word, b.name(), lap, b.generation - 1)
+            : fmt::format("{}: {} on {} means phase {} while phase {} is still to come: it will pass one phase early",
+                          who(t), word, b.name(), lap, b.generation),
+        &t, at, b.name());
   return pass;
 }
 
@@ -328,6 +332,7 @@ void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
     t.repeated = {};
   }
   seen->second = b.generation;
+  b.awaited = true;
   if (b.generation == 0) return;  // vacuous: a fresh barrier
   b.observed = true;
   const size_t slot = size_t(b.generation - 1) & 1;
@@ -359,6 +364,7 @@ bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char
   }
   if (may_suspend || ++t.polls > 1) {  // a spinning loop: let others run, and be seen as waiting
     t.wait_phase = phase.lap();
+    b.awaited = true;
     b.waiters.push_back(&t);
     e.pollers().push_back(&t);
     e.block(t, Wait::poll, &b, at);
@@ -391,6 +397,7 @@ void mbarrier_wait(Shared<Mbarrier> a, Phase phase, Scope scope, here at) {
   const uint32_t parity = parity_of(f, phase);
   while (!passes(e, t, b, phase, parity, at, "mbarrier.try_wait")) {
     t.wait_phase = phase.lap();
+    b.awaited = true;
     b.waiters.push_back(&t);
     e.block(t, Wait::mbarrier, &b, at);
   }

@@ -100,7 +100,7 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, false);
   const Fault* f = strong && e.has_faults() ? e.fault(t, "load_acquire", e.name_of_global(p)) : nullptr;
   if (strong && !f) subscribe(e, t, p, order);
-  std::memcpy(to, p, bytes);
+  std::memcpy(to, e.host(p), bytes);
   // Dropped: what was published stays unknown. Altered: the value that a loop waits for comes at once.
   if (f && f->action == Fault::Action::alter) std::memcpy(to, &f->value, std::min<size_t>(bytes, sizeof f->value));
 }
@@ -122,7 +122,7 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, true);
   if (strong && !f) publish(e, t, p, order);  // altered: the value without what was written before it
   e.progress();
-  std::memcpy(p, from, bytes);
+  std::memcpy(e.host(p), from, bytes);
   auto it = e.map_versions.upper_bound(static_cast<const TensorMap*>(p));
   if (it != e.map_versions.begin() && reinterpret_cast<const uint8_t*>((--it)->first) + sizeof(TensorMap) > p) {
     ++it->second;
@@ -190,6 +190,7 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   subscribe(e, t, p, order == Order::acquire || order == Order::acq_rel ? Order::acquire : Order::relaxed);
   publish(e, t, p, order);
   e.progress();
+  if (!is_shared) p = e.host(p);
   switch (type) {
     case 'f':
       bytes == 8 ? apply_at<double>(p, op, value, compare, old) : apply_at<float>(p, op, value, compare, old);

@@ -20,7 +20,7 @@ namespace {
 // The box in shared memory is one run of bytes; rows of it lie apart in global memory.
 void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapFields& m, const int32_t* coords,
                       uint32_t address, bool write) {
-  Buffer* b = e.buffer_of(m.base, 1);
+  const Buffer* b = e.buffer_of(m.base, 1);
   if (b && b->use == Buffer::Use::input && !write && !(b->from_primary && e.options().primary_pending)) return;
   uint8_t* run = nullptr;
   uint64_t bytes = 0;
@@ -41,9 +41,11 @@ void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapField
   flush();
 }
 
+const TensorMap& map_at(Engine& e, const TensorMap* map) { return *reinterpret_cast<const TensorMap*>(e.host(map)); }
+
 model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int rank, here at, const char* word) {
   model::TensorMapFields m;
-  if (!model::decode_tensor_map(*map, m))
+  if (!model::decode_tensor_map(map_at(e, map), m))
     e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
   if (m.rank != rank)
     e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
@@ -54,6 +56,12 @@ model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int ra
            fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire",
                        word),
            &t, at);
+  return m;
+}
+
+// The same tensor where its bytes lie.
+model::TensorMapFields on_host(Engine& e, model::TensorMapFields m) {
+  m.base = e.host(m.base);
   return m;
 }
 
@@ -117,6 +125,7 @@ std::vector<Destination> destinations(Engine& e, Thread& t, uint32_t dst, uint32
     if (&cta != t.cta) cta.remote.push_back({now.id, {}, &t, word, at});
     if (e.data) std::memset(cta.shared + (dst & kSharedOffsetMask), 0xff, footprint);  // poison until it lands
     b.in_flight_bytes += bytes;
+    b.copiers.push_back(&t);
     out.push_back({&cta, &b, now.id, b.generation, e.issue(t)});
   }
   if (multicast && mask >> c.ctas.size())
@@ -171,7 +180,7 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   }
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
-  e.async(due, [&e, &t, m, c, dst, bytes, to, at, word, begin] {
+  e.async(due, [&e, &t, m = on_host(e, m), c, dst, bytes, to, at, word, begin] {
     const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
       if (e.data) model::load_box(m, c.data(), dst, d.cta->shared);
@@ -203,7 +212,7 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
     e.timing.cached.ask(e.device_address(src), bytes);
     due = load_done(e, t, bytes, to);
   }
-  e.async(due, [&e, &t, src, dst, bytes, to, at, word, begin] {
+  e.async(due, [&e, &t, src = e.host(src), dst, bytes, to, at, word, begin] {
     const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
     for (const Destination& d : to) {
       d.bar->completing_span = s;
@@ -306,7 +315,7 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
   use_map(e, map, writes.id);
   std::array<int32_t, 5> c{};
   std::copy(coords, coords + rank, c.begin());
-  start_bulk_store(e, t, src, bytes, reads, writes, at, [m, c, src, reduce_add](const uint8_t* staged) {
+  start_bulk_store(e, t, src, bytes, reads, writes, at, [m = on_host(e, m), c, src, reduce_add](const uint8_t* staged) {
     const uint8_t* window = staged - (src & kSharedOffsetMask);
     if (reduce_add) {
       model::reduce_add_box(m, c.data(), src, window);
@@ -328,7 +337,7 @@ void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at) {
   touch_shared(e, *t.cta, reads, src, bytes, false);
   touch_global(e, writes, dst, bytes, true);
   start_bulk_store(e, t, src, bytes, reads, writes, at,
-                   [dst, bytes](const uint8_t* staged) { std::memcpy(dst, staged, bytes); });
+                   [dst = e.host(dst), bytes](const uint8_t* staged) { std::memcpy(dst, staged, bytes); });
 }
 
 void bulk_wait(int pending, bool read_only, here at) {
@@ -372,13 +381,14 @@ void cp_async(uint32_t dst, const void* src, uint32_t bytes, uint32_t valid_byte
   t.cp_ops.push_back(op);
   Cta* cta = t.cta;
   std::memset(cta->shared + (dst & kSharedOffsetMask), 0xff, bytes);
-  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, [&e, &t, cta, op, dst, src, bytes, valid_bytes] {
-    uint8_t* p = cta->shared + (dst & kSharedOffsetMask);
-    std::memset(p, 0, bytes);
-    if (valid_bytes) std::memcpy(p, src, valid_bytes);
-    op->done = true;
-    e.wake(t, e.now());
-  });
+  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0,
+          [&e, &t, cta, op, dst, src = e.host(src), bytes, valid_bytes] {
+            uint8_t* p = cta->shared + (dst & kSharedOffsetMask);
+            std::memset(p, 0, bytes);
+            if (valid_bytes) std::memcpy(p, src, valid_bytes);
+            op->done = true;
+            e.wake(t, e.now());
+          });
 }
 
 void cp_async_wait(int pending, here at) {
@@ -483,7 +493,7 @@ void tma_prefetch_map(const TensorMap* map, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   model::TensorMapFields m;
-  if (!model::decode_tensor_map(*map, m))
+  if (!model::decode_tensor_map(map_at(e, map), m))
     e.fail("tma.map", "prefetch.tensormap: these 128 bytes are not a tensor map", &t, at);
 }
 

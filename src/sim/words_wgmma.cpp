@@ -94,16 +94,27 @@ namespace detail {
 
 FragmentState::FragmentState() { touched_at = Engine::self().wgmma_fences; }
 
-void fragment_read(const FragmentState& s, here at) {
+namespace {
+bool is_set(const FragmentState& s, int i) { return s.used_by != 0 || (s.set[i / 64] >> i % 64 & 1) != 0; }
+}  // namespace
+
+void fragment_read(const FragmentState& s, int i, here at) {
   Thread& t = Engine::self();
+  if (Engine& e = *t.cta->engine; !is_set(s, i) && e.data && e.options().check)
+    e.fail("uninitialised.register",
+           fmt::format("register {} of an accumulator is read before anything was written "
+                       "there",
+                       i),
+           &t, at);
   if (s.used_by > t.warp->wgmma_completed)
     t.cta->engine->fail("wgmma.register",
                         "an accumulator is read while a wgmma that owns it is not covered by a wgmma.wait_group", &t,
                         at);
 }
 
-void fragment_write(FragmentState& s, here at) {
+void fragment_write(FragmentState& s, int i, here at) {
   Thread& t = Engine::self();
+  s.set[i / 64] |= uint64_t(1) << i % 64;
   if (s.used_by > t.warp->wgmma_completed)
     t.cta->engine->fail("wgmma.register",
                         "a register of a wgmma in flight is overwritten before a wgmma.wait_group covers it", &t, at);
@@ -128,6 +139,15 @@ void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uin
   const uint64_t number = w.wgmma_issued;
   if (acc_state.touched_at >= t.wgmma_fences || (a_state && a_state->touched_at >= t.wgmma_fences))
     e.fail("wgmma.fence", "wgmma.mma_async uses registers that were touched since the last wgmma.fence", &t, at);
+  const auto check_set = [&](const FragmentState& s, int registers, const char* what) {
+    for (int i = 0; i < registers; ++i)
+      if (!is_set(s, i))
+        e.fail("uninitialised.register", fmt::format("wgmma.mma_async {} register {} has never been written", what, i),
+               &t, at);
+  };
+  if (e.data && e.options().check && accumulate && acc_state.used_by == 0)
+    check_set(acc_state, shape.n / 2, "adds to an accumulator whose");
+  if (e.data && e.options().check && a_state && a_state->used_by == 0) check_set(*a_state, 4, "reads an operand's");
   while (g.first_op + g.ops.size() <= number) g.ops.emplace_back();
   simulator::WgmmaOp& op = g.ops[size_t(number - g.first_op)];
   const uint32_t slot = t.index % 128;

@@ -54,13 +54,14 @@ class ByPointers {
   GroupedGemmSm100Args arguments() {
     const std::vector<uint32_t> starts = spec_.starts();
     const size_t count = spec_.tokens.size();
-    auto* const problems = static_cast<GroupProblem*>(
-        arrays_.add("problems", count * sizeof(GroupProblem), simulator::Buffer::Use::input, true));
-    auto* const extents =
-        static_cast<int32_t*>(arrays_.add("extents", count * 16, simulator::Buffer::Use::input, true));
+    void* const problems_at =
+        arrays_.add("problems", count * sizeof(GroupProblem), simulator::Buffer::Use::input, true);
+    void* const extents_at = arrays_.add("extents", count * 16, simulator::Buffer::Use::input, true);
+    auto* const problems = static_cast<GroupProblem*>(arrays_.host(problems_at));
+    auto* const extents = static_cast<int32_t*>(arrays_.host(extents_at));
     GroupedGemmSm100Args args{};
-    args.problems = problems;
-    args.groups = {.extents = extents,
+    args.problems = static_cast<GroupProblem*>(problems_at);
+    args.groups = {.extents = static_cast<int32_t*>(extents_at),
                    .status = all_.table.status,
                    .groups = int(count),
                    .matrix_count = int(count),

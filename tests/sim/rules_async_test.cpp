@@ -293,7 +293,7 @@ TEST(AsyncRules, R36_EveryReceiverOfAMulticastIsThereAndReady) {
   const BlockPlan pair = block(1, Arch::sm90, 2);
   EXPECT_EQ(verdict(pair, kernel(Receiver::ready), in), "");
   EXPECT_EQ(verdict(pair, kernel(Receiver::no_barrier), in), "mbarrier.invalid");
-  EXPECT_EQ(verdict(pair, kernel(Receiver::no_expect), in), "deadlock");
+  EXPECT_EQ(verdict(pair, kernel(Receiver::no_expect), in), "deadlock.bytes");
   EXPECT_EQ(verdict(pair, kernel(Receiver::no_such_cta), in), "cluster.rank");
   const std::string gone = verdict(pair, kernel(Receiver::exited), in);
   EXPECT_TRUE(gone == "cluster.exited" || gone == "cluster.exit_order") << gone;

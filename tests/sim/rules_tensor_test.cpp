@@ -109,6 +109,23 @@ TEST(WgmmaRules, R54_AnAccumulatorBelongsToTheMmaUntilAWaitCoversIt) {
 }
 TEST(WgmmaRules, R55_AnEmptyGroupCounts) { EXPECT_EQ(read_after_empty_groups(1), ""); }
 
+TEST(WgmmaRules, AnMmaAddsToSumsThatWereSet) {
+  const auto kernel = [](bool accumulate, bool set) {
+    return [=] {
+      fill_operands();
+      m::Accumulator<kN> sums;
+      for (int i = 0; set && i < m::Accumulator<kN>::kRegisters; ++i) sums.set(i, 0.f);
+      m::wgmma_fence();
+      m::wgmma_ss<DType::bf16>(sums, desc_sm90(kA, 64), desc_sm90(kB, kN), accumulate);
+      m::wgmma_commit();
+      m::wgmma_wait<0>();
+    };
+  };
+  EXPECT_EQ(verdict(block(4), kernel(true, false)), "uninitialised.register");
+  EXPECT_EQ(verdict(block(4), kernel(true, true)), "");
+  EXPECT_EQ(verdict(block(4), kernel(false, false)), "");
+}
+
 TEST(WgmmaRules, R56_FourWarpsIssueTheSameMma) {
   const auto kernel = [](uint32_t differing_warp, uint32_t missing_warp) {
     return [=] {

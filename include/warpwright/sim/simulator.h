@@ -49,12 +49,14 @@ struct Options {
 };
 
 struct Buffer {
-  void* data = nullptr;
+  void* data = nullptr;  // its address for the kernel
   uint64_t bytes = 0;
   std::string name;
   enum class Use : uint8_t { input, output, inout };
   Use use = Use::input;       // input: never written; output: reading before a write is reported
   bool from_primary = false;  // written by the preceding kernel: readable after grid_dependency_wait only
+  // Where its bytes lie, if not at `data`: then the kernel reaches them by words alone (sim/addresses.h).
+  void* host = nullptr;
 };
 
 struct Finding {
@@ -66,6 +68,8 @@ struct Finding {
   std::string object;  // barrier or address by its name in the block plan
   std::string file;
   uint32_t line = 0;
+  // Of code that did something wrong without a word; file and line are then those of the last word before it.
+  const void* instruction = nullptr;
   uint64_t seed = 0;
   std::string mode;  // landing and scheduling
   std::string text() const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -18,7 +19,9 @@
 #include "cli/temporary_folder.h"
 #include "jit/host_compiler.h"
 #include "problem/refused.h"
+#include "sim/guard/guard.h"
 #include "sim/mode.h"
+#include "simulate/locate.h"
 #include "system/process.h"
 #include "warpwright/check.h"
 
@@ -33,12 +36,28 @@ struct UserKernel {
   simulate::Example example;
 };
 
+// Arrays lie in the memory of whatever runs the kernel, and the host keeps what it needs of them.
+simulator::Finding fault_of_arrange(const simulator::GivenUp& why) {
+  simulator::Finding finding;
+  finding.rule = "bounds.bare";
+  finding.message = fmt::format(
+      "arrange is stopped by signal {} ({}) at address {}: the host reads Input::values, and what `data` points to is "
+      "for the kernel",
+      why.signal, strsignal(why.signal), why.address);
+  finding.instruction = why.instruction;
+  return finding;
+}
+
 simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workload& w,
                            const simulator::Options& options) {
   check::SimulatedArrays arrays(w.seed);
   simulate::Outcome out;
   try {
-    out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
+    const simulator::GivenUp why = simulator::call_guarded([&] {
+      out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
+    });
+    if (why.signal != 0) out.sim.findings.push_back(fault_of_arrange(why));
+    simulate::locate(out.sim);
   } catch (const std::exception& x) {
     simulator::Finding finding;
     finding.rule = "exception";
@@ -49,7 +68,7 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
   if (!out.sim.ok()) return out;
   for (const check::Arrays::Array& array : arrays.all()) {
     if (!array.output()) continue;
-    const check::Differences d = check::compare(array, static_cast<const std::byte*>(array.data));
+    const check::Differences d = check::compare(array, arrays.contents(size_t(&array - arrays.all().data())));
     if (d.wrong + d.unwritten == 0) continue;
     simulator::Finding finding;
     finding.rule = "result";
@@ -69,10 +88,18 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
 Status takes(const check::Kernel& kernel, reference::Case shape) {
   check::SimulatedArrays arrays(1);
   simulator::Options options;
-  options.step_limit = 1;
+  options.step_limit = 0;
   options.check = false;
   try {
-    (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
+    const simulator::GivenUp why = simulator::call_guarded([&] {
+      (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
+    });
+    if (why.signal != 0) {
+      simulator::Result result;
+      result.findings.push_back(fault_of_arrange(why));
+      simulate::locate(result);
+      return problem::refused(result.findings.front().message + ".");
+    }
   } catch (const std::exception& x) {
     return problem::refused(fmt::format("arrange threw: {}", x.what()));
   }
@@ -121,7 +148,8 @@ std::vector<const simulate::Example*> compile_user_kernels(const std::string& fi
   if (!headers) throw MissingError(headers.status().message());
   const auto compiler = jit::host_compiler();
   if (!compiler) throw MissingError(compiler.status().message());
-  const TemporaryFolder folder;
+  static std::deque<TemporaryFolder> folders;  // for as long as somebody may ask for a line of the library
+  const TemporaryFolder& folder = folders.emplace_back();
   const std::string library = folder.path() / "kernels.so";
   std::string output;
   const auto compile = [&] {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 
 namespace warpwright::simulator {
 
@@ -13,6 +14,7 @@ class Engine;
 struct GivenUp {
   int signal = 0;  // 0: it was not; Guard::kHang: it computed for too long
   const void* address = nullptr;
+  const void* instruction = nullptr;
 };
 
 // For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine is no hang.
@@ -25,6 +27,8 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
+  static void install();  // the handlers, once, and a stack for them in this thread
+
  private:
   static void caught(int signal, siginfo_t* info, void* context);
 
@@ -34,5 +38,8 @@ class Guard {
   bool timed_ = false;
   uint64_t beat_ = ~uint64_t(0);  // of the engine when the timer last rang
 };
+
+// Calls host code that a user wrote; a fault in it ends the call, not the program. What it held is not given back.
+GivenUp call_guarded(const std::function<void()>& code);
 
 }  // namespace warpwright::simulator

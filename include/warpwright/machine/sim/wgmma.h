@@ -13,9 +13,10 @@ struct FragmentState {      // shared by accumulators and A fragments
   FragmentState();          // fresh registers count as touched: a wgmma_fence must come first
   uint64_t used_by = 0;     // 1 + number of the last wgmma of this warpgroup that owns the registers, 0 = none
   uint64_t touched_at = 0;  // how many wgmma_fence the thread had executed when it last touched them
+  uint64_t set[2] = {};     // which registers the thread has written itself
 };
-void fragment_read(const FragmentState&, here at);
-void fragment_write(FragmentState&, here at);
+void fragment_read(const FragmentState&, int i, here at);
+void fragment_write(FragmentState&, int i, here at);
 void fragment_gone(const FragmentState&);
 struct WgmmaOp {
   DType a, b;
@@ -39,11 +40,11 @@ class Accumulator {
   Accumulator& operator=(const Accumulator&) = delete;
   ~Accumulator() { detail::fragment_gone(state_); }
   float get(int i, here at = {}) const {
-    detail::fragment_read(state_, at);
+    detail::fragment_read(state_, i, at);
     return d_[i];
   }
   void set(int i, float v, here at = {}) {
-    detail::fragment_write(state_, at);
+    detail::fragment_write(state_, i, at);
     d_[i] = v;
   }
 
@@ -61,7 +62,7 @@ class AFragment {
   AFragment& operator=(const AFragment&) = delete;
   ~AFragment() { detail::fragment_gone(state_); }
   void set(int i, uint32_t v, here at = {}) {
-    detail::fragment_write(state_, at);
+    detail::fragment_write(state_, i, at);
     r_[i] = v;
   }
 
