@@ -31,10 +31,11 @@ function describe() {
   tellRange();
 }
 
-// Colours of waits in the table, by what is waited for: each has one wherever it stands.
+// Colours of waits in the table, by what is waited for: each has one wherever it stands, and none is that of a stage.
+const CAUSES = ['#7c3aed', '#0e7490', '#be123c', '#a16207', '#4d7c0f', '#be185d', '#1e40af', '#0f766e', '#9a3412', '#6b21a8'];
 const causes = new Map();
 function causeColour(what) {
-  if (!causes.has(what)) causes.set(what, SLOTS[causes.size % SLOTS.length]);
+  if (!causes.has(what)) causes.set(what, CAUSES[causes.size % CAUSES.length]);
   return causes.get(what);
 }
 
