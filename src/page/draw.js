@@ -1,5 +1,5 @@
 // --- drawing -----------------------------------------------------------------------------------------------------------
-const FEW_ARROWS = 160, MOST_ARROWS = 4000;
+const FEW_ARROWS = 160, MOST_ARROWS = 1500;
 let picture = null;  // of the overview, without the frame
 let pending = false;
 let ink = {};
@@ -68,11 +68,11 @@ function paint(g, tone) {
   return patterns.get(tone);
 }
 
-// One row of bars between two times, on a scale of pixels; where bars are much narrower than a pixel, slices of time.
+// One row of bars between two times; where there are more of them than pixels, slices of time.
 function drawRow(g, row, from, to, at, pixel, top, tall, named) {
   const list = row.bars, first = firstAfter(list, from);
   const last = firstThat(list.length, (i) => bars.begin[list[i]] > to);
-  if (last - first > 2 * (to - from) / pixel) {
+  if (last - first > (to - from) / pixel) {
     const level = Math.max(0, Math.floor(Math.log2(pixel))), width = 2 ** level, {tone, cover} = mip(row, level);
     const stop = Math.min(tone.length, Math.ceil(to / width));
     for (let s = Math.max(0, Math.floor(from / width)); s < stop;) {
@@ -82,7 +82,7 @@ function drawRow(g, row, from, to, at, pixel, top, tall, named) {
         g.globalAlpha = .3 + .7 * cover[s] / 255;
         g.fillStyle = paint(g, tone[s]);
         g.fillRect(at(s * width), top, at(next * width) - at(s * width), tall);
-        ++drawn.slices;
+        drawn.slices += named;
       }
       s = next;
     }
@@ -93,7 +93,7 @@ function drawRow(g, row, from, to, at, pixel, top, tall, named) {
     const bar = list[i], left = at(bars.begin[bar]), width = at(bars.end[bar]) - left, tone = toneOf(bar);
     g.fillStyle = paint(g, tone);
     g.fillRect(left, top, Math.max(width, .6), tall);
-    ++drawn.bars;
+    drawn.bars += named;
     if (named && width > 34 && tall >= 11) {
       g.fillStyle = waits(tone) || tone === tones.run ? ink.text : '#ffffff';
       g.save();
@@ -141,7 +141,7 @@ function draw() {
     lane.rows.forEach((list, i) => drawRow(g, list, view.from, view.to, x, span() / plotWidth(),
       row.top + (row.engine ? 2 + i * step : 3), row.engine ? step - 1 : LANE - 6, true));
   }
-  drawMatches(g, scroll, tall);
+  if (matching) drawMatches(g, inSight);
   if ($('critical').checked) drawCritical(g);
   drawArrows(g, inSight);
   frame(g, hovered, 1.2);
@@ -159,18 +159,29 @@ function draw() {
   drawn.milliseconds = performance.now() - started;
 }
 
-// Those that would fall on each other are drawn once.
-function drawMatches(g, scroll, tall) {
-  let lastLane = -1, lastX = -1;
-  const first = firstThat(matches.length, (i) => bars.begin[matches[i]] >= view.from - span());
-  for (let i = first; i < matches.length && bars.begin[matches[i]] <= view.to; ++i) {
-    const bar = matches[i], left = x(bars.begin[bar]);
-    if (x(bars.end[bar]) < LABELS || (bars.lane[bar] === lastLane && left - lastX < 1)) continue;
-    const row = place[bars.lane[bar]];
-    if (!row || row.top > scroll + tall || row.top + row.height < scroll) continue;
-    [lastLane, lastX] = [bars.lane[bar], left];
-    frame(g, bar, 1.2);
+// Of matches that would fall on each other the first is framed, and what follows within a pixel is skipped.
+function drawMatches(g, inSight) {
+  const pixel = span() / plotWidth();
+  g.strokeStyle = ink.text;
+  g.lineWidth = 1.2;
+  g.beginPath();
+  for (const row of inSight) {
+    if (row.kind !== 'lane') continue;
+    for (const {bars: list} of lanes[row.lane].rows) {
+      for (let i = firstAfter(list, view.from); i < list.length && bars.begin[list[i]] <= view.to;) {
+        const bar = list[i];
+        if (!matching[bars.label[bar]]) {
+          ++i;
+          continue;
+        }
+        const at = yOf(bar), left = x(bars.begin[bar]);
+        g.rect(left, at.top, Math.max(x(bars.end[bar]) - left, 1), at.height);
+        const next = Math.max(bars.end[bar], bars.begin[bar] + pixel);
+        i = Math.max(i + 1, firstThat(list.length, (k) => bars.begin[list[k]] >= next));
+      }
+    }
   }
+  g.stroke();
 }
 
 function drawCounter(g, row) {

@@ -162,6 +162,7 @@ $('fit').onclick = fit;
 $('arrows').onchange = $('critical').onchange = redraw;
 $('counters').onchange = layOut;
 $('where').ontoggle = redraw;
+$('ctas').addEventListener('keydown', (e) => { if (e.key === 'Enter') $('ctas').blur(); });  // keys are the chart's again
 $('ctas').onchange = () => {
   const chosen = parseCtas($('ctas').value);
   if (chosen.size) shown = chosen;
