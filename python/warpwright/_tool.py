@@ -36,9 +36,11 @@ def run(*arguments: str) -> dict[str, Any]:
         raise MissingError(sentence)
     try:
         document: dict[str, Any] = json.loads(result.stdout)
-        return document
     except json.JSONDecodeError:
         raise WarpwrightError(sentence or f"the tool ended with {result.returncode}") from None
+    if isinstance(document.get("error"), dict):
+        raise WarpwrightError(sentence)
+    return document
 
 
 @functools.lru_cache(maxsize=None)

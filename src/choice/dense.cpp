@@ -47,7 +47,7 @@ Scaling scaling_for(const GemmShape& s) {
 
 // A name that cannot be read is answered with those that resemble it.
 Status with_nearest(const Status& status, const std::string& name) {
-  const auto near = catalog::nearest_names(name);
+  const auto near = catalog::nearest_names(name, 3, Arch::sm90);
   return Status(status.code(), fmt::format("{} The nearest are {}.", status.message(), fmt::join(near, ", ")));
 }
 // The user's own words for the instance in a sentence about it.
@@ -275,8 +275,8 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
     }
     return instance;
   };
-  const auto chosen = [&](const Instance& instance, ChosenBy by) {
-    Choice choice{complete(instance), estimate(complete(instance), shape, sms), by, ""};
+  const auto chosen = [&](const Instance& instance, ChosenBy by, double measured_us = 0) {
+    Choice choice{complete(instance), estimate(complete(instance), shape, sms), by, "", measured_us};
     choice.reason = reason_for(choice, shape, chip);
     return choice;
   };
@@ -285,10 +285,11 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
     if (!named) return named.status();
     return chosen(*named, ChosenBy::name);
   }
-  if (const std::string tuned = tuned_plan(shape, chip); !tuned.empty()) {
+  if (const auto tuned = tuned_row(shape, chip)) {
     // A table made by another version may name what this one does not have.
-    auto named = parse_plan(tuned, shape);
-    if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed)) return chosen(*named, ChosenBy::table);
+    auto named = parse_plan(tuned->plan, shape);
+    if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed))
+      return chosen(*named, ChosenBy::table, tuned->us);
   }
   const Ranking ranking = rank(shape, sms, on_demand);
   if (ranking.first.candidate == nullptr) {

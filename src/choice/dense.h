@@ -73,7 +73,8 @@ struct Choice {
   Instance instance;
   PlanEstimate estimate;
   ChosenBy by = ChosenBy::model;
-  std::string reason;  // a sentence without a full stop
+  std::string reason;      // a sentence without a full stop
+  double measured_us = 0;  // by the table that it comes from; 0: from none
 };
 // `plan`: the name of a plan or of an instance to take instead of the choice; empty: none. An unsupported status when
 // nothing serves the shape. What has to be compiled first is taken only where it is clearly faster than all that was

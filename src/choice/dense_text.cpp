@@ -39,7 +39,8 @@ std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip&
   std::string text;
   if (choice.by == ChosenBy::name) text = "it was named; ";
   if (choice.by == ChosenBy::table) {
-    text = fmt::format("measured fastest for this shape on {} (tuned table); ", chip.name);
+    text =
+        fmt::format("measured fastest for this shape on {}, {:.1f} us (tuned table); ", chip.name, choice.measured_us);
   }
   text += fmt::format("{} wave{} filled to {:.0f} %, bound by {}, {:.1f} us by the model", e.waves,
                       e.waves == 1 ? "" : "s", 100 * e.fill, bound, e.us);

@@ -85,14 +85,14 @@ bool describes(const TunedRow& row, const GemmShape& s) {
          s.store == Mover::tma;
 }
 
-std::string tuned_plan(const GemmShape& shape, const Chip& chip) {
+std::optional<TunedRow> tuned_row(const GemmShape& shape, const Chip& chip) {
   for (const TunedTable& table : tables()) {
     if (table.device != chip.name || table.multiprocessors != chip.multiprocessors) continue;
     for (const TunedRow& row : table.rows) {
-      if (describes(row, shape)) return row.plan;
+      if (describes(row, shape)) return row;
     }
   }
-  return "";
+  return {};
 }
 
 }  // namespace warpwright::choice

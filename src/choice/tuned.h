@@ -1,5 +1,6 @@
 // What a choice is made of beside the model: the tuned table, the sentence that explains it.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,9 +30,9 @@ Result<TunedTable> read_table(const std::string& text);
 bool describes(const TunedRow& row, const GemmShape& shape);
 TunedRow row_of(const GemmShape& shape);
 
-// The plan's name in the tables of this build, or of the file that WARPWRIGHT_TUNED names, for exactly this device and
-// shape; empty: the model decides.
-std::string tuned_plan(const GemmShape& shape, const Chip& chip);
+// The row in the tables of this build, or of the file that WARPWRIGHT_TUNED names, for exactly this device and shape;
+// nothing: the model decides.
+std::optional<TunedRow> tuned_row(const GemmShape& shape, const Chip& chip);
 
 // `next`: the second best, where the model chose.
 std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip& chip, const Instance* next = nullptr,

@@ -123,7 +123,8 @@ Result<GroupedTunedTable> read_grouped_table(const std::string& text) {
   return table;
 }
 
-std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const GroupedShape& shape) {
+namespace {
+const GroupedTunedRow* nearest_row(const std::vector<GroupedTunedRow>& rows, const GroupedShape& shape) {
   const GroupedTunedRow* nearest = nullptr;
   double least = 0;
   for (const GroupedTunedRow& row : rows) {
@@ -138,17 +139,23 @@ std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const Grouped
     nearest = &row;
     least = far;
   }
-  return nearest == nullptr ? "" : nearest->plan;
+  return nearest;
+}
+}  // namespace
+
+std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const GroupedShape& shape) {
+  const GroupedTunedRow* row = nearest_row(rows, shape);
+  return row == nullptr ? "" : row->plan;
 }
 
-std::string tuned_plan(const GroupedProblem& problem, const Chip& chip) {
+std::optional<GroupedTunedRow> tuned_row(const GroupedProblem& problem, const Chip& chip) {
   const auto shape = shape_of(problem);
-  if (!shape) return "";
+  if (!shape) return {};
   for (const GroupedTunedTable& table : grouped_tables()) {
     if (table.device != chip.name || table.multiprocessors != chip.multiprocessors) continue;
-    if (std::string plan = nearest_plan(table.rows, *shape); !plan.empty()) return plan;
+    if (const GroupedTunedRow* row = nearest_row(table.rows, *shape)) return *row;
   }
-  return "";
+  return {};
 }
 
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
@@ -159,11 +166,15 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
     return Status(Code::unsupported, fmt::format("target = {}: {} has kernels for sm90 and sm100.", name(chip.arch),
                                                  problem::operation_of(problem.groups)));
   }
-  const std::string plan = problem.plan.empty() ? tuned_plan(problem, chip) : "";
-  if (plan.empty()) return choose(problem, chip.multiprocessors);
+  const auto row = problem.plan.empty() ? tuned_row(problem, chip) : std::nullopt;
+  if (!row) return choose(problem, chip.multiprocessors);
   for (const Instance& instance : instances_for(problem)) {
-    if (without_stages(catalog::plan_name(instance)) != without_stages(plan)) continue;
-    return GroupedChoice{instance, fmt::format("measured fastest for this shape on {} (tuned table)", chip.name)};
+    if (without_stages(catalog::plan_name(instance)) != without_stages(row->plan)) continue;
+    const bool same = row->shape == *shape_of(problem);
+    return GroupedChoice{instance,
+                         fmt::format("measured fastest for {} on {}, {:.1f} us (tuned table)",
+                                     same ? "this shape" : row->shape.text(), chip.name, row->us),
+                         row->us};
   }
   // A table made by another version may name what this one does not have.
   return choose(problem, chip.multiprocessors);

@@ -44,8 +44,8 @@ Result<GroupedTunedTable> read_grouped_table(const std::string& text);
 // The plan of the nearest row. The rows of groups, or their depth along k, vary from launch to launch, so up to a
 // factor of 1.5 counts as the same; everything else must be equal. Empty: no row.
 std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const GroupedShape& shape);
-// That of the tables of this build, or of the file that WARPWRIGHT_TUNED_GROUPED names, for exactly this device.
-std::string tuned_plan(const GroupedProblem& problem, const Chip& chip);
+// The row of the tables of this build, or of the file that WARPWRIGHT_TUNED_GROUPED names, for exactly this device.
+std::optional<GroupedTunedRow> tuned_row(const GroupedProblem& problem, const Chip& chip);
 
 // On every architecture that has such products. On Hopper the plan the problem names, else the table's, else the
 // model's, on the SMs of the chip that the problem may occupy; on Blackwell as sm100_grouped.h says.

@@ -86,6 +86,7 @@ int run_demo(const DemoOptions& options, Output& out) {
 
   timeline::TimelineRun timeline{timeline::model_of(first.swept.timed),
                                  {example.name, first.product.target.word, shape_text(first.options)}};
+  timeline.info.time = fmt::format("{:.1f} us predicted", first.swept.predicted_us);
   std::vector<timeline::TimelineRun> drawn;
   if (gpu) {
     const ProblemOptions& p = first.options;

@@ -111,7 +111,8 @@ Explanation explain_dense(const ProblemOptions& options) {
           choice.reason,
           chip_text(chip),
           shape.text(),
-          choice::floor_of(shape, arch)};
+          choice::floor_of(shape, arch),
+          choice.measured_us};
 }
 
 void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
@@ -136,6 +137,7 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
                 {"waves", e.waves},
                 {"fill", e.fill},
                 {"reason", e.reason},
+                {"measured_us", e.measured_us > 0 ? Json(e.measured_us) : Json()},
                 {"floor_us", floor.us()},
                 {"floor",
                  {{"tensor_us", floor.tensor_us},

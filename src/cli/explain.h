@@ -22,6 +22,7 @@ struct Explanation {
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
   choice::Floor floor;
+  double measured_us = 0;  // by the tuned table; 0: the plan is not from there
 };
 
 // "H200", "B200", ...: what a target stands for.

@@ -27,7 +27,8 @@ Explanation explain_grouped(const ProblemOptions& options) {
           choice->reason,
           chip_text(chip),
           problem_text(options, problem),
-          choice::floor_of(choice::work_of(problem), arch)};
+          choice::floor_of(choice::work_of(problem), arch),
+          choice->measured_us};
 }
 
 }  // namespace warpwright::cli

@@ -1,6 +1,7 @@
 // Parses the command line, runs one command, and turns every way it can end into an exit code and at most one sentence.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -27,12 +28,14 @@ bool cuda_switched_off() { return system::says_off("WARPWRIGHT_CUDA"); }
 
 namespace {
 
-int end_with(int code, std::string_view who, std::string sentence) {
+// With --json the sentence is also a document, unless the command has already printed its own.
+int end_with(int code, std::string_view who, std::string sentence, bool json = false) {
   // One sentence means one line, whatever the user typed or a library reported.
   for (char& c : sentence) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   }
   fmt::print(stderr, "{}: {}\n", who, sentence);
+  if (json) Output(true).document({{"error", {{"message", sentence}, {"exit_code", code}}}});
   return code;
 }
 
@@ -46,20 +49,23 @@ bool written() { return std::ferror(stdout) == 0 && std::fflush(stdout) == 0; }
 
 int run_action(const CommandLine& line, const Context& context) {
   const std::string who = line.full_name();
+  Output output(context.json());
+  const auto stopped = [&](int code, std::string sentence) {
+    return end_with(code, who, std::move(sentence), output.json() && !output.documented());
+  };
   try {
-    Output output(context.json());
     const int code = context.action_of(line)(output);
     if (!written()) return end_with(exit_wrong, who, "the result could not be written to stdout.");
     return code;
   } catch (const UsageError& error) {
-    return end_with(exit_usage, who, full_stop(error.what()));
+    return stopped(exit_usage, full_stop(error.what()));
   } catch (const MissingError& error) {
-    return end_with(exit_missing, who, full_stop(error.what()));
+    return stopped(exit_missing, full_stop(error.what()));
   } catch (const simulate::NotReady& error) {
     const bool missing = error.status.code() == Code::missing;
-    return end_with(missing ? exit_missing : exit_wrong, who, full_stop(error.what()));
+    return stopped(missing ? exit_missing : exit_wrong, full_stop(error.what()));
   } catch (const std::exception& error) {
-    return end_with(exit_wrong, who, fmt::format("stopped by an unexpected error: {}", full_stop(error.what())));
+    return stopped(exit_wrong, fmt::format("stopped by an unexpected error: {}", full_stop(error.what())));
   }
 }
 
@@ -83,7 +89,12 @@ int run(int argc, char** argv) {
     if (written()) return exit_ok;
     return end_with(exit_wrong, tool.name(), "the text could not be written to stdout.");
   }
-  if (!parsed.complaint.empty()) return end_with(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint));
+  if (!parsed.complaint.empty()) {
+    // What could not be read as a whole has not set the options that could.
+    const bool json =
+        std::any_of(argv + 1, argv + argc, [](const char* word) { return word == std::string_view("--json"); });
+    return end_with(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint), json);
+  }
   return run_action(*parsed.command, context);
 }
 

@@ -37,7 +37,10 @@ std::vector<const Mutant*> chosen(const MutantOptions& options) {
   const auto means = [](const std::string& word, const Mutant* m) { return word == m->id || word == number_of(m->id); };
   for (const auto& word : options.only) {
     if (std::none_of(list.begin(), list.end(), [&](const Mutant* m) { return means(word, m); })) {
-      throw UsageError(fmt::format("--only: '{}' is not in the corpus; its entries are numbered M01 to M70", word));
+      std::vector<std::string> known;
+      for (const Mutant* m : list) known.insert(known.end(), {number_of(m->id), m->id});
+      throw UsageError(fmt::format("--only: '{}' is not in the corpus; its entries are numbered M01 to M70{}", word,
+                                   suggestion(word, known)));
     }
   }
   std::vector<const Mutant*> some;

@@ -141,7 +141,9 @@ void Progress::draw() const {
 Output::Output(bool json) : json_(json), colour_(!json && wants_colour()) {}
 
 void Output::document(const Json& value) {
-  if (json_) write(stdout, value.dump(2) + "\n");
+  if (!json_) return;
+  write(stdout, value.dump(2) + "\n");
+  documented_ = true;
 }
 
 void Output::table(const Table& table) {

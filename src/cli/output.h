@@ -64,6 +64,7 @@ class Output {
 
   // The command's result as one JSON document on stdout; does nothing without --json.
   void document(const Json& value);
+  bool documented() const { return documented_; }
   // The command's result for people, on stdout; does nothing with --json.
   void table(const Table& table);
   void line(std::string_view text);
@@ -76,6 +77,7 @@ class Output {
  private:
   bool json_;
   bool colour_;
+  bool documented_ = false;
 };
 
 // "1.5 GiB", "232448 B": bytes for people.

@@ -61,8 +61,8 @@ std::vector<Mode> schedules_of(const std::string& word, const BlockPlan& plan) {
   const ScheduleWord schedule = parse_schedule(word);
   if (schedule.kind == "freeze") {
     if (std::find(roles.begin(), roles.end(), schedule.role) == roles.end()) {
-      throw UsageError(
-          fmt::format("--schedule: '{}' is not a role of {}; it has {}", schedule.role, plan.kernel, listed(roles)));
+      throw UsageError(fmt::format("--schedule: '{}' is not a role of {}; it has {}{}", schedule.role, plan.kernel,
+                                   listed(roles), suggestion(schedule.role, roles)));
     }
     return {mode(Landing::eager, Scheduling::freeze, schedule.role)};
   }

@@ -23,6 +23,7 @@
 #include "problem/lower.h"
 #include "system/whole_file.h"
 #include "timeline/recording_file.h"
+#include "timeline/stalls.h"
 #include "timeline/timeline.h"
 
 namespace warpwright::cli {
@@ -151,6 +152,7 @@ int run_recording(const TraceOptions& options, Output& out) {
   const timeline::GpuRecording& recorded = read->recorded;
   const Files files(options);
   const timeline::TimelineRun run = timeline::timeline_run(recorded, recorded.plan.kernel, options.recording);
+  const timeline::Stalls stalls = timeline::stalls_of(run.model);
   files.write({run});
   Json document = files.document();
   document.update({{"spans", run.model.recorded()},
@@ -159,13 +161,23 @@ int run_recording(const TraceOptions& options, Output& out) {
                    {"target", run.info.target},
                    {"plan", run.info.kernel},
                    {"device", recorded.device},
-                   {"kernel_us", double(run.model.end) / 1e3}});
+                   {"kernel_us", double(run.model.end) / 1e3},
+                   {"stalls", timeline::json_of(stalls)}});
   out.document(document);
-  out.line(fmt::format("{} on {}: {} bars, {} arrows, {:.1f} us from the first instruction to the last",
-                       run.info.kernel, recorded.device, run.model.recorded(), run.model.arrows.size(),
-                       double(run.model.end) / 1e3));
+  out.line(fmt::format("{} on {}: {} bars, {} arrows, {}", run.info.kernel, recorded.device, run.model.recorded(),
+                       run.model.arrows.size(), run.info.time));
+  if (const std::string idle = stalls.idle.text(); !idle.empty()) out.line(idle);
   files.tell(out);
   return exit_ok;
+}
+
+std::string time_text(const Json& facts) {
+  if (facts.contains("predicted_us")) return fmt::format("{:.1f} us predicted", facts["predicted_us"].get<double>());
+  return fmt::format(
+      "{:.1f} us from the first instruction to the last on {}; with timestamps the launch takes {:.1f} us instead of "
+      "{:.1f} us",
+      facts["kernel_us"].get<double>(), facts["device"].get<std::string>(), facts["recorded_us"].get<double>(),
+      facts["measured_us"].get<double>());
 }
 
 // Writes the files and tells what is in them; `note` is said last.
@@ -175,8 +187,11 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
   bool ok = true;
   size_t spans = 0, edges = 0;
   Json list = Json::array();
+  std::vector<timeline::Stalls> stalls;
   for (Traced& t : traced) {
     ok = ok && t.ok;
+    t.run.info.time = time_text(t.facts);
+    stalls.push_back(timeline::stalls_of(t.run.model));
     spans += t.run.model.recorded();
     edges += t.run.model.arrows.size();
     list.push_back({{"target", t.run.info.target},
@@ -184,7 +199,8 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
                     {"instance", t.instance},
                     {"spans", t.run.model.recorded()},
                     {"edges", t.run.model.arrows.size()},
-                    {"times", t.run.info.times}});
+                    {"times", t.run.info.times},
+                    {"stalls", timeline::json_of(stalls.back())}});
     list.back().update(t.facts);
     runs.push_back(std::move(t.run));
   }
@@ -203,17 +219,9 @@ int finish(std::vector<Traced> traced, const Files& files, const std::string& ta
   }
   out.document(document);
   for (size_t i = 0; i < runs.size(); ++i) {
-    const Json& facts = traced[i].facts;
-    const std::string time =
-        facts.contains("predicted_us")
-            ? fmt::format("{:.1f} us predicted", facts["predicted_us"].get<double>())
-            : fmt::format(
-                  "{:.1f} us from the first instruction to the last on {}; with timestamps the launch takes {:.1f} us "
-                  "instead of {:.1f} us",
-                  facts["kernel_us"].get<double>(), facts["device"].get<std::string>(),
-                  facts["recorded_us"].get<double>(), facts["measured_us"].get<double>());
     out.line(fmt::format("{} on {}: {} bars, {} arrows, {}", runs[i].info.kernel, runs[i].info.target,
-                         runs[i].model.recorded(), runs[i].model.arrows.size(), time));
+                         runs[i].model.recorded(), runs[i].model.arrows.size(), runs[i].info.time));
+    if (const std::string idle = stalls[i].idle.text(); !idle.empty()) out.line(idle);
   }
   files.tell(out);
   for (const Traced& t : traced) {

@@ -33,9 +33,11 @@ void Engine::account() {
 
 void Engine::multiply(uint32_t cycles) {
   Wave& w = wave();
-  Server& unit = simd_[w.index % 4];
+  const int simd = w.index % 4;
+  Server& unit = simd_[simd];
   const uint64_t begin = std::max(w.time, unit.free_at);
   w.product_done = unit.serve(w.time, cycles);
+  on_unit(w.products, fmt::format("MFMA {}", simd), begin, w.product_done);
   w.time = begin + timing_.word_issue;
 }
 
@@ -44,18 +46,42 @@ void Engine::enter(const Place& place) {
   if (options_.timeline && w.place.slot >= 0) {
     const bool waits = w.place.op[0] == 'V' || std::strncmp(w.place.op, "LG", 2) == 0 || w.place.op[0] == 'B';
     const bool products = w.place.op[0] == 'M';
-    bar(fmt::format("workgroup {} / {} / wave {}", workgroup_, w.role ? w.role->name : "wave", w.index), w.place.op,
-        w.entered, std::max(w.entered, products ? std::max(w.time, w.product_done) : w.time), waits);
+    const uint64_t end = std::max(w.entered, products ? std::max(w.time, w.product_done) : w.time);
+    if (end > w.entered) {
+      const int span = bar(track(w), w.place.op, w.entered, end, waits);
+      if (waits && w.released_by >= 0) result_.edges.push_back({w.released_by, span});
+    }
   }
   w.entered = std::max(w.time, w.place.op[0] == 'M' ? w.product_done : 0);
   w.place = place;
+  w.loads = w.reads = w.products = w.released_by = -1;
 }
 
-void Engine::bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting) {
-  if (end <= begin) return;
+std::string Engine::track(const Wave& w) const {
+  return fmt::format("workgroup {} / {} / wave {}", workgroup_, w.role ? w.role->name : "wave", w.index);
+}
+
+int Engine::bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting) {
+  if (!options_.timeline) return -1;
   const uint64_t start = cu_[workgroup_ % cu_.size()] + timing_.launch;
+  const Place& place = wave().place;
+  std::string at =
+      place.slot < 0 ? "outside the schedule" : fmt::format("{}[{}] of the schedule", place.phase, place.slot);
   result_.spans.push_back(
-      {track, std::move(name), microseconds(start + begin), microseconds(start + end), {}, waiting});
+      {track, std::move(name), microseconds(start + begin), microseconds(start + end), std::move(at), waiting});
+  return int(result_.spans.size()) - 1;
+}
+
+void Engine::on_unit(int& unit_bar, const std::string& unit, uint64_t begin, uint64_t end) {
+  if (!options_.timeline || wave().place.slot < 0) return;
+  if (unit_bar < 0) {
+    unit_bar = bar(fmt::format("workgroup {} / {}", workgroup_, unit), wave().place.op, begin, end);
+    result_.spans.back().by = track(wave());
+    return;
+  }
+  const uint64_t start = cu_[workgroup_ % cu_.size()] + timing_.launch;
+  Span& s = result_.spans[size_t(unit_bar)];
+  s.end_us = std::max(s.end_us, microseconds(start + end));
 }
 
 void Engine::store() {

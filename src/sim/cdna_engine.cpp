@@ -262,8 +262,10 @@ void Engine::block_at_barrier(Wave& w) {
   if (std::all_of(waves_.begin(), waves_.end(), [](const auto& o) { return o->at_barrier; })) {
     uint64_t last = 0;
     for (const auto& o : waves_) last = std::max(last, o->time);
+    const int arrival = bar(track(w), "arrive BAR", w.time, w.time);
     for (const auto& o : waves_) {
       o->at_barrier = false;
+      if (o.get() != &w) o->released_by = arrival;
       o->time = last;
       ++o->barriers;
     }
@@ -360,6 +362,8 @@ void Engine::issue(bool vm, Flight flight) {
   Wave& w = wave();
   flight.place = w.place;
   flight.due = due(vm);
+  on_unit(vm ? w.loads : w.reads, vm ? "memory" : "LDS", w.time, flight.due);
+  flight.span = vm ? w.loads : w.reads;
   if (options_.landing == Landing::eager) {
     flight.land();
     flight.landed = true;
@@ -377,6 +381,7 @@ void Engine::wait(bool vm, int count) {
       f.land();
       ++result_.stats.events;
     }
+    if (f.due > w.time) w.released_by = f.span;
     w.time = std::max(w.time, f.due);
     if (f.access >= 0) accesses_[size_t(f.access)].complete = w.barriers;
     if (f.fills != nullptr) f.fills->in_flight = false;

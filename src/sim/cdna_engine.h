@@ -59,6 +59,7 @@ struct Flight {  // counted by vmcnt or lgkmcnt
   here at{"", 0};
   Place place = {};
   uint64_t due = 0;  // when it is complete by the clock
+  int span = -1;     // of the timeline
 };
 
 struct Wave {
@@ -75,6 +76,8 @@ struct Wave {
   uint64_t rank = 0;                    // pct
   uint64_t time = 0, product_done = 0;  // cycles: of its next instruction, and of its last MFMA
   uint64_t entered = 0;                 // its place
+  // Bars of the timeline: what its place has on the units so far, and the end of which let it go on last.
+  int loads = -1, reads = -1, products = -1, released_by = -1;
   std::map<const Fault*, int> fault_counts;
 };
 
@@ -131,7 +134,10 @@ class Engine {
   uint64_t due(bool vm);  // when a load or an LDS access that is issued now is complete
   void await_products() { wave().time = std::max(wave().time, wave().product_done); }
   double microseconds(uint64_t cycles) const { return double(cycles) / (timing_.clock_ghz * 1e3); }
-  void bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
+  std::string track(const Wave& w) const;
+  int bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
+  // On a lane of a unit: one bar for all that a place of the schedule has there.
+  void on_unit(int& bar, const std::string& unit, uint64_t begin, uint64_t end);
 
   Launch launch_;
   Options options_;

@@ -26,17 +26,20 @@ int number_after(const std::string& text, size_t at) {
   return value;
 }
 
-// "cta 3 / load / warp 4" or "cta 3 / TMA", as the simulator names tracks.
+constexpr const char* kWorkgroup = "workgroup ";
+
+// "cta 3 / load / warp 4", "cta 3 / TMA" or "workgroup 3 / MFMA 0", as the simulator names tracks.
 TimelineLane lane_of(const std::string& track) {
   constexpr const char* separator = " / ";
   TimelineLane lane;
-  lane.cta = number_after(track, std::strlen("cta "));
+  lane.cta = number_after(track, std::min(track.find(' '), track.size() - 1) + 1);
   const size_t first = track.find(separator);
   if (first == std::string::npos) return lane;
   const std::string rest = track.substr(first + 3);
   const size_t second = rest.find(separator);
   if (second == std::string::npos) {
     lane.group = lane.name = rest;
+    if (rest.starts_with("MFMA ")) lane.group = "MFMA";  // one for each SIMD
     lane.engine = true;
     lane.order = kEngineOrder;
   } else {
@@ -65,16 +68,19 @@ Named stage_of(const std::string& object) {
   return n;
 }
 
+constexpr const char *kWait = "wait ", *kArrive = "arrive ";
+
 std::string without_verb(const std::string& name) {
-  for (const char* verb : {"wait ", "arrive "}) {
-    if (name.rfind(verb, 0) == 0) return name.substr(std::strlen(verb));
+  for (const char* verb : {kWait, kArrive}) {
+    if (name.starts_with(verb)) return name.substr(std::strlen(verb));
   }
   return name;
 }
 
 BarKind kind_of(const simulator::Span& s, const TimelineLane& lane) {
   if (lane.engine) return BarKind::engine;
-  return s.waiting ? BarKind::wait : BarKind::arrive;
+  if (s.waiting) return BarKind::wait;
+  return s.name.starts_with(kArrive) ? BarKind::arrive : BarKind::work;
 }
 
 class Builder {
@@ -87,8 +93,14 @@ class Builder {
     lay_out();
     add_arrows();
     add_rings();
-    add_tensor_cores();
+    add_multipliers();
     follow_critical_path();
+    m_.end = std::max(m_.end, nanoseconds(result.stats.predicted_us));
+    if (!m_.bars.empty()) {
+      const auto first = std::min_element(m_.bars.begin(), m_.bars.end(),
+                                          [](const TimelineBar& a, const TimelineBar& b) { return a.begin < b.begin; });
+      m_.begin = first->begin;
+    }
   }
 
   TimelineModel take() { return std::move(m_); }
@@ -101,6 +113,7 @@ class Builder {
       if (key_of.count(s.track) != 0) continue;
       TimelineLane lane = lane_of(s.track);
       const auto key = std::tuple(lane.cta, lane.order, lane.name);
+      if (s.track.starts_with(kWorkgroup)) m_.block = "workgroup";
       key_of.emplace(s.track, key);
       found.emplace(key, std::move(lane));
     }
@@ -114,7 +127,8 @@ class Builder {
 
   void add_spans() {
     for (const simulator::Span& s : result_.spans) {
-      TimelineBar bar;
+      bar_of_span_.push_back(int(m_.bars.size()));
+      TimelineBar& bar = m_.bars.emplace_back();
       bar.lane = lane_by_track_.at(s.track);
       bar.kind = kind_of(s, m_.lanes[size_t(bar.lane)]);
       bar.name = s.name;
@@ -125,10 +139,8 @@ class Builder {
       bar.ring = stage.ring;
       bar.slot = stage.slot;
       m_.end = std::max(m_.end, bar.end);
-      bar_of_span_.push_back(int(m_.bars.size()));
       const auto by = lane_by_track_.find(s.by);
-      issuer_.push_back(by == lane_by_track_.end() ? -1 : by->second);
-      m_.bars.push_back(std::move(bar));
+      bar.issuer = by == lane_by_track_.end() ? -1 : by->second;
     }
   }
 
@@ -167,7 +179,6 @@ class Builder {
     }
     std::vector<int> kept(m_.bars.size(), -1);
     std::vector<TimelineBar> bars;
-    std::vector<int> issuer;
     for (size_t i = 0; i < m_.bars.size(); ++i) {
       if (joined[i] >= 0) {
         kept[i] = kept[size_t(joined[i])];
@@ -175,10 +186,8 @@ class Builder {
       }
       kept[i] = int(bars.size());
       bars.push_back(std::move(m_.bars[i]));
-      issuer.push_back(issuer_[i]);
     }
     m_.bars = std::move(bars);
-    issuer_ = std::move(issuer);
     for (int& b : bar_of_span_) b = kept[size_t(b)];
   }
 
@@ -197,7 +206,6 @@ class Builder {
           run.end = bar.begin;
           run.lane = int(lane);
           m_.bars.push_back(std::move(run));
-          issuer_.push_back(-1);
         }
         from = std::max(from, bar.end);
       }
@@ -224,14 +232,12 @@ class Builder {
       m_.lanes[lane].rows = std::max(1, int(row_ends.size()));
     }
     std::vector<TimelineBar> bars;
-    std::vector<int> issuer, place(m_.bars.size());
+    std::vector<int> place(m_.bars.size());
     for (int i : order) {
       place[size_t(i)] = int(bars.size());
       bars.push_back(std::move(m_.bars[size_t(i)]));
-      issuer.push_back(issuer_[size_t(i)]);
     }
     m_.bars = std::move(bars);
-    issuer_ = std::move(issuer);
     for (int& b : bar_of_span_) b = place[size_t(b)];
   }
 
@@ -280,20 +286,34 @@ class Builder {
     }
   }
 
-  void add_tensor_cores() {
+  // How many of the units of a block that multiply are busy: one tensor core, or four MFMA units.
+  void add_multipliers() {
+    struct Units {
+      int count = 0;
+      std::vector<std::pair<int64_t, int>> steps;  // time, +1 or -1
+    };
+    std::map<std::pair<int, std::string>, Units> found;
     for (size_t lane = 0; lane < m_.lanes.size(); ++lane) {
-      if (m_.lanes[lane].group != "tensor core") continue;
-      TimelineCounter counter{m_.lanes[lane].cta, "tensor core busy", 1, {}};
+      if (!m_.lanes[lane].multiplies()) continue;
+      Units& units = found[{m_.lanes[lane].cta, m_.lanes[lane].group}];
+      ++units.count;
       int64_t until = -1;
       for (int i : in_lane_[lane]) {
         const TimelineBar& bar = m_.bars[size_t(i)];
         if (bar.begin > until) {
-          if (until >= 0) change(counter, until, 0);
-          change(counter, bar.begin, 1);
+          if (until >= 0) units.steps.emplace_back(until, -1);
+          units.steps.emplace_back(bar.begin, 1);
         }
         until = std::max(until, bar.end);
       }
-      if (until >= 0) change(counter, until, 0);
+      if (until >= 0) units.steps.emplace_back(until, -1);
+    }
+    for (auto& [key, units] : found) {
+      std::stable_sort(units.steps.begin(), units.steps.end(),
+                       [](const auto& x, const auto& y) { return x.first < y.first; });
+      TimelineCounter counter{key.first, key.second + (units.count > 1 ? " units busy" : " busy"), units.count, {}};
+      int busy = 0;
+      for (const auto& [time, by] : units.steps) change(counter, time, busy += by);
       m_.counters.push_back(std::move(counter));
     }
   }
@@ -342,7 +362,7 @@ class Builder {
           const TimelineBar& other = m_.bars[size_t(i)];
           if (other.end == b.begin && other.begin < b.begin) next = i;
         }
-        if (!next && issuer_[size_t(bar)] >= 0) next = at_time(issuer_[size_t(bar)], time);
+        if (!next && b.issuer >= 0) next = at_time(b.issuer, time);
       } else {
         next = at_time(b.lane, time);
       }
@@ -359,7 +379,7 @@ class Builder {
   const simulator::Result& result_;
   TimelineModel m_;
   std::map<std::string, int> lane_by_track_;
-  std::vector<int> bar_of_span_, issuer_, released_by_;
+  std::vector<int> bar_of_span_, released_by_;
   std::vector<std::vector<int>> in_lane_;
 };
 
@@ -375,12 +395,24 @@ const char* word_of(BarKind kind) {
       return "arrive";
     case BarKind::engine:
       return "engine";
+    case BarKind::work:
+      return "work";
   }
   return "";
 }
 
 uint64_t TimelineModel::recorded() const {
   return uint64_t(std::count_if(bars.begin(), bars.end(), [](const TimelineBar& b) { return b.kind != BarKind::run; }));
+}
+
+std::string object_of(const TimelineBar& bar) {
+  const std::string object = without_verb(bar.name);
+  const size_t bracket = object.find('['), space = object.find(' ');
+  if (bracket < space) return object.substr(0, bracket);
+  for (const char* end : {" phase ", " (all "}) {
+    if (const size_t at = object.find(end); at != std::string::npos) return object.substr(0, at);
+  }
+  return object;
 }
 
 TimelineModel model_of(const simulator::Result& result) { return Builder(result).take(); }
@@ -401,6 +433,7 @@ void leave_out_launch(TimelineModel& model, const simulator::Stats& stats, Arch 
     s.begin -= ns;
     s.end -= ns;
   }
+  model.begin -= ns;
   model.end -= ns;
 }
 

@@ -31,6 +31,7 @@ TimelineRun timeline_run(const GpuRecording& r, const std::string& kernel, const
     constexpr std::string_view full = " stages full";
     if (c.name.ends_with(full)) c.name.replace(c.name.size() - full.size(), full.size(), " stages seen full");
   }
+  run.info.time = fmt::format("{:.1f} us from the first instruction to the last", double(run.model.end) / 1e3);
   run.info.times = fmt::format("measured on {} by timestamps in the kernel", r.device);
   // Each event holds up the warp that writes it.
   if (r.plain_us > 0) {

@@ -13,6 +13,7 @@ struct TimelineInfo {
   std::string target;
   std::string problem;                               // "512x512x512"
   std::string times = "predicted by the simulator";  // where the times come from
+  std::string time = {};                             // of the launch, as the tool says it: "7.8 us predicted"
 };
 
 struct TimelineRun {
@@ -25,7 +26,8 @@ struct TimelineRun {
 std::string perfetto_of(const std::vector<TimelineRun>& runs);
 std::string perfetto_of(const TimelineRun& run);
 
-// A page with no address in it but its own: lanes, arrows, counters and critical path of the runs, one above the other.
+// A page with no address in it but its own: lanes, arrows, counters and critical path of the runs, one above the other,
+// and where their time goes.
 std::string page_of(const std::vector<TimelineRun>& runs);
 
 }  // namespace warpwright::timeline

@@ -1,96 +1,52 @@
 #!/usr/bin/python3
-"""The timeline's page in a real browser: lanes, bars under the pointer, zoom, arrows, critical path, counters.
+"""The timeline's page in a real browser: lanes, bars under the pointer, wheel and keys, search, measuring, arrows, critical
+path, counters, the table of stalls.
 
 Usage: page_test.py TOOL. Exits 77 (skipped) where chromium, its driver or selenium is not installed.
 """
 
+import base64
 import copy
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.support.select import Select
-except ImportError:
-    print("selenium is not installed for this Python")
-    sys.exit(77)
-if not (shutil.which("chromium") and shutil.which("chromedriver")):
-    print("chromium or chromedriver is not installed")
-    sys.exit(77)
+from browser import Browser  # ends the program where there is none
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
-TOOL = sys.argv.pop(1)
 # Where to leave a picture of the page; it is the README's when run by hand.
 PICTURE = os.environ.get("WARPWRIGHT_PAGE_PICTURE")
 
 
-class Page(unittest.TestCase):
+def unpacked(text):
+    """The numbers of a page: seven bits a byte, the lowest first; the lowest bit of a number is its sign."""
+    numbers, value, shift = [], 0, 0
+    for byte in base64.b64decode(text):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value >> 1 ^ -(value & 1))
+            value = shift = 0
+    return numbers
+
+
+def packed(numbers):
+    out = bytearray()
+    for number in numbers:
+        rest = number << 1 if number >= 0 else ~number << 1 | 1
+        while rest >= 128:
+            out.append(rest & 127 | 128)
+            rest >>= 7
+        out.append(rest)
+    return base64.b64encode(bytes(out)).decode()
+
+
+class Page(Browser):
     ARGUMENTS = ["--m", "512", "--n", "512", "--k", "512", "--target", "sim:sm90", "--plan", "dense-128x256-c2-s4"]
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.file = os.path.join(cls.folder.name, "timeline.html")
-        result = subprocess.run(
-            [TOOL, "trace", *cls.ARGUMENTS, "--html", cls.file, "--json"], capture_output=True, text=True, check=True)
-        cls.document = json.loads(result.stdout)
-        options = Options()
-        for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                     "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1500,980"):
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-        cls.browser.set_window_size(1500, 980)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.folder.cleanup()
-
-    CTAS = "0-1"  # shown by the tests; the page itself begins with those in which the critical path ends
-
-    def setUp(self):
-        self.browser.get("file://" + self.file)
-        if self.CTAS:
-            self.show(self.CTAS)
-
-    def show(self, ctas):
-        box = self.browser.find_element(By.ID, "ctas")
-        box.clear()
-        box.send_keys(ctas + "\n")
-
-    def run_script(self, text, *arguments):
-        return self.browser.execute_script("return " + text, *arguments)
-
-    def bar(self, **wanted):
-        """The number of the first bar of CTA 0 whose fields are as given, and long enough to be pointed at."""
-        for i, bar in enumerate(self.run_script("timeline.bars()")):
-            if bar["cta"] == 0 and all(bar[k].startswith(v) for k, v in wanted.items()) and bar["end"] - bar["begin"] > 60:
-                return i, bar
-        self.fail(f"no such bar: {wanted}")
-
-    def point_at(self, number):
-        at = self.run_script("timeline.position(arguments[0])", number)
-        chart = self.browser.find_element(By.ID, "chart").rect
-        ActionChains(self.browser).move_to_element_with_offset(
-            self.browser.find_element(By.ID, "chart"), at["x"] - chart["x"] - chart["width"] / 2,
-            at["y"] - chart["y"] - chart["height"] / 2).perform()
-
-    def painted(self, x, y):
-        """Red, green, blue, opacity of the chart at a place of the window."""
-        return self.run_script(
-            "(() => { const c = document.getElementById('chart'), a = c.getBoundingClientRect(), s = c.width / a.width;"
-            "return [...c.getContext('2d').getImageData((arguments[0] - a.left) * s, (arguments[1] - a.top) * s, 1, 1).data]"
-            "})()", x, y)
 
     def test_no_error_and_no_request(self):
         # The browser's advice about reading pixels is meant for these tests.
@@ -114,14 +70,6 @@ class Page(unittest.TestCase):
         number, _ = self.bar(lane="TMA", name="input.b[1]")
         at = self.run_script("timeline.position(arguments[0])", number)
         self.assertEqual(self.painted(at["x"], at["y"])[:3], [0xf5, 0x9e, 0x0b])
-
-    def tones(self, x, y, count):
-        """The different colours of so many neighbours in a line of the chart."""
-        strip = self.run_script(
-            "(() => { const c = document.getElementById('chart'), a = c.getBoundingClientRect(), s = c.width / a.width;"
-            "return [...c.getContext('2d').getImageData((arguments[0] - a.left) * s, (arguments[1] - a.top) * s,"
-            "arguments[2], 1).data] })()", x, y, count)
-        return {tuple(strip[i:i + 3]) for i in range(0, len(strip), 4)}
 
     def test_waits_look_like_waits(self):
         self.browser.find_element(By.ID, "critical").click()
@@ -177,22 +125,126 @@ class Page(unittest.TestCase):
         self.browser.find_element(By.ID, "fit").click()
         self.assertEqual(self.run_script("timeline.view()"), whole)
 
+    def test_the_wheel_zooms_where_the_pointer_is_and_moves_with_shift(self):
+        chart = self.browser.find_element(By.ID, "chart")
+        whole = self.run_script("timeline.view()")
+        at = 190 + (chart.rect["width"] - 190) / 4
+        under = whole["from"] + self.width() / 4
+        self.wheel(chart, at, 60, -240)
+        near = self.run_script("timeline.view()")
+        self.assertLess(near["to"] - near["from"], 0.6 * (whole["to"] - whole["from"]))
+        self.assertAlmostEqual(near["from"] + (near["to"] - near["from"]) / 4, under, delta=0.01 * (whole["to"] - whole["from"]))
+        self.wheel(chart, at, 60, 120, shift=True)
+        moved = self.run_script("timeline.view()")
+        self.assertGreater(moved["from"], near["from"])
+        self.assertAlmostEqual(moved["to"] - moved["from"], near["to"] - near["from"], delta=1)
+        # Over the names it scrolls, and leaves the times as they are.
+        self.wheel(self.browser.find_element(By.ID, "lanes"), 60, 60, 120)
+        self.assertEqual(self.run_script("timeline.view()"), moved)
+        self.wait_for("document.getElementById('lanes').scrollTop > 0")
+
+    def test_keys(self):
+        whole = self.width()
+        for nearer, farther in (("+", "-"), ("w", "s")):
+            self.press(nearer)
+            self.assertAlmostEqual(self.width(), 0.7 * whole, delta=2)
+            self.press(nearer, farther)
+            self.assertAlmostEqual(self.width(), 0.7 * whole, delta=2)
+            before = self.run_script("timeline.view()")
+            self.press(Keys.ARROW_LEFT if nearer == "+" else "a")
+            self.assertLess(self.run_script("timeline.view()")["from"], before["from"])
+            self.press(Keys.ARROW_RIGHT if nearer == "+" else "d")
+            self.assertAlmostEqual(self.run_script("timeline.view()")["from"], before["from"], delta=1)
+            self.press("f")
+            self.assertAlmostEqual(self.width(), whole, delta=1)
+        self.press(Keys.ARROW_DOWN)
+        self.assertGreater(self.run_script("document.getElementById('lanes').scrollTop"), 0)
+        self.press(Keys.ARROW_UP)
+        self.assertEqual(self.run_script("document.getElementById('lanes').scrollTop"), 0)
+
+    def test_the_fit_leaves_out_the_launch(self):
+        span, view = self.run_script("timeline.span()"), self.run_script("timeline.view()")
+        self.assertAlmostEqual(view["from"], max(0, span["begin"] - 0.01 * (span["end"] - span["begin"])), delta=1)
+        self.assertEqual(view["to"], span["end"])
+        self.press("0")
+        self.assertEqual(self.run_script("timeline.view()"), {"from": 0, "to": span["end"]})
+
+    def test_enter_goes_to_the_next_match(self):
+        box = self.browser.find_element(By.ID, "find")
+        box.send_keys("wait input.full[1]")
+        total = int(re.fullmatch(r"(\d+) bars", self.browser.find_element(By.ID, "found").text).group(1))
+        self.assertGreater(total, 1)
+        seen = []
+        for i in range(3):
+            box.send_keys(Keys.ENTER)
+            self.assertEqual(self.browser.find_element(By.ID, "found").text, f"{i % total + 1} of {total} bars")
+            number = self.run_script("timeline.marked()")
+            bar, view = self.run_script("timeline.bar(arguments[0])", number), self.run_script("timeline.view()")
+            self.assertTrue(bar["name"].startswith("wait input.full[1]"), bar)
+            self.assertTrue(view["from"] <= bar["end"] and bar["begin"] <= view["to"], "it is in sight")
+            at = self.run_script("timeline.position(arguments[0])", number)
+            lanes = self.browser.find_element(By.ID, "lanes").rect
+            self.assertTrue(lanes["y"] <= at["y"] <= lanes["y"] + lanes["height"])
+            seen.append((bar["begin"], number))
+        self.assertEqual(seen[:min(3, total)], sorted(seen[:min(3, total)]), "in the order of time")
+        box.send_keys(Keys.SHIFT + Keys.ENTER)
+        self.assertEqual(self.run_script("timeline.marked()"), seen[1][1])
+
+    def test_measuring_a_range(self):
+        ruler, chart = (self.browser.find_element(By.ID, name) for name in ("ruler", "chart"))
+        middle = chart.rect["width"] / 2
+        view = self.run_script("timeline.view()")
+        scale = (view["to"] - view["from"]) / (chart.rect["width"] - 190)
+        for element, shift in ((ruler, False), (chart, True)):
+            actions = ActionChains(self.browser)
+            if shift:
+                actions.key_down(Keys.SHIFT)
+            actions.move_to_element_with_offset(element, 0, 0).click_and_hold().move_by_offset(200, 0).release()
+            if shift:
+                actions.key_up(Keys.SHIFT)
+            actions.perform()
+            measured = self.run_script("timeline.range()")
+            self.assertAlmostEqual(measured["to"] - measured["from"], 200 * scale, delta=2 * scale)
+            self.assertAlmostEqual(measured["from"], view["from"] + (middle - 190) * scale, delta=2 * scale)
+            self.assertEqual(self.run_script("timeline.view()"), view, "measuring does not move")
+            told = self.browser.find_element(By.ID, "idle").text
+            self.assertRegex(told, r"^In the range from .* idle \d+ %")
+            self.assertRegex(self.browser.find_element(By.ID, "stalls").text, r"^range \d")
+            self.press(Keys.ESCAPE)
+            self.assertIsNone(self.run_script("timeline.range()"))
+            self.assertNotIn("range", self.browser.find_element(By.ID, "idle").text)
+
+    def test_the_table_of_stalls_says_what_the_tool_says(self):
+        runs = self.document.get("runs", [self.document])
+        stalls = runs[-1]["stalls"]
+        self.assertIn(stalls["idle"]["text"], self.browser.find_element(By.ID, "idle").text)
+        lines = self.browser.find_element(By.ID, "stalls").text
+        for role in stalls["roles"]:
+            self.assertRegex(lines, rf"(?m)^{role['role']} {role['warps']} warps? {round(100 * role['busy'])} %")
+            for wait in role["waits"]:
+                if wait["share"] > 0.02:
+                    self.assertIn(f"{wait['for']} {round(100 * wait['share'])} %", lines)
+
+    def test_the_time_is_that_of_the_tool(self):
+        us = self.document.get("predicted_us", self.document.get("kernel_us"))
+        self.assertIn(f"{us:.1f} µs", self.browser.find_element(By.ID, "summary").text)
+
     def test_arrows(self):
         select = Select(self.browser.find_element(By.ID, "arrows"))
         select.select_by_value("all")
-        every = self.run_script("timeline.arrowsDrawn()")
+        every = self.run_script("timeline.drawn().arrows")
         self.assertGreater(every, 10)
         self.assertLessEqual(every, self.document["edges"])
         select.select_by_value("hover")
         ActionChains(self.browser).move_to_element(self.browser.find_element(By.ID, "title")).perform()
-        self.assertEqual(self.run_script("timeline.arrowsDrawn()"), 0)
+        self.assertEqual(self.run_script("timeline.drawn().arrows"), 0)
         number, _ = self.bar(kind="wait", name="wait input.full[0]")
         self.point_at(number)
-        self.assertGreaterEqual(self.run_script("timeline.arrowsDrawn()"), 1)
+        self.assertGreaterEqual(self.run_script("timeline.drawn().arrows"), 1)
 
     def test_the_critical_path_is_drawn_and_told(self):
         self.assertRegex(self.browser.find_element(By.ID, "summary").text, r"Critical path: .*tensor core \d+ %")
-        count = ("(() => { const c = document.getElementById('chart');"
+        count = ("(() => { timeline.drawn(); const c = document.getElementById('chart');"
                  "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;"
                  "for (let i = 0; i < d.length; i += 4) n += d[i] === 0xe8 && d[i + 1] === 0x59 && d[i + 2] === 0x0c;"
                  "return n })()")
@@ -230,8 +282,9 @@ class Stacked(Page):
         data = json.loads(data)
         measured = copy.deepcopy(data["runs"][0])
         measured.update(target="sm90", times="measured on a GPU")
-        measured["bars"] = [[lane, row, 2 * begin, 2 * end, *rest] for lane, row, begin, end, *rest in measured["bars"]]
-        measured["counters"], measured["critical"], measured["end"] = [], [], 2 * measured["end"]
+        bars = unpacked(measured["bars"])
+        measured["bars"] = packed(number * (2 if i % 4 in (1, 2) else 1) for i, number in enumerate(bars))
+        measured.update(counters=[], critical="", end=2 * measured["end"], begin=2 * measured["begin"], idle="", time="")
         data["runs"].insert(0, measured)
         with open(cls.file, "w") as file:
             file.write(before + json.dumps(data) + after)
@@ -259,13 +312,14 @@ class Stacked(Page):
         self.assertEqual(bars[upper]["begin"], 2 * bars[lower]["begin"])
         at = [self.run_script("timeline.position(arguments[0])", i) for i in (upper, lower)]
         self.assertLess(at[0]["y"], at[1]["y"])
-        zero = self.browser.find_element(By.ID, "chart").rect["x"] + 190
+        zero = self.run_script("timeline.x(0)")
         self.assertAlmostEqual(at[0]["x"] - zero, 2 * (at[1]["x"] - zero), delta=2)
 
     def test_the_critical_path_is_drawn_and_told(self):
         lines = self.browser.find_element(By.ID, "summary").text.splitlines()
         self.assertEqual(len(lines), 2)
         self.assertIn("times measured on a GPU", lines[0])
+        self.assertRegex(lines[0], r"^sm90: 15\.\d+ µs")
         self.assertRegex(lines[1], r"Critical path: .*tensor core \d+ %")
 
     def test_choosing_ctas_and_finding(self):
@@ -280,7 +334,13 @@ class Stacked(Page):
         box.send_keys("0-1\n")
         super().test_arrows()
 
+    def test_the_table_of_stalls_says_what_the_tool_says(self):
+        lines = self.browser.find_element(By.ID, "stalls").text.splitlines()
+        self.assertEqual([line for line in lines if line in ("sm90", "sim:sm90")], ["sm90", "sim:sm90"])
+        super().test_the_table_of_stalls_says_what_the_tool_says()
+
     test_picture = None
+    test_enter_goes_to_the_next_match = None
 
 
 class Measured(Page):
@@ -301,6 +361,42 @@ class Measured(Page):
             self.assertIn(wanted, first_cta)
 
     test_picture = None
+
+
+class Workgroups(Page):
+    """A kernel of gfx950: lanes of memory, LDS and MFMA units, and the names of its waits explained."""
+
+    ARGUMENTS = ["--m", "512", "--n", "512", "--k", "512", "--target", "sim:gfx950"]
+
+    def test_a_lane_for_every_warp_grouped_by_role(self):
+        shown = [e.text for e in self.browser.find_elements(By.CSS_SELECTOR, ".lane")]
+        self.assertEqual(shown[0], "workgroup 0")
+        first = shown[1:shown.index("workgroup 1")]
+        self.assertEqual(len([t for t in first if " wave " in t]), 8)
+        for wanted in ("memory", "LDS", "MFMA 0", "MFMA 3", "MFMA units busy"):
+            self.assertIn(wanted, first)
+
+    def test_waits_are_explained(self):
+        legend = self.browser.find_element(By.ID, "legend").text
+        self.assertIn("VM0 s_waitcnt vmcnt(0): waits until all loads from memory of the wave are complete", legend)
+        self.assertIn("BAR s_barrier: waits until every wave of the workgroup is here", legend)
+        number, _ = self.bar(kind="wait", name="VM0")
+        self.point_at(number)
+        tip = self.browser.find_element(By.ID, "tip").text
+        self.assertIn("s_waitcnt vmcnt(0)", tip)
+        self.assertRegex(tip, r"released by L[AB]\d+ \(workgroup 0, memory\)")
+
+    def test_the_critical_path_is_drawn_and_told(self):
+        self.assertRegex(self.browser.find_element(By.ID, "summary").text, r"Critical path: .*(LDS|memory) \d+ %")
+
+    def test_the_table_of_stalls_says_what_the_tool_says(self):
+        stalls = self.document["runs"][0]["stalls"]
+        self.assertEqual(self.browser.find_element(By.ID, "idle").text, stalls["idle"]["text"])
+        self.assertRegex(stalls["idle"]["text"], r"^MFMA idle \d+ %: ")
+
+    test_picture = test_bars_are_painted_in_the_colour_of_their_stage = test_waits_look_like_waits = None
+    test_the_pointer_shows_name_time_and_line = test_zoom_and_pan = test_arrows = test_choosing_ctas_and_finding = None
+    test_counters_are_drawn_and_can_be_left_out = test_enter_goes_to_the_next_match = None
 
 
 if __name__ == "__main__":

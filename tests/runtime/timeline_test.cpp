@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,8 @@
 #include "simulate/example.h"
 #include "simulate/examples.h"
 #include "system/whole_file.h"
+#include "timeline/meaning.h"
+#include "timeline/stalls.h"
 
 namespace warpwright::timeline {
 namespace {
@@ -231,7 +234,9 @@ TEST(Timeline, TheCriticalPathGoesBackThroughReleasesAndIssuers) {
 TEST(Timeline, TheCriticalPathOfARealKernelHasNoGap) {
   const TimelineModel m = model_of(real_run());
   ASSERT_GT(m.critical.size(), 5u);
-  EXPECT_EQ(m.critical.back().end, m.end);
+  int64_t last = 0;
+  for (const TimelineBar& b : m.bars) last = std::max(last, b.end);
+  EXPECT_EQ(m.critical.back().end, last);
   for (size_t i = 1; i < m.critical.size(); ++i) EXPECT_EQ(m.critical[i - 1].end, m.critical[i].begin);
   bool tensor_core = false;
   for (const TimelineStep& s : m.critical)
@@ -250,8 +255,108 @@ TEST(Timeline, ThePageHoldsTheDataAndNoOtherAddress) {
   const std::string open = "id=\"data\">";
   const size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
   const json data = json::parse(page.substr(begin, end - begin));
-  EXPECT_EQ(data.at("names").at(0), "a </script> name");
-  EXPECT_EQ(data.at("runs").at(0).at("bars").size(), 1u);
+  EXPECT_EQ(data.at("labels").at(0).at(0), "a </script> name");
+  EXPECT_EQ(data.at("runs").at(0).at("lanes").at(0).at(5), 1) << "bars of the lane";
+}
+
+// The numbers that the page's script unpacks.
+std::vector<int64_t> unpacked(const std::string& text) {
+  std::string bytes;
+  uint32_t four = 0;
+  int digits = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    const std::string all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    four = four << 6 | uint32_t(all.find(c));
+    if (++digits % 4 != 1) bytes += char(uint8_t(four >> (6 - 2 * ((digits - 1) % 4))));
+  }
+  std::vector<int64_t> numbers;
+  uint64_t value = 0;
+  int shift = 0;
+  for (const char c : bytes) {
+    value |= uint64_t(uint8_t(c) & 127) << shift;
+    shift += 7;
+    if (uint8_t(c) >= 128) continue;
+    numbers.push_back(int64_t(value >> 1) ^ -int64_t(value & 1));
+    value = shift = 0;
+  }
+  return numbers;
+}
+
+TEST(Timeline, ThePageHasEveryBarAndArrow) {
+  const TimelineModel m = model_of(real_run());
+  const std::string page = page_of({{m, {"k", "sim:sm90", "8x8x8", "predicted", "7.8 us predicted"}}});
+  const std::string open = "id=\"data\">";
+  const size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
+  const json data = json::parse(page.substr(begin, end - begin)), run = data.at("runs").at(0);
+  EXPECT_EQ(run.at("time"), "7.8 us predicted");
+  EXPECT_EQ(run.at("begin"), m.begin);
+  EXPECT_EQ(run.at("idle"), stalls_of(m).idle.text());
+  const std::vector<int64_t> bars = unpacked(run.at("bars")), arrows = unpacked(run.at("arrows"));
+  ASSERT_EQ(bars.size(), 4 * m.bars.size());
+  ASSERT_EQ(arrows.size(), 2 * m.arrows.size());
+  size_t i = 0;
+  for (size_t lane = 0; lane < m.lanes.size(); ++lane) {
+    int64_t time = 0;
+    for (int left = run.at("lanes").at(lane).at(5); left > 0; --left, ++i) {
+      const TimelineBar& b = m.bars[i];
+      const json& label = data.at("labels").at(size_t(bars[4 * i + 3]));
+      time += bars[4 * i + 1];
+      ASSERT_EQ(std::tuple(b.lane, b.row, b.begin, b.end),
+                std::tuple(int(lane), int(bars[4 * i]), time, time + bars[4 * i + 2]));
+      ASSERT_EQ(std::tuple(b.name, b.at, int(b.kind), b.slot),
+                std::tuple(label.at(0).get<std::string>(), label.at(1).get<std::string>(), label.at(2).get<int>(),
+                           label.at(3).get<int>()));
+    }
+  }
+  int64_t to = 0;
+  for (size_t a = 0; a < m.arrows.size(); ++a) {
+    to += arrows[2 * a];
+    ASSERT_EQ(std::pair(int64_t(m.arrows[a].from), int64_t(m.arrows[a].to)), std::pair(to + arrows[2 * a + 1], to));
+  }
+}
+
+TEST(Timeline, BeginsWithTheFirstBarAndEndsWithTheLaunch) {
+  simulator::Result r;
+  r.spans = {span("cta 0 / TMA", "a", 2, 3), span("cta 0 / load / warp 0", "wait empty[0]", 1, 2, true)};
+  r.stats.predicted_us = 3.5;
+  const TimelineModel m = model_of(r);
+  EXPECT_EQ(m.begin, 1000);
+  EXPECT_EQ(m.end, 3500) << "the time that the tool says";
+}
+
+TEST(Timeline, WorkgroupsAreBlocksOfTheirOwn) {
+  simulator::Result r;
+  r.spans = {span("workgroup 0 / leading / wave 1", "VM0", 0, 2, true),
+             span("workgroup 3 / leading / wave 1", "LA00", 0, 2), span("workgroup 3 / MFMA 2", "MMA00", 0, 1),
+             span("workgroup 3 / memory", "LA00", 0, 1)};
+  const TimelineModel m = model_of(r);
+  EXPECT_EQ(m.block, "workgroup");
+  ASSERT_EQ(m.lanes.size(), 4u);
+  EXPECT_EQ((std::pair{m.lanes[0].cta, m.lanes[0].name}), (std::pair<int, std::string>{0, "leading wave 1"}));
+  EXPECT_EQ((std::pair{m.lanes[1].cta, m.lanes[1].name}), (std::pair<int, std::string>{3, "leading wave 1"}));
+  EXPECT_EQ((std::pair{m.lanes[2].group, m.lanes[2].name}), (std::pair<std::string, std::string>{"MFMA", "MFMA 2"}));
+  EXPECT_TRUE(m.lanes[2].multiplies());
+  EXPECT_FALSE(m.lanes[3].multiplies());
+  EXPECT_EQ(m.bars[1].kind, BarKind::work);
+}
+
+TEST(Timeline, NamesAreExplained) {
+  TimelineBar b;
+  b.kind = BarKind::wait;
+  const auto meaning = [&](const char* name) {
+    b.name = name;
+    return meaning_of(b);
+  };
+  EXPECT_EQ(meaning("VM0"), "s_waitcnt vmcnt(0): waits until all loads from memory of the wave are complete");
+  EXPECT_EQ(meaning("VM12"), "s_waitcnt vmcnt(12): waits until at most 12 loads from memory of the wave are under way");
+  EXPECT_EQ(meaning("BAR"), "s_barrier: waits until every wave of the workgroup is here");
+  EXPECT_EQ(meaning("wait input.full[2] phase 1"), "waits until the stage of input is filled");
+  EXPECT_EQ(meaning("wait input.empty[2] phase 1"),
+            "waits until those who read the stage of input have handed it back");
+  EXPECT_EQ(meaning("wait the cluster barrier"), "");
+  b.kind = BarKind::work;
+  EXPECT_EQ(meaning("FA01"), "reads fragments of A from LDS into registers (their stage and part)");
 }
 
 class File : public testing::Test {

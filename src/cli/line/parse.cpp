@@ -16,38 +16,10 @@
 #include <variant>
 #include <vector>
 
+#include "cli/line/arguments.h"
+
 namespace warpwright::cli {
 namespace {
-
-// The number of edits between two words, for "did you mean".
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t furthest = 2;
-  const std::string* best = nullptr;
-  std::size_t best_distance = furthest + 1;
-  for (const auto& candidate : known) {
-    const std::size_t d = distance(word, candidate);
-    if (d < best_distance) {
-      best = &candidate;
-      best_distance = d;
-    }
-  }
-  return best == nullptr ? std::string() : fmt::format(" (did you mean '{}'?)", *best);
-}
 
 const CLI::App* deepest(const CLI::App& root) {
   const CLI::App* app = &root;
