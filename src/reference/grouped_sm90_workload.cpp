@@ -63,6 +63,39 @@ std::vector<Rows> rows_of(const GroupedProduct& s) {
   return list;
 }
 
+// What the kernels find wrong in the table: GroupFault.
+uint32_t faults_of(const GroupedProduct& s) {
+  uint32_t found = 0;
+  const auto is = [&](bool wrong, uint32_t fault) { found |= wrong ? fault : 0u; };
+  const bool by_depth = s.groups == Groups::by_depth;
+  const int64_t extent = by_depth ? s.shape.k : s.shape.m, unit = by_depth && s.type == DType::e4m3 ? kScaleBlock : 1;
+  for (const int32_t matrix : s.matrices) is(matrix >= s.matrices_given(), kMatrixOutOfRange);
+  if (s.groups == Groups::masked) {
+    const int64_t slot = s.shape.m / std::max(s.group_count(), 1);
+    for (const uint32_t count : s.rows) is(count > slot, kRowsOutOfRange);
+    return found;
+  }
+  int64_t reached = 0;
+  for (const uint32_t stored : s.rows) {
+    const int64_t value = std::min<int64_t>(stored, extent), offset = value / unit * unit;
+    is(stored > extent, kRowsOutOfRange);
+    is(value % unit != 0, kDepthUnaligned);
+    is(offset < reached, kOffsetsDecrease);
+    reached = std::max(reached, offset);
+  }
+  return found;
+}
+
+// An array of fp32 to the bit; what is NaN is not written.
+AlsoExpected exactly(const Array& array, const std::vector<double>& values) {
+  AlsoExpected also{array.name, array.bytes};
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto value = float(values[i]);
+    if (!std::isnan(value)) std::memcpy(also.bytes.data() + i * sizeof value, &value, sizeof value);
+  }
+  return also;
+}
+
 // A row that nobody may use: every bit is set, a NaN in each of the types.
 void spoil(Array& a, int64_t row) {
   const size_t bytes = size_t(a.columns) * size_t(bits(a.type)) / 8;
@@ -202,8 +235,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   if (product.groups != Groups::none) {
     w.arrays.push_back(integers("rows", product.rows));
     if (!product.matrices.empty()) w.arrays.push_back(integers("matrices", product.matrices));
-    w.arrays.push_back(integers("status", std::vector<uint32_t>{0}));
+    w.arrays.push_back(integers("status", std::vector<uint32_t>{~0u}));
     w.arrays.back().scratch = true;
+    w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
   if (product.bias) w.arrays.push_back(std::move(bias));
   // The judged one comes last.
@@ -211,6 +245,7 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.push_back(std::move(d));
     w.arrays.push_back(std::move(d_scales));
   } else {
+    if (product.out == DType::e4m3 && data == Data::integers) w.also.push_back(exactly(d_scales, factors));
     if (product.out == DType::e4m3) w.arrays.push_back(std::move(d_scales));
     w.arrays.push_back(std::move(d));
   }

@@ -24,6 +24,7 @@ struct GroupedProduct {
   DType bias_type = DType::fp32;
   bool shared_bias = false;
   bool accumulate = false;
+  bool illegal = false;       // Blackwell: the table says the same by values that are not legal (GroupedSpec)
   bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
 
   int group_count() const;

@@ -56,8 +56,8 @@ void multiply(const GroupedSpec& s, const std::vector<double>& a, const std::vec
   const std::vector<uint32_t> starts = s.starts();
   w.expected.assign(size_t(s.rows()) * size_t(s.n), std::numeric_limits<double>::quiet_NaN());
   for (size_t g = 0; g < s.tokens.size(); ++g) {
+    if (!s.has_matrix(g)) continue;
     const int matrix = s.matrices.empty() ? int(g) : s.matrices[g];
-    if (matrix < 0) continue;
     for (int64_t r = 0; r < s.tokens[g]; ++r)
       for (int64_t n = 0; n < s.n; ++n) {
         double sum = 0;
@@ -73,17 +73,40 @@ std::vector<float> factors(const GroupedSpec& s, uint64_t seed) {
   for (int i = 0; i < s.matrix_count; ++i) alpha.push_back(std::ldexp(1.f, (i + int(seed)) % 3 - 1));
   return alpha;
 }
+std::vector<uint32_t> offsets_of(const GroupedSpec& s) {
+  std::vector<uint32_t> offsets = s.starts();
+  if (!s.illegal) return offsets;
+  for (size_t g = 0; g + 1 < s.tokens.size(); ++g) {
+    if (s.tokens[g] == 0 && offsets[g + 1] > 0) --offsets[g + 1];
+  }
+  offsets.back() += 1000;
+  return offsets;
+}
+// The tiles of factors of D, to the bit; those of groups without a matrix are not written.
+AlsoExpected expected_factors(const GroupedSpec& s, const std::vector<uint8_t>& tiles) {
+  AlsoExpected also{"d_scales", tiles, 1};
+  const int64_t unit = scale_block(s.out_scaling) * kScaleTileColumns, across = (s.n / 2 + unit - 1) / unit;
+  int64_t first = 0;
+  for (size_t g = 0; g < s.tokens.size(); ++g) {
+    const int64_t rows = s.slot_rows > 0 ? s.slot_rows : s.tokens[g];
+    const int64_t end = first + (rows + kScaleTileRows - 1) / kScaleTileRows * across * kScaleTileBytes;
+    if (!s.has_matrix(g)) std::fill(also.bytes.begin() + first, also.bytes.begin() + end, uint8_t(0xff));
+    first = end;
+  }
+  return also;
+}
 // The table, the factors of the matrices and the status word.
 void add_table(const GroupedSpec& s, const std::vector<float>& alpha, Workload& w) {
   if (s.slot_rows > 0) {
     w.arrays.push_back(words("counts", s.tokens));
   } else {
-    w.arrays.push_back(words("offsets", s.starts()));
+    w.arrays.push_back(words("offsets", offsets_of(s)));
   }
   if (!s.matrices.empty()) w.arrays.push_back(words("matrices", s.matrices));
   w.arrays.push_back(words("matrix_alpha", alpha));
   w.arrays.push_back(words("status", std::vector<uint32_t>{0xffff'ffffu}));
   w.arrays.back().scratch = true;
+  w.also.push_back({"status", words("status", std::vector<uint32_t>{s.faults()}).bytes});
 }
 // Rows of a slot that belong to nobody hold NaN.
 void spoil_slots(const GroupedSpec& s, Array& a) {
@@ -103,6 +126,20 @@ std::vector<uint32_t> GroupedSpec::starts() const {
   return all;
 }
 int GroupedSpec::rows() const { return int(starts().back()); }
+bool GroupedSpec::has_matrix(size_t group) const {
+  return matrices.empty() || (matrices[group] >= 0 && matrices[group] < matrix_count);
+}
+uint32_t GroupedSpec::faults() const {
+  const auto beyond = [&](int32_t matrix) { return matrix >= matrix_count; };
+  uint32_t found = std::any_of(matrices.begin(), matrices.end(), beyond) ? kMatrixOutOfRange : 0u;
+  if (!illegal || slot_rows > 0) return found;
+  const std::vector<uint32_t> legal = starts(), given = offsets_of(*this);
+  for (size_t g = 0; g + 1 < given.size(); ++g) {
+    if (std::min(given[g + 1], legal.back()) < legal[g]) found |= kOffsetsDecrease;
+    if (given[g + 1] > legal.back()) found |= kRowsOutOfRange;
+  }
+  return found;
+}
 
 ScaledMatrix quantized_results(const GroupedSpec& s, const std::vector<double>& sums) {
   std::vector<float> z(sums.size() / 2);
@@ -156,6 +193,7 @@ Workload grouped_workload(const GroupedSpec& s, Data data, uint64_t seed, std::v
   if (s.out_scaling != BlockScaling::none) {
     const ScaledMatrix results = quantized_results(s, w.expected);
     const std::vector<uint8_t> tiles = tiled_scales(results, starts);
+    if (data == Data::integers) w.also.push_back(expected_factors(s, tiles));
     w.arrays.push_back({"d_scales", results.scale_type, int64_t(tiles.size()) / kScaleTileBytes, kScaleTileBytes, false,
                         std::vector<uint8_t>(tiles.size(), 0xff), true});
     d.type = results.type;

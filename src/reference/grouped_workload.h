@@ -19,9 +19,14 @@ struct GroupedSpec {
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;
   int slot_rows = 0;  // > 0: groups lie in slots of so many rows, and the table has counts
+  // The table has offsets that decrease where a group has no rows, and a last one beyond the rows: kernels take them for
+  // what the legal ones are, and say so in the status word.
+  bool illegal = false;
 
   int rows() const;
   std::vector<uint32_t> starts() const;  // of the groups or slots, and the end of the last one
+  bool has_matrix(size_t group) const;
+  uint32_t faults() const;  // that the kernel finds: GroupFault
 };
 
 // The matrix that D with out_scaling and its factors stand for; rows that no matrix multiplies are zero. `sums` are the

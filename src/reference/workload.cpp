@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "reference/dot.h"
@@ -142,6 +145,43 @@ void for_each(const ArrayLayout& l, int64_t batch, Visit visit) {
       for (int64_t c = 0; c < l.columns; ++c) visit(l.at(i, r, c), i, r, c);
 }
 
+// Outputs begin as bits that are all set.
+bool is_written(DType type, const std::vector<uint8_t>& output, size_t i) {
+  if (bits(type) < 8) return (output[i / 2] >> (i % 2 * 4) & 0xf) != 0xf;
+  const size_t size = size_t(bits(type)) / 8;
+  return std::any_of(output.begin() + int64_t(i * size), output.begin() + int64_t((i + 1) * size),
+                     [](uint8_t byte) { return byte != 0xff; });
+}
+
+std::string number(double x) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%.6g", x);
+  return text;
+}
+std::string hex_of(const uint8_t* bytes, size_t count) {
+  std::string text;
+  for (size_t i = count; i-- > 0;) {
+    constexpr const char* digits = "0123456789abcdef";
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 0xf];
+  }
+  return text;
+}
+
+// Element i of the output by its place in the matrix.
+std::string place_of(const Workload& w, int64_t i) {
+  const Array& d = w.output();
+  const ArrayLayout l = w.layout.rows > 0 ? w.layout : dense_layout(d.rows, d.columns);
+  const int64_t in_batches = i - l.offset;
+  if (l.row_stride < 1 || in_batches < 0) return d.name + " ahead of its first element";
+  const int64_t batch = l.batch_stride > 0 ? in_batches / l.batch_stride : 0, inside = in_batches - batch * l.batch_stride;
+  const int64_t row = inside / l.row_stride, column = inside % l.row_stride;
+  std::string text = d.name + "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
+  if (batch > 0) text += " of matrix " + std::to_string(batch);
+  if (row >= l.rows || column >= l.columns) text += ", outside the matrix,";
+  return text;
+}
+
 // The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
 // the true ones.
 double activated(Activation f, double v) {
@@ -171,22 +211,20 @@ Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
   const DType type = w.output().type;
   double error = 0, norm = 0;
   for (size_t i = 0; i < w.expected.size(); ++i) {
-    if (std::isnan(w.expected[i]) && bits(type) < 8) {
-      v.wrong += (output[i / 2] >> (i % 2 * 4) & 0xf) != 0xf;
-      continue;
-    }
+    const auto wrong = [&](const std::string& what) {
+      if (v.wrong++ == 0) v.first = place_of(w, int64_t(i)) + what;
+    };
     if (std::isnan(w.expected[i])) {
-      const size_t size = size_t(bits(type)) / 8;
-      for (size_t byte = i * size; byte < (i + 1) * size; ++byte) v.wrong += output[byte] != 0xff;
+      if (is_written(type, output, i)) wrong(" must not be written");
       continue;
     }
     const double have = get(type, output.data(), int64_t(i)), want = rounded(type, w.expected[i]);
     if (std::isnan(have)) {
       ++v.unwritten;
-      ++v.wrong;
+      wrong(is_written(type, output, i) ? " is no number" : " was never written");
       continue;
     }
-    if (w.data == Data::integers && have != want) ++v.wrong;
+    if (w.data == Data::integers && have != want) wrong(" is " + number(have) + ", not " + number(want));
     error += (have - w.expected[i]) * (have - w.expected[i]);
     norm += w.expected[i] * w.expected[i];
   }
@@ -194,6 +232,20 @@ Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
   if (w.data == Data::normal && !(v.max_rel_error <= std::max(tolerance(type), w.sum_tolerance))) ++v.wrong;
   v.ok = v.wrong == 0;
   return v;
+}
+
+void judge_others(const Workload& w, const std::vector<void*>& pointers, Verdict& v) {
+  for (const AlsoExpected& other : w.also) {
+    const auto* const have = static_cast<const uint8_t*>(pointer_of(w, pointers, other.array.c_str()));
+    for (size_t i = 0; i < other.bytes.size(); i += other.element_bytes) {
+      if (std::memcmp(have + i, other.bytes.data() + i, other.element_bytes) == 0) continue;
+      if (v.wrong++ == 0) {
+        v.first = other.array + "[" + std::to_string(i / other.element_bytes) + "] has the bits 0x" +
+                  hex_of(have + i, other.element_bytes) + ", not 0x" + hex_of(other.bytes.data() + i, other.element_bytes);
+      }
+    }
+  }
+  v.ok = v.wrong == 0;
 }
 
 ArrayLayout dense_layout(int64_t rows, int64_t columns) { return {rows, columns, columns, rows * columns, 0}; }
@@ -212,6 +264,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   w.data = data;
   w.alpha = s.alpha;
   w.beta = s.beta;
+  w.layout = s.d;
   // The tensor core adds products of 8-bit types with 14 bits of fraction, truncated, once for 32 of them.
   if (bits(s.a_type) == 8) w.sum_tolerance = 2e-3;
   const int64_t m = s.shape.m, n = s.shape.n;
@@ -228,10 +281,10 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
              [&](int64_t at, int64_t, int64_t, int64_t) { put(full, at, float(element(values, at))); });
     w.arrays.push_back(std::move(full));
   };
-  // Powers of two: products stay exact.
-  const auto add_scales = [&](const char* name, int64_t count) {
+  // Powers of two: products stay exact. No first one is 1, nor the product of two: each must be used.
+  const auto add_scales = [&](const char* name, int64_t count, float first) {
     Array scales = matrix(name, DType::fp32, 1, count);
-    for (int64_t i = 0; i < count; ++i) put(scales, i, float(1 << i % 3) / 2);
+    for (int64_t i = 0; i < count; ++i) put(scales, i, float(1 << i % 3) * first);
     w.arrays.push_back(std::move(scales));
   };
   add_matrix("A", s.a_type, s.a, 1);
@@ -245,8 +298,8 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   if (e.bias != Bias::none && e.pair()) add(matrix("up_bias", e.bias_type, s.batch, along), 6);
   if (s.scaling != Scaling::none) {
     const bool each = s.scaling == Scaling::row_column;
-    add_scales("a_scales", each ? s.batch * m : 1);
-    add_scales("b_scales", each ? s.batch * n : 1);
+    add_scales("a_scales", each ? s.batch * m : 1, 0.5f);
+    add_scales("b_scales", each ? s.batch * n : 1, 0.25f);
   }
   if (s.workspace_bytes > 0) {
     w.arrays.push_back(matrix("workspace", DType::s8, 1, s.workspace_bytes));

@@ -43,31 +43,6 @@ struct Array {
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 
-struct Workload {
-  Case shape;
-  Data data = Data::integers;
-  std::vector<Array> arrays;     // the last one is the output
-  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
-  double alpha = 1, beta = 0;
-  uint64_t seed = 0;         // of a kernel that makes its arrays itself
-  double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
-  const Array& output() const { return arrays.back(); }
-};
-
-struct Verdict {
-  bool ok = false;
-  double max_rel_error = 0;  // norm of the difference over norm of the reference
-  uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
-  uint64_t unwritten = 0;
-};
-
-// Fills with whole numbers in -3..3 or normal values, rounded to the type.
-void fill(Array& array, Data data, uint64_t seed);
-double element(const Array& array, int64_t index);
-// Outputs start as NaN, so that what nobody wrote is seen.
-void poison(Array& array);
-Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
-
 // How a matrix, or a batch of them, lies in its array; counted in elements.
 struct ArrayLayout {
   int64_t rows = 0, columns = 0;
@@ -77,6 +52,44 @@ struct ArrayLayout {
     return offset + batch * batch_stride + row * row_stride + column;
   }
 };
+
+// What an array other than the output holds after the launch, to the bit; of elements of so many bytes.
+struct AlsoExpected {
+  std::string array;
+  std::vector<uint8_t> bytes;
+  size_t element_bytes = 4;
+};
+
+struct Workload {
+  Case shape;
+  Data data = Data::integers;
+  std::vector<Array> arrays;     // the last one is the output
+  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  double alpha = 1, beta = 0;
+  uint64_t seed = 0;         // of a kernel that makes its arrays itself
+  double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
+  ArrayLayout layout;        // of the output, if its array is more than the matrix
+  std::vector<AlsoExpected> also;
+  const Array& output() const { return arrays.back(); }
+};
+
+struct Verdict {
+  bool ok = false;
+  double max_rel_error = 0;  // norm of the difference over norm of the reference
+  uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
+  uint64_t unwritten = 0;
+  std::string first = {};  // which element is the first wrong one, and what it should be
+};
+
+// Fills with whole numbers in -3..3 or normal values, rounded to the type.
+void fill(Array& array, Data data, uint64_t seed);
+double element(const Array& array, int64_t index);
+// Outputs start as NaN, so that what nobody wrote is seen.
+void poison(Array& array);
+Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
+// Adds what other arrays hold; `pointers` are those of the workload's arrays after the launch.
+void judge_others(const Workload& workload, const std::vector<void*>& pointers, Verdict& verdict);
+
 // Rows without gaps.
 ArrayLayout dense_layout(int64_t rows, int64_t columns);
 // Rows that begin at multiples of 16 bytes, as the TMA wants; matrices of a batch with a gap between them.

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "simulate/coverage.h"
+#include "simulate/instance_problem.h"
 #include "simulate/prepared.h"
 
 namespace warpwright::simulate {
@@ -91,7 +92,9 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t deep = in_units(int64_t(c.tile_k()) * (2 * c.stages + 1), c.scaled() ? 4 * kScaleBlock : 1);
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
-  const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : wide + 8;
+  // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
+  const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : c.paired() ? 2 * wide + 8 : wide + 8;
+  const int64_t broad = c.paired() ? 4 * wide + 8 : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
   if (c.by_depth()) {
@@ -104,7 +107,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   // Rows of tiles and some rows more in each of four groups of which one has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
   return {{in_units(2 * tall + 104, 8), n, deep},
-          {in_units(tall * tiles * clusters + 104, 8), n, in_units(c.tile_k() + unit, unit)},
+          {in_units(tall * tiles * clusters + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
           {8, small, unit},
           {64, small * 3, 0}};
 }
@@ -133,7 +136,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100C
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .streams = c.split == DepthSplit::stream_k,
                .columns = 32};
-  return {deep_case(w), many_case(w, unit), {9, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
+  return {deep_case(w), many_case(w, unit), {9, 17, unit}, {10, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c) {
@@ -158,9 +161,19 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm10
           {64, 64, 0}};
 }
 
-// Rows of an even number of elements, for copies of words.
-std::vector<Case> cases(const catalog::Instance&, const MmaSyncGemmConfig& c) {
-  return {{2 * c.tile_m, 2 * c.tile_n, 12 * c.tile_k()},
+// Slots of the ring of a kernel that has one.
+int64_t slots_of(const catalog::Instance& instance) {
+  const BlockPlan plan = catalog::block_plan(instance);
+  int64_t most = 1;
+  for (int i = 0; i < plan.region_count; ++i) most = std::max<int64_t>(most, plan.regions[i].stages);
+  return most;
+}
+
+// Rows of an even number of elements, for copies of words. Every part of the depth is longer than the ring, so that the
+// loop runs, and what is read last lies in the slot that the next tile fills first; the last part ends in a tile.
+std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
+  const int64_t parts = c.split == DepthSplit::split_k ? 3 : 1, tiles = parts * (2 * slots_of(instance) + 1);
+  return {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
           {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
           {3, 5, 1},
           {3, 8, 0}};

@@ -119,7 +119,13 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
     p.b.batch_stride = (s.n + 2) * s.k;
     p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n));
   }
-  if (is_fused(c) && c.store_stages == 0 && !c.batched) p.d.stride = odd_stride(c.result_columns(int(s.n)));
+  if (c.store_stages > 0 || c.batched) return p;
+  // Threads store whole vectors where rows begin aligned, and at the edge of such a row elements: with an even m.
+  if (is_fused(c)) {
+    p.d.stride = odd_stride(c.result_columns(int(s.n)));
+  } else if (s.m % 2 == 0) {
+    p.d.stride = aligned_stride(s.n, c.out_type);
+  }
   return p;
 }
 
@@ -163,20 +169,52 @@ constexpr uint32_t kGroups = 4;
 Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
 }
+// A table of many groups that is not legal everywhere. Offsets, of rows or of columns along k in units: one that is
+// below the one ahead of it, one that is between two units, and a last one beyond the end.
+std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
+  std::vector<uint32_t> offsets;
+  for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
+  offsets[20] = offsets[10];
+  if (unit > 1) offsets[30] += 5;
+  offsets[kManyGroups - 2] = extent + 1000;
+  return offsets;
+}
+// Counts of which some are more than a slot has.
+std::vector<uint32_t> many_counts(uint32_t slot) {
+  std::vector<uint32_t> counts;
+  const uint32_t kinds[] = {slot, 0, slot / 3, slot - (slot > 0 ? 1 : 0), slot + 7};
+  for (uint32_t g = 0; g < kManyGroups; ++g) counts.push_back(kinds[g % 5]);
+  return counts;
+}
+
 // Uneven groups, one without rows, and rows behind that no group has.
 std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const auto m = uint32_t(s.m);
+  const Groups groups = groups_of(c, s);
+  const auto unit = uint32_t(c.depth_unit());
+  if (s.condition == Condition::varied && groups != Groups::none) {
+    return groups == Groups::masked ? many_counts(m / kManyGroups) : many_offsets(c.by_depth() ? uint32_t(s.k) : m, unit);
+  }
   if (c.by_depth()) {
     std::vector<uint32_t> ends;
-    const auto unit = uint32_t(c.depth_unit()), units = uint32_t(s.k) / unit;
-    for (const uint32_t end : {units / 7, units / 7, units / 2, units / 2 + units / 5, units})
+    const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
+    // The third group has whole stages of depth, and begins between two of them where it may.
+    for (const uint32_t end : {first, first, first + (units / 2 - first) / deep * deep, units / 2 + units / 5, units})
       ends.push_back(end * unit);
     return ends;
   }
-  const Groups groups = groups_of(c, s);
   if (groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
   if (groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
   return {};
+}
+
+bool has_matrices(const GroupedGemmConfig& c) { return c.groups != Groups::none && !c.by_depth(); }
+// Groups without a matrix, several with the same, and one with a matrix that is not there.
+std::vector<int32_t> many_matrices(int count) {
+  std::vector<int32_t> matrices;
+  for (int g = 0; g < kManyGroups; ++g) matrices.push_back(g % 4 == 1 ? -1 : (g * 2 + 2) % count);
+  matrices[36] = count;
+  return matrices;
 }
 
 GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
@@ -191,7 +229,8 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.bias = c->bias ? Bias::per_column : Bias::none;
     p.bias_type = varied ? DType::bf16 : DType::fp32;
     p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
-    if (c->groups != Groups::none) p.group_count = kGroups;
+    if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
+    if (varied && has_matrices(*c)) p.matrix_count = kGroups;
   } else {
     p.out = instance.as<SkinnyBlockwiseConfig>()->out;
   }
@@ -205,6 +244,15 @@ std::vector<uint32_t> six_groups(Case s) {
   std::vector<uint32_t> starts = {0};
   for (const uint32_t rows : {m / 16, 0u, m / 3, m / 8, m > 8 ? 1u : 0u}) starts.push_back(starts.back() + rows);
   starts.push_back(m);
+  return starts;
+}
+// Many groups, of which every third has no rows.
+std::vector<uint32_t> forty_groups(Case s) {
+  std::vector<uint32_t> starts = {0};
+  for (int g = 1; g < kManyGroups; ++g) {
+    starts.push_back(g % 3 == 0 ? starts.back() : uint32_t(s.m * g / kManyGroups));
+  }
+  starts.push_back(uint32_t(s.m));
   return starts;
 }
 
@@ -227,7 +275,7 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     if (blockwise.grouped) p.groups = Groups::contiguous;
   }
   if (p.groups == Groups::none) return p;
-  p.group_count = int64_t(kMatrices.size());
+  p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
 }
@@ -318,15 +366,16 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .accumulate = p.accumulate};
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
     product.rows = table_of(*c, s);
-    // One group without a matrix, two with the same.
-    if (s.condition == Condition::varied && p.groups != Groups::none && !c->by_depth()) {
-      product.matrices = {2, -1, 0, 2};
+    if (s.condition == Condition::varied && has_matrices(*c)) {
+      product.matrices = many_matrices(int(kGroups));
       product.matrix_count = int(kGroups);
     }
   }
   if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
-    product.rows = six_groups(s);
-    product.matrices = kMatrices;
+    const bool varied = s.condition == Condition::varied;
+    product.rows = varied ? forty_groups(s) : six_groups(s);
+    product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;
+    product.illegal = varied;
     product.matrix_count = kMatrixCount;
   }
   return product;

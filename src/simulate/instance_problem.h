@@ -17,6 +17,9 @@ Status refuse(const catalog::Instance& instance, reference::Condition condition)
 // Where threads load or store, matrices begin at an odd element.
 reference::Offset offset_of(const catalog::Instance& instance);
 
+// Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
+inline constexpr int kManyGroups = 40;
+
 // Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);
 reference::GroupedProduct grouped_product(const catalog::Instance& instance, reference::Case shape);

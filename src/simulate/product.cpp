@@ -41,6 +41,7 @@ Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays
   out.sim = std::move(result);
   out.output = arrays.output();
   out.verdict = judge(w, out.output);
+  if (out.sim.ok()) judge_others(w, arrays.pointers(), out.verdict);
   return out;
 }
 
@@ -111,7 +112,8 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
                      uint64_t seed) {
   if (arch == Arch::sm90) return grouped_product_workload(product, data, seed);
   if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
-  const reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
+  reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
+  spec.illegal = product.illegal;
   return p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
                                          : reference::grouped_workload(spec, data, seed);
 }
