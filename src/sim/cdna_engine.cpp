@@ -75,12 +75,10 @@ Result Engine::run() {
   // No word gives a wave anything that depends on when another one runs, so every order takes the same path and the
   // same barriers meet.
   result_.certificate.asked = options_.certify && options_.check;
-  for (const auto& [word, object, role] : sites_) {
-    Fault f;
-    f.word = word;
-    f.object = object;
-    f.role = role;
-    result_.fault_sites.push_back(f);
+  for (const auto& [key, found] : sites_) {
+    FaultSite site = found;
+    std::tie(site.word, site.object, site.role, site.file, site.line) = key;
+    result_.fault_sites.push_back(std::move(site));
   }
   result_.stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return std::move(result_);
@@ -207,13 +205,21 @@ Wave* Engine::pick() {
   }
 }
 
-const Fault* Engine::fault(const char* name) {
+const Fault* Engine::fault(const char* name, here at) {
   if (options_.faults.empty() && !options_.list_fault_sites) return nullptr;
   Wave& w = wave();
   const std::string object = w.place.text(), role = w.role ? w.role->name : "";
-  if (options_.list_fault_sites) sites_.insert({name, object, role});
+  if (options_.list_fault_sites) {
+    FaultSite& site = sites_[{name, object, role, at.file, at.line}];
+    const bool waits = std::strcmp(name, "wait_vm") == 0 || std::strcmp(name, "wait_lgkm") == 0;
+    if (waits) site.can |= 1u << uint32_t(Fault::Action::add);
+    if (site.first_warp < 0) site.first_warp = w.index;
+    site.by_several_warps |= site.first_warp != w.index;
+  }
   for (const Fault& f : options_.faults) {
     if (f.word != name || (!f.object.empty() && f.object != object) || (!f.role.empty() && f.role != role)) continue;
+    if (f.line != 0 && (f.line != at.line || f.file != at.file)) continue;
+    if (f.warp >= 0 && f.warp != w.index) continue;
     if (f.cta >= 0 && f.cta != int(workgroup_)) continue;
     if (const int n = ++w.fault_counts[&f]; f.nth != 0 && n != f.nth) continue;
     return &f;
@@ -240,7 +246,7 @@ bool Engine::word(const char* name, here at, const Fault** struck) {
     }
     yield(w);
   }
-  const Fault* f = fault(name);
+  const Fault* f = fault(name, at);
   if (struck != nullptr) *struck = f;
   return f == nullptr || f->action != Fault::Action::drop;
 }

@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -128,7 +127,7 @@ class Engine {
   void order(const Access& before, const Access& now, uint32_t address);
   bool ordered(const Access& before, const Access& now) const;
   void land_some();
-  const Fault* fault(const char* name);
+  const Fault* fault(const char* name, here at);
   uint64_t random();
   void account();
   uint64_t due(bool vm);  // when a load or an LDS access that is issued now is complete
@@ -149,7 +148,7 @@ class Engine {
   std::vector<Access> accesses_;
   std::vector<std::unique_ptr<Wave>> waves_;
   std::map<const Buffer*, std::vector<uint32_t>> writers_;
-  std::set<std::tuple<std::string, std::string, std::string>> sites_;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> sites_;
   size_t turn_ = 0;
   uint64_t rng_ = 0, steps_ = 0;
   const Wave* first_ = nullptr;    // the first wave to say how far ahead it is

@@ -312,7 +312,8 @@ void detail::wait(bool vm, int count, here at) {
   Engine& e = Engine::self();
   const simulator::Fault* struck = nullptr;
   if (!e.word(vm ? "wait_vm" : "wait_lgkm", at, &struck)) return;
-  if (struck != nullptr && struck->action == simulator::Fault::Action::alter) count += int(struck->value);
+  using enum simulator::Fault::Action;
+  if (struck != nullptr && (struck->action == alter || struck->action == add)) count += int(struck->value);
   e.wait(vm, count);
 }
 

@@ -7,30 +7,61 @@
 //      let it through
 // Then, by induction along the run, each wait is enabled by the same arrivals in every order, so no order deadlocks;
 // and the order that the race checker uses is the same in all of them, so no order races. Named barriers have the same
-// conditions in named.lap and named.over. What could change the path itself (an answer of try_wait, a value in global
-// memory, a cancelled launch) is said apart: then the proof is for the path of this run.
+// conditions in named.lap and named.over, and the cluster's barrier in cluster.lap: what breaks them is a finding. What
+// could change the path itself (an answer of try_wait, a value in global memory, a cancelled launch) is said apart:
+// then the proof is for the path of this run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine.h"
 
 namespace warpwright::simulator {
 
-void Engine::gap(std::string why) {
-  if (options_.certify && certificate_gaps.size() < 16) certificate_gaps.insert(std::move(why));
+namespace {
+constexpr size_t kMostSaid = 16;
+}  // namespace
+
+BarrierProof& Engine::proof(const void* barrier, const char* name) {
+  BarrierProof& p = proofs_[barrier];
+  if (p.name.empty()) p.name = name;
+  return p;
+}
+
+void Engine::gap(const Bar& of, std::string why) {
+  std::vector<std::string>& gaps = proof(of.spec, of.spec ? of.spec->name : "others").gaps;
+  if (gaps.size() < kMostSaid && std::find(gaps.begin(), gaps.end(), why) == gaps.end()) gaps.push_back(std::move(why));
+}
+
+Certificate Engine::certificate() const {
+  Certificate c{options_.certify, {}, {certificate_path.begin(), certificate_path.end()}};
+  const BlockPlan& plan = *launch_.plan;
+  const auto add = [&](const void* barrier) {
+    const auto found = proofs_.find(barrier);
+    if (found == proofs_.end()) return;
+    c.barriers.push_back(found->second);
+    c.gaps.insert(c.gaps.end(), found->second.gaps.begin(), found->second.gaps.end());
+  };
+  for (int i = 0; i < plan.barrier_count; ++i) add(&plan.barriers[i]);
+  add(nullptr);  // that the plan does not have
+  for (int i = 0; i < plan.named_count; ++i) add(&plan.named[i]);
+  std::sort(c.gaps.begin(), c.gaps.end());
+  return c;
 }
 
 void Engine::path_may_change(std::string why) {
-  if (options_.certify && certificate_path.size() < 16) certificate_path.insert(std::move(why));
+  if (options_.certify && certificate_path.size() < kMostSaid) certificate_path.insert(std::move(why));
 }
 
 // A new epoch: what the thread does next is not covered.
 void Engine::release_control(Thread& t, SyncBuilder& to) {
   if (!options_.certify) return;
-  View v = t.view[kControl];
-  v.own = t.epoch++;
+  View v = t.releases_early ? t.last_step.view[kControl] : t.view[kControl];
+  v.own = t.releases_early ? t.last_step.epoch : t.epoch;
+  ++t.epoch;
   to.add(kControl, v, t.channel, clocks);
 }
 
@@ -53,6 +84,7 @@ void Engine::meet(Warp& w, uint32_t lanes) {
 }
 
 void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
+  ++proof(b.spec, b.spec ? b.spec->name : "others").arrivals;
   const View* view = nullptr;
   Channel self = 0;
   if (issued) {
@@ -63,11 +95,11 @@ void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
     view = &who.by->view[kControl];
     self = who.by->channel;
   } else {
-    gap(fmt::format("{} completes on {}: its issue was not followed", who.what, b.name()));
+    gap(b, fmt::format("{} completes on {}: its issue was not followed", who.what, b.name()));
     return;
   }
   if (b.generation > 0 && !view->knows(self, {b.channel, uint32_t(b.generation)}))
-    gap(
+    gap(b,
         fmt::format("{} at {} arrives in phase {} of {}, and nothing tells it that phase {} is complete: it could fall "
                     "into that one",
                     who.what, where(who.at), b.generation, b.name(), b.generation - 1));
@@ -75,18 +107,21 @@ void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
 
 void Engine::certify_wait(Thread& t, Bar& b, here at) {
   const int64_t g = b.generation;
+  ++proof(b.spec, b.spec ? b.spec->name : "others").waits;
   if (g >= 2 && t.view[kControl].base.at(b.channel) + 1 < uint64_t(g))
-    gap(fmt::format(
-        "the wait of {} on {} at {} passes on phase {}, and could have passed on phase {}: nothing tells it "
-        "that phase {} is complete",
-        who(t), b.name(), where(at), g - 1, g - 3, g - 2));
+    gap(b, fmt::format(
+               "the wait of {} on {} at {} passes on phase {}, and could have passed on phase {}: nothing tells it "
+               "that phase {} is complete",
+               who(t), b.name(), where(at), g - 1, g - 3, g - 2));
   b.waits.push_back({{t.channel, t.epoch}, &t});
 }
 
 void Engine::certify_completion(Bar& b) {
+  ++proof(b.spec, b.spec ? b.spec->name : "others").phases;
   for (const auto& [stamp, t] : b.waits)
     if (b.collecting.at(kControl, stamp.channel) < stamp.epoch)
-      gap(fmt::format("phase {} of {} could complete before {} has seen that phase {} did: no arrival follows its wait",
+      gap(b,
+          fmt::format("phase {} of {} could complete before {} has seen that phase {} did: no arrival follows its wait",
                       b.generation, b.name(), who(*t), b.generation - 1));
   b.waits.clear();
 }

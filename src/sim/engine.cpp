@@ -52,6 +52,8 @@ Engine::Engine(const Launch& launch, const Options& options, const std::function
   if (launch_.threads == 0) launch_.threads = uint32_t(plan.threads());
   if (launch_.shared_bytes == 0) launch_.shared_bytes = plan.shared_bytes;
   timing.chip = ChipTiming::of(plan.arch);
+  keeps_moments_ = options_.list_fault_sites;
+  for (const Fault& f : options_.faults) keeps_moments_ |= f.action == Fault::Action::advance;
   const uint32_t blocks = launch_.grid.x * launch_.grid.y * launch_.grid.z;
   total_clusters = blocks / uint32_t(plan.cluster);
   if (options_.check) {
@@ -300,6 +302,7 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
     fail("wgmma.register", "registers of a wgmma in flight went out of scope before a wgmma.wait_group covered it", &t,
          t.where);
   ++stats.words;
+  if (keeps_moments_) keep_moment(t);
   t.time = std::max(t.time, t.loads_due) + cycles;
   t.where = at;
   if (timed() && timing.chip.fetch) {
@@ -483,15 +486,12 @@ Result Engine::run() {
   r.spans = std::move(spans);
   r.edges = std::move(edges);
   r.phases = std::move(phases);
-  r.certificate = {options_.certify,
-                   {certificate_gaps.begin(), certificate_gaps.end()},
-                   {certificate_path.begin(), certificate_path.end()}};
+  r.certificate = certificate();
   r.barriers = barrier_use();
-  for (const auto& [word, object, role] : fault_sites_) {
-    r.fault_sites.emplace_back();
-    r.fault_sites.back().word = word;
-    r.fault_sites.back().object = object;
-    r.fault_sites.back().role = role;
+  for (const auto& [key, found] : fault_sites_) {
+    FaultSite site = found;
+    std::tie(site.word, site.object, site.role, site.file, site.line) = key;
+    r.fault_sites.push_back(std::move(site));
   }
   return r;
 }

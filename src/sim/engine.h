@@ -182,7 +182,14 @@ struct Thread {
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
   bool primary_waited = false;
-  std::unordered_map<std::string, int> fault_counts;
+  std::unordered_map<const Fault*, int> fault_counts;
+  struct Moment {  // what a release at that time would have published
+    View view[kViews];
+    uint32_t epoch = 0;
+    bool waits = false;     // the word that followed was a wait on a barrier
+  } word_began, last_step;  // the running word's; that of the last one that accessed or learned something
+  bool touched = false;     // since word_began
+  bool releases_early = false;
   uint32_t last_access = 0;  // reused while epoch, place and kind stay the same
   here last_access_at{"", 0};
   uint32_t last_access_epoch = 0;
@@ -369,10 +376,12 @@ class Engine {
   void release_control(Thread& t, SyncBuilder& to);
   Issue issue(Thread& t);
   void meet(Warp& w, uint32_t lanes);
+  BarrierProof& proof(const void* barrier, const char* name);
+  Certificate certificate() const;
   void certify_arrival(Bar& b, const Arrival& who, const Issue* issued);
   void certify_wait(Thread& t, Bar& b, here at);
   void certify_completion(Bar& b);
-  void gap(std::string why);
+  void gap(const Bar& of, std::string why);
   void path_may_change(std::string why);
   void acquire(Thread& t, const SyncClocks& from);
   // The same for a barrier in which the thread's own release took part: what was collected contains all it knew.
@@ -382,8 +391,16 @@ class Engine {
                          std::vector<std::string> details = {});
   // Records; returns normally if more findings are wanted.
   void report(Finding f);
-  const Fault* fault(Thread& t, const char* word, const std::string& object);
   bool has_faults() const { return !options_.faults.empty() || options_.list_fault_sites; }
+  // fault/fault.cpp
+  struct Call {
+    const char* word;
+    here at;
+    uint32_t can = 0;  // FaultSite::can
+  };
+  bool looks_at(const Call& call) const;  // whether fault() has anything to do there
+  const Fault* fault(Thread& t, const Call& call, const std::string& object = {});
+  void keep_moment(Thread& t);
 
   Bar& bar(Cta& cta, uint32_t offset, const Thread* t, here at, const char* what);
   Cta& cta_at(Thread& t, uint32_t cluster_address, here at, const char* what);
@@ -419,7 +436,7 @@ class Engine {
   std::vector<Edge> edges;
   std::vector<PhaseEnd> phases;
   Stats stats;
-  std::set<std::string> certificate_gaps, certificate_path;
+  std::set<std::string> certificate_path;
   std::map<const void*, SyncBuilder> global_sync;     // releases through global memory, by address
   std::map<const TensorMap*, uint64_t> map_versions;  // tensor maps used so far, and how often each was rewritten
   std::map<const TensorMap*, std::vector<uint32_t>>
@@ -467,7 +484,9 @@ class Engine {
   std::vector<Thread*> pollers_;
   static constexpr uint32_t kStageGrain = 4;
   std::vector<uint16_t> stage_at_;  // of each grain of shared memory, a number for each stage of a region; 0: of none
-  std::set<std::tuple<std::string, std::string, std::string>> fault_sites_;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> fault_sites_;
+  bool keeps_moments_ = false;                  // of threads, for Fault::Action::advance
+  std::map<const void*, BarrierProof> proofs_;  // by the barrier's BarrierSpec, or NamedBarrierSpec
 };
 
 std::string where(here at);

@@ -143,6 +143,7 @@ bool ordered(const Access& prior, const Thread& t, const Access& mine, Proxy pro
 
 Toucher own_access(Engine& e, Thread& t, const char* word, here at, bool atomic) {
   const uint8_t kind = atomic ? 2 : 1;
+  t.touched = true;
   if (!(t.last_access && t.last_access_epoch == t.epoch && t.last_access_kind == kind &&
         t.last_access_at.line == at.line && t.last_access_at.file == at.file && e.log[t.last_access].word == word)) {
     Access a;
@@ -168,6 +169,7 @@ Toucher async_access(Engine& e, Thread& t, const char* word, here at, Proxy prox
   a.pipe = pipe;
   a.asynchronous = true;
   a.in_flight = true;
+  t.touched = true;
   return {&t, proxy, word, at, e.log.add(std::move(a))};
 }
 

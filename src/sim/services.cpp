@@ -1,4 +1,4 @@
-// What the engine does for the words: handing clocks on, findings, faults, buffers, timeline spans.
+// What the engine does for the words: handing clocks on, findings, buffers, timeline spans.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +21,11 @@ void Engine::release(Thread& t, SyncBuilder& to, bool async_only) {
   if (!options_.check) return;
   release_control(t, to);
   const uint32_t first = async_only ? launch_.threads : 0;
-  View hb = t.view[kHb];
-  hb.own = t.epoch;
+  const View* view = t.releases_early ? t.last_step.view : t.view;
+  View hb = view[kHb];
+  hb.own = t.releases_early ? t.last_step.epoch : t.epoch;
   to.add(kHb, hb, t.channel, clocks, first);
-  for (int v = kToShared; v <= kTcgen; ++v) to.add(v, t.view[v], t.channel, clocks, v == kTcgen ? 0 : first);
+  for (int v = kToShared; v <= kTcgen; ++v) to.add(v, view[v], t.channel, clocks, v == kTcgen ? 0 : first);
   ++t.epoch;
 }
 
@@ -151,20 +152,6 @@ std::string mode_text(const Options& o) {
   if (o.scheduling == Scheduling::freeze) s += ":" + o.frozen_role;
   if (o.scheduling == Scheduling::pct) s += fmt::format(":{}", o.pct_depth);
   return s;
-}
-
-const Fault* Engine::fault(Thread& t, const char* word, const std::string& object) {
-  if (options_.list_fault_sites)
-    fault_sites_.emplace(word, object.substr(0, object.find_first_of("[+")), t.warp->role_name());
-  const Fault* hit = nullptr;
-  for (const Fault& f : options_.faults) {
-    if (f.word != word || (!f.object.empty() && object.rfind(f.object, 0) != 0)) continue;
-    if (!f.role.empty() && f.role != t.warp->role_name()) continue;
-    if (f.cta >= 0 && f.cta != int(t.cta->rank)) continue;
-    const bool now = f.nth == 0 || ++t.fault_counts[std::to_string(&f - options_.faults.data())] == f.nth;
-    if (now && !hit) hit = &f;
-  }
-  return hit;
 }
 
 void Engine::learn_primary_ended(Thread& t) {

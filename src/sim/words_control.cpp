@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "fault/fault.h"
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine {
@@ -16,11 +17,10 @@ void set_max_registers(uint32_t count, bool increase, here at) {
   Warpgroup& g = *t.cta->warpgroups[t.index / 128];
   e.word(t, e.timing.chip.set_registers, at);
   int want = int(count);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, increase ? "registers_increase" : "registers_decrease", "")) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) want = int(f->value);
-    }
+  if (const Fault* f = fault_at(t, {increase ? "registers_increase" : "registers_decrease", at})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) want = int(f->value);
+  }
   bool last = false;
   rendezvous(e, t, "setmaxnreg", t.warp->live, true, at, [&] {
     if (g.set_max_warps == 0) {
@@ -77,11 +77,12 @@ void clc_try_cancel(uint32_t response, uint32_t bar, bool multicast, here at) {
   e.path_may_change(fmt::format("{} at {}: which tiles a cluster gets depends on the others", word, where(at)));
   Cluster& c = *t.cta->cluster;
   uint32_t receivers = 0xffff'ffffu;  // a fault names the ranks that still get the answer
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "clc_try_cancel", e.name_of(*t.cta, response & kSharedOffsetMask))) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) receivers = uint32_t(f->value);
-    }
+  if (const Fault* f = fault_at(t, {"clc_try_cancel", at, able(multicast && c.ctas.size() > 1, Fault::Action::scope)},
+                                [&] { return e.name_of(*t.cta, response & kSharedOffsetMask); })) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) receivers = uint32_t(f->value);
+    if (f->action == Fault::Action::scope) receivers = 1u << t.cta->rank;
+  }
   if (t.cta->clc_failed)
     e.fail("clc.after_failure", "clusterlaunchcontrol.try_cancel after a response that said there is no more work", &t,
            at);
@@ -142,8 +143,7 @@ void grid_dependency_wait(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "grid_dependency_wait", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "grid_dependency_wait", at)) return;
   t.primary_waited = true;
   e.learn_primary_ended(t);
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "fault/fault.h"
 #include "words.h"
 
 namespace warpwright::simulator {
@@ -181,9 +182,10 @@ void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
     e.fail("mbarrier.remote", "mbarrier.init of another CTA's barrier", &t, at);
   if (offset % 8) e.fail("mbarrier.alignment", "mbarrier.init: an mbarrier is 8-byte aligned", &t, at);
   if (offset + 8 > t.cta->window) e.fail("bounds.shared", "mbarrier.init outside the block's shared memory", &t, at);
-  if (const Fault* f = e.has_faults() ? e.fault(t, "mbarrier_init", e.name_of(*t.cta, offset)) : nullptr) {
+  if (const Fault* f =
+          fault_at(t, {"mbarrier_init", at, able({Fault::Action::add})}, [&] { return e.name_of(*t.cta, offset); })) {
     if (f->action == Fault::Action::drop) return;
-    count = uint32_t(f->value);
+    count = uint32_t(f->action == Fault::Action::add ? count + f->value : f->value);
   }
   if (count < 1 || count > 0xfffff)
     e.fail("mbarrier.count", fmt::format("mbarrier.init with count {}: 1..1048575 is legal", count), &t, at);
@@ -227,28 +229,19 @@ void mbarrier_invalidate(Shared<Mbarrier> a, here at) {
 }
 
 namespace {
-// Returns how often to do it: 0 dropped, 2 duplicated.
-int times(Engine& e, Thread& t, const char* word, const Bar& b, int64_t* altered = nullptr) {
-  if (!e.has_faults()) return 1;
-  const Fault* f = e.fault(t, word, b.name());
-  if (!f) return 1;
-  if (f->action == Fault::Action::drop) return 0;
-  if (f->action == Fault::Action::duplicate) return 2;
-  if (altered) *altered = f->value;
-  return 1;
-}
-
 void arrive_local(Shared<Mbarrier> a, int64_t count, bool relaxed, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, "mbarrier.arrive");
+  Arriving as{&own_bar(e, t, a.address, at, "mbarrier.arrive"), count};
   e.word(t, e.timing.chip.barrier_arrive, at);
-  for (int n = times(e, t, "mbarrier_arrive", b, &count); n > 0; --n) {
+  if (e.has_faults()) misdirect(t, 0, at, as);
+  Bar& b = *as.at;
+  for (; as.times > 0; --as.times) {
     b.completed_at = std::max(b.completed_at, t.time);
     if (!relaxed) e.release(t, b.collecting);
     if (relaxed && e.options().check) b.collecting.add(kTcgen, t.view[kTcgen], t.channel, e.clocks);
     if (relaxed) e.release_control(t, b.collecting);
-    e.arrive(b, count, {&t, at, "mbarrier.arrive"});
+    e.arrive(b, as.count, {&t, at, "mbarrier.arrive"});
   }
   e.maybe_yield(t);
 }
@@ -269,32 +262,27 @@ void expect(Engine& e, Thread& t, Bar& b, int64_t bytes, here at) {
 void mbarrier_arrive_expect_tx(Shared<Mbarrier> a, uint32_t bytes, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, "mbarrier.arrive.expect_tx");
+  Announcing as{&own_bar(e, t, a.address, at, "mbarrier.arrive.expect_tx"), bytes};
   e.word(t, e.timing.chip.barrier_arrive, at);
-  int64_t n = bytes;
-  if (e.has_faults()) {
-    if (const Fault* f = e.fault(t, "mbarrier_arrive_expect_tx", b.name())) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) n = f->value;
-      if (f->action == Fault::Action::postpone) {  // the bytes are announced, the arrival is forgotten
-        expect(e, t, b, n, at);
-        return;
-      }
-    }
+  if (e.has_faults()) misdirect(t, "mbarrier_arrive_expect_tx", able({Fault::Action::postpone}), at, as);
+  Bar& b = *as.at;
+  for (; as.times > 0; --as.times) {
+    expect(e, t, b, as.bytes, at);
+    if (as.arrivals == 0) return;
+    b.completed_at = std::max(b.completed_at, t.time);
+    e.release(t, b.collecting);
+    e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
   }
-  expect(e, t, b, n, at);
-  b.completed_at = std::max(b.completed_at, t.time);
-  e.release(t, b.collecting);
-  e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
   e.maybe_yield(t);
 }
 
 void mbarrier_expect_tx(Shared<Mbarrier> a, uint32_t bytes, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, "mbarrier.expect_tx");
+  Announcing as{&own_bar(e, t, a.address, at, "mbarrier.expect_tx"), bytes};
   e.word(t, e.timing.chip.barrier_arrive, at);
-  expect(e, t, b, bytes, at);
+  if (e.has_faults()) misdirect(t, "mbarrier_expect_tx", 0, at, as);
+  for (; as.times > 0; --as.times) expect(e, t, *as.at, as.bytes, at);
 }
 
 namespace {
@@ -333,6 +321,7 @@ void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
   }
   seen->second = b.generation;
   b.awaited = true;
+  t.word_began.waits = true;
   if (b.generation == 0) return;  // vacuous: a fresh barrier
   b.observed = true;
   const size_t slot = size_t(b.generation - 1) & 1;
@@ -340,19 +329,16 @@ void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
   if (scope >= Scope::cluster) e.acquire(t, b.released_cluster[slot]);
 }
 
-// A fault may flip the parity (value < 0) or fix it.
-uint32_t parity_of(const Fault* f, Phase phase) {
-  if (!f || f->action != Fault::Action::alter) return phase.parity();
-  return f->value < 0 ? phase.parity() ^ 1 : uint32_t(f->value);
-}
-
 bool poll(Shared<Mbarrier> a, Phase phase, bool may_suspend, here at, const char* word) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, word);
+  Waiting as{&own_bar(e, t, a.address, at, word), phase.parity()};
   e.word(t, e.timing.chip.barrier_arrive, at);
   e.path_may_change(fmt::format("{} at {}: what a thread does may depend on the answer", word, where(at)));
-  const uint32_t parity = parity_of(e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr, phase);
+  if (e.has_faults()) misdirect(t, at, as);
+  if (as.dropped) return true;
+  Bar& b = *as.on;
+  const uint32_t parity = as.parity;
   if (passes(e, t, b, phase, parity, at, word)) {
     t.polls = 0;
     observe(e, t, b, Scope::cta, at);
@@ -389,20 +375,20 @@ namespace detail {
 void mbarrier_wait(Shared<Mbarrier> a, Phase phase, Scope scope, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, "mbarrier.try_wait");
+  Waiting as{&own_bar(e, t, a.address, at, "mbarrier.try_wait"), phase.parity(), scope};
   e.word(t, e.timing.chip.word_issue, at);
   e.maybe_yield(t);
-  const Fault* f = e.has_faults() ? e.fault(t, "mbarrier_wait", b.name()) : nullptr;
-  if (f && f->action == Fault::Action::drop) return;
-  const uint32_t parity = parity_of(f, phase);
-  while (!passes(e, t, b, phase, parity, at, "mbarrier.try_wait")) {
+  if (e.has_faults()) misdirect(t, at, as);
+  if (as.dropped) return;
+  Bar& b = *as.on;
+  while (!passes(e, t, b, phase, as.parity, at, "mbarrier.try_wait")) {
     t.wait_phase = phase.lap();
     b.awaited = true;
     b.waiters.push_back(&t);
     e.block(t, Wait::mbarrier, &b, at);
   }
   if (e.timed() && b.generation > 0) t.time = std::max(t.time, b.completed_at + e.timing.chip.barrier_wake);
-  observe(e, t, b, scope, at);
+  observe(e, t, b, as.scope, at);
 }
 
 namespace {
@@ -418,22 +404,30 @@ uint64_t remote_arrival_time(const Engine& e, const Thread& t, bool own, Scope s
 void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope scope, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Cta& cta = e.cta_at(t, a.address, at, "mbarrier.arrive.shared::cluster");
-  Bar& b = e.bar(cta, a.address & kSharedOffsetMask, &t, at, "mbarrier.arrive.shared::cluster");
-  const bool own = &cta == t.cta;
-  if (!own) check_remote_ready(e, t, b, at, "mbarrier.arrive.shared::cluster");
+  const char* word = "mbarrier.arrive.shared::cluster";
+  Arriving as{nullptr, count, scope};
+  as.at = &e.bar(e.cta_at(t, a.address, at, word), a.address & kSharedOffsetMask, &t, at, word);
   e.word(t, e.timing.chip.barrier_arrive, at);
-  for (int n = times(e, t, "mbarrier_arrive", b); n > 0; --n) {
-    if (e.timed()) b.completed_at = std::max(b.completed_at, remote_arrival_time(e, t, own, scope));
-    if (!own)
-      cta.remote.push_back({0, {t.channel, t.epoch}, &t, "mbarrier.arrive.shared::cluster", at, &b, b.generation + 1});
-    if (own || scope == Scope::cta) {
+  if (e.has_faults()) {
+    misdirect(t,
+              able(as.at->cta != t.cta, Fault::Action::peer) |
+                  able(scope != Scope::cta && as.at->cta != t.cta, Fault::Action::scope),
+              at, as);
+  }
+  Bar& b = *as.at;
+  Cta& cta = *b.cta;
+  const bool own = &cta == t.cta;
+  if (!own) check_remote_ready(e, t, b, at, word);
+  for (; as.times > 0; --as.times) {
+    if (e.timed()) b.completed_at = std::max(b.completed_at, remote_arrival_time(e, t, own, as.scope));
+    if (!own) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at, &b, b.generation + 1});
+    if (own || as.scope == Scope::cta) {
       e.release(t, b.collecting, !own);
     } else {
       e.release(t, b.collecting, true);
       e.release(t, b.collecting_cluster);
     }
-    e.arrive(b, count, {&t, at, "mbarrier.arrive.shared::cluster"});
+    e.arrive(b, as.count, {&t, at, word});
   }
   e.maybe_yield(t);
 }
@@ -441,23 +435,20 @@ void mbarrier_arrive_remote(ClusterShared<Mbarrier> a, uint32_t count, Scope sco
 void mbarrier_arrive_expect_tx_remote(ClusterShared<Mbarrier> a, uint32_t bytes, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Cta& cta = e.cta_at(t, a.address, at, "mbarrier.arrive.expect_tx.shared::cluster");
-  Bar& b = e.bar(cta, a.address & kSharedOffsetMask, &t, at, "mbarrier.arrive.expect_tx.shared::cluster");
-  if (&cta != t.cta) check_remote_ready(e, t, b, at, "mbarrier.arrive.expect_tx.shared::cluster");
+  const char* word = "mbarrier.arrive.expect_tx.shared::cluster";
+  Cta& cta = e.cta_at(t, a.address, at, word);
+  Announcing as{&e.bar(cta, a.address & kSharedOffsetMask, &t, at, word), bytes};
   e.word(t, e.timing.chip.barrier_arrive, at);
-  int64_t n = bytes;
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "mbarrier_arrive_expect_tx", b.name())) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) n = f->value;
-    }
-  expect(e, t, b, n, at);
-  b.completed_at = std::max(b.completed_at, t.time);
-  if (&cta != t.cta)
-    cta.remote.push_back(
-        {0, {t.channel, t.epoch}, &t, "mbarrier.arrive.expect_tx.shared::cluster", at, &b, b.generation + 1});
-  e.release(t, b.collecting, &cta != t.cta);
-  e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
+  if (e.has_faults()) misdirect(t, "mbarrier_arrive_expect_tx", 0, at, as);
+  Bar& b = *as.at;
+  if (&cta != t.cta) check_remote_ready(e, t, b, at, word);
+  for (; as.times > 0; --as.times) {
+    expect(e, t, b, as.bytes, at);
+    b.completed_at = std::max(b.completed_at, t.time);
+    if (&cta != t.cta) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at, &b, b.generation + 1});
+    e.release(t, b.collecting, &cta != t.cta);
+    e.arrive(b, 1, {&t, at, "mbarrier.arrive.expect_tx"});
+  }
   e.maybe_yield(t);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "fault/fault.h"
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine::detail {
@@ -98,7 +99,7 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
     e.load_word(t, p, bytes, at);
   }
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, false);
-  const Fault* f = strong && e.has_faults() ? e.fault(t, "load_acquire", e.name_of_global(p)) : nullptr;
+  const Fault* f = strong ? fault_at(t, {"load_acquire", at}, [&] { return e.name_of_global(p); }) : nullptr;
   if (strong && !f) subscribe(e, t, p, order);
   std::memcpy(to, e.host(p), bytes);
   // Dropped: what was published stays unknown. Altered: the value that a loop waits for comes at once.
@@ -110,7 +111,9 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   Engine& e = *t.cta->engine;
   const bool strong = order != Order::relaxed;
   const char* word = strong ? "st.release" : "st.global";
-  const Fault* f = strong && e.has_faults() ? e.fault(t, "store_release", e.name_of_global(p)) : nullptr;
+  const Fault* f =
+      strong ? fault_at(t, {"store_release", at, able({Fault::Action::alter})}, [&] { return e.name_of_global(p); })
+             : nullptr;
   if (f && f->action == Fault::Action::drop) return;
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
   e.word(t, e.timing.chip.global_store, at);
@@ -174,8 +177,9 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, is_shared ? e.timing.chip.shared_load : e.timing.chip.global_load, at);
-  if (e.has_faults() && !is_shared && op == 0)
-    if (const Fault* f = e.fault(t, "atomic_add", e.name_of_global(p))) {
+  if (!is_shared && op == 0)
+    if (const Fault* f = fault_at(t, {"atomic_add", at, able(order != Order::relaxed, Fault::Action::alter)},
+                                  [&] { return e.name_of_global(p); })) {
       if (f->action == Fault::Action::drop) return;
       if (f->action == Fault::Action::alter) order = Order::relaxed;
     }

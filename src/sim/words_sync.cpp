@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "fault/fault.h"
 #include "report.h"
 #include "words.h"
 
@@ -58,7 +59,7 @@ void complete_named(Engine& e, Cta& cta, int id) {
 }
 
 // The warp has met: one arrival of its live lanes.
-void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here at, const char* word) {
+void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool aligned, here at, const char* word) {
   Cta& cta = *t.cta;
   NamedBarrier& b = cta.named[id];
   auto name = [&] {
@@ -111,6 +112,16 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool aligned, here 
                          t.warp->index, t.warp->role_name(), name(), threads),
              &t, at, name());
   }
+  if (e.options().certify) {
+    for (int i = 0; i < e.launch().plan->named_count; ++i) {
+      const NamedBarrierSpec& spec = e.launch().plan->named[i];
+      if (spec.id != id) continue;
+      BarrierProof& proof = e.proof(&spec, spec.name);
+      proof.phases += b.got == 0;
+      ++proof.arrivals;
+      proof.waits += sync;
+    }
+  }
   b.arrived.push_back(t.warp);
   b.got += 32;
   b.completed_at = std::max(b.completed_at, t.time);
@@ -129,16 +140,21 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   if (id > 15) e.fail("named.id", fmt::format("{}: barrier id {} is not in 0..15", word, id), &t, at);
-  if (e.has_faults()) {
-    if (const Fault* f = e.fault(t, word, std::to_string(id))) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) threads = int(f->value);
-      if (f->action == Fault::Action::postpone) sync = false;  // an arrival instead of a wait
-      if (f->action == Fault::Action::duplicate) id = uint32_t(f->value);
+  {
+    using enum Fault::Action;
+    const uint32_t can = id == 0 ? 0 : able({add, stage}) | able(sync, postpone);  // 0 is __syncthreads
+    if (const Fault* f = fault_at(t, {word, at, can}, [&] { return std::to_string(id); })) {
+      if (f->action == drop) return;
+      if (f->action == alter) threads = int(f->value);
+      if (f->action == add) threads += int(f->value);
+      if (f->action == postpone) sync = false;  // an arrival instead of a wait
+      if (f->action == duplicate) id = uint32_t(f->value);
+      if (f->action == stage) id = (id + uint32_t(f->value)) % 16;
     }
   }
   NamedBarrier& b = t.cta->named[id];
-  rendezvous(e, t, word, t.warp->live, aligned, at, [&] { arrive_named(e, t, int(id), threads, aligned, at, word); });
+  rendezvous(e, t, word, t.warp->live, aligned, at,
+             [&] { arrive_named(e, t, int(id), threads, sync, aligned, at, word); });
   if (!sync) return;
   // The generation that this warp's arrival belongs to is over when the warp is no longer in `arrived`.
   auto pending = [&] {
@@ -197,9 +213,8 @@ bool elect_one(here at) {
   e.word(t, e.timing.chip.word_issue, at);
   Collective& c = t.warp->collective;
   rendezvous(e, t, "elect.sync", t.warp->live, true, at, [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "elect_one", ""); f && f->action == Fault::Action::alter)
-      return true;  // nobody is elected
+  if (const Fault* f = fault_at(t, {"elect_one", at, able({Fault::Action::alter})}))
+    if (f->action == Fault::Action::alter) return f->value == 0;  // all lanes do it; otherwise none
   return c.out[0] == uint32_t(t.lane());
 }
 
@@ -207,8 +222,7 @@ void sync_warp(uint32_t mask, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "sync_warp", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "sync_warp", at)) return;
   Warp& w = *t.warp;
   if (mask != kFullMask && mask >> t.lane() & 1) {
     LaneGroup& g = w.groups[mask];
@@ -259,8 +273,7 @@ uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {
   if (!(t.warp->live >> (source_lane % 32) & 1))
     e.fail("warp.mask", fmt::format("shfl.sync reads lane {}, which has exited", source_lane), &t, at);
   const uint32_t v = exchange(e, t, value, "shfl.sync", at)[source_lane % 32];
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "shuffle", ""); f && f->action == Fault::Action::alter) return uint32_t(f->value);
+  if (const Fault* f = fault_at(t, {"shuffle", at}); f && f->action == Fault::Action::alter) return uint32_t(f->value);
   return v;
 }
 
@@ -281,8 +294,10 @@ void arrive_cluster(bool relaxed, here at) {
   Engine& e = *t.cta->engine;
   Cluster& c = *t.cta->cluster;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "cluster_sync", ""); f && f->action == Fault::Action::drop) return;
+  if (const Fault* f = fault_at(t, {"cluster_sync", at, able(!relaxed, Fault::Action::scope)})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::scope) relaxed = true;
+  }
   for (const Thread* o : c.arrived_threads)
     if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
   c.arrived_threads.push_back(&t);
@@ -308,8 +323,8 @@ void cluster_wait(here at) {
   Engine& e = *t.cta->engine;
   Cluster& c = *t.cta->cluster;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "cluster_sync", ""); f && f->action == Fault::Action::drop) return;
+  if (const Fault* f = fault_at(t, {"cluster_sync", at, able({Fault::Action::postpone})}))
+    if (f->action == Fault::Action::drop || f->action == Fault::Action::postpone) return;
   if (t.cluster_phase == 0) e.fail("cluster.wait", "barrier.cluster.wait without an arrive of this thread", &t, at);
   while (c.generation < t.cluster_phase) {
     c.waiters.push_back(&t);
@@ -324,8 +339,7 @@ void fence_mbarrier_init(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "fence_mbarrier_init", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "fence_mbarrier_init", at)) return;
   for (auto& [offset, b] : t.cta->bars)
     if (b->initialised_by == &t) b->init_fenced = true;
 }
@@ -336,6 +350,7 @@ void fence_tensormap_acquire(const TensorMap* map, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, 200, at);
+  if (is_dropped(t, "fence_tensormap_acquire", at)) return;
   t.cta->seen_maps[map] = e.map_versions[map];
 }
 
@@ -345,11 +360,12 @@ void fence_proxy_async(ProxySpace space, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, std::max(e.timing.chip.word_issue, e.timing.chip.proxy_fence), at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "fence_proxy_async", "")) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) space = ProxySpace(f->value);
-    }
+  if (const Fault* f =
+          fault_at(t, {"fence_proxy_async", at, able(space != ProxySpace::shared_cta, Fault::Action::scope)})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) space = ProxySpace(f->value);
+    if (f->action == Fault::Action::scope) space = ProxySpace::shared_cta;
+  }
   for (auto& [offset, b] : t.cta->bars)
     if (b->initialised_by == &t) b->init_fenced = true;
   if (!e.options().check) return;
@@ -367,7 +383,7 @@ void fence_memory(Order order, Scope, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, 40, at);
-  if (!e.options().check) return;
+  if (is_dropped(t, "fence_memory", at) || !e.options().check) return;
   if ((order == Order::acquire || order == Order::acq_rel) && t.fence_pending)
     e.path_may_change(
         fmt::format("a fence at {} takes up a value in global memory: the path may depend on it", where(at)));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "fault/fault.h"
 #include "model.h"
 #include "words.h"
 
@@ -86,11 +87,10 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
   Engine& e = *t.cta->engine;
   Cta& cta = *t.cta;
   e.word(t, 100, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_alloc", ""); f) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) columns = uint32_t(f->value);
-    }
+  if (const Fault* f = fault_at(t, {"tcgen05_alloc", at})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) columns = uint32_t(f->value);
+  }
   rendezvous(e, t, "tcgen05.alloc", 0xffff'ffffu, true, at, [&] {
     whole_warp(e, t, at, "tcgen05.alloc");
     use_group(e, t, cta_group, at, "tcgen05.alloc");
@@ -141,11 +141,10 @@ void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at)
   Cta& cta = *t.cta;
   e.word(t, 20, at);
   int times = 1;
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_dealloc", ""); f) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::duplicate) times = 2;
-    }
+  if (const Fault* f = fault_at(t, {"tcgen05_dealloc", at, able({Fault::Action::duplicate})})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::duplicate) times = 2;
+  }
   for (; times > 0; --times) {
     rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
       whole_warp(e, t, at, "tcgen05.dealloc");
@@ -368,13 +367,12 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   use_group(e, t, cta_group, at, word);
   std::vector<Bar*> bars;
   Cluster& c = *t.cta->cluster;
-  bool plain_arrive = false;
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_commit", e.name_of(*t.cta, bar & kSharedOffsetMask))) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
-      if (f->action == Fault::Action::postpone) plain_arrive = true;  // signals at issue, not at completion
-    }
+  bool plain_arrive = false;  // a fault: it signals at issue, not at completion
+  Aim aim{bar, mask, multicast};
+  int times = misaimed(t, "tcgen05_commit", bar, at, aim, &plain_arrive);
+  if (times == 0) return;
+  bar = aim.bar;
+  mask = aim.mask;
   for (uint32_t r = 0; r < c.ctas.size(); ++r) {
     if (multicast ? !(mask >> r & 1) : r != bar >> kSharedRankShift) continue;
     Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
@@ -400,10 +398,12 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
       e.arrive(*b, 1, {&t, at, word, true}, &issued);
     }
   };
-  if (plain_arrive) {
-    signal();
-  } else {
-    e.async(e.timed() ? t.time : 0, signal, &t.tcgen_last_due);
+  for (; times > 0; --times) {
+    if (plain_arrive) {
+      signal();
+    } else {
+      e.async(e.timed() ? t.time : 0, signal, &t.tcgen_last_due);
+    }
   }
   e.maybe_yield(t);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "copy_time.h"
+#include "fault/fault.h"
 #include "model.h"
 #include "words.h"
 
@@ -160,34 +161,34 @@ void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int ran
   const char* word = multicast ? "TMA load (multicast)" : "TMA load";
   const model::TensorMapFields m = decode(e, t, map, rank, at, word);
   e.word(t, e.timing.chip.tma_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tma_load", e.name_of(*t.cta, dst & kSharedOffsetMask))) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) mask = uint16_t(f->value);
-    }
+  Aim aim{bar, mask, multicast};
+  int times = misaimed(t, "tma_load", dst, at, aim);
   check_shared_alignment(e, t, dst, 128, at, word);
   check_coordinate(e, t, m, coords, at, word);
   check_own_cta(e, t, dst, at, word);
   const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
-  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
-  touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
-  if (!to.empty()) use_map(e, map, to[0].access);
-  const uint64_t begin = t.time;
-  uint64_t due = 0;
-  if (e.timed()) {
-    ask_for_box(e, m, coords);
-    due = load_done(e, t, bytes, to);
-  }
-  std::array<int32_t, 5> c{};
-  std::copy(coords, coords + rank, c.begin());
-  e.async(due, [&e, &t, m = on_host(e, m), c, dst, bytes, to, at, word, begin] {
-    const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
-    for (const Destination& d : to) {
-      if (e.data) model::load_box(m, c.data(), dst, d.cta->shared);
-      d.bar->completing_span = s;
-      land(e, d, bytes, at, t, word);
+  for (; times > 0; --times) {
+    auto to =
+        destinations(e, t, dst, aim.bar, aim.mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
+    touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
+    if (!to.empty()) use_map(e, map, to[0].access);
+    const uint64_t begin = t.time;
+    uint64_t due = 0;
+    if (e.timed()) {
+      ask_for_box(e, m, coords);
+      due = load_done(e, t, bytes, to);
     }
-  });
+    std::array<int32_t, 5> c{};
+    std::copy(coords, coords + rank, c.begin());
+    e.async(due, [&e, &t, m = on_host(e, m), c, dst, bytes, to, at, word, begin] {
+      const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
+      for (const Destination& d : to) {
+        if (e.data) model::load_box(m, c.data(), dst, d.cta->shared);
+        d.bar->completing_span = s;
+        land(e, d, bytes, at, t, word);
+      }
+    });
+  }
   e.maybe_yield(t);
 }
 
@@ -196,30 +197,30 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk load";
   e.word(t, e.timing.chip.tma_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "bulk_load", e.name_of(*t.cta, dst & kSharedOffsetMask));
-        f && f->action == Fault::Action::drop)
-      return;
+  Aim aim{bar, mask, multicast};
+  int times = misaimed(t, "bulk_load", dst, at, aim);
   if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16)
     e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, dst, 16, at, word);
   check_own_cta(e, t, dst, at, word);
-  auto to = destinations(e, t, dst, bar, mask, multicast, bytes, bytes, at, word);
-  if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
-  const uint64_t begin = t.time;
-  uint64_t due = 0;
-  if (e.timed()) {
-    e.timing.cached.ask(e.device_address(src), bytes);
-    due = load_done(e, t, bytes, to);
-  }
-  e.async(due, [&e, &t, src = e.host(src), dst, bytes, to, at, word, begin] {
-    const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
-    for (const Destination& d : to) {
-      d.bar->completing_span = s;
-      std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), src, bytes);
-      land(e, d, bytes, at, t, word);
+  for (; times > 0; --times) {
+    auto to = destinations(e, t, dst, aim.bar, aim.mask, multicast, bytes, bytes, at, word);
+    if (!to.empty()) touch_global(e, {&t, Proxy::async, word, at, to[0].access}, src, bytes, false);
+    const uint64_t begin = t.time;
+    uint64_t due = 0;
+    if (e.timed()) {
+      e.timing.cached.ask(e.device_address(src), bytes);
+      due = load_done(e, t, bytes, to);
     }
-  });
+    e.async(due, [&e, &t, src = e.host(src), dst, bytes, to, at, word, begin] {
+      const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
+      for (const Destination& d : to) {
+        d.bar->completing_span = s;
+        std::memcpy(d.cta->shared + (dst & kSharedOffsetMask), src, bytes);
+        land(e, d, bytes, at, t, word);
+      }
+    });
+  }
   e.maybe_yield(t);
 }
 
@@ -228,6 +229,10 @@ void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t b
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk to cluster";
   e.word(t, e.timing.chip.tma_issue, at);
+  Aim aim{bar, 0, false};
+  if (misaimed(t, "bulk_copy_to_cluster", dst, at, aim) == 0) return;
+  dst = (aim.bar & ~kSharedOffsetMask) | (dst & kSharedOffsetMask);  // to another CTA together with the barrier
+  bar = aim.bar;
   if (bytes % 16)
     e.fail("tma.alignment", fmt::format("{}: {} bytes, the size is a multiple of 16", word, bytes), &t, at);
   check_shared_alignment(e, t, src, 16, at, word);
@@ -299,10 +304,8 @@ void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t s
     m.dims[0] = (m.dims[0] + unit - 1) / unit * unit;
   }
   e.word(t, e.timing.chip.tma_store_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tma_store", e.name_of(*t.cta, src & kSharedOffsetMask));
-        f && f->action == Fault::Action::drop)
-      return;
+  if (const Fault* f = fault_at(t, {"tma_store", at}, [&] { return e.name_of(*t.cta, src & kSharedOffsetMask); }))
+    if (f->action == Fault::Action::drop) return;
   check_shared_alignment(e, t, src, 128, at, word);
   check_coordinate(e, t, m, coords, at, word);
   if (reduce_add && !model::can_reduce_add(m.type))
@@ -344,11 +347,13 @@ void bulk_wait(int pending, bool read_only, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "bulk_wait", "")) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) pending = int(f->value);
-    }
+  if (const Fault* f =
+          fault_at(t, {"bulk_wait", at, able({Fault::Action::add}) | able(!read_only, Fault::Action::scope)})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) pending = int(f->value);
+    if (f->action == Fault::Action::add) pending += int(f->value);
+    if (f->action == Fault::Action::scope) read_only = true;
+  }
   const int64_t upto = int64_t(t.bulk_groups) - pending;
   auto unfinished = [&] {
     for (const auto& op : t.bulk_ops)
@@ -395,11 +400,11 @@ void cp_async_wait(int pending, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "cp_async_wait", "")) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) pending = int(f->value);
-    }
+  if (const Fault* f = fault_at(t, {"cp_async_wait", at, able({Fault::Action::add})})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) pending = int(f->value);
+    if (f->action == Fault::Action::add) pending += int(f->value);
+  }
   const int64_t upto = int64_t(t.cp_groups) - pending;
   auto unfinished = [&] {
     for (const auto& op : t.cp_ops)
@@ -423,8 +428,7 @@ void bulk_commit(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "bulk_commit", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "bulk_commit", at)) return;
   ++t.bulk_groups;
   for (const auto& op : t.bulk_ops)
     if (op->group == 0) {
@@ -438,8 +442,7 @@ void cp_async_commit(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, 1, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "cp_async_commit", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "cp_async_commit", at)) return;
   ++t.cp_groups;
   for (const auto& op : t.cp_ops)
     if (op->group == 0) op->group = t.cp_groups;
@@ -471,8 +474,11 @@ struct CpArrival {
 void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
-  Bar& b = own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive");
+  Arriving as{&own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive")};
   e.word(t, e.timing.chip.barrier_arrive, at);
+  if (e.has_faults()) misdirect(t, 0, at, as);
+  if (as.times == 0) return;
+  Bar& b = *as.at;
   if (increment) ++b.pending;
   CpArrival arrival{&e, &t, &b, {}, {}, at, e.issue(t)};
   for (const auto& op : t.cp_ops) {
@@ -481,7 +487,7 @@ void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
     op->tracked = true;
   }
   uint64_t last = 0;
-  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, std::move(arrival), &last);
+  for (; as.times > 0; --as.times) e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, arrival, &last);
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // tcgen05: loads and stores of tensor memory, their waits, and the fences.
 #include <vector>
 
+#include "fault/fault.h"
 #include "model.h"
 #include "words.h"
 
@@ -98,12 +99,11 @@ void tcgen05_wait_ld(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_wait_ld", ""); f && f->action == Fault::Action::drop) {
-      t.warp->tmem_ld_waited =
-          t.warp->tmem_ld_seq;  // the registers may arrive in time; the order in memory is what is lost
-      return;
-    }
+  if (is_dropped(t, "tcgen05_wait_ld", at)) {
+    // The registers may arrive in time; the order in memory is what is lost.
+    t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;
+    return;
+  }
   detail::wait_tmem(t.warp->tmem_lds, t.warp->tmem_ld_channel, t.warp->tmem_ld_seq, "tcgen05.wait::ld", at);
   t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;
 }
@@ -112,8 +112,7 @@ void tcgen05_wait_st(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_wait_st", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "tcgen05_wait_st", at)) return;
   detail::wait_tmem(t.warp->tmem_sts, t.warp->tmem_st_channel, t.warp->tmem_st_seq, "tcgen05.wait::st", at);
 }
 
@@ -121,8 +120,7 @@ void tcgen05_fence_before(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_fence_before", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "tcgen05_fence_before", at)) return;
   t.view[kTcgen].base = t.tcgen_known;
 }
 
@@ -130,8 +128,7 @@ void tcgen05_fence_after(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "tcgen05_fence_after", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "tcgen05_fence_after", at)) return;
   t.tcgen_known = e.clocks.join(t.tcgen_known, t.tcgen_pending);
 }
 

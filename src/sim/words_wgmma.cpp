@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "fault/fault.h"
 #include "model.h"
 #include "words.h"
 
@@ -179,12 +180,11 @@ void wgmma_wait(int pending, here at) {
   Warp& w = *t.warp;
   Warpgroup& g = group_of(t);
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "wgmma_wait", "")) {
-      if (f->action == Fault::Action::drop) return;
-      if (f->action == Fault::Action::alter) pending = int(f->value);
-      if (f->action == Fault::Action::postpone) pending += int(f->value);
-    }
+  if (const Fault* f = fault_at(t, {"wgmma_wait", at, able({Fault::Action::add})})) {
+    if (f->action == Fault::Action::drop) return;
+    if (f->action == Fault::Action::alter) pending = int(f->value);
+    if (f->action == Fault::Action::postpone || f->action == Fault::Action::add) pending += int(f->value);
+  }
   rendezvous(e, t, "wgmma.wait_group", 0xffff'ffffu, true, at, [] {});
   const int64_t groups = int64_t(w.wgmma_groups) - pending;
   if (groups <= 0) return;
@@ -250,8 +250,7 @@ void wgmma_fence(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "wgmma_fence", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "wgmma_fence", at)) return;
   ++t.wgmma_fences;
 }
 
@@ -261,8 +260,7 @@ void wgmma_commit(here at) {
   Warp& w = *t.warp;
   Warpgroup& g = group_of(t);
   e.word(t, e.timing.chip.word_issue, at);
-  if (e.has_faults())
-    if (const Fault* f = e.fault(t, "wgmma_commit", ""); f && f->action == Fault::Action::drop) return;
+  if (is_dropped(t, "wgmma_commit", at)) return;
   issue_together(e, t, "wgmma.commit_group", at, [&] {
     const uint64_t number = w.wgmma_groups++;
     if (g.group_end.size() <= number) g.group_end.resize(size_t(number + 1), w.wgmma_issued);

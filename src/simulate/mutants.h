@@ -11,23 +11,29 @@
 
 namespace warpwright::simulate {
 
-// "drop mbarrier_wait input.full by mma"
+// "drop mbarrier_wait input.full by mma at kernel/sm90/dense/dense_gemm.h:120"; without the place where the fault is at
+// every call.
 std::string describe(const simulator::Fault& mutant);
 
-// The ways to drop or alter what the sites of a run do (simulator::Result::fault_sites). `alter` of a wait flips its
-// parity, of an expect its bytes, of an initialisation its count.
-std::vector<simulator::Fault> mutants_of(const BlockPlan& plan, const std::vector<simulator::Fault>& sites);
+// The plainest ways to drop or alter what the sites of a run do, at all calls of a role together. `alter` of a wait
+// flips its parity, of an expect its bytes, of an initialisation its count.
+std::vector<simulator::Fault> mutants_of(const BlockPlan& plan, const std::vector<simulator::FaultSite>& sites);
+// Each call of the source by itself, dropped, doubled, moved, and aimed beside what it means: stage, parity, count,
+// bytes, peer, scope, groups of a wait, who is elected, and left out by one of the warps that make it.
+std::vector<simulator::Fault> near_misses_of(const BlockPlan& plan, const std::vector<simulator::FaultSite>& sites);
 
 struct Mutant {
   simulator::Fault fault;
   std::string rule;    // of the report; "result": nothing was reported, and the result is wrong; empty: neither
   std::string report;  // its first line
   reference::Case at;  // where it was seen
-  // Not seen: no order of the instructions would go wrong either (Result::certificate), in any case that reaches it.
+  // Not seen, and in every case that reaches it the run has the certificate that the kernel has: no order of its
+  // instructions would go wrong either.
   bool proven = false;
 };
-// Those of an example, from all of its cases, each run until it is seen: in the plain modes of every case. On all
-// cores, or on `threads`; `advanced(done, all)` from one thread at a time.
+// The near misses of an example, from all of its cases, each run until it is seen: in the plain modes of every case
+// that reaches it, the quickest first, then with roles frozen. On all cores, or on `threads`; `advanced(done, all)`
+// from one thread at a time.
 std::vector<Mutant> run_mutants(const Example& example, int threads,
                                 const std::function<void(size_t done, size_t all)>& advanced);
 

@@ -19,14 +19,35 @@ enum class Scheduling : uint8_t { fifo, freeze, random, pct };
 
 // Alters one word at the machine boundary: the bug corpus is made of these.
 struct Fault {
-  enum class Action : uint8_t { drop, duplicate, alter, postpone };
+  enum class Action : uint8_t {
+    drop,
+    duplicate,
+    alter,     // to `value`; its meaning depends on the word: a count, bytes, a parity, who is elected...
+    postpone,  // depends on the word: a commit signals at its issue, a barrier is reached and not waited for...
+    add,       // `value` more than the word says: groups of a wait, bytes of an announcement, threads of a barrier
+    stage,     // at the barrier `value` stages further; of a named barrier: with an id so much larger
+    peer,      // at the own CTA instead of another one; a multicast: at the CTA next to each that it means
+    scope,     // for the own CTA only, where the word reaches further; of a wait for bulk groups: for their reads only
+    advance,   // before the last access or fence of its thread, which it then does not publish
+  };
   std::string word;    // name of the word, e.g. "mbarrier_arrive"
   std::string object;  // name of the barrier or region in the block plan; empty: any
   std::string role;    // empty: any
   Action action = Action::drop;
-  int64_t value = 0;  // meaning depends on the word: a count, bytes, a parity, a lane...
+  int64_t value = 0;  // see Action
   int nth = 0;        // 1-based among matching calls of one thread; 0: all
   int cta = -1;       // only in this CTA rank; -1: any
+  // The call: a line of the source. Empty: any.
+  std::string file = {};
+  uint32_t line = 0;
+  int warp = -1;  // of the block; -1: any
+};
+
+// A call of a word by a role at which faults can strike.
+struct FaultSite : Fault {
+  uint32_t can = 0;     // a bit for each Action beyond drop that would change the call
+  int first_warp = -1;  // that makes it, and
+  bool by_several_warps = false;
 };
 
 struct Options {
@@ -104,12 +125,20 @@ struct Stats {
   uint64_t tensor_busy_cycles = 0;
 };
 
+// What the certificate rests on, of one barrier with all of its stages, in all CTAs.
+struct BarrierProof {
+  std::string name;  // in the block plan
+  int64_t phases = 0, arrivals = 0, waits = 0;
+  std::vector<std::string> gaps;  // phases that could go differently
+};
+
 // Whether the phases of every barrier would be the same in any other interleaving of the run's instructions. Then a run
 // without findings stands for all of them: no other order deadlocks or races. It holds for the run's inputs and path.
 struct Certificate {
   bool asked = false;
-  std::vector<std::string> gaps;  // phases that could go differently
+  std::vector<std::string> gaps;  // of all barriers
   std::vector<std::string> path;  // what could lead to other instructions: the run speaks for its own path only
+  std::vector<BarrierProof> barriers = {};  // that were used
   bool proven() const { return asked && gaps.empty() && path.empty(); }
 };
 
@@ -125,9 +154,8 @@ struct Result {
   Stats stats;
   std::vector<Span> spans;
   std::vector<Edge> edges;
-  std::vector<PhaseEnd> phases;  // in order of time; with Options::timeline
-  // Every word, object and role at which a fault would have struck: what mutants are generated from.
-  std::vector<Fault> fault_sites;
+  std::vector<PhaseEnd> phases;        // in order of time; with Options::timeline
+  std::vector<FaultSite> fault_sites;  // what mutants are generated from
   Certificate certificate;
   std::vector<BarrierUse> barriers;  // those of the block plan, each stage; then the named ones
   bool ok() const { return findings.empty(); }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catalog/instance.h"
+#include "cli/check/certificates.h"
 #include "cli/check/mutants.h"
 #include "cli/check/runs.h"
 #include "cli/check/user_kernel.h"
@@ -35,6 +36,7 @@ struct CheckOptions {
   bool all = false;
   bool list = false;
   bool mutate = false;
+  bool certify = false;
   ProblemOptions modes;  // --landing and --schedule; empty: all of them
 };
 
@@ -207,6 +209,15 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }
+  if (options.mutate && options.certify)
+    throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
+  if (options.certify) {
+    if (!options.sizes.empty()) throw UsageError("--certify: it takes the kernel's own sizes; leave --sizes out");
+    if (!options.all) return check_certificates(examples_named(options.kernel), out);
+    std::vector<const simulate::Example*> all;
+    for (const auto& e : simulate::examples()) all.push_back(&e);
+    return check_certificates(all, out);
+  }
   if (options.mutate) {
     if (!options.sizes.empty() || options.all)
       throw UsageError("--mutate: it takes one kernel and that kernel's own sizes; leave --sizes and --all out");
@@ -260,7 +271,10 @@ void configure_check(CommandLine& line, Context& context) {
   line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
   add_mode_options(line, options->modes);
   line.flag("--all", options->all, "every instance of the catalogue");
-  line.flag("--mutate", options->mutate, "leave out or alter each synchronization, and say what would go unseen");
+  line.flag("--mutate", options->mutate,
+            "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
+  line.flag("--certify", options->certify,
+            "say of every barrier why the run stands for all interleavings, or what keeps it from it");
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",
                [options](Output& out) { return run_check(*options, out); });

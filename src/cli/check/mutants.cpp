@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -12,12 +13,15 @@
 namespace warpwright::cli {
 namespace {
 
+bool is_reported(const simulate::Mutant& m) { return !m.rule.empty(); }
+
 Json document_of(const simulate::Mutant& m) {
-  const bool seen = !m.rule.empty();
+  const bool seen = is_reported(m);
   return {{"mutant", simulate::describe(m.fault)},
           {"word", m.fault.word},
           {"object", m.fault.object},
           {"role", m.fault.role},
+          {"line", m.fault.line},
           {"rule", seen ? Json(m.rule) : Json(nullptr)},
           {"report", seen ? Json(m.report) : Json(nullptr)},
           {"size", seen ? Json(shape_text(m.at)) : Json(nullptr)},
@@ -26,30 +30,35 @@ Json document_of(const simulate::Mutant& m) {
                                  : "not covered"}};
 }
 
+std::string remark_on(const simulate::Mutant& m) {
+  if (m.rule == "result") return "nothing is reported, but " + m.report;
+  return m.proven ? "every run is right, and stays so in any order of its instructions"
+                  : "every run is right; other orders might not be";
+}
+
 }  // namespace
 
 int check_mutants(const std::vector<const simulate::Example*>& examples, Output& out) {
-  Table table({"kernel", "mutants", "reported", "redundant", "not covered"});
+  Table table({"kernel", "mutants", "reported", "redundant", "not covered", "time"});
   Json kernels = Json::array();
   std::string remarks;
   std::size_t missed = 0;
   for (const simulate::Example* example : examples) {
     prepare(*example);
     Progress progress(example->name, 1);
-    const auto mutants =
-        simulate::run_mutants(*example, 0, [&](std::size_t done, std::size_t all) { progress.set(done, all); });
+    const auto begin = std::chrono::steady_clock::now();
+    // What the kernels of a source file share is the user's.
+    const auto mutants = simulate::run_mutants(*example, example->instance.empty() ? 1 : 0,
+                                               [&](std::size_t done, std::size_t all) { progress.set(done, all); });
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::size_t reported = 0, redundant = 0;
     Json list = Json::array();
     for (const simulate::Mutant& m : mutants) {
       list.push_back(document_of(m));
-      reported += m.rule.empty() ? 0 : 1;
-      redundant += m.rule.empty() && m.proven ? 1 : 0;
-      if (m.rule.empty() || m.rule == "result") {
-        remarks += fmt::format("\n{}: {}: {}", example->name, simulate::describe(m.fault),
-                               m.rule == "result" ? "nothing is reported, but " + m.report
-                               : m.proven         ? "every run is right, and stays so in any order of its instructions"
-                                                  : "every run is right; other orders might not be");
-      }
+      reported += is_reported(m) ? 1 : 0;
+      redundant += !is_reported(m) && m.proven ? 1 : 0;
+      if (!is_reported(m) || m.rule == "result")
+        remarks += fmt::format("\n{}: {}: {}", example->name, simulate::describe(m.fault), remark_on(m));
     }
     const std::size_t left = mutants.size() - reported - redundant;
     missed += left;
@@ -58,9 +67,10 @@ int check_mutants(const std::vector<const simulate::Example*>& examples, Output&
                        {"reported", reported},
                        {"redundant", redundant},
                        {"not_covered", left},
+                       {"wall_s", wall},
                        {"list", list}});
     table.row({example->name, fmt::format("{}", mutants.size()), fmt::format("{}", reported),
-               fmt::format("{}", redundant), fmt::format("{}", left)});
+               fmt::format("{}", redundant), fmt::format("{}", left), fmt::format("{:.1f} s", wall)});
   }
   out.document({{"kernels", kernels}, {"not_covered", missed}});
   out.table(table);
