@@ -18,3 +18,6 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/warpwright-config-versio
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/warpwright-config.cmake" "${PROJECT_BINARY_DIR}/warpwright-config-version.cmake"
   DESTINATION "${package_folder}")
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/warpwright.pc.in" "${PROJECT_BINARY_DIR}/warpwright.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/warpwright.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

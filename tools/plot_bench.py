@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the measured ratios of docs/evidence as SVG pictures, and prints the tables of docs/performance.md.
 
-usage: plot_bench.py FOLDER    writes bench-dense.svg, bench-fp8.svg and bench-blockwise.svg into FOLDER
+usage: plot_bench.py FOLDER    writes bench-dense.svg, bench-fp8.svg, bench-blockwise.svg and bench-random.svg into FOLDER
        plot_bench.py --tables  prints the tables
 
 A dot is peer time over our time, to the right of 1 ours is faster; the bar through it is the interval of the rounds.
@@ -97,6 +97,48 @@ def picture(title, peer, rows):
     return "\n".join(out) + "\n</svg>\n"
 
 
+def random_rows():
+    return sorted(rows_of("bench-random-9001.json"), key=by_shape)
+
+
+def is_addressable(row):
+    """Whether the TMA can address the rows of all three matrices: multiples of 16 bytes."""
+    return row["n"] % 8 == 0 and row["k"] % 8 == 0
+
+
+def scatter(title, peer, rows):
+    """Ratios over the rows of A, on logarithmic axes."""
+    width, height, left, right, top, bottom = 980, 360, 80, 30, 78, 62
+    kinds = [("rows that the TMA can address", "#0969da", [r for r in rows if is_addressable(r)]),
+             ("other depths or widths", "#bc4c00", [r for r in rows if not is_addressable(r)])]
+    low, high = min(0.5, min(r["ratio"] for r in rows)), max(2.0, max(r["ratio"] for r in rows))
+    most = max(r["m"] for r in rows)
+    across = lambda m: left + (width - left - right) * math.log(m) / math.log(most * 1.2)
+    up = lambda ratio: height - bottom - (height - top - bottom) * math.log(ratio / low) / math.log(high / low)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+           f'font-family="{FONT}" font-size="11" fill="#1f2328">',
+           f"<title>{html.escape(title)}</title>",
+           f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="16" fill="#ffffff" stroke="#d0d7de"/>',
+           f'<text x="24" y="30" font-size="14" font-weight="bold">{html.escape(title)}</text>']
+    for ratio in (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5, 2.0):
+        out.append(f'<path d="M{left} {up(ratio):.1f}H{width - right}" stroke="{"#57606a" if ratio == 1 else "#d8dee4"}"/>'
+                   f'<text x="{left - 8}" y="{up(ratio) + 4:.1f}" text-anchor="end">{ratio:.1f}</text>')
+    for power in range(int(math.log2(most)) + 1):
+        out.append(f'<text x="{across(2 ** power):.1f}" y="{height - bottom + 18}" text-anchor="middle">{2 ** power}</text>')
+    out.append(f'<text x="{width / 2:.1f}" y="{height - 18}" text-anchor="middle" fill="#57606a">rows of A (m)</text>'
+               f'<text x="20" y="{height / 2:.1f}" transform="rotate(-90 20 {height / 2:.1f})" text-anchor="middle" '
+               f'fill="#57606a">time of {html.escape(peer)} over ours</text>')
+    legend = 24
+    for name, colour, part in kinds:
+        text = f"{name}: {len(part)}, geometric mean {geomean(part):.2f}, least {min(r['ratio'] for r in part):.2f}"
+        out.append(f'<circle cx="{legend + 5}" cy="47" r="4" fill="{colour}"/><text x="{legend + 14}" y="51">{text}</text>')
+        legend += 460
+        for row in part:
+            out.append(f'<circle cx="{across(row["m"]):.1f}" cy="{up(row["ratio"]):.1f}" r="5" fill="{colour}" '
+                       f'fill-opacity="0.75"><title>{shape_text(row)}: {row["ratio"]:.3f}</title></circle>')
+    return "\n".join(out) + "\n</svg>\n"
+
+
 def table(rows):
     lines = ["| m x n x k | mode | us | peer us | ratio | plan |", "|---|---|---|---|---|---|"]
     for r in rows:
@@ -118,6 +160,8 @@ def main():
         folder = pathlib.Path(sys.argv[1])
         for name, (title, peer, rows) in pictures.items():
             (folder / name).write_text(picture(title, peer, rows))
+        (folder / "bench-random.svg").write_text(
+            scatter("Random bf16 products against cuBLASLt on one H200, by the library's choice", "cuBLASLt", random_rows()))
     else:
         sys.exit(__doc__)
 
