@@ -26,9 +26,7 @@ struct Stuck {
   const Thread* passed = nullptr;      // one of the missing that has gone on without coming
   std::vector<size_t> on;              // what the missing wait for
 
-  const Bar* bar() const {
-    return why == Wait::mbarrier || why == Wait::poll ? static_cast<const Bar*>(object) : nullptr;
-  }
+  const Bar* bar() const { return why == Wait::mbarrier ? static_cast<const Bar*>(object) : nullptr; }
 };
 
 bool is_barrier(const Thread& t, const void* object) {
@@ -392,7 +390,7 @@ void report_deadlock(Engine& e) {
     const Bar* stray = nullptr;
     here at = w.where;
     f.object = what;
-    if (const Bar* b = root->bar(); b && root->why == Wait::mbarrier) {
+    if (const Bar* b = root->bar()) {
       f.object = b->name();
       f.message = fmt::format("{} waits on {} phase {} ({})", who(w), b->name(), w.wait_phase, where(w.where));
       const Arrival* arrival = b->pending > 0 ? misdirected(*b, stray) : nullptr;

@@ -422,6 +422,9 @@ class Engine {
   uint64_t device_address(const void* p) const;
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
+  void wake_pollers(const void* p, uint64_t time);  // of a value in global memory that was written
+  // How often a tensor map was written. One that a kernel ahead has made counts as written once.
+  uint64_t& map_version(const TensorMap* map);
   void progress() { ++last_progress_; }
   int ctas_at_once() const { return ctas_at_once_; }
   // -1 without Options::timeline.

@@ -169,6 +169,20 @@ bool Engine::knows_primary_ended(const Thread& t) const {
   return !options_.check || (primary_ != 0 && t.view[kHb].knows(t.channel, {primary_, 1}));
 }
 
+void Engine::wake_pollers(const void* p, uint64_t time) {
+  std::erase_if(pollers_, [&](Thread* t) {
+    if (t->waiting != Wait::poll || t->wait_object != p) return false;
+    wake(*t, time);
+    return true;
+  });
+}
+
+uint64_t& Engine::map_version(const TensorMap* map) {
+  const auto [at, fresh] = map_versions.try_emplace(map, 0);
+  if (const Buffer* b = fresh ? buffer_of(map, sizeof(TensorMap)) : nullptr) at->second = b->from_primary ? 1 : 0;
+  return at->second;
+}
+
 bool Engine::in_one_stage(uint32_t at, uint32_t bytes) const {
   const uint16_t first = stage_at_[at / kStageGrain];
   return first != 0 && first == stage_at_[(at + bytes - 1) / kStageGrain];

@@ -10,10 +10,13 @@ namespace warpwright::inline WW_WORLD::machine::detail {
 using namespace simulator;
 
 namespace {
-void check_alignment(Engine& e, Thread& t, uint64_t address, uint32_t bytes, here at, const char* word) {
+template <class Name>
+void check_alignment(Engine& e, Thread& t, uint64_t address, uint32_t bytes, here at, const char* word,
+                     const Name& name) {
   if (address % bytes)
     e.fail("bounds.alignment",
-           fmt::format("{} of {} bytes at an address that is not a multiple of {}", word, bytes, bytes), &t, at);
+           fmt::format("{} of {} bytes at {}, which is not a multiple of {}", word, bytes, name(), bytes), &t, at,
+           name());
 }
 
 void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes, bool cluster, here at) {
@@ -27,7 +30,7 @@ void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes,
            fmt::format("{} with an address of CTA rank {}: map_to_rank gives a ClusterShared", word,
                        address >> kSharedRankShift),
            &t, at);
-  check_alignment(e, t, address, bytes, at, word);
+  check_alignment(e, t, address, bytes, at, word, [&] { return e.name_of(cta, address & kSharedOffsetMask); });
   const bool other = &cta != t.cta;
   e.word(t, from ? e.timing.chip.shared_store : e.timing.chip.shared_load, at);
   if (cluster && e.timed()) {  // the path is the same to the CTA's own memory
@@ -90,11 +93,13 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   Engine& e = *t.cta->engine;
   const bool strong = order != Order::relaxed;
   const char* word = strong ? "ld.acquire" : "ld.global";
-  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
-  if (strong) {  // a spinning loop must let others run
+  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word, [&] { return e.name_of_global(p, bytes); });
+  if (strong) {  // a spinning loop must let others run, and may see every value on the way
     e.word(t, e.timing.chip.global_load, at);
-    e.pollers().push_back(&t);
-    e.block(t, Wait::poll, p, at);
+    if (!e.gives_up()) {
+      e.pollers().push_back(&t);
+      e.block(t, Wait::poll, p, at);
+    }
   } else {
     e.load_word(t, p, bytes, at);
   }
@@ -115,7 +120,7 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
       strong ? fault_at(t, {"store_release", at, able({Fault::Action::alter})}, [&] { return e.name_of_global(p); })
              : nullptr;
   if (f && f->action == Fault::Action::drop) return;
-  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word);
+  check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word, [&] { return e.name_of_global(p, bytes); });
   e.word(t, e.timing.chip.global_store, at);
   if (e.timed()) {
     e.let_earlier_run(t);
@@ -126,6 +131,7 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   if (strong && !f) publish(e, t, p, order);  // altered: the value without what was written before it
   e.progress();
   std::memcpy(e.host(p), from, bytes);
+  e.wake_pollers(p, t.time);
   auto it = e.map_versions.upper_bound(static_cast<const TensorMap*>(p));
   if (it != e.map_versions.begin() && reinterpret_cast<const uint8_t*>((--it)->first) + sizeof(TensorMap) > p) {
     ++it->second;
@@ -194,6 +200,7 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   subscribe(e, t, p, order == Order::acquire || order == Order::acq_rel ? Order::acquire : Order::relaxed);
   publish(e, t, p, order);
   e.progress();
+  const void* const address = p;
   if (!is_shared) p = e.host(p);
   switch (type) {
     case 'f':
@@ -205,6 +212,7 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
     default:
       bytes == 8 ? apply_at<uint64_t>(p, op, value, compare, old) : apply_at<uint32_t>(p, op, value, compare, old);
   }
+  if (!is_shared) e.wake_pollers(address, t.time);
   e.maybe_yield(t);
 }
 

@@ -351,7 +351,7 @@ void fence_tensormap_acquire(const TensorMap* map, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, 200, at);
   if (is_dropped(t, "fence_tensormap_acquire", at)) return;
-  t.cta->seen_maps[map] = e.map_versions[map];
+  t.cta->seen_maps[map] = e.map_version(map);
 }
 
 namespace detail {

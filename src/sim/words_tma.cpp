@@ -50,12 +50,13 @@ model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int ra
     e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
   if (m.rank != rank)
     e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
-  const uint64_t version = e.map_versions[map];
+  const uint64_t version = e.map_version(map);
   auto seen = t.cta->seen_maps.try_emplace(map, 0).first->second;
   if (version != seen)
     e.fail("tma.map_stale",
-           fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire",
-                       word),
+           fmt::format("{}: the tensor map was rewritten{} and this CTA has not executed "
+                       "fence.proxy.tensormap acquire on it",
+                       word, version == 1 && e.buffer_of(map, 1) ? " by the kernel ahead" : ""),
            &t, at);
   return m;
 }
