@@ -147,7 +147,7 @@ void run_mode(const simulate::Example& example, const reference::Workload& workl
         "result: {} of {} elements are wrong, {} of them were never written{}; relative error {:.3g}\n  replay: {} "
         "--seed {}",
         outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten,
-        outcome.verdict.first.empty() ? "" : ", the first is " + outcome.verdict.first, outcome.verdict.max_rel_error,
+        outcome.verdict.first.empty() ? "" : "; " + outcome.verdict.first, outcome.verdict.max_rel_error,
         simulator::mode_text(mode), mode.seed);
   }
   swept.output = std::move(outcome.output);

@@ -118,10 +118,14 @@ Result<std::vector<std::string>> host_compiler() {
                 "a C++20 compiler is needed to compile a kernel for the simulator, and none is on PATH; install g++.");
 }
 
+bool headers_are_named() {
+  const char* const named = std::getenv("WARPWRIGHT_INCLUDE");
+  return named != nullptr && *named != 0;
+}
+
 Result<std::string> header_folder() {
   std::vector<fs::path> places;
-  if (const char* named = std::getenv("WARPWRIGHT_INCLUDE"); named != nullptr && *named != 0)
-    places.emplace_back(named);
+  if (headers_are_named()) places.emplace_back(std::getenv("WARPWRIGHT_INCLUDE"));
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (!error) places.push_back(self.parent_path().parent_path() / "include");

@@ -13,6 +13,8 @@ namespace warpwright::jit {
 Result<std::vector<std::string>> host_compiler();
 // Where the headers of warpwright are: WARPWRIGHT_INCLUDE, beside an installed tool, or those the tool was built from.
 Result<std::string> header_folder();
+// Whether WARPWRIGHT_INCLUDE says so: the kernels of those headers are meant then, also where others are built in.
+bool headers_are_named();
 // How every kernel is compiled for the simulator, before the names of files.
 std::vector<std::string> simulator_flags(const std::string& headers);
 

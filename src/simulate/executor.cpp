@@ -90,7 +90,9 @@ Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
   }
   if (others.valid()) return others.get();
   const auto own = std::ranges::find(built_in(), name, [](const BuiltIn& b) { return std::string_view(b.name); });
-  const Ready ready = own != built_in().end() ? Ready(own->instance()) : compiled(instance, name);
+  // Who names other headers wants their kernels, not those that this program was built with.
+  const bool is_here = own != built_in().end() && !jit::headers_are_named();
+  const Ready ready = is_here ? Ready(own->instance()) : compiled(instance, name);
   mine.set_value(ready);
   if (!ready) {  // the next one who asks may have a compiler
     const std::lock_guard lock(mutex);

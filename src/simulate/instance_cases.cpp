@@ -182,7 +182,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConf
 std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
   return {{2 * c.tile_m(), 2 * c.tile_n(), 512},
           {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
-          {c.tile_m() + 22, c.tile_n() + 2, 208},
+          // An odd number of tiles of K, which is more than a prologue has, and a part of one more.
+          {c.tile_m() + 22, c.tile_n() + 2, 6 * c.tile_k() + 16},
           {33, 7, 0}};
 }
 

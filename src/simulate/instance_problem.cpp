@@ -123,7 +123,7 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
   // Threads store whole vectors where rows begin aligned, and at the edge of such a row elements: with an even m.
   if (is_fused(c)) {
     p.d.stride = odd_stride(c.result_columns(int(s.n)));
-  } else if (s.m % 2 == 0) {
+  } else if (s.m % 2 == 0 && c.scaling == BlockScaling::none) {
     p.d.stride = aligned_stride(s.n, c.out_type);
   }
   return p;
@@ -203,7 +203,12 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
       ends.push_back(end * unit);
     return ends;
   }
-  if (groups == Groups::contiguous) return {0, m / 7, m / 7, m / 2, m - m / 9};
+  if (groups == Groups::contiguous) {
+    // The third group ends with less than half a tile.
+    const auto tall = uint32_t(c.tile_m);
+    const uint32_t first = m / 7, rows = m / 2 - first, third = rows > tall ? rows / tall * tall + tall / 3 : rows;
+    return {0, first, first, first + third, m - m / 9};
+  }
   if (groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
   return {};
 }
