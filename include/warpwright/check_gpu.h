@@ -114,8 +114,22 @@ std::optional<std::string> Registry::launch(const typename K::Args& args, unsign
   return std::string(K::plan.kernel) + " could not be launched: " + cudaGetErrorString(e) + ".";
 }
 
+// Why no kernel can be run here; nothing: there is a GPU.
+inline std::optional<std::string> no_gpu() {
+  int devices = 0;
+  const cudaError_t e = cudaGetDeviceCount(&devices);
+  if (e == cudaSuccess && devices > 0) return {};
+  return std::string("There is no GPU here: these kernels need an NVIDIA Hopper GPU and its driver (") +
+         (e == cudaSuccess ? "no device is visible" : cudaGetErrorString(e)) +
+         "). './warpwright check FILE.cpp' runs them on the CPU.";
+}
+
 // Exit code 0: every result was right; 1: one was not; 3: it could not be run.
 inline int run_on_gpu(uint64_t seed = 1) {
+  if (const auto why = no_gpu()) {
+    std::fprintf(stderr, "%s\n", why->c_str());
+    return 3;
+  }
   Registry registry;
   warpwright_kernels(registry);
   int code = 0;

@@ -212,21 +212,30 @@ function drawCounter(g, row) {
   g.globalAlpha = 1;
   g.lineWidth = 1;
   g.stroke();
+  const label = `max ${most}`;
+  g.globalAlpha = .75;
+  g.fillStyle = ink.back;
+  g.fillRect(x(view.from) + 1, row.top + 3, g.measureText(label).width + 6, 13);
+  g.globalAlpha = 1;
   g.fillStyle = ink.faint;
-  g.fillText(`max ${most}`, x(view.from) + 4, row.top + 9);
+  g.fillText(label, x(view.from) + 4, row.top + 9);
 }
 
 function drawCritical(g) {
   g.strokeStyle = ink.critical;
-  g.lineWidth = 2.2;
   for (const run of data.runs) {
     const path = run.path;
+    const first = firstThat(path.length, (s) => path[s].end >= view.from);
+    const stop = firstThat(path.length, (s) => path[s].begin > view.to);
+    // Where it jumps every few pixels the lines between lanes would hide them.
+    const jumps = stop - first < plotWidth() / 6;
     let before = null, last = -10;
+    g.lineWidth = jumps ? 2.2 : 1.5;
     g.beginPath();
-    for (let i = firstThat(path.length, (s) => path[s].end >= view.from); i < path.length && path[i].begin <= view.to; ++i) {
+    for (let i = first; i < stop; ++i) {
       const step = path[i], at = yOf(step.bar), y = at && at.top + at.height, right = x(step.end);
       if (at && (right - last > .5 || y !== before)) {
-        if (before !== null) {
+        if (before !== null && jumps) {
           g.moveTo(x(step.begin), before);
           g.lineTo(x(step.begin), y);
         } else {

@@ -14,7 +14,7 @@ function describe() {
   $('summary').replaceChildren(...data.runs.map((run) => {
     const part = make('div');
     const measured = run.time || text(run.end);
-    part.append(`${run.target}: `, make('b', micro(measured)), `, times ${run.times}; ${run.ctas.length} ${run.block}s, ` +
+    part.append(`${run.target}: `, make('b', micro(measured)), `, times ${run.times}; ${run.ctas.length} ${run.block}${run.ctas.length > 1 ? 's' : ''}, ` +
       `${run.recorded} bars, ${run.arrowCount} arrows`);
     const shares = new Map();
     for (const s of run.path) {

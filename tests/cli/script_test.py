@@ -2,6 +2,7 @@
 
 Usage: script_test.py SCRIPT [unittest arguments]
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -91,6 +92,29 @@ class Script(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (0, "tool gemm --m 3 4 \n"))
         self.assertIn("[1/1] building", result.stderr)
 
+    def test_the_page_of_the_demo_is_in_the_build_folder(self):
+        page = "build/warpwright-demo.html"
+        self.assertEqual(self.run_script("demo").stdout, f"tool demo --timeline {self.folder}/{page}\n")
+        self.assertEqual(self.run_script("demo", "--json", cwd=self.folder).stdout, f"tool demo --json --timeline {page}\n")
+        for arguments in (["--timeline", "x.html"], ["--timeline=x.html"], ["--help"]):
+            self.assertEqual(self.run_script("demo", *arguments).stdout, f"tool demo {' '.join(arguments)}\n")
+        self.assertEqual(self.run_script("devices").stdout, "tool devices\n")
+
+    def test_errors_are_documents_with_json(self):
+        for code, arguments, environment in ((2, ["demo"], {"WARPWRIGHT_CUDA": 'a "b\\c'}), (1, ["demo"], {"NINJA_EXIT": "1"}),
+                                             (3, ["test", "--gpu"], {"WARPWRIGHT_CUDA": "off"})):
+            result = self.run_script(*arguments, "--json", **environment)
+            self.assertEqual(result.returncode, code)
+            error = json.loads(result.stdout)["error"]
+            self.assertEqual(error["exit_code"], code)
+            self.assertTrue(result.stderr.endswith(f"warpwright: {error['message']}\n"), result.stderr)
+
+    def test_a_compiler_that_is_not_there(self):
+        result = self.run_script("demo", CXX="nowhere-c++ -O2")
+        self.assertEqual((result.returncode, result.stdout, self.called()), (3, "", ""))
+        self.assertRegex(result.stderr, r"\Awarpwright: CXX = 'nowhere-c\+\+ -O2': nowhere-c\+\+ cannot be run; .*\n\Z")
+        self.assertEqual(self.run_script("demo", CXX="env c++").returncode, 0)
+
     def test_exit_codes_pass_through(self):
         for code in (0, 1, 2, 3):
             self.assertEqual(self.run_script("demo", TOOL_EXIT=str(code)).returncode, code)
@@ -114,7 +138,8 @@ class Script(unittest.TestCase):
     def test_without_a_gpu_the_tool_is_built_without_device_code(self):
         self.gpu.unlink()
         result = self.run_script("demo")
-        self.assertEqual((result.returncode, result.stdout), (0, "tool demo\n"))
+        page = self.folder / "build-nocuda" / "warpwright-demo.html"
+        self.assertEqual((result.returncode, result.stdout), (0, f"tool demo --timeline {page}\n"))
         self.assertIn("No GPU was found", result.stderr)
         self.assertIn("-DWARPWRIGHT_CUDA=OFF", self.called())
         self.assertTrue((self.folder / "build-nocuda" / "bin").is_dir())

@@ -3,6 +3,7 @@ printed or written. What goes wrong around a command (a full disk, a reader that
 
 Usage: wrong_input_test.py TOOL [unittest arguments]
 """
+import json
 import os
 import pathlib
 import pty
@@ -41,6 +42,8 @@ WRONG = {
     "gemm --m 8 --n 8 --k 99999999999999999999": ["--k", "'99999999999999999999'"],
     "gemm --m 8 --n 8 --k 8 --batch 70000 --target sim:sm80": ["batch = 70000", "at most 65535"],
     f"{GEMM} --plan ''": ["--plan", "''"],
+    f"{GEMM} --dtype bf61": ["--dtype", "'bf61'", "did you mean 'bf16'?"],
+    f"{SIM} --schedule freeze:lod": ["--schedule", "'lod'", "did you mean 'load'?"],
     f"{GEMM} --epilogue ''": ["--epilogue", "''"],
     f"{GEMM} --scaling ''": ["--scaling", "''"],
     f"{GEMM} --alpha inf": ["--alpha", "'inf'", "finite"],
@@ -91,6 +94,7 @@ WRONG = {
     f"check {RING} --seeds 1e9": ["--seeds", "'1e9'"],
     "mutants --only ''": ["--only", "''"],
     "mutants --only M999": ["--only", "'M999'", "M01"],
+    "mutants --only M13.nevr": ["--only", "'M13.nevr'", "did you mean 'M13.never'?"],
     "mutants --seeds -1": ["--seeds", "'-1'"],
     "mutants --reports=1": ["--reports", "no value"],
     "mutants extra": ["'extra'"],
@@ -110,6 +114,7 @@ WRONG = {
     "schedule list extra": ["'extra'"],
     "schedule show": ["name", "required"],
     "schedule show '' --target sm90": ["''", "ping-pong"],
+    "schedule show pingpong --target gfx950": ["'pingpong'", "did you mean 'ping-pong'?"],
     "schedule show default --target gfx900": ["--target", "'gfx900'", "gfx950"],
     "schedule verify ping-pong --target gfx942": ["ping-pong", "gfx942"],
     "schedule verify default --target gfx950 --isa folder": ["--isa", "'folder'", "no file"],
@@ -124,6 +129,7 @@ WRONG = {
     "explain --m 8 --n 8 --k 16 --op grouped_contiguous --groups 2 --epilogue bias+": ["--epilogue", "''", "swiglu"],
     "explain --m 8 --n 8 --k 16 --op grouped_masked --groups 99999": ["group_count = 99999", "65535"],
     "explain --m 1 --n 1 --k 1 --plan nonsense": ["plan = nonsense"],
+    "explain --m 1 --n 1 --k 1 --plan dense-64x64-c1-s4x": ["plan = dense-64x64-c1-s4x", "nearest are dense-64x64-c1-s4,"],
     "explain --m 1 --n 1 --k 1 --dtype s8": ["s8", "bf16"],
     "explain --m 1 --n 1 --k 1 --layout tx": ["--layout", "'tx'"],
     "explain --m 1 --n 1 --k 1 --target sim": ["--target", "'sim'"],
@@ -206,6 +212,34 @@ class WrongInput(unittest.TestCase):
                 for word in words:
                     self.assertIn(word, said)
                 self.assertEqual(sorted(self.folder.rglob("*")), self.files)
+
+    def test_with_json_the_sentence_is_a_document_too(self):
+        for line in WRONG:
+            if "--json" in line:
+                continue
+            words = shlex.split(line)
+            words.insert(next((i for i, word in enumerate(words) if word.startswith("-")), len(words)), "--json")
+            with self.subTest(line):
+                done = subprocess.run([TOOL, *words], cwd=self.folder, capture_output=True, text=True,
+                                      timeout=120, env=ENVIRONMENT)
+                error = json.loads(done.stdout)["error"]
+                self.assertEqual((done.returncode, error["exit_code"]), (2, 2))
+                self.assertTrue(done.stderr.endswith(f": {error['message']}\n"), done.stderr)
+
+    def test_without_a_compiler(self):
+        """What is not compiled into the tool needs one; the machine lacks it."""
+        for line in (f"{SIM} --plan dense-64x96-c1-s3", "check sm90/dense-64x96-c1-s3/bf16-nt",
+                     f"{TRACE} --plan dense-64x96-c1-s3 --html x.html", f"check {ROOT}/examples/your_kernel/row_norms.cpp"):
+            for json_asked in ([], ["--json"]):
+                with self.subTest(line, json=json_asked):
+                    done = subprocess.run([TOOL, *shlex.split(line), *json_asked], cwd=self.folder, capture_output=True,
+                                          text=True, timeout=120,
+                                          env={**ENVIRONMENT, "CXX": "nowhere-c++", "WARPWRIGHT_CACHE_DIR": "off"})
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertRegex(done.stderr, r"\Awarpwright [a-z]+: [^\n]*CXX names 'nowhere-c\+\+'[^\n]*\.\n\Z")
+                    said = json.loads(done.stdout)["error"]["exit_code"] if json_asked else done.stdout
+                    self.assertEqual(said, 3 if json_asked else "")
+                    self.assertEqual(sorted(self.folder.rglob("*")), self.files)
 
     def test_every_command_is_tried(self):
         listed = subprocess.run([TOOL, "--help"], capture_output=True, text=True).stdout

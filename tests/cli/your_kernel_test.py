@@ -13,6 +13,8 @@ import tempfile
 import unittest
 
 TOOL = None
+NVCC = None if os.environ.get("WARPWRIGHT_CUDA") == "off" else (
+    shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc"))
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "your_kernel"
 RETURN = "        return stdx::move(stage).release();\n      });\n    }\n"
 STORE = "    if (first_row + row < args.rows) machine::store("
@@ -55,6 +57,17 @@ class YourKernel(unittest.TestCase):
         self.assertGreater(document["checks"], 0)
         (kernel,) = document["kernels"]
         self.assertEqual((kernel["name"], kernel["sizes"]), ("row_norms", 3))
+
+    @unittest.skipIf(NVCC is None, "there is no nvcc")
+    def test_without_a_gpu_the_program_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "row_norms")
+            subprocess.run([NVCC, "-std=c++20", "-arch=sm_90a", "--expt-relaxed-constexpr", "-I", EXAMPLE.parents[1] / "include",
+                            EXAMPLE / "main.cu", "-o", program], check=True, timeout=280)
+            # With a driver and a GPU, too, none is visible.
+            done = subprocess.run([program], capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertRegex(done.stderr, r"\AThere is no GPU here: .* need an NVIDIA Hopper GPU and its driver \(.*\)\..*\n\Z")
 
     def test_a_stage_that_is_not_returned_does_not_compile(self):
         changed = RETURN.replace("        return stdx::move(stage).release();\n", "")
