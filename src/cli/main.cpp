@@ -37,7 +37,7 @@ int end_with(int code, std::string_view who, std::string sentence) {
 }
 
 std::string full_stop(std::string sentence) {
-  if (!sentence.empty() && sentence.back() != '.') sentence += '.';
+  if (!sentence.empty() && sentence.back() != '.' && sentence.back() != '?') sentence += '.';
   return sentence;
 }
 

@@ -82,40 +82,6 @@ double get(DType type, const uint8_t* p, int64_t i) {
   }
 }
 
-// As the kernel's last step rounds it.
-double rounded(DType type, double x) {
-  switch (type) {
-    case DType::bf16:
-      return double(to_float(from_float<bf16>(float(x))));
-    case DType::fp16:
-      return double(to_float(from_float<fp16>(float(x))));
-    case DType::e4m3:
-      return double(to_float(from_float<e4m3>(float(x))));
-    case DType::e5m2:
-      return double(to_float(from_float<e5m2>(float(x))));
-    case DType::e2m1:
-      return double(to_float(from_float<e2m1>(float(x))));
-    default:
-      return double(float(x));
-  }
-}
-
-double tolerance(DType type) {
-  switch (type) {
-    case DType::bf16:
-      return 8e-3;
-    case DType::fp16:
-      return 1e-3;
-    case DType::e4m3:
-      return 4e-2;
-    case DType::e5m2:
-    case DType::e2m1:
-      return 8e-2;
-    default:
-      return 1e-5;
-  }
-}
-
 Array matrix(const char* name, DType type, int64_t rows, int64_t columns) {
   Array a{name, type, rows, columns, false, {}};
   a.bytes.resize(a.size());
@@ -154,6 +120,39 @@ double activated(Activation f, double v) {
 }
 
 }  // namespace
+
+double rounded(DType type, double x) {
+  switch (type) {
+    case DType::bf16:
+      return double(to_float(from_float<bf16>(float(x))));
+    case DType::fp16:
+      return double(to_float(from_float<fp16>(float(x))));
+    case DType::e4m3:
+      return double(to_float(from_float<e4m3>(float(x))));
+    case DType::e5m2:
+      return double(to_float(from_float<e5m2>(float(x))));
+    case DType::e2m1:
+      return double(to_float(from_float<e2m1>(float(x))));
+    default:
+      return double(float(x));
+  }
+}
+
+double tolerance(DType type) {
+  switch (type) {
+    case DType::bf16:
+      return 8e-3;
+    case DType::fp16:
+      return 1e-3;
+    case DType::e4m3:
+      return 4e-2;
+    case DType::e5m2:
+    case DType::e2m1:
+      return 8e-2;
+    default:
+      return 1e-5;
+  }
+}
 
 void fill(Array& array, Data data, uint64_t seed) {
   uint64_t state = seed * 0x632be59bd9b4e019ull + 17;
@@ -212,6 +211,8 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   w.data = data;
   w.alpha = s.alpha;
   w.beta = s.beta;
+  w.result = s.d;
+  if (s.batch == 1) w.result.batch_stride = 0;
   // The tensor core adds products of 8-bit types with 14 bits of fraction, truncated, once for 32 of them.
   if (bits(s.a_type) == 8) w.sum_tolerance = 2e-3;
   const int64_t m = s.shape.m, n = s.shape.n;

@@ -43,11 +43,21 @@ struct Array {
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 
+// How a matrix, or a batch of them, lies in its array; counted in elements.
+struct ArrayLayout {
+  int64_t rows = 0, columns = 0;
+  int64_t row_stride = 0, batch_stride = 0;
+  int64_t offset = 0;  // of the first element
+  int64_t at(int64_t batch, int64_t row, int64_t column) const {
+    return offset + batch * batch_stride + row * row_stride + column;
+  }
+};
 struct Workload {
   Case shape;
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
   std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  ArrayLayout result = {};       // of the output; no rows: as its array says
   double alpha = 1, beta = 0;
   uint64_t seed = 0;         // of a kernel that makes its arrays itself
   double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
@@ -64,19 +74,14 @@ struct Verdict {
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);
 double element(const Array& array, int64_t index);
+// As the last step of a kernel rounds a result of this type.
+double rounded(DType type, double value);
+// Relative, of results of this type that are compared as real numbers.
+double tolerance(DType type);
 // Outputs start as NaN, so that what nobody wrote is seen.
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
 
-// How a matrix, or a batch of them, lies in its array; counted in elements.
-struct ArrayLayout {
-  int64_t rows = 0, columns = 0;
-  int64_t row_stride = 0, batch_stride = 0;
-  int64_t offset = 0;  // of the first element
-  int64_t at(int64_t batch, int64_t row, int64_t column) const {
-    return offset + batch * batch_stride + row * row_stride + column;
-  }
-};
 // Rows without gaps.
 ArrayLayout dense_layout(int64_t rows, int64_t columns);
 // Rows that begin at multiples of 16 bytes, as the TMA wants; matrices of a batch with a gap between them.

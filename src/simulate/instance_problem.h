@@ -4,6 +4,7 @@
 #include "reference/grouped_sm90_workload.h"
 #include "reference/problem_workload.h"
 #include "reference/workload.h"
+#include "reference/wrong_elements.h"
 #include "warpwright/gemm.h"
 #include "warpwright/grouped.h"
 #include "warpwright/status.h"
@@ -16,6 +17,9 @@ GemmProblem dense_problem(const catalog::Instance& instance, reference::Case sha
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
 // Where threads load or store, matrices begin at an odd element.
 reference::Offset offset_of(const catalog::Instance& instance);
+
+// Of the result, what a block computes at a time; nothing where that depends on more than the configuration.
+reference::Tile tile_of(const catalog::Instance& instance);
 
 // Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);

@@ -18,6 +18,7 @@
 #include "reference/problem_workload.h"
 #include "sim/timing.h"
 #include "simulate/executor.h"
+#include "simulate/instance_problem.h"
 #include "simulate/memory.h"
 #include "simulate/prepared.h"
 #include "simulate/run.h"
@@ -143,6 +144,7 @@ Example blank(const catalog::Instance& instance, const simulator::Instance& comp
   Example e;
   e.name = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
+  e.tile = tile_of(instance);
   e.instance = catalog::name_of(instance);
   e.arch = compiled.plan->arch;
   e.plan = compiled.plan;
