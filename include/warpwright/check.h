@@ -10,12 +10,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,13 @@ struct Input {
   std::vector<T> values;  // the same on the host, to compute what is expected
 };
 
+// How an output lies in its array, for the report of what is wrong in it: rows of so many columns, of which a block
+// computes a tile at a time. 0: not said.
+struct Tiling {
+  int64_t columns = 0;
+  int64_t tile_rows = 0, tile_columns = 0;
+};
+
 // The arrays of one problem, in the memory of whatever runs the kernel. Whole numbers, so that sums are exact and an
 // output must be equal to the bit; outputs start as NaN.
 class Arrays {
@@ -60,9 +69,13 @@ class Arrays {
 
   // A kernel has at least one.
   template <class T>
-  T* output(std::string name, const std::vector<T>& expected) {
+  T* output(std::string name, const std::vector<T>& expected, Tiling tiling = {}) {
     std::vector<std::byte> nothing(expected.size() * sizeof(T), std::byte(0xff));
-    return static_cast<T*>(add(std::move(name), std::move(nothing), bytes_of(expected), sizeof(T)));
+    T* const data = static_cast<T*>(add(std::move(name), std::move(nothing), bytes_of(expected)));
+    arrays_.back().element = sizeof(T);
+    arrays_.back().text = text_of<T>;
+    arrays_.back().tiling = tiling;
+    return data;
   }
 
   // A tensor map of a row-major matrix; what cannot be mapped is reported as a refused problem.
@@ -76,6 +89,8 @@ class Arrays {
     std::vector<std::byte> initial, expected;
     size_t element = 1;
     void* data = nullptr;
+    std::string (*text)(const std::byte* element) = nullptr;  // of an output: a number as people read it
+    Tiling tiling;
     bool output() const { return !expected.empty(); }
   };
   const std::vector<Array>& all() const { return arrays_; }
@@ -94,9 +109,26 @@ class Arrays {
     return bytes;
   }
 
-  void* add(std::string name, std::vector<std::byte> initial, std::vector<std::byte> expected, size_t element = 1) {
+  template <class T>
+  static std::string text_of(const std::byte* element) {
+    T value;
+    std::memcpy(&value, element, sizeof(T));
+    if constexpr (std::is_integral_v<T>) {
+      return std::to_string(value);
+    } else {
+      char text[32];
+      std::snprintf(text, sizeof(text), "%.9g", double(to_float(value)));
+      return text;
+    }
+  }
+
+  void* add(std::string name, std::vector<std::byte> initial, std::vector<std::byte> expected) {
     void* const data = place(initial);
-    arrays_.push_back({std::move(name), std::move(initial), std::move(expected), element, data});
+    Array& array = arrays_.emplace_back();
+    array.name = std::move(name);
+    array.initial = std::move(initial);
+    array.expected = std::move(expected);
+    array.data = data;
     return data;
   }
 
@@ -115,15 +147,50 @@ class Arrays {
 // Elements of an output that are not what they should be; `actual` is a copy of the array in host memory.
 struct Differences {
   uint64_t wrong = 0, unwritten = 0;
-  int64_t first = -1;
+  // For people: what is wrong in one sentence, then the first of them with what was expected and what is there, and
+  // where all of them lie.
+  std::string sentence;
+  std::vector<std::string> details;
+  bool none() const { return wrong + unwritten == 0; }
 };
 inline Differences compare(const Arrays::Array& array, const std::byte* actual) {
+  constexpr size_t shown = 4;
   Differences d;
+  const Tiling& tiling = array.tiling;
+  const int64_t columns = tiling.columns > 0 ? tiling.columns : int64_t(array.expected.size() / array.element) + 1;
+  int64_t low_row = INT64_MAX, high_row = -1, low_column = INT64_MAX, high_column = -1;
+  const auto both = [&](int64_t row, int64_t column) {
+    return tiling.columns > 0 ? std::to_string(row) + ", " + std::to_string(column) : std::to_string(column);
+  };
   for (size_t at = 0; at < array.expected.size(); at += array.element) {
     if (std::memcmp(actual + at, array.expected.data() + at, array.element) == 0) continue;
-    if (d.first < 0) d.first = int64_t(at / array.element);
-    ++(std::memcmp(actual + at, array.initial.data() + at, array.element) == 0 ? d.unwritten : d.wrong);
+    const bool untouched = std::memcmp(actual + at, array.initial.data() + at, array.element) == 0;
+    ++(untouched ? d.unwritten : d.wrong);
+    const int64_t row = int64_t(at / array.element) / columns, column = int64_t(at / array.element) % columns;
+    low_row = row < low_row ? row : low_row;
+    high_row = row > high_row ? row : high_row;
+    low_column = column < low_column ? column : low_column;
+    high_column = column > high_column ? column : high_column;
+    if (d.details.size() >= shown) continue;
+    std::string line = array.name + "[" + both(row, column) + "]";
+    if (tiling.tile_rows > 0 && tiling.tile_columns > 0)
+      line += " of tile (" + std::to_string(row / tiling.tile_rows) + ", " +
+              std::to_string(column / tiling.tile_columns) + ")";
+    line += ": expected " + array.text(array.expected.data() + at);
+    d.details.push_back(line + (untouched ? ", and it was never written" : ", got " + array.text(actual + at)));
   }
+  if (d.none()) return d;
+  const uint64_t all = d.wrong + d.unwritten;
+  d.sentence = std::to_string(all) + " of " + std::to_string(array.expected.size() / array.element) + " elements of " +
+               array.name + " are wrong, " + std::to_string(d.unwritten) + " of them were never written";
+  const auto range = [](int64_t low, int64_t high) {
+    return low == high ? std::to_string(low) : std::to_string(low) + " to " + std::to_string(high);
+  };
+  if (all > 1)
+    d.details.push_back(
+        "they lie in " +
+        (tiling.columns > 0 ? "rows " + range(low_row, high_row) + ", columns " : std::string("elements ")) +
+        range(low_column, high_column));
   return d;
 }
 

@@ -149,10 +149,10 @@ inline int run_on_gpu(uint64_t seed = 1) {
       for (const Arrays::Array& array : arrays.all()) {
         if (!array.output()) continue;
         const Differences d = compare(array, arrays.fetch(array).data());
-        const bool right = d.wrong + d.unwritten == 0;
-        if (!right) code = 1;
-        std::printf("%s: %s is %s\n", what.c_str(), array.name.c_str(),
-                    right ? "right" : ("wrong, first at element " + std::to_string(d.first)).c_str());
+        if (!d.none()) code = 1;
+        std::printf("%s: %s is %s\n", what.c_str(), array.name.c_str(), d.none() ? "right" : "wrong");
+        if (!d.none()) std::printf("  %s\n", d.sentence.c_str());
+        for (const std::string& line : d.details) std::printf("  %s\n", line.c_str());
       }
     }
   }

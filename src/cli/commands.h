@@ -76,7 +76,7 @@ inline constexpr Command kCommands[] = {
     {"gemm", "one matrix product, compared with a float64 reference", configure_gemm},
     {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},
-    {"trace", "write the timeline of a matrix product", configure_trace},
+    {"trace", "write the timeline of a matrix product or of a kernel of your own", configure_trace},
     {"bench", "compare with cuBLASLt, torch or DeepGEMM, pairwise, on a GPU", configure_bench},
     {"tune", "measure plans on this GPU and write the tuned table", configure_tune},
     {"schedule", "software pipelines: their entries, waits and proofs", configure_schedule},

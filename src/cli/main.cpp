@@ -40,7 +40,7 @@ int end_with(int code, std::string_view who, std::string sentence, bool json = f
 }
 
 std::string full_stop(std::string sentence) {
-  if (!sentence.empty() && sentence.back() != '.') sentence += '.';
+  if (!sentence.empty() && sentence.back() != '.' && sentence.back() != '?') sentence += '.';
   return sentence;
 }
 

@@ -83,6 +83,21 @@ std::vector<Landing> landings_of(const std::string& word) {
   return {Landing::eager, Landing::late, Landing::seeded};
 }
 
+simulator::Finding wrong_result(const simulate::Example& example, const reference::Workload& workload,
+                                const simulate::Outcome& outcome, const Mode& mode) {
+  simulator::Finding finding;
+  finding.rule = "result";
+  finding.message = fmt::format("{} of {} elements are wrong, {} of them were never written; relative error {:.3g}",
+                                outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten,
+                                outcome.verdict.max_rel_error);
+  finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
+  if (!outcome.verdict.other.empty()) finding.details.push_back(outcome.verdict.other);
+  finding.object = workload.output().name;
+  finding.mode = simulator::mode_text(mode);
+  finding.seed = mode.seed;
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan) {
@@ -140,15 +155,12 @@ void run_mode(const simulate::Example& example, const reference::Workload& workl
   swept.wall_s += outcome.sim.stats.wall_s;
   swept.max_rel_error = std::max(swept.max_rel_error, outcome.verdict.max_rel_error);
   if (!outcome.sim.findings.empty()) {
-    swept.report = outcome.sim.findings.front().text();
-    swept.unfinished = outcome.sim.findings.front().rule == "livelock";
+    swept.finding = outcome.sim.findings.front();
+    swept.report = swept.finding.text();
+    swept.unfinished = swept.finding.rule == "livelock";
   } else if (!outcome.verdict.ok) {
-    swept.report = fmt::format(
-        "result: {} of {} elements are wrong, {} of them were never written{}; relative error {:.3g}\n  replay: {} "
-        "--seed {}",
-        outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten,
-        outcome.verdict.first.empty() ? "" : "; " + outcome.verdict.first, outcome.verdict.max_rel_error,
-        simulator::mode_text(mode), mode.seed);
+    swept.finding = wrong_result(example, workload, outcome, mode);
+    swept.report = swept.finding.text();
   }
   swept.output = std::move(outcome.output);
   swept.barriers = std::move(outcome.sim.barriers);

@@ -1,6 +1,8 @@
-// `trace`: the timeline of one problem, by the simulator's clock, by timestamps in a kernel on the GPU, or both.
+// `trace`: the timeline of one problem, or of a kernel of the user's own, by the simulator's clock, by timestamps in a
+// kernel on the GPU, or both.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/check/runs.h"
 #include "cli/commands.h"
 #include "cli/gemm_grouped.h"
 #include "cli/here.h"
@@ -18,6 +21,7 @@
 #include "cli/problem/gemm_problem.h"
 #include "cli/problem/grouped_problem.h"
 #include "cli/simulation.h"
+#include "cli/user/user_kernel.h"
 #include "gpu/executor.h"
 #include "measure/record_gpu.h"
 #include "problem/lower.h"
@@ -31,6 +35,9 @@ namespace {
 
 struct TraceOptions {
   ProblemOptions problem;
+  std::string file;    // with kernels of the user's own
+  std::string kernel;  // one of them
+  CompileOptions compile;
   std::string html;
   std::string perfetto;
   std::string recording;
@@ -248,6 +255,49 @@ int trace_product(const TraceOptions& options, Output& out) {
   return finish(std::move(traced), files, product.target.word, prediction_note(product.target), out);
 }
 
+const simulate::Example& kernel_of(const TraceOptions& options) {
+  const auto kernels = compile_user_kernels(options.file, options.compile);
+  if (options.kernel.empty() && kernels.size() == 1) return *kernels.front();
+  std::vector<std::string> names;
+  for (const simulate::Example* kernel : kernels) {
+    if (kernel->name == options.kernel) return *kernel;
+    names.push_back(kernel->name);
+  }
+  if (options.kernel.empty())
+    throw UsageError(fmt::format("--kernel: '{}' registers {}; name one of them", options.file, listed(names)));
+  throw UsageError(
+      fmt::format("--kernel: '{}' does not register '{}'; it has {}", options.file, options.kernel, listed(names)));
+}
+
+// A kernel of the user's own, at the first of its shapes where the line does not say otherwise.
+int trace_user(const TraceOptions& options, const CommandLine& line, Output& out) {
+  const std::vector<std::string> taken = {"FILE", "--kernel", "--m",    "--n",        "--k",   "--seed",
+                                          "-I",   "-D",       "--html", "--perfetto", "--json"};
+  for (const auto& option : line.options()) {
+    const std::string& name = option->facts().name;
+    if (option->facts().count > 0 && std::find(taken.begin(), taken.end(), name) == taken.end())
+      throw UsageError(
+          fmt::format("{}: it is no option of a kernel of your own, whose file is '{}'", name, options.file));
+  }
+  const simulate::Example& example = kernel_of(options);
+  reference::Case shape = example.cases.front();
+  if (line.given("--m")) shape.m = options.problem.m;
+  if (line.given("--n")) shape.n = options.problem.n;
+  if (line.given("--k")) shape.k = options.problem.k;
+  check_simulated_size({.m = shape.m, .n = shape.n, .k = shape.k}, out);
+  const std::string size = shape_text(shape);
+  if (const Status s = example.takes(shape); !s) throw UsageError(fmt::format("{}: {}", size, s.message()));
+  const Files files(options);
+  const SimulatedProduct product{example,
+                                 example.workload(shape, reference::Data::integers, options.problem.seed),
+                                 {fmt::format("sim:{}", name(example.arch)), example.arch, true},
+                                 size};
+  std::vector<Traced> traced;
+  traced.push_back(simulate(product, false));
+  traced.back().facts["kernel"] = example.name;
+  return finish(std::move(traced), files, product.target.word, prediction_note(product.target), out);
+}
+
 int run_trace(const TraceOptions& options, Output& out) {
   if (!options.problem.landing.empty() || !options.problem.schedule.empty() || options.problem.seeds != 0) {
     throw UsageError(
@@ -287,6 +337,13 @@ int run_trace(const TraceOptions& options, Output& out) {
 
 void configure_trace(CommandLine& line, Context& context) {
   auto options = std::make_shared<TraceOptions>();
+  line.file("FILE", options->file,
+            "a C++ file that registers kernels of your own (warpwright/check.h), instead of a problem");
+  line.text("--kernel", options->kernel,
+            "which one, where FILE registers several; --m, --n and --k are those of its first shape unless given")
+      .not_empty()
+      .group("A kernel of your own");
+  add_compile_options(line, options->compile);
   add_problem_options(line, options->problem, false);
   line.remove("--target");
   line.text("--target", options->problem.target,
@@ -301,11 +358,14 @@ void configure_trace(CommandLine& line, Context& context) {
   context.runs(line, "./warpwright trace --m 512 --n 512 --k 256 --html gemm.html", [options, &line](Output& out) {
     const auto given = [&](const char* option) { return line.given(option); };
     if (!options->recording.empty()) {
-      for (const char* option : {"--m", "--n", "--k", "--target", "--plan"}) {
+      for (const char* option : {"--m", "--n", "--k", "--target", "--plan", "FILE", "--kernel"}) {
         if (given(option)) throw UsageError(fmt::format("--recording and {}: give one of them, not both", option));
       }
       return run_recording(*options, out);
     }
+    if (!options->file.empty()) return trace_user(*options, line, out);
+    refuse_compile_options(options->compile, "a problem");
+    if (given("--kernel")) throw UsageError("--kernel: it names a kernel of FILE, and no FILE is given");
     for (const char* option : {"--m", "--n", "--k"}) {
       if (!given(option)) throw UsageError(fmt::format("{} is required", option));
     }

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/compiler_words.h"
 #include "jit/sha256.h"
 #include "system/process.h"
 
@@ -78,7 +79,7 @@ class Workplace {
 };
 
 Result<Bytes> compile(const std::string& source, const std::vector<std::string>& compiler,
-                      std::vector<std::string> flags) {
+                      std::vector<std::string> flags, const std::string& headers) {
   const Workplace folder;
   if (folder.path().empty()) {
     return Status(Code::missing, fmt::format("no folder for temporary files can be made: {}.", std::strerror(errno)));
@@ -90,7 +91,7 @@ Result<Bytes> compile(const std::string& source, const std::vector<std::string>&
   std::string output;
   if (const Status s = system::run_program(flags, output); !s) {
     return Status(Code::failed, fmt::format("{} does not compile an instance: {}.", compiler.back(),
-                                            output.empty() ? s.message() : first_error(output)));
+                                            output.empty() ? s.message() : first_error(output, headers).sentence));
   }
   const std::string bytes = text_of(to);
   return Bytes(bytes.begin(), bytes.end());
@@ -154,7 +155,7 @@ Result<SharedObject> obtain_shared_object(const std::string& source, const std::
   // Another process may have compiled it while this one waited.
   if (auto found = cache.load(key)) return SharedObject{std::move(*found), true};
   if (compiling) compiling();
-  auto compiled = compile(source, *compiler, flags);
+  auto compiled = compile(source, *compiler, flags, *headers);
   if (!compiled) return compiled.status();
   (void)cache.store(key, *compiled);  // without a folder that can be written the next process compiles again
   return SharedObject{std::move(*compiled), false};
@@ -179,19 +180,6 @@ Result<void*> open_shared_object(const Bytes& bytes, const std::string& name) {
   void* const opened = ::dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) return failed(::dlerror());
   return opened;
-}
-
-std::string first_error(const std::string& output) {
-  const std::string_view mark = "error: ";
-  const size_t at = output.find(mark);
-  if (at == std::string::npos) return "the compiler's words are above";
-  std::string line = output.substr(at + mark.size());
-  line.resize(std::min(line.find('\n'), line.size()));
-  if (line.starts_with("static assertion failed")) {
-    if (const size_t colon = line.find("': "); colon != std::string::npos) return line.substr(colon + 3);
-    if (const size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return line;
 }
 
 }  // namespace warpwright::jit

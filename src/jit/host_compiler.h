@@ -29,7 +29,4 @@ Result<SharedObject> obtain_shared_object(const std::string& source, const std::
 // the program.
 Result<void*> open_shared_object(const Bytes& bytes, const std::string& name);
 
-// What the compiler complains of first, without what it says around the sentence of a static_assert.
-std::string first_error(const std::string& output);
-
 }  // namespace warpwright::jit

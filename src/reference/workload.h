@@ -65,10 +65,10 @@ struct Workload {
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
   std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  ArrayLayout layout = {};       // of the output; no rows: as its array says
   double alpha = 1, beta = 0;
   uint64_t seed = 0;         // of a kernel that makes its arrays itself
   double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
-  ArrayLayout layout;        // of the output, if its array is more than the matrix
   std::vector<AlsoExpected> also;
   const Array& output() const { return arrays.back(); }
 };
@@ -78,17 +78,21 @@ struct Verdict {
   double max_rel_error = 0;  // norm of the difference over norm of the reference
   uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
   uint64_t unwritten = 0;
-  std::string first = {};  // which element is the first wrong one, and what it should be
+  std::string other = {};  // the first wrong element of another array than the output
 };
 
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);
 double element(const Array& array, int64_t index);
+// As the last step of a kernel rounds a result of this type.
+double rounded(DType type, double value);
+// Relative, of results of this type that are compared as real numbers.
+double tolerance(DType type);
 // Outputs start as NaN, so that what nobody wrote is seen.
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
-// Adds what other arrays hold; `pointers` are those of the workload's arrays after the launch.
-void judge_others(const Workload& workload, const std::vector<void*>& pointers, Verdict& verdict);
+// Adds what other arrays hold; `contents` are those of the workload's arrays after the launch.
+void judge_others(const Workload& workload, const std::vector<void*>& contents, Verdict& verdict);
 
 // Rows without gaps.
 ArrayLayout dense_layout(int64_t rows, int64_t columns);

@@ -155,6 +155,13 @@ void Engine::start(Wave& w) {
         fail("exception", fmt::format("the kernel threw: {}", x.what()), p->where);
       } catch (const Abort&) {
       }
+    } catch (const boost::context::detail::forced_unwind&) {
+      throw;  // how the library ends a fiber that is destroyed
+    } catch (...) {
+      try {
+        fail("exception", "the kernel threw something that is no std::exception", p->where);
+      } catch (const Abort&) {
+      }
     }
     p->vm.clear();
     p->lgkm.clear();

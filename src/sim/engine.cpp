@@ -150,10 +150,12 @@ void Engine::start_cluster() {
           if (!dying) body_();
         } catch (const Abort&) {
         } catch (const std::exception& x) {
-          Finding f;
-          f.rule = "exception";
-          f.message = fmt::format("the kernel threw: {}", x.what());
-          findings_.push_back(std::move(f));
+          findings_.push_back(finding_of("exception", fmt::format("the kernel threw: {}", x.what()), p, p->where));
+        } catch (const boost::context::detail::forced_unwind&) {
+          throw;  // how the library ends a fiber that is destroyed
+        } catch (...) {
+          findings_.push_back(
+              finding_of("exception", "the kernel threw something that is no std::exception", p, p->where));
         }
         p->done = true;
         leaving(nullptr, engine_stack, engine_stack_size);

@@ -18,10 +18,18 @@ using namespace simulator;
 
 namespace {
 
+// From the first byte of a tensor to its last.
+uint64_t extent(const model::TensorMapFields& m) {
+  uint64_t bytes = (m.dims[0] * uint64_t(model::element_bits(m.type)) + 7) / 8;
+  for (int d = 1; d < m.rank; ++d) bytes += (m.dims[d] - 1) * m.strides[d];
+  return bytes;
+}
+
 // The box in shared memory is one run of bytes; rows of it lie apart in global memory.
 void touch_box_global(Engine& e, const Toucher& now, const model::TensorMapFields& m, const int32_t* coords,
                       uint32_t address, bool write) {
-  const Buffer* b = e.buffer_of(m.base, 1);
+  const Buffer* b = e.buffer_of(m.base, extent(m));
+  // Nobody writes it, and no box of the tensor reaches beyond it.
   if (b && b->use == Buffer::Use::input && !write && !(b->from_primary && e.options().primary_pending)) return;
   uint8_t* run = nullptr;
   uint64_t bytes = 0;

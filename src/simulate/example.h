@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reference/workload.h"
+#include "reference/wrong_elements.h"
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/call_site.h"
 #include "warpwright/sim/simulator.h"
@@ -35,6 +36,7 @@ struct Example {
   // device memory. Compiles the kernel, if nobody has yet.
   std::function<Status(const reference::Workload&, const std::vector<void*>& arrays, void* stream)> launch;
   std::string plan_name = {};  // of an instance
+  reference::Tile tile = {};   // of the result that a block computes
   // Where the kernel calls words; known once it is compiled.
   std::function<CallSites()> sites = {};
 };

@@ -174,6 +174,7 @@ Result<Example> example_of(const catalog::Instance& instance) {
   Example e;
   e.name = e.instance = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
+  e.tile = tile_of(instance);
   e.arch = catalog::arch_of(instance);
   bool known = true;
   if (is_dense(instance)) {

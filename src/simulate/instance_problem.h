@@ -4,6 +4,7 @@
 #include "reference/grouped_sm90_workload.h"
 #include "reference/problem_workload.h"
 #include "reference/workload.h"
+#include "reference/wrong_elements.h"
 #include "warpwright/gemm.h"
 #include "warpwright/grouped.h"
 #include "warpwright/status.h"
@@ -19,6 +20,8 @@ reference::Offset offset_of(const catalog::Instance& instance);
 
 // Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
 inline constexpr int kManyGroups = 40;
+// Of the result, what a block computes at a time; nothing where that depends on more than the configuration.
+reference::Tile tile_of(const catalog::Instance& instance);
 
 // Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);

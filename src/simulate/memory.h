@@ -56,6 +56,12 @@ class Arrays {
 
   // What the kernel is given for the workload's arrays.
   const std::vector<void*>& pointers() const { return pointers_; }
+  // Where the host finds what lies there.
+  std::vector<void*> contents() const {
+    std::vector<void*> list;
+    for (void* const at : pointers_) list.push_back(host(at));
+    return list;
+  }
   const std::vector<simulator::Buffer>& buffers() const { return buffers_; }
   std::vector<uint8_t> output() const {
     const simulator::Buffer& last = buffers_[pointers_.size() - 1];

@@ -18,6 +18,7 @@
 #include "reference/problem_workload.h"
 #include "sim/timing.h"
 #include "simulate/executor.h"
+#include "simulate/instance_problem.h"
 #include "simulate/memory.h"
 #include "simulate/prepared.h"
 #include "simulate/run.h"
@@ -41,7 +42,7 @@ Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays
   out.sim = std::move(result);
   out.output = arrays.output();
   out.verdict = judge(w, out.output);
-  if (out.sim.ok()) judge_others(w, arrays.pointers(), out.verdict);
+  if (out.sim.ok()) judge_others(w, arrays.contents(), out.verdict);
   return out;
 }
 
@@ -145,6 +146,7 @@ Example blank(const catalog::Instance& instance, const simulator::Instance& comp
   Example e;
   e.name = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);
+  e.tile = tile_of(instance);
   e.instance = catalog::name_of(instance);
   e.arch = compiled.plan->arch;
   e.plan = compiled.plan;

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 
 ANY, GCC, CLANG, NVCC = "any", "gcc", "clang", "nvcc"
 
-BODY = r"linear: every path of the body must return std::move\(handle\)\.release\(\) of its own handle"
-FIRST = r"linear: every path of first must return std::move\(current\)\.keep\(\)"
-STEP = r"linear: every path of step must return std::move\(previous\)\.release_keep\(std::move\(current\)\)"
-LAST = r"linear: every path of last must return std::move\(previous\)\.release\(\) without a value, because n may be 0"
-RVALUE = r"linear: release\(\) ends the handle: write std::move\(handle\)\.release\(\)"
+BODY = r"linear: every path of the body must return stdx::move\(handle\)\.release\(\) of its own handle"
+FIRST = r"linear: every path of first must return stdx::move\(current\)\.keep\(\)"
+STEP = r"linear: every path of step must return stdx::move\(previous\)\.release_keep\(stdx::move\(current\)\)"
+LAST = r"linear: every path of last must return stdx::move\(previous\)\.release\(\) without a value, because n may be 0"
+RVALUE = r"linear: release\(\) ends the handle: write stdx::move\(handle\)\.release\(\)"
 COPIED = r"use of deleted function|call to (implicitly-)?deleted|cannot be referenced -- it is a deleted function"
 PRIVATE = r"is private within this context|calling a private constructor|is inaccessible"
 CONSUMED = r"in the 'consumed' state|observed 'consumed'"
 LIVE = r"in the 'unconsumed' state"
 NO_RECEIPT_DESTRUCTOR = r"::~Receipt\(\).*is inaccessible"  # what nvcc says of a receipt that is not returned
-DROPPED = {ANY: r"linear: a receipt is only ever returned: end the body in return std::move\(handle\)\.release\(\);",
+DROPPED = {ANY: r"linear: a receipt is only ever returned: end the body in return stdx::move\(handle\)\.release\(\);",
            NVCC: NO_RECEIPT_DESTRUCTOR}
 NAMED = {GCC: r"unused variable 't'", CLANG: r"unused variable 't'|" + CONSUMED, NVCC: NO_RECEIPT_DESTRUCTOR}
 RETURNED_LATER = {ANY: COPIED, NVCC: NO_RECEIPT_DESTRUCTOR}

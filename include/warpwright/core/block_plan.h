@@ -152,27 +152,37 @@ struct BlockPlan {
 
   // --- rules
   // ------------------------------------------------------------------------------------------------------------
-  constexpr bool arrivals_match_counts() const {
-    for (int i = 0; i < barrier_count; ++i)
-      if (barriers[i].arrivals_per_phase() != barriers[i].count || barriers[i].count < 1) return false;
-    return true;
+  constexpr bool arrivals_match_counts() const { return wrong_arrivals() == barrier_count; }
+  constexpr bool roles_are_known() const { return unknown_role().role == nullptr; }
+  constexpr bool names_are_unique() const { return repeated_name() == nullptr; }
+
+  // What breaks them: the first barrier whose arrivals do not sum to its count (barrier_count: there is none), the
+  // first role that is none and the barrier that names it, the first name that two have.
+  constexpr int wrong_arrivals() const {
+    int i = 0;
+    while (i < barrier_count && barriers[i].arrivals_per_phase() == barriers[i].count && barriers[i].count >= 1) ++i;
+    return i;
   }
-  constexpr bool roles_are_known() const {
+  struct UnknownRole {
+    const char* barrier = nullptr;
+    const char* role = nullptr;
+  };
+  constexpr UnknownRole unknown_role() const {
     for (int i = 0; i < barrier_count; ++i) {
-      if (!has_role(barriers[i].waiter)) return false;
+      if (!has_role(barriers[i].waiter)) return {barriers[i].name, barriers[i].waiter ? barriers[i].waiter : ""};
       for (const ArrivalSpec& a : barriers[i].arrivals)
-        if (a.role != nullptr && !has_role(a.role)) return false;
+        if (a.role != nullptr && !has_role(a.role)) return {barriers[i].name, a.role};
     }
-    return true;
+    return {};
   }
-  constexpr bool names_are_unique() const {
+  constexpr const char* repeated_name() const {
     for (int i = 0; i < barrier_count; ++i)
       for (int j = 0; j < i; ++j)
-        if (detail::same_text(barriers[i].name, barriers[j].name)) return false;
+        if (detail::same_text(barriers[i].name, barriers[j].name)) return barriers[i].name;
     for (int i = 0; i < region_count; ++i)
       for (int j = 0; j < i; ++j)
-        if (detail::same_text(regions[i].name, regions[j].name)) return false;
-    return true;
+        if (detail::same_text(regions[i].name, regions[j].name)) return regions[i].name;
+    return nullptr;
   }
   constexpr bool shared_memory_fits() const { return shared_bytes * uint32_t(blocks_per_sm) <= kMaxSharedBytes; }
   constexpr bool tensor_memory_fits() const { return tmem_columns <= kTmemColumns; }
@@ -203,12 +213,49 @@ struct BlockPlan {
   }
 };
 
+// A name of a plan as a template argument: a compiler's error then spells it.
+struct PlanName {
+  char text[32] = {};
+  constexpr PlanName() = default;
+  constexpr PlanName(const char* name) {
+    for (int i = 0; name != nullptr && name[i] != '\0' && i < 31; ++i) text[i] = name[i];
+  }
+  constexpr bool empty() const { return text[0] == '\0'; }
+};
+
+namespace detail {
+template <PlanName Barrier, int Arrivals, int Count>
+struct PlanArrivals {
+  static_assert(Arrivals == Count && Count >= 1, "plan: the arrivals of the roles must sum to the barrier's count");
+  static constexpr bool checked = true;
+};
+template <PlanName Barrier, PlanName Role>
+struct PlanRole {
+  static_assert(Barrier.empty(), "plan: a barrier names a role that the plan does not have");
+  static constexpr bool checked = true;
+};
+template <PlanName Repeated>
+struct PlanUnique {
+  static_assert(Repeated.empty(), "plan: two barriers or two regions have one name");
+  static constexpr bool checked = true;
+};
+// Of a plan without such a barrier, those of one that is right.
+template <class K>
+consteval bool plan_names_hold() {
+  constexpr int wrong = K::plan.wrong_arrivals();
+  constexpr BarrierSpec barrier =
+      wrong < K::plan.barrier_count ? K::plan.barriers[wrong] : BarrierSpec{"", 0, 1, 0, {{"", 1}}};
+  constexpr BlockPlan::UnknownRole unknown = K::plan.unknown_role();
+  return PlanArrivals<PlanName(barrier.name), barrier.arrivals_per_phase(), barrier.count>::checked &&
+         PlanRole<PlanName(unknown.barrier), PlanName(unknown.role)>::checked &&
+         PlanUnique<PlanName(K::plan.repeated_name())>::checked;
+}
+}  // namespace detail
+
 // Every kernel K has `static constexpr BlockPlan plan`. Called once in the body.
 template <class K>
 WW_HD constexpr void check_block_plan() {
-  static_assert(K::plan.arrivals_match_counts(), "plan: the arrivals of the roles must sum to the barrier's count");
-  static_assert(K::plan.roles_are_known(), "plan: a barrier names a role that the plan does not have");
-  static_assert(K::plan.names_are_unique(), "plan: two barriers or two regions have one name");
+  static_assert(detail::plan_names_hold<K>());
   static_assert(K::plan.shared_memory_fits(), "plan: shared memory exceeds 232448 bytes");
   static_assert(K::plan.tensor_memory_fits(), "plan: tensor memory exceeds 512 columns");
   static_assert(K::plan.named_barriers_are_legal(),

@@ -1,16 +1,18 @@
 // Linear handles: "call release() exactly once, then never touch the handle again", checked while compiling.
 //
-//   ring.consume([&](auto stage) { use(stage->data()); return std::move(stage).release(); });
+//   ring.consume([&](auto stage) { use(stage->data()); return stdx::move(stage).release(); });
 //
 // The body receives a handle that cannot be copied or moved. Only release() makes a receipt, and a receipt cannot be
-// copied or moved either, so elision leaves one way out of a body: `return std::move(handle).release();`. On every path
-// release() comes last, and once. The receipt is branded with the body's closure type, so no other handle's receipt
-// fits. In mode 0 this adds no data and no instruction.
+// copied or moved either, so elision leaves one way out of a body: `return stdx::move(handle).release();`. On every
+// path release() comes last, and once. The receipt is branded with the body's closure type, so no other handle's
+// receipt fits. In mode 0 this adds no data and no instruction.
 //
 // What no layer sees: a pointer to the content that is kept beyond the body, and a body that never returns.
 //
 // Including this header makes -Wreturn-type, -Wunused-result, -Wunused-variable (clang: also -Wunused-value and
 // -Wconsumed) errors for the rest of the translation unit; they are what rejects a receipt that was dropped or named.
+// With WW_LINEAR_UNUSED_WARNS those of what is unused are warnings, and a receipt with a name is not among them: who
+// compiles both ways (src/cli/user) knows which of them are about receipts.
 #pragma once
 
 #include "warpwright/core/std.h"
@@ -22,7 +24,7 @@
 #endif
 
 #if defined(__NVCC__) || defined(__CUDACC_RTC__)
-#pragma nv_diag_suppress 2867    // `return std::move(h).release();` elides ~Receipt; nvcc still mentions its access
+#pragma nv_diag_suppress 2867    // `return stdx::move(h).release();` elides ~Receipt; nvcc still mentions its access
 #pragma nv_diag_error 940, 3005  // a path falls off the end of a body; a receipt is dropped
 // The bodies are device lambdas while these functions are host and device: only the instantiation knows which side.
 #define WW_LINEAR_ANY_SIDE _Pragma("nv_exec_check_disable")
@@ -32,15 +34,26 @@
 #pragma clang diagnostic error "-Wconsumed"
 #endif
 #pragma clang diagnostic error "-Wreturn-type"
+#if defined(WW_LINEAR_UNUSED_WARNS)
+#pragma clang diagnostic warning "-Wunused-result"
+#pragma clang diagnostic warning "-Wunused-value"
+#pragma clang diagnostic warning "-Wunused-variable"
+#else
 #pragma clang diagnostic error "-Wunused-result"
 #pragma clang diagnostic error "-Wunused-value"
 #pragma clang diagnostic error "-Wunused-variable"
+#endif
 #define WW_LINEAR_ANY_SIDE
 #define WW_LINEAR_CONSUMED(...) [[clang::__VA_ARGS__]]
 #else
 #pragma GCC diagnostic error "-Wreturn-type"
+#if defined(WW_LINEAR_UNUSED_WARNS)
+#pragma GCC diagnostic warning "-Wunused-result"
+#pragma GCC diagnostic warning "-Wunused-variable"
+#else
 #pragma GCC diagnostic error "-Wunused-result"
 #pragma GCC diagnostic error "-Wunused-variable"
+#endif
 #define WW_LINEAR_ANY_SIDE
 #define WW_LINEAR_CONSUMED(...)
 #endif
@@ -61,8 +74,9 @@
 #define WW_LINEAR_RECEIPT_DESTRUCTOR public:
 #endif
 
-#define WW_LINEAR_DROPPED "linear: a receipt is only ever returned: end the body in return std::move(handle).release();"
-#if defined(__NVCC__) || defined(__CUDACC_RTC__)
+#define WW_LINEAR_DROPPED \
+  "linear: a receipt is only ever returned: end the body in return stdx::move(handle).release();"
+#if defined(__NVCC__) || defined(__CUDACC_RTC__) || defined(WW_LINEAR_UNUSED_WARNS)
 #define WW_LINEAR_RECEIPT [[nodiscard(WW_LINEAR_DROPPED)]]
 #else
 // g++ and clang report an unused variable of a class with a destructor only where the class asks for it.
@@ -220,7 +234,7 @@ class WW_LINEAR_HANDLE Handle {
     return Receipt<Brand>(Nothing{});
   }
 
-  // Carries a value out of the body, for instance a stop flag. clang's analysis takes `std::move(handle)` for the end
+  // Carries a value out of the body, for instance a stop flag. clang's analysis takes `stdx::move(handle)` for the end
   // of the handle, so compute a value that reads the handle before the return statement.
   WW_LINEAR_ANY_SIDE
   template <class Value>
@@ -232,7 +246,7 @@ class WW_LINEAR_HANDLE Handle {
 
   template <class... Arguments>
   WW_LINEAR_INLINE constexpr Receipt<Brand> release(Arguments&&...) & {
-    static_assert(never<Brand, Arguments...>, "linear: release() ends the handle: write std::move(handle).release()");
+    static_assert(never<Brand, Arguments...>, "linear: release() ends the handle: write stdx::move(handle).release()");
     return Receipt<Brand>(Nothing{});
   }
 
@@ -252,7 +266,7 @@ struct Scope {
     using Brand = stdx::remove_cv_t<Body>;
     using Result = decltype(body(make<Brand>(impl)));
     static_assert(is_receipt_of<Result, Brand>,
-                  "linear: every path of the body must return std::move(handle).release() of its own handle");
+                  "linear: every path of the body must return stdx::move(handle).release() of its own handle");
     if constexpr (stdx::is_same_v<Result, Receipt<Brand>>) {
       static_cast<void>(body(make<Brand>(impl)));
     } else if constexpr (is_receipt_of<Result, Brand>) {

@@ -2,11 +2,11 @@
 // bulk stores need it. Enforced by types, like linear::scope:
 //
 //   linear::overlap(n, [&] { return ring.next(); },
-//       [&](auto current) { issue(current); return std::move(current).keep(); },
+//       [&](auto current) { issue(current); return stdx::move(current).keep(); },
 //       [&](auto previous, auto current) {
 //         issue(current); wait_for_all_but_one();
-//         return std::move(previous).release_keep(std::move(current)); },
-//       [&](auto previous) { wait_for_all(); return std::move(previous).release(); });
+//         return stdx::move(previous).release_keep(stdx::move(current)); },
+//       [&](auto previous) { wait_for_all(); return stdx::move(previous).release(); });
 #pragma once
 
 #include "warpwright/core/linear.h"
@@ -113,11 +113,11 @@ struct Window {
                         Receipt<B, ReleasedAndKept>>;
     constexpr bool last_releases =
         stdx::is_same_v<decltype(last(stdx::declval<Handle<C, Impl> (&)()>()())), Receipt<C>>;
-    static_assert(first_keeps, "linear: every path of first must return std::move(current).keep()");
+    static_assert(first_keeps, "linear: every path of first must return stdx::move(current).keep()");
     static_assert(step_passes_on,
-                  "linear: every path of step must return std::move(previous).release_keep(std::move(current))");
+                  "linear: every path of step must return stdx::move(previous).release_keep(stdx::move(current))");
     static_assert(last_releases,
-                  "linear: every path of last must return std::move(previous).release() without a value, "
+                  "linear: every path of last must return stdx::move(previous).release() without a value, "
                   "because n may be 0");
     if constexpr (first_keeps && step_passes_on && last_releases) {
       if (n < 1) return;

@@ -2,7 +2,7 @@
 //
 //   auto stage = ring.acquire_linear();
 //   ...
-//   std::move(stage).release();
+//   stdx::move(stage).release();
 //
 // It can be moved, so types alone do not enforce it: clang's consumed analysis over the same files and the proving
 // build do, and mode 2 checks while running. Prefer linear::scope and linear::overlap. Consumed analysis does not see a
@@ -48,7 +48,7 @@ class WW_LINEAR_HANDLE Owned {
   }
   template <class... Arguments>
   WW_LINEAR_INLINE constexpr void release(Arguments&&...) & {
-    static_assert(never<Impl, Arguments...>, "linear: release() ends the handle: write std::move(handle).release()");
+    static_assert(never<Impl, Arguments...>, "linear: release() ends the handle: write stdx::move(handle).release()");
   }
 
  private:

@@ -80,7 +80,7 @@ class WW_LINEAR_HANDLE LinearWarp {
   }
   template <class... Arguments>
   WW_FN void release(Arguments&&...) & {
-    static_assert(linear::never<Arguments...>, "linear: release() ends the handle: write std::move(handle).release()");
+    static_assert(linear::never<Arguments...>, "linear: release() ends the handle: write stdx::move(handle).release()");
   }
 
  private:

@@ -17,10 +17,11 @@
 #include "cli/check/certificates.h"
 #include "cli/check/mutants.h"
 #include "cli/check/runs.h"
-#include "cli/check/user_kernel.h"
+#include "cli/check/shown.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
+#include "cli/user/user_kernel.h"
 #include "simulate/examples.h"
 #include "simulate/product.h"
 
@@ -37,7 +38,8 @@ struct CheckOptions {
   bool list = false;
   bool mutate = false;
   bool certify = false;
-  ProblemOptions modes;  // --landing and --schedule; empty: all of them
+  CompileOptions compile;  // of a file
+  ProblemOptions modes;    // --landing and --schedule; empty: all of them
 };
 
 reference::Case parse_size(const std::string& word) {
@@ -66,8 +68,10 @@ std::vector<std::string> nearest_instances(const std::string& name) {
 }
 
 // An instance, or the kernels of a source file.
-std::vector<const simulate::Example*> examples_named(const std::string& name) {
-  if (is_source_file(name)) return compile_user_kernels(name);
+std::vector<const simulate::Example*> examples_named(const CheckOptions& options) {
+  const std::string& name = options.kernel;
+  if (is_source_file(name)) return compile_user_kernels(name, options.compile);
+  refuse_compile_options(options.compile, name);
   if (const simulate::Example* e = simulate::find_example(name)) return {e};
   // Not in the catalogue: any instance that can be compiled.
   const auto instance = catalog::parse_instance(name);
@@ -151,6 +155,7 @@ class Rows {
 int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results, const CheckOptions& options,
          double wall, Output& out) {
   std::string verdict = "clean", reports, first;
+  Json finding = nullptr;
   std::uint64_t runs = 0, checks = 0;
   Json kernels = Json::array();
   for (std::size_t i = 0; i < work.size(); ++i) {
@@ -158,7 +163,10 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
     runs += std::uint64_t(c.runs);
     checks += c.checks;
     if (verdict != "failed" && c.verdict != "clean") {
-      if (first.empty() || c.verdict == "failed") first = c.report;
+      if (first.empty() || c.verdict == "failed") {
+        first = c.report;
+        finding = finding_document(c);
+      }
       verdict = c.verdict;
     }
     if (!c.report.empty()) reports += "\n" + c.report + "\n";
@@ -168,6 +176,8 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                        {"runs", c.runs},
                        {"checks", c.checks},
                        {"report", c.report.empty() ? Json(nullptr) : Json(c.report)},
+                       {"finding", finding_document(c)},
+                       {"predicted", predicted_document(work[i], c)},
                        {"too_few_phases", c.unturned},
                        {"never_called", c.unreached}});
   }
@@ -175,9 +185,11 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                 {"runs", runs},
                 {"seeds", options.seeds},
                 {"report", first.empty() ? Json(nullptr) : Json(first)},
+                {"finding", finding},
                 {"checks", checks},
                 {"wall_s", wall},
                 {"kernels", kernels}});
+  show_predicted(work, results, out);
   if (!reports.empty()) out.line(reports.substr(0, reports.size() - 1));
   out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
                        out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds, wall));
@@ -202,6 +214,7 @@ int run_list(Output& out) {
 
 int run_check(const CheckOptions& options, Output& out) {
   if (options.list) {
+    refuse_compile_options(options.compile, "--list");
     if (options.all || !options.kernel.empty() || !options.sizes.empty())
       throw UsageError("--list: it shows every kernel and checks none; leave KERNEL, --all and --sizes out");
     return run_list(out);
@@ -221,7 +234,7 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.mutate) {
     if (!options.sizes.empty() || options.all)
       throw UsageError("--mutate: it takes one kernel and that kernel's own sizes; leave --sizes and --all out");
-    return check_mutants(examples_named(options.kernel), out);
+    return check_mutants(examples_named(options), out);
   }
   std::vector<CheckWork> work;
   const auto add = [&](const simulate::Example& e, std::vector<reference::Case> cases) {
@@ -229,10 +242,11 @@ int run_check(const CheckOptions& options, Output& out) {
     work.push_back({&e, std::move(cases), std::move(runs)});
   };
   if (options.all) {
+    refuse_compile_options(options.compile, "--all");
     if (!options.sizes.empty()) throw UsageError("--sizes: a size fits one kernel; name it instead of --all");
     for (const auto& e : simulate::examples()) add(e, e.cases);
   } else {
-    for (const simulate::Example* e : examples_named(options.kernel)) add(*e, cases_of(*e, options, out));
+    for (const simulate::Example* e : examples_named(options)) add(*e, cases_of(*e, options, out));
   }
   CheckLimits limits{options.seed, options.max_seconds};
   if (is_source_file(options.kernel)) {
@@ -275,6 +289,7 @@ void configure_check(CommandLine& line, Context& context) {
             "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
   line.flag("--certify", options->certify,
             "say of every barrier why the run stands for all interleavings, or what keeps it from it");
+  add_compile_options(line, options->compile);
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",
                [options](Output& out) { return run_check(*options, out); });

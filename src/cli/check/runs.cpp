@@ -21,6 +21,8 @@ namespace {
 using reference::Condition;
 using reference::Workload;
 
+constexpr std::uint64_t kUsersSteps = 10'000'000;  // a product of 2^33 multiplications has some millions
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -45,7 +47,9 @@ std::string not_exercised(const CheckWork& work, const Checked& checked) {
 // One kernel under check.
 class Subject {
  public:
-  Subject(const CheckWork& work, std::uint64_t seed) : work_(work), seed_(seed), workloads_(work.cases.size()) {}
+  Subject(const CheckWork& work, std::uint64_t seed) : work_(work), seed_(seed), workloads_(work.cases.size()) {
+    checked_.predicted_us.resize(work.cases.size());
+  }
 
   std::size_t runs() const { return work_.runs.size(); }
   // Compiles the kernel, once; what fails there is thrown.
@@ -64,6 +68,8 @@ class Subject {
     Mode mode = work_.runs[number].mode;
     mode.max_seconds = seconds_left;
     mode.hang_seconds = 1;
+    // Who loops for ever with words is told so in a minute; what is shipped does not.
+    if (work_.example->instance.empty()) mode.step_limit = kUsersSteps;
     const auto workload = workload_of(which);
     Swept swept;
     run_mode(*work_.example, *workload, mode, 0, swept);
@@ -71,15 +77,20 @@ class Subject {
     ++checked_.runs;
     checked_.checks += swept.checks;
     coverage_->add(swept.barriers);
+    if (swept.predicted_us > 0) checked_.predicted_us[which] = swept.predicted_us;
     if (swept.ok() || number > first_failure_) return;
     if (swept.unfinished && seconds_left > 0 && swept.wall_s >= seconds_left) {
       --checked_.runs;
       stopped_ = true;
+      checked_.finding = swept.finding;
+      checked_.failed_at = shape_text(work_.cases[which]);
       return;
     }
     first_failure_ = number;
     checked_.verdict = swept.unfinished ? "incomplete" : "failed";
-    checked_.report = fmt::format("{} on {}: {}", work_.example->name, shape_text(work_.cases[which]), swept.report);
+    checked_.finding = swept.finding;
+    checked_.failed_at = shape_text(work_.cases[which]);
+    checked_.report = fmt::format("{} on {}: {}", work_.example->name, checked_.failed_at, swept.report);
   }
   // True for the last of its runs.
   bool over() { return ++ended_ == runs(); }
@@ -89,6 +100,8 @@ class Subject {
       checked_.verdict = "incomplete";
       checked_.report = fmt::format("stopped after {:.0f} s, before {} runs of {}", seconds,
                                     runs() - std::size_t(checked_.runs), work_.example->name);
+      if (stopped_)
+        checked_.report += fmt::format("\n  in the middle of {}: {}", checked_.failed_at, checked_.finding.message);
       return checked_;
     }
     checked_.unturned = coverage_->unturned();

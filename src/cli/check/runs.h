@@ -28,6 +28,9 @@ struct Checked {
   int runs = 0;
   std::uint64_t checks = 0;
   std::string report;                  // of the first failure, or of what was not exercised
+  simulator::Finding finding;          // of the first failure; without a rule: there is none
+  std::string failed_at;               // its size
+  std::vector<double> predicted_us;    // of each case, by the clock of the simulator; 0: not run so
   std::vector<std::string> unturned;   // barriers with too few phases
   std::vector<std::string> unreached;  // calls that were never made
   bool knows_calls = true;

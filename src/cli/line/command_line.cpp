@@ -39,6 +39,10 @@ Option& Option::delimiter(char value) {
   facts_.delimiter = value;
   return *this;
 }
+Option& Option::repeated() {
+  facts_.repeated = true;
+  return *this;
+}
 void Option::given(std::size_t times) { facts_.count = times; }
 
 CommandLine::CommandLine(std::string name, std::string summary, CommandLine* parent)

@@ -30,6 +30,7 @@ class Option {
     Check check;
     char delimiter = 0;
     bool required = false;
+    bool repeated = false;  // a list that takes one value each time it is given
     std::size_t count = 0;  // how often it was given
   };
 
@@ -46,6 +47,7 @@ class Option {
   Option& type(std::string name);
   // Between the values of a list.
   Option& delimiter(char value);
+  Option& repeated();
   void given(std::size_t times);
 
   const Facts& facts() const { return facts_; }

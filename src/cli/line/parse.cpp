@@ -113,6 +113,7 @@ class Translation {
         facts.value);
     option->required(facts.required)->group(facts.group);
     if (!facts.type.empty()) option->type_name(facts.type);
+    if (facts.repeated) option->allow_extra_args(false);
     if (facts.delimiter != 0) option->delimiter(facts.delimiter);
     if (facts.check.complaint) option->transform(CLI::Validator(facts.check.complaint, facts.check.shown));
     return option;

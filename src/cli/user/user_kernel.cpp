@@ -1,34 +1,24 @@
-#include "cli/check/user_kernel.h"
+#include "cli/user/user_kernel.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
-#include "cli/temporary_folder.h"
-#include "jit/host_compiler.h"
 #include "problem/refused.h"
 #include "sim/guard/guard.h"
 #include "sim/mode.h"
 #include "simulate/locate.h"
-#include "system/process.h"
 #include "warpwright/check.h"
 
 namespace warpwright::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The closures of an Example are kept here: it holds views of them.
 struct UserKernel {
@@ -69,12 +59,12 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
   for (const check::Arrays::Array& array : arrays.all()) {
     if (!array.output()) continue;
     const check::Differences d = check::compare(array, arrays.contents(size_t(&array - arrays.all().data())));
-    if (d.wrong + d.unwritten == 0) continue;
+    if (d.none()) continue;
     simulator::Finding finding;
     finding.rule = "result";
-    finding.message = fmt::format(
-        "{} of {} elements of {} are wrong, {} of them were never written; the first is {}[{}]", d.wrong + d.unwritten,
-        array.expected.size() / array.element, array.name, d.unwritten, array.name, d.first);
+    finding.message = d.sentence;
+    finding.details = d.details;
+    finding.object = array.name;
     finding.mode = simulator::mode_text(options);
     finding.seed = options.seed;
     out.sim.findings.push_back(std::move(finding));
@@ -135,44 +125,9 @@ simulate::Example example_of(const check::Kernel& kernel) {
 
 }  // namespace
 
-bool is_source_file(const std::string& word) {
-  for (const char* ending : {".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h"}) {
-    if (word.ends_with(ending)) return true;
-  }
-  return false;
-}
-
-std::vector<const simulate::Example*> compile_user_kernels(const std::string& file) {
-  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is no file", file));
-  const auto headers = jit::header_folder();
-  if (!headers) throw MissingError(headers.status().message());
-  const auto compiler = jit::host_compiler();
-  if (!compiler) throw MissingError(compiler.status().message());
-  static std::deque<TemporaryFolder> folders;  // for as long as somebody may ask for a line of the library
-  const TemporaryFolder& folder = folders.emplace_back();
-  const std::string library = folder.path() / "kernels.so";
-  std::string output;
-  const auto compile = [&] {
-    const Progress progress("compiling " + file, 1);
-    std::vector<std::string> line = jit::simulator_flags(*headers);
-    line.insert(line.begin(), compiler->begin(), compiler->end());
-    // Its own warnings are the user's business.
-    std::erase(line, "-w");
-    line.insert(line.end(), {"-g1", file, "-o", library});
-    return system::run_program(line, output);
-  };
-  if (const Status s = compile(); !s) {
-    fmt::print(stderr, "{}\n", output);
-    throw UsageError(
-        fmt::format("'{}' does not compile: {}", file, output.empty() ? s.message() : jit::first_error(output)));
-  }
-  void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) throw UsageError(fmt::format("'{}' cannot be opened: {}", file, dlerror()));
-  const auto entry = reinterpret_cast<void (*)(check::Registry&)>(dlsym(opened, "warpwright_kernels"));
-  if (entry == nullptr) {
-    throw UsageError(
-        fmt::format("'{}' does not define extern \"C\" void warpwright_kernels(warpwright::check::Registry&)", file));
-  }
+std::vector<const simulate::Example*> compile_user_kernels(const std::string& file, const CompileOptions& options) {
+  const auto entry = reinterpret_cast<void (*)(check::Registry&)>(open_user_file(
+      file, options, "warpwright_kernels", "extern \"C\" void warpwright_kernels(warpwright::check::Registry&)"));
   static std::deque<UserKernel> kept;
   check::Registry registry;
   entry(registry);
