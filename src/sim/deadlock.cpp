@@ -72,7 +72,7 @@ bool may_arrive(const Bar& b, const Thread& t) {
 
 // Who arrived on a barrier when it last completed, or has copied to it; stages of one ring stand for each other. By
 // role where none has: everybody who may arrive, of those who copy the ones that a barrier holds back.
-std::vector<const Thread*> contributors(const Bar& b, bool copies) {
+std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) {
   std::set<const Thread*> all;
   for (const auto& [offset, other] : b.cta->bars) {
     if (other.get() != &b && (!b.spec || other->spec != b.spec)) continue;
@@ -84,7 +84,8 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies) {
         if (a.by) all.insert(a.by);
     }
   }
-  if (all.empty())
+  known = !all.empty();
+  if (!known)
     for (const Cta* c : b.cta->cluster->ctas)
       for (const auto& t : c->threads)
         if (may_arrive(b, *t) && (!copies || t->waiting == Wait::mbarrier)) all.insert(t.get());
@@ -136,6 +137,10 @@ class Deadlock {
     if (std::all_of(stuck_.begin(), stuck_.end(),
                     [&](const Stuck& x) { return !in_circle(x) || !x.bar() || all_meet(x); }))
       if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && is_meeting(x); })) return s;
+    // Whoever has gone to the end of the kernel does nothing more for a barrier. All others wait there too in the end,
+    // so the meeting itself says nothing while a barrier does.
+    if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar() && all_meet(x); })) return s;
+    if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar(); })) return s;
     return oldest(in_circle);
   }
 
@@ -246,8 +251,9 @@ class Deadlock {
     std::map<std::string, const Thread*> gone;  // of each role the one that came farthest
     std::set<std::string> there;
     std::vector<const Thread*> idle;
+    bool known = false;  // from the phases before
     const auto look = [&](bool copies, const auto& has_come) {
-      for (const Thread* t : contributors(b, copies)) {
+      for (const Thread* t : contributors(b, copies, known)) {
         if (has_come(*t)) continue;
         const char* role = t->warp->role_name();
         if (t->done) {
@@ -261,10 +267,15 @@ class Deadlock {
       }
     };
     if (b.pending > 0) {
-      // By role nobody knows how many of its threads arrive; one of a warp stands for it.
+      // By role nobody knows how many of its threads arrive: one of a warp stands for it.
       std::set<const Thread*> came;
-      for (const Arrival& a : b.arrivals) came.insert(a.by);
-      look(false, [&](const Thread& t) { return came.count(&t) != 0; });
+      std::set<const Warp*> warps;
+      for (const Arrival& a : b.arrivals)
+        if (a.by) {
+          came.insert(a.by);
+          warps.insert(a.by->warp);
+        }
+      look(false, [&](const Thread& t) { return came.count(&t) != 0 || (!known && warps.count(t.warp) != 0); });
     } else if (b.tx > 0) {
       const auto& came = b.copiers;
       const auto& arrived = b.arrivals;

@@ -226,7 +226,7 @@ int run_check(const CheckOptions& options, Output& out) {
     throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
   if (options.certify) {
     if (!options.sizes.empty()) throw UsageError("--certify: it takes the kernel's own sizes; leave --sizes out");
-    if (!options.all) return check_certificates(examples_named(options.kernel), out);
+    if (!options.all) return check_certificates(examples_named(options), out);
     std::vector<const simulate::Example*> all;
     for (const auto& e : simulate::examples()) all.push_back(&e);
     return check_certificates(all, out);
