@@ -127,9 +127,10 @@ class Deadlock {
     if (const Stuck* s = oldest([](const Stuck& x) { return x.passed != nullptr; })) return s;
     const std::vector<bool> last = last_circles();
     const auto in_circle = [&](const Stuck& x) { return bool(last[size_t(&x - stuck_.data())]); };
-    const auto all_meet = [&](const Stuck& x) {
-      return !x.on.empty() && std::all_of(x.on.begin(), x.on.end(), [&](size_t i) { return is_meeting(stuck_[i]); });
+    const auto all_at = [&](const Stuck& x, bool (*place)(const Stuck&)) {
+      return !x.on.empty() && std::all_of(x.on.begin(), x.on.end(), [&](size_t i) { return place(stuck_[i]); });
     };
+    const auto all_meet = [&](const Stuck& x) { return all_at(x, is_meeting); };
     // Lanes of one warp that went different ways, and a meeting that all whom the barriers need have gone to: there the
     // kernel hangs, and the others follow.
     if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.why == Wait::warp && all_meet(x); }))
@@ -139,7 +140,7 @@ class Deadlock {
       if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && is_meeting(x); })) return s;
     // Whoever has gone to the end of the kernel does nothing more for a barrier. All others wait there too in the end,
     // so the meeting itself says nothing while a barrier does.
-    if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar() && all_meet(x); })) return s;
+    if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar() && all_at(x, is_end); })) return s;
     if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar(); })) return s;
     return oldest(in_circle);
   }
@@ -174,6 +175,8 @@ class Deadlock {
 
  private:
   static bool is_meeting(const Stuck& s) { return s.why == Wait::named || s.why == Wait::cluster; }
+  // Where a thread waits that has done its work: a meeting, or a barrier with a single phase.
+  static bool is_end(const Stuck& s) { return is_meeting(s) || (s.bar() && s.bar()->spec && s.bar()->spec->once); }
 
   template <class Is>
   const Stuck* oldest(const Is& is) const {
@@ -225,10 +228,12 @@ class Deadlock {
             if (!t->done && t->waiting != Wait::cluster) s.missing.push_back(t.get());
         return;
       case Wait::registers: {
+        // A role gives its registers before its loop: one that waits on an mbarrier has gone on without.
         const Cta& cta = *s.waiters.front()->cta;
         for (const auto& w : cta.warps)
           if (w->role && w->role->registers > 0 && cta.warpgroups[size_t(w->index / 4)]->registers > w->role->registers)
             miss(s, *w);
+        std::erase_if(s.missing, [](const Thread* t) { return t->waiting == Wait::mbarrier || is_idle_lane(*t); });
         return;
       }
       case Wait::warp: {
