@@ -85,10 +85,21 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
     }
   }
   known = !all.empty();
-  if (!known)
-    for (const Cta* c : b.cta->cluster->ctas)
-      for (const auto& t : c->threads)
-        if (may_arrive(b, *t) && (!copies || t->waiting == Wait::mbarrier)) all.insert(t.get());
+  if (known) return {all.begin(), all.end()};
+  // Of the cluster, where one of another CTA has come or nobody of this CTA is left.
+  const auto add = [&](const Cta& cta) {
+    for (const auto& t : cta.threads)
+      if (may_arrive(b, *t) && (!copies || t->waiting == Wait::mbarrier)) all.insert(t.get());
+  };
+  const auto came = [&](const Warp* w) {
+    return std::any_of(b.arrivals.begin(), b.arrivals.end(), [&](const Arrival& a) { return a.by && a.by->warp == w; });
+  };
+  add(*b.cta);
+  const bool local = std::any_of(all.begin(), all.end(), [&](const Thread* t) { return !t->done && !came(t->warp); });
+  const bool remote =
+      std::any_of(b.arrivals.begin(), b.arrivals.end(), [&](const Arrival& a) { return a.by && a.by->cta != b.cta; });
+  if (!local || remote || copies)
+    for (const Cta* c : b.cta->cluster->ctas) add(*c);
   return {all.begin(), all.end()};
 }
 
@@ -123,6 +134,10 @@ class Deadlock {
     for (const Stuck& s : stuck_)
       if (s.why == Wait::registers && s.missing.empty()) return &s;
     if (const Stuck* s = oldest([](const Stuck& x) { return !x.gone.empty() && x.missing.empty(); })) return s;
+    // Whoever would have to arrive waits there.
+    if (const Stuck* s = oldest(
+            [&](const Stuck& x) { return x.bar() && x.on.size() == 1 && x.on.front() == size_t(&x - stuck_.data()); }))
+      return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return waits_for_nothing_filled(x); })) return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return x.passed != nullptr; })) return s;
     const std::vector<bool> last = last_circles();
