@@ -103,11 +103,14 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
   return {all.begin(), all.end()};
 }
 
-// Lanes of a warp that wait for the one that is elected do not stand for their role.
+// Lanes of a warp that wait for the one that is elected, or at the end of the kernel ahead of it, do not stand for
+// their role.
 bool is_idle_lane(const Thread& t) {
-  if (t.waiting != Wait::warp) return false;
-  return std::any_of(std::begin(t.warp->lanes), std::end(t.warp->lanes),
-                     [](const Thread* o) { return o && !o->done && o->waiting != Wait::warp; });
+  const auto meets = [](const Thread& o) {
+    return o.waiting == Wait::warp || o.waiting == Wait::cluster || o.waiting == Wait::named;
+  };
+  return meets(t) && std::any_of(std::begin(t.warp->lanes), std::end(t.warp->lanes),
+                                 [&](const Thread* o) { return o && !o->done && !meets(*o); });
 }
 
 class Deadlock {
