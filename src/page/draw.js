@@ -100,7 +100,7 @@ function drawRow(g, row, from, to, at, pixel, top, tall, named) {
       g.beginPath();
       g.rect(left, top, width - 3, tall);
       g.clip();
-      g.fillText(labelOf(bar).name, Math.max(left, LABELS) + 4, top + tall / 2 + .5);
+      g.fillText(labelOf(bar).short, Math.max(left, LABELS) + 4, top + tall / 2 + .5);
       g.restore();
     }
   }
