@@ -37,7 +37,8 @@ void Engine::multiply(uint32_t cycles) {
   Server& unit = simd_[simd];
   const uint64_t begin = std::max(w.time, unit.free_at);
   w.product_done = unit.serve(w.time, cycles);
-  on_unit(w.products, fmt::format("MFMA {}", simd), begin, w.product_done);
+  constexpr const char* units[] = {"MFMA 0", "MFMA 1", "MFMA 2", "MFMA 3"};
+  on_unit(w.products, units[simd], begin, w.product_done);
   w.time = begin + timing_.word_issue;
 }
 
@@ -72,7 +73,7 @@ int Engine::bar(const std::string& track, std::string name, uint64_t begin, uint
   return int(result_.spans.size()) - 1;
 }
 
-void Engine::on_unit(int& unit_bar, const std::string& unit, uint64_t begin, uint64_t end) {
+void Engine::on_unit(int& unit_bar, const char* unit, uint64_t begin, uint64_t end) {
   if (!options_.timeline || wave().place.slot < 0) return;
   if (unit_bar < 0) {
     unit_bar = bar(fmt::format("workgroup {} / {}", workgroup_, unit), wave().place.op, begin, end);
