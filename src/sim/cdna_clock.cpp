@@ -46,14 +46,12 @@ void Engine::enter(const Place& place) {
   Wave& w = wave();
   if (options_.timeline && w.place.slot >= 0) {
     const bool waits = w.place.op[0] == 'V' || std::strncmp(w.place.op, "LG", 2) == 0 || w.place.op[0] == 'B';
-    const bool products = w.place.op[0] == 'M';
-    const uint64_t end = std::max(w.entered, products ? std::max(w.time, w.product_done) : w.time);
-    if (end > w.entered) {
-      const int span = bar(track(w), w.place.op, w.entered, end, waits);
+    if (w.time > w.entered) {
+      const int span = bar(track(w), w.place.op, w.entered, w.time, waits);
       if (waits && w.released_by >= 0) result_.edges.push_back({w.released_by, span});
     }
   }
-  w.entered = std::max(w.time, w.place.op[0] == 'M' ? w.product_done : 0);
+  w.entered = w.time;
   w.place = place;
   w.loads = w.reads = w.products = w.released_by = -1;
 }
