@@ -26,7 +26,9 @@ function numbers(text) {
   };
 }
 
-const labels = data.labels.map(([name, at, kind, slot, object, meaning]) => ({name, at, kind, slot, object, meaning}));
+// On a bar that looks like a wait there is no need to say that it waits.
+const labels = data.labels.map(([name, at, kind, slot, object, meaning]) => ({name, at, kind, slot, object, meaning,
+  short: name.replace(/^(wait|arrive) (its )?/, '')}));
 const lanes = [];  // of all runs
 const count = data.runs.reduce((sum, run) => sum + run.lanes.reduce((s, lane) => s + lane[5], 0), 0);
 // Bars of all runs, by run, lane and time: a column for each field.

@@ -100,7 +100,7 @@ function drawRow(g, row, from, to, at, pixel, top, tall, named) {
       g.beginPath();
       g.rect(left, top, width - 3, tall);
       g.clip();
-      g.fillText(labelOf(bar).name, Math.max(left, LABELS) + 4, top + tall / 2 + .5);
+      g.fillText(labelOf(bar).short, Math.max(left, LABELS) + 4, top + tall / 2 + .5);
       g.restore();
     }
   }
@@ -227,8 +227,10 @@ function drawCritical(g) {
     const path = run.path;
     const first = firstThat(path.length, (s) => path[s].end >= view.from);
     const stop = firstThat(path.length, (s) => path[s].begin > view.to);
-    // Where it jumps every few pixels the lines between lanes would hide them.
-    const jumps = stop - first < plotWidth() / 6;
+    // Where it goes from lane to lane every few pixels, lines between them would hide everything.
+    let changes = 0;
+    for (let i = first + 1; i < stop; ++i) changes += bars.lane[path[i].bar] !== bars.lane[path[i - 1].bar];
+    const jumps = changes < plotWidth() / 7;
     let before = null, last = -10;
     g.lineWidth = jumps ? 2.2 : 1.5;
     g.beginPath();

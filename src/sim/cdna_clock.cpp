@@ -37,7 +37,8 @@ void Engine::multiply(uint32_t cycles) {
   Server& unit = simd_[simd];
   const uint64_t begin = std::max(w.time, unit.free_at);
   w.product_done = unit.serve(w.time, cycles);
-  on_unit(w.products, fmt::format("MFMA {}", simd), begin, w.product_done);
+  constexpr const char* units[] = {"MFMA 0", "MFMA 1", "MFMA 2", "MFMA 3"};
+  on_unit(w.products, units[simd], begin, w.product_done);
   w.time = begin + timing_.word_issue;
 }
 
@@ -45,14 +46,12 @@ void Engine::enter(const Place& place) {
   Wave& w = wave();
   if (options_.timeline && w.place.slot >= 0) {
     const bool waits = w.place.op[0] == 'V' || std::strncmp(w.place.op, "LG", 2) == 0 || w.place.op[0] == 'B';
-    const bool products = w.place.op[0] == 'M';
-    const uint64_t end = std::max(w.entered, products ? std::max(w.time, w.product_done) : w.time);
-    if (end > w.entered) {
-      const int span = bar(track(w), w.place.op, w.entered, end, waits);
+    if (w.time > w.entered) {
+      const int span = bar(track(w), w.place.op, w.entered, w.time, waits);
       if (waits && w.released_by >= 0) result_.edges.push_back({w.released_by, span});
     }
   }
-  w.entered = std::max(w.time, w.place.op[0] == 'M' ? w.product_done : 0);
+  w.entered = w.time;
   w.place = place;
   w.loads = w.reads = w.products = w.released_by = -1;
 }
@@ -72,7 +71,7 @@ int Engine::bar(const std::string& track, std::string name, uint64_t begin, uint
   return int(result_.spans.size()) - 1;
 }
 
-void Engine::on_unit(int& unit_bar, const std::string& unit, uint64_t begin, uint64_t end) {
+void Engine::on_unit(int& unit_bar, const char* unit, uint64_t begin, uint64_t end) {
   if (!options_.timeline || wave().place.slot < 0) return;
   if (unit_bar < 0) {
     unit_bar = bar(fmt::format("workgroup {} / {}", workgroup_, unit), wave().place.op, begin, end);

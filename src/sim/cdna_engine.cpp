@@ -275,7 +275,9 @@ void Engine::block_at_barrier(Wave& w) {
   if (std::all_of(waves_.begin(), waves_.end(), [](const auto& o) { return o->at_barrier; })) {
     uint64_t last = 0;
     for (const auto& o : waves_) last = std::max(last, o->time);
-    const int arrival = bar(track(w), "arrive BAR", w.time, w.time);
+    // The last one does not wait: what it does here is arrive.
+    const int arrival = options_.timeline && w.time > w.entered ? bar(track(w), "arrive BAR", w.entered, w.time) : -1;
+    w.entered = w.time;
     for (const auto& o : waves_) {
       o->at_barrier = false;
       if (o.get() != &w) o->released_by = arrival;

@@ -136,7 +136,7 @@ class Engine {
   std::string track(const Wave& w) const;
   int bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
   // On a lane of a unit: one bar for all that a place of the schedule has there.
-  void on_unit(int& bar, const std::string& unit, uint64_t begin, uint64_t end);
+  void on_unit(int& bar, const char* unit, uint64_t begin, uint64_t end);
 
   Launch launch_;
   Options options_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr double kWorthSaying = 0.01;
 constexpr size_t kMostCauses = 3;
+constexpr const char* kAfter = " after the issuer's last bar";  // no name of a role
 
 struct Times {
   int64_t begin = 0, end = 0;
@@ -138,10 +140,10 @@ class Accounts {
       at = part.end;
     }
     if (t.end <= at) return;
-    // Then it is about what still keeps the block.
+    // Then it is about what still keeps the block: who waits for whom is asked once more, from there.
     const int last = last_of(m_.lanes[size_t(lane)].cta);
-    if (last < 0 || above.count(role(last)) != 0) return add(role(lane) + " is done", {at, t.end}, weight);
-    blame(last, {at, t.end}, weight, above);
+    if (last < 0 || above.count(kAfter) != 0) return add(role(lane) + " is done", {at, t.end}, weight);
+    blame(last, {at, t.end}, weight, {kAfter});
   }
 
   // The warp of a block of which something is known last.

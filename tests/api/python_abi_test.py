@@ -112,6 +112,23 @@ except errors.MissingError as error:
 else:
     raise AssertionError("a library that is not there was loaded")
 
+# The tool's failures are documents too; they arrive as exceptions with its sentence.
+from_tool = importlib.import_module("warpwright._tool")
+with tempfile.TemporaryDirectory() as folder:
+    stand_in = pathlib.Path(folder) / "tool"
+    for code, kind in ((1, errors.WarpwrightError), (2, ValueError), (3, errors.MissingError)):
+        stand_in.write_text("#!/bin/sh\necho 'warpwright gemm: it stopped.' >&2\n"
+                            f"""echo '{{"error": {{"message": "it stopped.", "exit_code": {code}}}}}'\nexit {code}\n""")
+        stand_in.chmod(0o755)
+        os.environ["WARPWRIGHT_TOOL"] = str(stand_in)
+        from_tool._path.cache_clear()
+        try:
+            from_tool.run("gemm")
+        except kind as error:
+            assert str(error) == "warpwright gemm: it stopped.", error
+        else:
+            raise AssertionError(f"exit code {code} was taken for a result")
+
 low, high = peer.median_interval([5, 1, 4, 2, 3, 6, 9, 8, 7])
 assert (low, high) == (2, 8), "as bench_stats.cpp: the second of nine on either side"
 assert peer.median_interval([3, 1, 2]) == (1, 3)

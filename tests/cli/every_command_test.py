@@ -178,7 +178,9 @@ class Documents(unittest.TestCase):
         for command, arguments in MISSING.items():
             for more in ((), ("--json",)):
                 done = run(command, *arguments, *more)
-                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), command)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), command)
+                said = json.loads(done.stdout)["error"]["exit_code"] if more else done.stdout
+                self.assertEqual(said, 3 if more else "", command)
 
 
 class Terminal(unittest.TestCase):

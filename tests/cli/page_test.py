@@ -263,8 +263,6 @@ class Page(Browser):
 
     def test_picture(self):
         file = PICTURE or os.path.join(self.folder.name, "page.png")
-        end = self.run_script("timeline.view()")["to"]
-        self.run_script("timeline.setView(arguments[0], arguments[1])", 0.17 * end, end)
         self.assertTrue(self.browser.save_screenshot(file))
         self.assertGreater(os.path.getsize(file), 20000)
 

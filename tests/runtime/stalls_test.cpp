@@ -78,6 +78,18 @@ TEST(Stalls, AWaitInACircleIsItsOwnCause) {
   EXPECT_EQ(in_percent(stalls_of(model_of(r)).idle.causes).at("load waits for input.empty"), 20);
 }
 
+TEST(Stalls, AfterTheLastProductItIsAboutWhatKeepsTheBlock) {
+  simulator::Result r = starved();
+  r.spans.push_back(span("cta 0 / store / warp 2", "wait its bulk groups", 10, 20, true));
+  r.spans.push_back(span("cta 0 / TMA store", "output[0]+0", 12, 20));
+  r.spans.back().by = "cta 0 / store / warp 2";
+  r.edges.push_back({7, 6});
+  const auto causes = in_percent(stalls_of(model_of(r)).idle.causes);
+  EXPECT_EQ(causes.at("TMA store writes output"), 40);
+  EXPECT_EQ(causes.at("store waits for its bulk groups"), 10);
+  EXPECT_EQ(causes.count("mma is done"), 0u);
+}
+
 TEST(Stalls, StallsOfARealKernelAddUp) {
   const simulate::Example& e = *simulate::find_example("sm90/dense-128x256-c2-s4/bf16-nt");
   simulator::Options options;

@@ -36,7 +36,8 @@ std::vector<std::string> split(const std::string& text, char separator);
 // The words of "a+b+c", each once. Throws UsageError, which names the option, for one that is there twice.
 std::vector<std::string> joined_words(const char* option, const std::string& text);
 
-// " (did you mean 'ping-pong'?)": the word of a list that differs least from one that is not in it; empty: none is near.
+// " (did you mean 'ping-pong'?)": the word of a list that differs least from one that is not in it; empty: none is
+// near.
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
 // "a, b, c": words as a sentence lists them.
