@@ -84,6 +84,8 @@ struct Verdict {
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);
 double element(const Array& array, int64_t index);
+// One of 0, 1 and 2 for every number, without a pattern: what should be that of another row or block is seen.
+int one_of_three(uint64_t number);
 // Outputs start as NaN, so that what nobody wrote is seen.
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
