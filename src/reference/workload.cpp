@@ -174,7 +174,8 @@ std::string place_of(const Workload& w, int64_t i) {
   const ArrayLayout l = w.layout.rows > 0 ? w.layout : dense_layout(d.rows, d.columns);
   const int64_t in_batches = i - l.offset;
   if (l.row_stride < 1 || in_batches < 0) return d.name + " ahead of its first element";
-  const int64_t batch = l.batch_stride > 0 ? in_batches / l.batch_stride : 0, inside = in_batches - batch * l.batch_stride;
+  const int64_t batch = l.batch_stride > 0 ? in_batches / l.batch_stride : 0,
+                inside = in_batches - batch * l.batch_stride;
   const int64_t row = inside / l.row_stride, column = inside % l.row_stride;
   std::string text = d.name + "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
   if (batch > 0) text += " of matrix " + std::to_string(batch);
@@ -243,7 +244,8 @@ void judge_others(const Workload& w, const std::vector<void*>& pointers, Verdict
       if (std::memcmp(have + i, other.bytes.data() + i, other.element_bytes) == 0) continue;
       if (v.wrong++ == 0) {
         v.first = other.array + "[" + std::to_string(i / other.element_bytes) + "] has the bits 0x" +
-                  hex_of(have + i, other.element_bytes) + ", not 0x" + hex_of(other.bytes.data() + i, other.element_bytes);
+                  hex_of(have + i, other.element_bytes) + ", not 0x" +
+                  hex_of(other.bytes.data() + i, other.element_bytes);
       }
     }
   }

@@ -193,7 +193,8 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const Groups groups = groups_of(c, s);
   const auto unit = uint32_t(c.depth_unit());
   if (s.condition == Condition::varied && groups != Groups::none) {
-    return groups == Groups::masked ? many_counts(m / kManyGroups) : many_offsets(c.by_depth() ? uint32_t(s.k) : m, unit);
+    return groups == Groups::masked ? many_counts(m / kManyGroups)
+                                    : many_offsets(c.by_depth() ? uint32_t(s.k) : m, unit);
   }
   if (c.by_depth()) {
     std::vector<uint32_t> ends;

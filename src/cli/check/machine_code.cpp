@@ -97,9 +97,9 @@ std::string report_of(const amd::MatmulProof& p) {
     return fmt::format("machine.run: the machine code of {} for {}: {}", p.kernel, p.chip, wrong_execution(e));
   }
   if (p.proven()) return {};
-  return p.spills > 0 ? fmt::format("machine.spills: {} for {} keeps {} registers in memory", p.kernel, p.chip, p.spills)
-                      : fmt::format("machine.order: no wave of {} for {} was compared with its schedule", p.kernel,
-                                    p.chip);
+  return p.spills > 0
+             ? fmt::format("machine.spills: {} for {} keeps {} registers in memory", p.kernel, p.chip, p.spills)
+             : fmt::format("machine.order: no wave of {} for {} was compared with its schedule", p.kernel, p.chip);
 }
 
 }  // namespace
@@ -112,8 +112,7 @@ MachineCode check_machine_code(const catalog::Instance& instance) {
   const auto bytes = code_object(instance, name);
   if (!bytes) return {"machine.compile: " + bytes.status().message(), {}};
   const TemporaryFolder folder;
-  const std::string file =
-      folder.write("instance.co", {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  const std::string file = folder.write("instance.co", {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   const auto object = amd::load_code_object(file);
   if (!object) return {"machine.compile: " + object.status().message(), {}};
   const amd::CodeObjectKernel* const kernel = object->find(name.kernel);
