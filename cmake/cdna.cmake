@@ -1,5 +1,11 @@
 # The CDNA kernels as linked code objects, cdna/ARCH/KERNEL.co in the build folder and rows in the table of images. clang
 # compiles them without ROCm; it links with the lld of its own version.
+#
+# Schedules are made in constant evaluation, which takes more steps than clang allows unasked. Version 5 of code objects
+# is that of ROCm 6 and is loaded by ROCm 7; clang 22 would make version 6, which the first ROCm 6 does not know. `check`
+# compiles with the same flags.
+set(WARPWRIGHT_CDNA_FLAGS -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -mcode-object-version=5
+  -std=c++20 -O3 -fconstexpr-steps=1000000000)
 find_program(WARPWRIGHT_CLANG_CDNA NAMES clang++-22 DOC "clang 22, for the AMD targets")
 find_program(WARPWRIGHT_LLD_CDNA NAMES ld.lld-22 DOC "lld 22, for the AMD targets")
 if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
@@ -7,10 +13,7 @@ if(NOT WARPWRIGHT_CLANG_CDNA OR NOT WARPWRIGHT_LLD_CDNA)
   return()
 endif()
 
-# Schedules are made in constant evaluation, which takes more steps than clang allows unasked. Version 5 of code objects
-# is that of ROCm 6 and is loaded by ROCm 7; clang 22 would make version 6, which the first ROCm 6 does not know.
-set(cdna_flags -x hip -nogpuinc -nogpulib --offload-device-only --no-gpu-bundle-output -mcode-object-version=5 -std=c++20 -O3
-  -fconstexpr-steps=1000000000 -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include")
+set(cdna_flags ${WARPWRIGHT_CDNA_FLAGS} -Wall -Wextra -Werror "-I${PROJECT_SOURCE_DIR}/include")
 # The driver writes no dependency file when it links, so the rooms that these kernels include are named.
 file(GLOB cdna_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/warpwright/core/*.h"
   "${PROJECT_SOURCE_DIR}/include/warpwright/schedule/*.h" "${PROJECT_SOURCE_DIR}/include/warpwright/kernel/instance*.h"

@@ -158,7 +158,9 @@ set_target_properties(warpwright-tool PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY}
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/schedule.cpp" "${PROJECT_SOURCE_DIR}/src/cli/line/parse.cpp"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}")
+list(JOIN WARPWRIGHT_CDNA_FLAGS " " cdna_flags_text)
+target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}"
+  WARPWRIGHT_CDNA_FLAGS="${cdna_flags_text}")
 warpwright_light(warpwright-tool)
 set_target_properties(warpwright-tool PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(warpwright-tool PRIVATE

@@ -32,7 +32,8 @@ std::string text_of(const fs::path& file) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// Every header below the folder, with its name: what the object depends on beside its own source.
+}  // namespace
+
 Digest headers_digest(const std::string& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -44,6 +45,8 @@ Digest headers_digest(const std::string& folder) {
   for (const fs::path& file : files) hash.text(fs::relative(file, folder).string()).text(text_of(file));
   return hash.digest();
 }
+
+namespace {
 
 Digest key_of(const std::string& source, const std::string& headers, const std::vector<std::string>& flags,
               const std::vector<std::string>& compiler) {

@@ -15,6 +15,8 @@ Result<std::vector<std::string>> host_compiler();
 Result<std::string> header_folder();
 // Whether WARPWRIGHT_INCLUDE says so: the kernels of those headers are meant then, also where others are built in.
 bool headers_are_named();
+// Every header below the folder, with its name: what a compiled kernel depends on beside its own source.
+Digest headers_digest(const std::string& folder);
 // How every kernel is compiled for the simulator, before the names of files.
 std::vector<std::string> simulator_flags(const std::string& headers);
 

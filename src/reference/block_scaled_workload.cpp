@@ -51,8 +51,7 @@ ScaledMatrix scaled_matrix(BlockScaling scaling, DType type, int64_t rows, int64
     byte = uint8_t(byte | code_of(type, x[size_t(i)]) << bit % 8);
   }
   for (int64_t i = 0; i < rows * m.scale_columns(); ++i) {
-    const uint64_t which = uint64_t(i) * 7 + uint64_t(i / m.scale_columns()) * 5 + seed;
-    m.scales.push_back(code_of(m.scale_type, std::ldexp(1.f, int(which % 3) - 1)));
+    m.scales.push_back(code_of(m.scale_type, std::ldexp(1.f, one_of_three(uint64_t(i) + seed * 0x10001) - 1)));
   }
   return m;
 }

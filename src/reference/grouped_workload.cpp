@@ -230,7 +230,8 @@ Workload grouped_blockwise_workload(const GroupedSpec& s, Data data, uint64_t se
   // Powers of two keep every sum exact.
   const auto scales = [&](int64_t count, uint64_t salt) {
     std::vector<float> x;
-    for (int64_t i = 0; i < count; ++i) x.push_back(std::ldexp(1.f, int((uint64_t(i) * 5 + salt + seed) % 3) - 1));
+    for (int64_t i = 0; i < count; ++i)
+      x.push_back(std::ldexp(1.f, one_of_three(uint64_t(i) + (salt + seed * 8) * 0x10001) - 1));
     return x;
   };
   Array a = elements("A", rows, 1), b = elements("B", matrix_rows, 2);

@@ -182,6 +182,8 @@ void fill(Array& array, Data data, uint64_t seed) {
     put(array, i, data == Data::integers ? float(int(mix(state) % 7) - 3) : float(normal(state)));
 }
 
+int one_of_three(uint64_t number) { return int(mix(number) % 3); }
+
 double element(const Array& array, int64_t index) { return get(array.type, array.bytes.data(), index); }
 
 void poison(Array& array) { std::fill(array.bytes.begin(), array.bytes.end(), uint8_t(0xff)); }
@@ -264,7 +266,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   // Powers of two: products stay exact. No first one is 1, nor the product of two: each must be used.
   const auto add_scales = [&](const char* name, int64_t count, float first) {
     Array scales = matrix(name, DType::fp32, 1, count);
-    for (int64_t i = 0; i < count; ++i) put(scales, i, float(1 << i % 3) * first);
+    for (int64_t i = 0; i < count; ++i) put(scales, i, i == 0 ? first : std::ldexp(first, one_of_three(uint64_t(i))));
     w.arrays.push_back(std::move(scales));
   };
   add_matrix("A", s.a_type, s.a, 1);

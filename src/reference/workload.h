@@ -88,6 +88,8 @@ double element(const Array& array, int64_t index);
 double rounded(DType type, double value);
 // Relative, of results of this type that are compared as real numbers.
 double tolerance(DType type);
+// One of 0, 1 and 2 for every number, without a pattern: what should be that of another row or block is seen.
+int one_of_three(uint64_t number);
 // Outputs start as NaN, so that what nobody wrote is seen.
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);

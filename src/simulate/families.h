@@ -17,6 +17,7 @@ bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm
 bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const PackRowsConfig& c);
 
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
 void complete_any_columns(Example& e, const catalog::Instance& instance);

@@ -106,7 +106,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   }
   // Rows of tiles and some rows more in each of four groups of which one has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
-  return {{in_units(2 * tall + 104, 8), n, deep},
+  // With 208 rows more, of what pairs take, groups end in odd and in half rows of tiles, and the last round is halved.
+  return {{in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep},
           {in_units(tall * tiles * clusters + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
           {8, small, unit},
           {64, small * 3, 0}};
@@ -183,7 +184,7 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
   return {{2 * c.tile_m(), 2 * c.tile_n(), 512},
           {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
           // An odd number of tiles of K, which is more than a prologue has, and a part of one more.
-          {c.tile_m() + 22, c.tile_n() + 2, 6 * c.tile_k() + 16},
+          {c.tile_m() + 22, c.tile_n() + 2, 12 * c.tile_k() + 16},
           {33, 7, 0}};
 }
 

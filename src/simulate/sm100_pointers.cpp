@@ -70,7 +70,7 @@ class ByPointers {
     int64_t block = 0;  // of the factors, of which each group begins a new one
     for (size_t g = 0; g < count; ++g) {
       const int matrix = spec_.matrices.empty() ? int(g) : spec_.matrices[g];
-      const int rows = matrix < 0 ? 0 : spec_.tokens[g];
+      const int rows = spec_.has_matrix(g) ? spec_.tokens[g] : 0;
       if (rows > 0) problems[g] = problem(starts[g], rows, block, matrix);
       const int32_t extent[4] = {rows, spec_.n, spec_.k, 0};
       std::memcpy(extents + 4 * g, extent, sizeof extent);
@@ -128,7 +128,12 @@ bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm
   if (!c.pointers) return false;
   e.takes = [instance](Case s) { return problem::validate(grouped_problem(instance, s), Arch::sm100); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    return grouped_workload(spec_of_case(instance, s), data, seed);
+    Workload w = grouped_workload(spec_of_case(instance, s), data, seed);
+    w.shape = s;
+    // A group without a matrix has no rows here, which is legal.
+    for (reference::AlsoExpected& other : w.also)
+      if (other.array == "status") std::fill(other.bytes.begin(), other.bytes.end(), uint8_t(0));
+    return w;
   };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_by_pointers(instance, c, w, o, ctas ? ctas : 2 * c.cta_group);

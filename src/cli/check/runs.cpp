@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "catalog/instance.h"
+#include "cli/check/machine_code.h"
 #include "cli/output.h"
 #include "simulate/coverage.h"
 #include "system/on_cores.h"
@@ -109,6 +111,7 @@ class Subject {
     if (work_.judges_calls) checked_.unreached = coverage_->unreached(work_.example->name);
     checked_.report = not_exercised(work_, checked_);
     if (!checked_.report.empty()) checked_.verdict = "incomplete";
+    look_at_machine_code();
     workloads_.clear();
     return checked_;
   }
@@ -123,6 +126,22 @@ class Subject {
       workloads_[which] = std::make_shared<const Workload>(work_.example->workload(c, data, seed_));
     }
     return workloads_[which];
+  }
+
+  // Where nothing else is wrong.
+  void look_at_machine_code() {
+    const auto instance = catalog::parse_instance(work_.example->instance);
+    if (!instance || checked_.verdict != "clean") return;
+    const MachineCode code = check_machine_code(*instance);
+    if (!code.report.empty()) {
+      checked_.verdict = "failed";
+      checked_.report = fmt::format("{}: {}", work_.example->name, code.report);
+    }
+    if (!code.missing.empty()) {
+      checked_.verdict = "incomplete";
+      checked_.report = fmt::format("{}: nothing wrong was found, and nobody looked at its machine code: {}",
+                                    work_.example->name, code.missing);
+    }
   }
 
   const CheckWork& work_;

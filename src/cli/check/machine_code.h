@@ -1,0 +1,18 @@
+// What clang makes of a CDNA instance: the compiler may move what the source has in order, so the check goes on in
+// machine code, which is held to the schedule and executed (src/amd).
+#pragma once
+#include <string>
+
+#include "catalog/instance.h"
+
+namespace warpwright::cli {
+
+struct MachineCode {
+  std::string report;   // of what is wrong with it, a sentence of its first line; empty: nothing
+  std::string missing;  // why nobody looked at it; empty: it was looked at, or there is none
+};
+
+// Compiles the instance as the build does. Of instances for NVIDIA there is no machine code to look at.
+MachineCode check_machine_code(const catalog::Instance& instance);
+
+}  // namespace warpwright::cli
