@@ -35,6 +35,7 @@ struct Swept {
   double wall_s = 0;
   bool unfinished = false;                      // the step limit was reached
   std::string report;                           // empty: nothing was found and every result was right
+  std::vector<std::string> gaps;                // of the last run's certificate, where it was asked for one
   simulator::Result timed;                      // the timed run
   std::vector<simulator::BarrierUse> barriers;  // of the last run
   std::vector<std::uint8_t> output;             // of the last run

@@ -373,7 +373,7 @@ class Engine {
   void release_control(Thread& t, SyncBuilder& to);
   Issue issue(Thread& t);
   void meet(Warp& w, uint32_t lanes);
-  BarrierProof& proof(const void* barrier, const char* name);
+  BarrierProof& proof(const char* barrier);
   Certificate certificate() const;
   void certify_arrival(Bar& b, const Arrival& who, const Issue* issued);
   void certify_wait(Thread& t, Bar& b, here at);
@@ -476,8 +476,8 @@ class Engine {
   uint64_t pct_low_ = 0;
   std::vector<Thread*> pollers_;
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> fault_sites_;
-  bool keeps_moments_ = false;                  // of threads, for Fault::Action::advance
-  std::map<const void*, BarrierProof> proofs_;  // by the barrier's BarrierSpec, or NamedBarrierSpec
+  bool keeps_moments_ = false;  // of threads, for Fault::Action::advance
+  std::map<std::string, BarrierProof, std::less<>> proofs_;
 };
 
 std::string where(here at);

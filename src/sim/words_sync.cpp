@@ -113,14 +113,10 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool ali
              &t, at, name());
   }
   if (e.options().certify) {
-    for (int i = 0; i < e.launch().plan->named_count; ++i) {
-      const NamedBarrierSpec& spec = e.launch().plan->named[i];
-      if (spec.id != id) continue;
-      BarrierProof& proof = e.proof(&spec, spec.name);
-      proof.phases += b.got == 0;
-      ++proof.arrivals;
-      proof.waits += sync;
-    }
+    BarrierProof& proof = e.proof(id == 0 ? "__syncthreads" : name().c_str());
+    proof.phases += b.got == 0;
+    ++proof.arrivals;
+    proof.waits += sync;
   }
   b.arrived.push_back(t.warp);
   b.got += 32;
@@ -301,6 +297,11 @@ void arrive_cluster(bool relaxed, here at) {
   for (const Thread* o : c.arrived_threads)
     if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
   c.arrived_threads.push_back(&t);
+  if (e.options().certify) {
+    BarrierProof& proof = e.proof("the cluster's barrier");
+    proof.phases += c.arrived == 0;
+    ++proof.arrivals;
+  }
   if (!relaxed) e.release(t, c.collecting);
   if (relaxed) e.release_control(t, c.collecting);
   c.completed_at = std::max(c.completed_at, t.time + (relaxed || !e.timed() ? 0 : e.timing.chip.cluster_release));
@@ -326,6 +327,7 @@ void cluster_wait(here at) {
   if (const Fault* f = fault_at(t, {"cluster_sync", at, able({Fault::Action::postpone})}))
     if (f->action == Fault::Action::drop || f->action == Fault::Action::postpone) return;
   if (t.cluster_phase == 0) e.fail("cluster.wait", "barrier.cluster.wait without an arrive of this thread", &t, at);
+  if (e.options().certify) ++e.proof("the cluster's barrier").waits;
   while (c.generation < t.cluster_phase) {
     c.waiters.push_back(&t);
     e.block(t, Wait::cluster, &c, at);

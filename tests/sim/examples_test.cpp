@@ -103,6 +103,8 @@ TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
     list.landing = Landing::eager;
     list.list_fault_sites = true;
     for (simulator::Fault fault : example().simulate(w, list, 0).sim.fault_sites) {
+      fault.file.clear();  // all calls of a role: the last one of a ring is seen by nobody
+      fault.line = 0;
       const std::string name = simulate::describe(fault);
       const bool arrives = fault.word == "mbarrier_arrive" || fault.word == "mbarrier_arrive_expect_tx" ||
                            fault.word == "tcgen05_commit";

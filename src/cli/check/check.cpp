@@ -169,6 +169,7 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                        {"checks", c.checks},
                        {"report", c.report.empty() ? Json(nullptr) : Json(c.report)},
                        {"too_few_phases", c.unturned},
+                       {"gaps", c.gaps},
                        {"never_called", c.unreached}});
   }
   out.document({{"verdict", verdict},
