@@ -312,6 +312,7 @@ struct Cluster {
   int arrived = 0;
   std::vector<const Thread*> arrived_threads;
   uint64_t generation = 0;
+  Channel channel = 0;  // its completions
   SyncBuilder collecting;
   SyncClocks released;
   std::vector<Thread*> waiters;

@@ -176,6 +176,10 @@ void named_barriers_after_exit(Engine& e, Cta& cta) {
 namespace {
 void complete_cluster(Engine& e, Cluster& c) {
   e.progress();
+  if (e.options().check) {
+    if (!c.channel) c.channel = c.ctas.front()->new_channel();
+    c.collecting.raise(kHb, c.channel, uint32_t(c.generation + 1), e.clocks);
+  }
   c.released = c.collecting.freeze();
   c.arrived = 0;
   c.arrived_threads.clear();
@@ -296,6 +300,12 @@ void arrive_cluster(bool relaxed, here at) {
   }
   for (const Thread* o : c.arrived_threads)
     if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
+  if (t.cluster_phase != 0 && e.options().check &&
+      !t.view[kHb].knows(t.channel, {c.channel, uint32_t(t.cluster_phase)}))
+    e.fail("cluster.lap",
+           "barrier.cluster.arrive again, and nothing tells the thread that the others have come to the last one: it "
+           "can lap them",
+           &t, at);
   c.arrived_threads.push_back(&t);
   if (e.options().certify) {
     BarrierProof& proof = e.proof("the cluster's barrier");

@@ -89,6 +89,31 @@ TEST(NearMisses, OfACluster) {
 TEST(NearMisses, OfTensorMemory) {
   const auto mutants = mutants_of("sm100/tmem_lifecycle-n128-s4/bf16");
   EXPECT_TRUE(tally_of(mutants).rules.contains("tcgen05_commit"));
+  const Mutant* unread = find(mutants, "drop tcgen05_wait_ld by epilogue");
+  ASSERT_NE(unread, nullptr);
+  EXPECT_EQ(unread->rule, "tcgen05.wait");
+}
+
+// A load warp that does not wait for the commits of its peer: they arrive in a CTA that may have left, although the
+// cluster's barrier follows the MMAs.
+TEST(NearMisses, OfARingThatIsNotDrained) {
+  const simulate::Example* pair = simulate::find_example("sm100/dense-128x256-c2x1-s6-pair/bf16");
+  ASSERT_NE(pair, nullptr);
+  const reference::Workload w = pair->workload(pair->cases[1], reference::Data::integers, 1);
+  simulator::Options list;
+  list.landing = simulator::Landing::eager;
+  list.list_fault_sites = true;
+  int drains = 0;
+  for (const simulator::FaultSite& site : pair->simulate(w, list, 0).sim.fault_sites) {
+    if (site.word != "mbarrier_wait" || site.object != "input.empty" || site.role != "load") continue;
+    simulator::Options o;
+    o.landing = simulator::Landing::eager;
+    o.faults = {site};
+    const simulate::Outcome out = pair->simulate(w, o, 0);
+    ASSERT_FALSE(out.sim.ok()) << simulate::describe(site);
+    drains += out.sim.findings.front().rule == "cluster.exit_order" ? 1 : 0;
+  }
+  EXPECT_EQ(drains, 1);
 }
 
 TEST(NearMisses, OfWaves) {
