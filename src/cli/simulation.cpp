@@ -164,6 +164,7 @@ void run_mode(const simulate::Example& example, const reference::Workload& workl
   }
   swept.output = std::move(outcome.output);
   swept.barriers = std::move(outcome.sim.barriers);
+  swept.gaps = std::move(outcome.sim.certificate.gaps);
   if (timed) {
     swept.predicted_us = outcome.sim.stats.predicted_us;
     swept.timed = std::move(outcome.sim);

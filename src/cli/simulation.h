@@ -36,6 +36,7 @@ struct Swept {
   bool unfinished = false;                      // the step limit was reached
   std::string report;                           // empty: nothing was found and every result was right
   simulator::Finding finding;                   // the same in its parts
+  std::vector<std::string> gaps;                // of the last run's certificate, where it was asked for one
   simulator::Result timed;                      // the timed run
   std::vector<simulator::BarrierUse> barriers;  // of the last run
   std::vector<std::uint8_t> output;             // of the last run

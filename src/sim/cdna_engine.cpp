@@ -75,6 +75,7 @@ Result Engine::run() {
   // No word gives a wave anything that depends on when another one runs, so every order takes the same path and the
   // same barriers meet.
   result_.certificate.asked = options_.certify && options_.check;
+  if (result_.certificate.asked) result_.certificate.barriers = {met_};
   for (const auto& [key, found] : sites_) {
     FaultSite site = found;
     std::tie(site.word, site.object, site.role, site.file, site.line) = key;
@@ -127,6 +128,8 @@ void Engine::run_workgroup() {
     while (!w->done) resume(*w);
   }
   account();
+  met_.phases += waves_.front()->barriers;
+  for (const auto& w : waves_) met_.arrivals += w->barriers, met_.waits += w->barriers;
   current_wave = nullptr;
 }
 

@@ -149,6 +149,7 @@ class Engine {
   std::vector<std::unique_ptr<Wave>> waves_;
   std::map<const Buffer*, std::vector<uint32_t>> writers_;
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> sites_;
+  BarrierProof met_{"workgroup_barrier", 0, 0, 0, {}};  // the barriers of all workgroups
   size_t turn_ = 0;
   uint64_t rng_ = 0, steps_ = 0;
   const Wave* first_ = nullptr;    // the first wave to say how far ahead it is

@@ -25,29 +25,31 @@ namespace {
 constexpr size_t kMostSaid = 16;
 }  // namespace
 
-BarrierProof& Engine::proof(const void* barrier, const char* name) {
+BarrierProof& Engine::proof(const char* barrier) {
+  const auto found = proofs_.find(barrier);
+  if (found != proofs_.end()) return found->second;
   BarrierProof& p = proofs_[barrier];
-  if (p.name.empty()) p.name = name;
+  p.name = barrier;
   return p;
 }
 
 void Engine::gap(const Bar& of, std::string why) {
-  std::vector<std::string>& gaps = proof(of.spec, of.spec ? of.spec->name : "others").gaps;
+  std::vector<std::string>& gaps = proof(of.spec ? of.spec->name : "others").gaps;
   if (gaps.size() < kMostSaid && std::find(gaps.begin(), gaps.end(), why) == gaps.end()) gaps.push_back(std::move(why));
 }
 
 Certificate Engine::certificate() const {
   Certificate c{options_.certify, {}, {certificate_path.begin(), certificate_path.end()}};
-  const BlockPlan& plan = *launch_.plan;
-  const auto add = [&](const void* barrier) {
-    const auto found = proofs_.find(barrier);
-    if (found == proofs_.end()) return;
-    c.barriers.push_back(found->second);
-    c.gaps.insert(c.gaps.end(), found->second.gaps.begin(), found->second.gaps.end());
+  // In the order of the block plan, then those that it does not have.
+  auto rest = proofs_;
+  const auto add = [&](BarrierProof&& p) {
+    c.gaps.insert(c.gaps.end(), p.gaps.begin(), p.gaps.end());
+    c.barriers.push_back(std::move(p));
   };
-  for (int i = 0; i < plan.barrier_count; ++i) add(&plan.barriers[i]);
-  add(nullptr);  // that the plan does not have
-  for (int i = 0; i < plan.named_count; ++i) add(&plan.named[i]);
+  const BlockPlan& plan = *launch_.plan;
+  for (int i = 0; i < plan.barrier_count; ++i)
+    if (auto own = rest.extract(plan.barriers[i].name)) add(std::move(own.mapped()));
+  for (auto& [name, proof] : rest) add(std::move(proof));
   std::sort(c.gaps.begin(), c.gaps.end());
   return c;
 }
@@ -84,7 +86,7 @@ void Engine::meet(Warp& w, uint32_t lanes) {
 }
 
 void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
-  ++proof(b.spec, b.spec ? b.spec->name : "others").arrivals;
+  ++proof(b.spec ? b.spec->name : "others").arrivals;
   const View* view = nullptr;
   Channel self = 0;
   if (issued) {
@@ -107,7 +109,7 @@ void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
 
 void Engine::certify_wait(Thread& t, Bar& b, here at) {
   const int64_t g = b.generation;
-  ++proof(b.spec, b.spec ? b.spec->name : "others").waits;
+  ++proof(b.spec ? b.spec->name : "others").waits;
   if (g >= 2 && t.view[kControl].base.at(b.channel) + 1 < uint64_t(g))
     gap(b, fmt::format(
                "the wait of {} on {} at {} passes on phase {}, and could have passed on phase {}: nothing tells it "
@@ -117,7 +119,7 @@ void Engine::certify_wait(Thread& t, Bar& b, here at) {
 }
 
 void Engine::certify_completion(Bar& b) {
-  ++proof(b.spec, b.spec ? b.spec->name : "others").phases;
+  ++proof(b.spec ? b.spec->name : "others").phases;
   for (const auto& [stamp, t] : b.waits)
     if (b.collecting.at(kControl, stamp.channel) < stamp.epoch)
       gap(b,

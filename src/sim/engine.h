@@ -315,6 +315,7 @@ struct Cluster {
   int arrived = 0;
   std::vector<const Thread*> arrived_threads;
   uint64_t generation = 0;
+  Channel channel = 0;  // its completions
   SyncBuilder collecting;
   SyncClocks released;
   std::vector<Thread*> waiters;
@@ -376,7 +377,7 @@ class Engine {
   void release_control(Thread& t, SyncBuilder& to);
   Issue issue(Thread& t);
   void meet(Warp& w, uint32_t lanes);
-  BarrierProof& proof(const void* barrier, const char* name);
+  BarrierProof& proof(const char* barrier);
   Certificate certificate() const;
   void certify_arrival(Bar& b, const Arrival& who, const Issue* issued);
   void certify_wait(Thread& t, Bar& b, here at);
@@ -423,8 +424,6 @@ class Engine {
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
   void wake_pollers(const void* p, uint64_t time);  // of a value in global memory that was written
-  // How often a tensor map was written. One that a kernel ahead has made counts as written once.
-  uint64_t& map_version(const TensorMap* map);
   void progress() { ++last_progress_; }
   int ctas_at_once() const { return ctas_at_once_; }
   // -1 without Options::timeline.
@@ -488,8 +487,8 @@ class Engine {
   static constexpr uint32_t kStageGrain = 4;
   std::vector<uint16_t> stage_at_;  // of each grain of shared memory, a number for each stage of a region; 0: of none
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> fault_sites_;
-  bool keeps_moments_ = false;                  // of threads, for Fault::Action::advance
-  std::map<const void*, BarrierProof> proofs_;  // by the barrier's BarrierSpec, or NamedBarrierSpec
+  bool keeps_moments_ = false;  // of threads, for Fault::Action::advance
+  std::map<std::string, BarrierProof, std::less<>> proofs_;
 };
 
 std::string where(here at);

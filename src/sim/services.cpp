@@ -177,12 +177,6 @@ void Engine::wake_pollers(const void* p, uint64_t time) {
   });
 }
 
-uint64_t& Engine::map_version(const TensorMap* map) {
-  const auto [at, fresh] = map_versions.try_emplace(map, 0);
-  if (const Buffer* b = fresh ? buffer_of(map, sizeof(TensorMap)) : nullptr) at->second = b->from_primary ? 1 : 0;
-  return at->second;
-}
-
 bool Engine::in_one_stage(uint32_t at, uint32_t bytes) const {
   const uint16_t first = stage_at_[at / kStageGrain];
   return first != 0 && first == stage_at_[(at + bytes - 1) / kStageGrain];

@@ -113,14 +113,10 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool ali
              &t, at, name());
   }
   if (e.options().certify) {
-    for (int i = 0; i < e.launch().plan->named_count; ++i) {
-      const NamedBarrierSpec& spec = e.launch().plan->named[i];
-      if (spec.id != id) continue;
-      BarrierProof& proof = e.proof(&spec, spec.name);
-      proof.phases += b.got == 0;
-      ++proof.arrivals;
-      proof.waits += sync;
-    }
+    BarrierProof& proof = e.proof(id == 0 ? "__syncthreads" : name().c_str());
+    proof.phases += b.got == 0;
+    ++proof.arrivals;
+    proof.waits += sync;
   }
   b.arrived.push_back(t.warp);
   b.got += 32;
@@ -180,6 +176,10 @@ void named_barriers_after_exit(Engine& e, Cta& cta) {
 namespace {
 void complete_cluster(Engine& e, Cluster& c) {
   e.progress();
+  if (e.options().check) {
+    if (!c.channel) c.channel = c.ctas.front()->new_channel();
+    c.collecting.raise(kHb, c.channel, uint32_t(c.generation + 1), e.clocks);
+  }
   c.released = c.collecting.freeze();
   c.arrived = 0;
   c.arrived_threads.clear();
@@ -300,7 +300,18 @@ void arrive_cluster(bool relaxed, here at) {
   }
   for (const Thread* o : c.arrived_threads)
     if (o == &t) e.fail("cluster.lap", "barrier.cluster.arrive twice in one phase", &t, at);
+  if (t.cluster_phase != 0 && e.options().check &&
+      !t.view[kHb].knows(t.channel, {c.channel, uint32_t(t.cluster_phase)}))
+    e.fail("cluster.lap",
+           "barrier.cluster.arrive again, and nothing tells the thread that the others have come to the last one: it "
+           "can lap them",
+           &t, at);
   c.arrived_threads.push_back(&t);
+  if (e.options().certify) {
+    BarrierProof& proof = e.proof("the cluster's barrier");
+    proof.phases += c.arrived == 0;
+    ++proof.arrivals;
+  }
   if (!relaxed) e.release(t, c.collecting);
   if (relaxed) e.release_control(t, c.collecting);
   c.completed_at = std::max(c.completed_at, t.time + (relaxed || !e.timed() ? 0 : e.timing.chip.cluster_release));
@@ -326,6 +337,7 @@ void cluster_wait(here at) {
   if (const Fault* f = fault_at(t, {"cluster_sync", at, able({Fault::Action::postpone})}))
     if (f->action == Fault::Action::drop || f->action == Fault::Action::postpone) return;
   if (t.cluster_phase == 0) e.fail("cluster.wait", "barrier.cluster.wait without an arrive of this thread", &t, at);
+  if (e.options().certify) ++e.proof("the cluster's barrier").waits;
   while (c.generation < t.cluster_phase) {
     c.waiters.push_back(&t);
     e.block(t, Wait::cluster, &c, at);
@@ -351,7 +363,7 @@ void fence_tensormap_acquire(const TensorMap* map, here at) {
   Engine& e = *t.cta->engine;
   e.word(t, 200, at);
   if (is_dropped(t, "fence_tensormap_acquire", at)) return;
-  t.cta->seen_maps[map] = e.map_version(map);
+  t.cta->seen_maps[map] = e.map_versions[map];
 }
 
 namespace detail {

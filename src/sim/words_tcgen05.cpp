@@ -365,7 +365,11 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   const char* word = "tcgen05.commit";
   e.word(t, e.timing.chip.mma_issue, at);
   use_group(e, t, cta_group, at, word);
-  std::vector<Bar*> bars;
+  struct To {
+    Bar* bar;
+    uint32_t access;  // of an arrival at another CTA, which must not exit before it
+  };
+  std::vector<To> to;
   Cluster& c = *t.cta->cluster;
   bool plain_arrive = false;  // a fault: it signals at issue, not at completion
   Aim aim{bar, mask, multicast};
@@ -378,15 +382,15 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
     Cta& cta = e.cta_at(t, r << kSharedRankShift, at, word);
     Bar& b = e.bar(cta, bar & kSharedOffsetMask, &t, at, word);
     check_remote_ready(e, t, b, at, word);
-    if (&cta != t.cta) cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at});
-    bars.push_back(&b);
+    to.push_back({&b, &cta == t.cta ? 0 : async_access(e, t, word, at).id});
+    if (&cta != t.cta) cta.remote.push_back({to.back().access, {}, &t, word, at});
   }
   const Channel channel = t.tcgen_channel;
   const uint32_t seq = t.tcgen_seq;
   // The MMAs were issued after whatever this thread had seen complete: who learns that they are done learns that too.
   const View seen = t.view[kHb];
-  auto signal = [&e, &t, bars, channel, seq, at, word, plain_arrive, seen, issued = e.issue(t)] {
-    for (Bar* b : bars) {
+  auto signal = [&e, &t, to, channel, seq, at, word, plain_arrive, seen, issued = e.issue(t)] {
+    for (const auto& [b, access] : to) {
       if (b->cta->alive == 0)
         e.fail("cluster.exited", fmt::format("{} arrives in CTA {}, which has exited", word, b->cta->id), &t, at);
       if (e.options().check && channel && !plain_arrive) {
@@ -394,6 +398,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
         b->collecting.raise(kHb, channel, seq, e.clocks);
         b->collecting.raise(kTcgen, channel, seq, e.clocks);
       }
+      if (access) complete(e, access, {b->channel, uint32_t(b->generation + 1)});
       b->completed_at = std::max(b->completed_at, e.now());
       e.arrive(*b, 1, {&t, at, word, true}, &issued);
     }

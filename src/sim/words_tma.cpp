@@ -58,13 +58,19 @@ model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int ra
     e.fail("tma.map", fmt::format("{}: these 128 bytes are not a tensor map", word), &t, at);
   if (m.rank != rank)
     e.fail("tma.rank", fmt::format("{} with {} coordinates on a tensor map of rank {}", word, rank, m.rank), &t, at);
-  const uint64_t version = e.map_version(map);
-  auto seen = t.cta->seen_maps.try_emplace(map, 0).first->second;
-  if (version != seen)
+  const uint64_t version = e.map_versions[map];
+  const auto [seen, first] = t.cta->seen_maps.try_emplace(map, 0);
+  // Parameters of a launch are constant; what lies in device memory was written by somebody through the generic proxy.
+  if (first && e.options().check && e.buffer_of(map, sizeof(TensorMap)))
     e.fail("tma.map_stale",
-           fmt::format("{}: the tensor map was rewritten{} and this CTA has not executed "
-                       "fence.proxy.tensormap acquire on it",
-                       word, version == 1 && e.buffer_of(map, 1) ? " by the kernel ahead" : ""),
+           fmt::format("{}: the tensor map lies in device memory, and this CTA has not executed fence.proxy.tensormap "
+                       "acquire on it",
+                       word),
+           &t, at);
+  if (version != seen->second)
+    e.fail("tma.map_stale",
+           fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire",
+                       word),
            &t, at);
   return m;
 }

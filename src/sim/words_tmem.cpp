@@ -99,9 +99,9 @@ void tcgen05_wait_ld(here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
-  if (is_dropped(t, "tcgen05_wait_ld", at)) {
-    // The registers may arrive in time; the order in memory is what is lost.
-    t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;
+  if (const Fault* f = fault_at(t, {"tcgen05_wait_ld", at, able({Fault::Action::postpone})})) {
+    // Postponed: the registers happen to arrive in time; the order in memory is what is lost.
+    if (f->action == Fault::Action::postpone) t.warp->tmem_ld_waited = t.warp->tmem_ld_seq;
     return;
   }
   detail::wait_tmem(t.warp->tmem_lds, t.warp->tmem_ld_channel, t.warp->tmem_ld_seq, "tcgen05.wait::ld", at);

@@ -48,8 +48,8 @@ Case many_case(const Walk& w, int64_t k_tail) {
 
 // The same under every condition that the instance may meet; who starts early has a ring to fill ahead of the end.
 void add_conditions(std::vector<Case>& list, Case small, Case deep) {
-  for (const Condition c :
-       {Condition::behind, Condition::in_place, Condition::again, Condition::varied, Condition::real})
+  for (const Condition c : {Condition::behind, Condition::constant, Condition::in_place, Condition::again,
+                            Condition::varied, Condition::real})
     list.push_back({small.m, small.n, small.k, c});
   list.push_back({deep.m, deep.n, deep.k, Condition::constant});
   // Without depth nobody loads, and D is written all the same.

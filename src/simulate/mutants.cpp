@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -29,10 +29,8 @@ struct Ground {
   Case shape;
   reference::Workload workload;
   std::vector<FaultSite> sites;
-  double seconds = 0;  // of a run
-  // Of the kernel as it is; made when the first mutant asks.
-  std::once_flag asked = {};
-  Certificate certificate = {};
+  double seconds = 0;       // of a run
+  Certificate certificate;  // of the kernel as it is
 };
 
 auto call_of(const Fault& f) { return std::tie(f.word, f.object, f.role, f.file, f.line); }
@@ -52,8 +50,10 @@ std::vector<std::unique_ptr<Ground>> grounds_of(const Example& example, int thre
     Options list;
     list.landing = Landing::eager;
     list.list_fault_sites = true;
+    list.certify = true;
     simulator::Result run = example.simulate(g.workload, list, 0).sim;
     g.sites = std::move(run.fault_sites);
+    g.certificate = std::move(run.certificate);
     g.seconds = run.stats.wall_s;
   });
   std::stable_sort(grounds.begin(), grounds.end(),
@@ -73,53 +73,47 @@ Options mode(Landing landing, Scheduling scheduling, const Fault& fault) {
   return o;
 }
 
-// Whether the run, as far as its certificate says, could not have gone otherwise either than the kernel's own.
+// What the certificate of a mutant's run says beyond that of the kernel's own. Empty: no more can go otherwise.
+std::string doubt(const Certificate& mutant, const Certificate& kernel) {
+  for (const std::string& gap : mutant.gaps)
+    if (kernel.gaps.empty()) return gap;
+  return {};
+}
 bool is_as_certain(const Certificate& mutant, const Certificate& kernel) {
-  return mutant.asked && mutant.gaps.empty() &&
+  return mutant.gaps.empty() &&
          std::includes(kernel.path.begin(), kernel.path.end(), mutant.path.begin(), mutant.path.end());
 }
 
-bool is_seen(const Example& example, const Ground& g, const Options& o, Mutant& mutant) {
-  const Outcome out = example.simulate(g.workload, o, 0);
-  if (out.ok()) return false;
-  mutant.at = g.shape;
-  mutant.rule = out.sim.ok() ? "result" : out.sim.findings.front().rule;
-  mutant.report =
-      out.sim.ok() ? fmt::format("{} elements are wrong", out.verdict.wrong) : out.sim.findings.front().message;
-  return true;
-}
-
 void run_one(const Example& example, const std::vector<std::unique_ptr<Ground>>& grounds, Mutant& mutant) {
-  std::vector<Ground*> reached;
+  const auto here = [&](const FaultSite& site) { return call_of(site) == call_of(mutant.fault); };
+  mutant.proven = true;
+  bool first = true;
   for (const auto& g : grounds) {
-    const auto here = [&](const FaultSite& site) { return call_of(site) == call_of(mutant.fault); };
-    if (std::any_of(g->sites.begin(), g->sites.end(), here)) reached.push_back(g.get());
-  }
-  for (const Ground* g : reached) {
+    if (std::none_of(g->sites.begin(), g->sites.end(), here)) continue;
+    const auto seen = [&](std::string rule, std::string report) {
+      mutant.at = g->shape;
+      mutant.rule = std::move(rule);
+      mutant.report = std::move(report);
+      mutant.proven = false;
+    };
+    std::string gap;
     for (const auto& [landing, scheduling] : {std::pair(Landing::eager, Scheduling::fifo),
                                               {Landing::late, Scheduling::fifo},
                                               {Landing::seeded, Scheduling::random},
                                               {Landing::timed, Scheduling::fifo}}) {
-      if (landing == Landing::timed && g != reached.front()) continue;  // one order of many, and a slow one
-      if (is_seen(example, *g, mode(landing, scheduling, mutant.fault), mutant)) return;
+      if (landing == Landing::timed && !first) continue;  // one order of many, and a slow one
+      Options o = mode(landing, scheduling, mutant.fault);
+      o.certify = landing == Landing::eager;
+      const Outcome out = example.simulate(g->workload, o, 0);
+      if (!out.sim.ok()) return seen(out.sim.findings.front().rule, out.sim.findings.front().message);
+      if (!out.verdict.ok) return seen("result", fmt::format("{} elements are wrong", out.verdict.wrong));
+      if (!o.certify) continue;
+      gap = doubt(out.sim.certificate, g->certificate);
+      mutant.proven = mutant.proven && is_as_certain(out.sim.certificate, g->certificate);
     }
+    if (!gap.empty()) return seen("certificate", gap);
+    first = false;
   }
-  Options frozen = mode(Landing::eager, Scheduling::freeze, mutant.fault);
-  for (int r = 0; r < example.plan->role_count && !reached.empty(); ++r) {
-    frozen.frozen_role = example.plan->roles[r].name;
-    if (is_seen(example, *reached.front(), frozen, mutant)) return;
-  }
-  Options certified = mode(Landing::eager, Scheduling::fifo, mutant.fault);
-  certified.certify = true;
-  mutant.proven = std::all_of(reached.begin(), reached.end(), [&](Ground* g) {
-    std::call_once(g->asked, [&] {
-      Options plain = certified;
-      plain.faults.clear();
-      g->certificate = example.simulate(g->workload, plain, 0).sim.certificate;
-    });
-    const simulator::Result run = example.simulate(g->workload, certified, 0).sim;
-    return run.ok() && is_as_certain(run.certificate, g->certificate);
-  });
 }
 
 }  // namespace

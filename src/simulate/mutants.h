@@ -21,10 +21,14 @@ std::vector<simulator::Fault> mutants_of(const BlockPlan& plan, const std::vecto
 // Each call of the source by itself, dropped, doubled, moved, and aimed beside what it means: stage, parity, count,
 // bytes, peer, scope, groups of a wait, who is elected, and left out by one of the warps that make it.
 std::vector<simulator::Fault> near_misses_of(const BlockPlan& plan, const std::vector<simulator::FaultSite>& sites);
+// Why a mutant of a shipped kernel changes nothing, where that has been thought through; otherwise empty.
+std::string argument_for(const simulator::Fault& mutant);
 
 struct Mutant {
   simulator::Fault fault;
-  std::string rule;    // of the report; "result": nothing was reported, and the result is wrong; empty: neither
+  // Of the report. "result": the result is wrong; "certificate": the runs are right, and one of another interleaving
+  // might not be. Empty: nothing was seen.
+  std::string rule;
   std::string report;  // its first line
   reference::Case at;  // where it was seen
   // Not seen, and in every case that reaches it the run has the certificate that the kernel has: no order of its
@@ -32,8 +36,7 @@ struct Mutant {
   bool proven = false;
 };
 // The near misses of an example, from all of its cases, each run until it is seen: in the plain modes of every case
-// that reaches it, the quickest first, then with roles frozen. On all cores, or on `threads`; `advanced(done, all)`
-// from one thread at a time.
+// that reaches it, the quickest first. On all cores, or on `threads`; `advanced(done, all)` from one thread at a time.
 std::vector<Mutant> run_mutants(const Example& example, int threads,
                                 const std::function<void(size_t done, size_t all)>& advanced);
 

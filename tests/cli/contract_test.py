@@ -557,17 +557,37 @@ class Kernels(unittest.TestCase):
     def test_mutants_of_a_kernel_are_counted(self):
         found = self.document("check", RING, "--mutate")
         (kernel,) = found["kernels"]
-        self.assertEqual((found["not_covered"], kernel["reported"]), (0, kernel["mutants"]))
-        by_name = {one["mutant"]: one for one in kernel["list"]}
-        dropped = by_name["drop mbarrier_wait input.full by compute"]
-        self.assertEqual((dropped["verdict"], dropped["rule"] is None), ("reported", False))
+        self.assertEqual((found["not_covered"], kernel["reported"]), (0, kernel["mutants"] - kernel["redundant"]))
+        self.assertTrue(all(one["argument"] for one in kernel["list"] if one["verdict"] == "redundant"))
+        by_name = {re.sub(r":\d+$", "", one["mutant"]): one for one in kernel["list"]}
+        for mutant in ("drop mbarrier_wait input.full", "stage +1 of mbarrier_wait input.full", "alter mbarrier_wait input.full"):
+            dropped = by_name[mutant + " by compute at kernel/demo/ring_copy.h"]
+            self.assertEqual((dropped["verdict"], dropped["rule"] is None), ("reported", False))
+            self.assertGreater(dropped["line"], 0)
 
     def test_mutants_that_are_redundant_are_named(self):
-        # Lanes of a simulated warp converge by themselves. All else is reported, the wait of a role that matters only
-        # without depth and behind another launch among it.
+        # Lanes of a simulated warp converge by themselves, nobody waits for what is handed back last, an idle warp has
+        # nothing to wait for. All else is reported, the wait of a role that matters only without depth and behind
+        # another launch among it.
         (kernel,) = self.document("check", "sm90/dense-64x64-c1-s4/bf16-nt", "--mutate")["kernels"]
-        left = {one["mutant"]: one["verdict"] for one in kernel["list"] if one["verdict"] != "reported"}
-        self.assertEqual(left, {f"drop sync_warp by {role}": "redundant" for role in ("idle", "load", "mma", "store")})
+        left = [one for one in kernel["list"] if one["verdict"] != "reported"]
+        self.assertEqual({one["verdict"] for one in left}, {"redundant"})
+        self.assertEqual({one["word"] for one in left},
+                         {"bulk_wait", "elect_one", "mbarrier_arrive", "named_barrier_sync", "sync_warp"})
+        self.assertTrue(all(one["argument"] for one in left), left)
+
+    def test_certificates_say_why_of_every_barrier(self):
+        (kernel,) = self.document("check", RING, "--certify")["kernels"]
+        self.assertEqual((kernel["certificate"], kernel["path"]), ("proven", []))
+        names = [barrier["name"] for barrier in kernel["barriers"]]
+        self.assertEqual(names[:4], ["input.full", "input.empty", "output.full", "output.empty"])
+        for barrier in kernel["barriers"]:
+            self.assertGreater(min(barrier["phases"], barrier["arrivals"], barrier["waits"]), 0)
+            self.assertEqual(barrier["gaps"], [])
+            self.assertIn("each arrival knows", barrier["reason"])
+        (split,) = self.document("check", "sm90/dense-64x64-c1-s12-splitk/bf16-nt", "--certify")["kernels"]
+        self.assertEqual(split["certificate"], "for its path")
+        self.assertTrue(any("atomic" in why for why in split["path"]), split["path"])
 
     def test_check_that_runs_out_of_time_is_incomplete(self):
         check = self.document("check", DENSE, "--seeds", "100000", "--max-seconds", "1", code=1)

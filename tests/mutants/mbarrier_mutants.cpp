@@ -70,12 +70,14 @@ void pairs(const BlockPlan& plan, const Arrays& a) {
   const uint32_t rank = machine::cluster_rank();
   const bool leader = rank % ctas_in_pair == 0;
   if (b.is("load")) {
-    if (machine::elect_one())
+    if (machine::elect_one()) {
+      machine::fence_tensormap_acquire(&a.maps[rank]);
       for (int s = 0; s < stages; ++s) {
         if (leader) machine::mbarrier_arrive_expect_tx(b.barrier("full", s), ctas_in_pair * kTile);
         machine::tma_load_pair(b.region("tile", s), &a.maps[rank], machine::Coords{0, 4 * s},
                                machine::map_to_leader(b.barrier("full", s)));
       }
+    }
   } else if (leader) {
     uint32_t sum = 0;
     for (int s = 0; s < stages; ++s) {

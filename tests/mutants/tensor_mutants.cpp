@@ -377,7 +377,7 @@ void add_tensor_mutants(std::vector<Mutant>& list) {
                   {"tcgen05.wait", "race.in_flight"},
                   tmem_roles,
                   run_tmem_lifecycle,
-                  with_faults(run_tmem_lifecycle, {fault(Action::drop, "tcgen05_wait_ld", "epilogue")})});
+                  with_faults(run_tmem_lifecycle, {fault(Action::postpone, "tcgen05_wait_ld", "epilogue")})});
   list.push_back({"M60.fence",
                   "the hand-over of an accumulator lacked its tcgen05 fence",
                   "drop tcgen05.fence::before_thread_sync",

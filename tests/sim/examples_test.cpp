@@ -32,6 +32,8 @@ class Examples : public testing::TestWithParam<const Example*> {
                               << out.sim.findings[0].text();
     ASSERT_TRUE(out.verdict.ok) << example().name << " " << mode << ": " << out.verdict.wrong << " wrong, "
                                 << out.verdict.unwritten << " unwritten";
+    const std::vector<std::string>& gaps = out.sim.certificate.gaps;
+    EXPECT_TRUE(gaps.empty()) << example().name << " " << mode << ": " << gaps.front();
   }
 };
 
@@ -45,7 +47,10 @@ TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
     const reference::Workload w = example().workload(c, real ? Data::normal : Data::integers, 11);
     Options o;
     o.landing = Landing::late;
+    // The phases of its barriers are the same in every interleaving; of the path that is only said.
+    o.certify = i <= 1;
     expect_right(w, o, "late", coverage);
+    o.certify = false;
     o.landing = Landing::seeded;
     o.scheduling = Scheduling::random;
     expect_right(w, o, "seeded random", coverage);
@@ -103,6 +108,8 @@ TEST_P(Examples, ReportADroppedArrivalOnEveryBarrier) {
     list.landing = Landing::eager;
     list.list_fault_sites = true;
     for (simulator::Fault fault : example().simulate(w, list, 0).sim.fault_sites) {
+      fault.file.clear();  // all calls of a role: the last one of a ring is seen by nobody
+      fault.line = 0;
       const std::string name = simulate::describe(fault);
       const bool arrives = fault.word == "mbarrier_arrive" || fault.word == "mbarrier_arrive_expect_tx" ||
                            fault.word == "tcgen05_commit";

@@ -305,12 +305,13 @@ TEST(AsyncRules, R37_ARewrittenTensorMapNeedsItsFence) {
   struct alignas(128) {
     TensorMap map;
   } memory;
-  const auto kernel = [&](bool acquire) {
-    return [&, acquire] {
+  const auto kernel = [&](bool first, bool acquire) {
+    return [&, first, acquire] {
       const auto load = [&] {
         m::mbarrier_arrive_expect_tx(bar(), 256);
         m::tma_load(data(), &memory.map, m::Coords<2>{0, 0}, bar());
       };
+      if (first) m::fence_tensormap_acquire(&memory.map);  // somebody has written it before the launch
       load();
       wait();
       m::store(Global<uint64_t>{&memory.map.opaque[0]}, map.opaque[0]);
@@ -322,17 +323,18 @@ TEST(AsyncRules, R37_ARewrittenTensorMapNeedsItsFence) {
       m::mbarrier_wait(bar(), second);
     };
   };
-  const auto run = [&](bool acquire) {
+  const auto run = [&](bool first, bool acquire) {
     memory.map = map;
     return verdict(block(1),
                    [&] {
                      init(1, 1);
-                     if (thread() == 0) kernel(acquire)();
+                     if (thread() == 0) kernel(first, acquire)();
                    },
                    {d.buffer(Buffer::Use::input), Buffer{&memory, sizeof memory, "maps", Buffer::Use::inout, false}});
   };
-  EXPECT_EQ(run(false), "tma.map_stale");
-  EXPECT_EQ(run(true), "");
+  EXPECT_EQ(run(true, false), "tma.map_stale");
+  EXPECT_EQ(run(false, true), "tma.map_stale");
+  EXPECT_EQ(run(true, true), "");
 }
 
 // One CTA's multicast writes, another CTA's bulk store reads: both in the async proxy, but of different CTAs, where

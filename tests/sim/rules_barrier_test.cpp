@@ -137,6 +137,16 @@ TEST(BarrierRules, R49_TheClusterBarrierIsArrivedAtOnceAndBeforeTheWait) {
                       m::cluster_wait();
                     }),
             "cluster.lap");
+  // In this order all have come before the second arrival; in another one it falls into the first phase.
+  const auto twice = [](bool waits) {
+    return [waits] {
+      m::cluster_arrive();
+      if (waits || rank() == 0) m::cluster_wait();
+      m::cluster_sync();
+    };
+  };
+  EXPECT_EQ(verdict(pair, twice(false)), "cluster.lap");
+  EXPECT_EQ(verdict(pair, twice(true)), "");
   EXPECT_EQ(verdict(pair, [] { m::cluster_wait(); }), "cluster.wait");
   EXPECT_EQ(verdict(pair, [] { m::cluster_sync(); }), "");
 }

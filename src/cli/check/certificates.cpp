@@ -79,17 +79,17 @@ Certified certify(const simulate::Example& example) {
   return all;
 }
 
-// Why the phases of a barrier are the same in every interleaving, or why not.
-std::string reason(const simulator::BarrierProof& p) {
+// Why the phases of a barrier are the same in every interleaving, or why not. The conditions are those of
+// src/sim/certificate.cpp; a barrier without a parity has the first alone.
+std::string reason(const simulator::BarrierProof& p, const BlockPlan& plan) {
   if (!p.gaps.empty()) return p.gaps.front();
-  if (p.arrivals == 0) return "not used";
-  std::string text =
-      fmt::format("{}{} arrival{} know{} that the phase before {} complete", p.arrivals == 1 ? "" : "all ", p.arrivals,
-                  p.arrivals == 1 ? "" : "s", p.arrivals == 1 ? "s" : "", p.arrivals == 1 ? "it is" : "theirs is");
-  if (p.waits > 0)
-    text += fmt::format("; {} wait{} {} known to an arrival of the next phase, and no older parity lets {} through",
-                        p.waits, p.waits == 1 ? "" : "s", p.waits == 1 ? "is" : "are", p.waits == 1 ? "it" : "one");
-  return text;
+  const bool has_parity = std::any_of(plan.barriers, plan.barriers + plan.barrier_count,
+                                      [&](const BarrierSpec& b) { return p.name == b.name; });
+  if (!has_parity) return "each arrival knows that the last use of the barrier is over";
+  return fmt::format("each arrival knows that the phase before its own is complete, {}",
+                     p.waits == 0
+                         ? "and nobody waits"
+                         : "each wait is known to an arrival of the next phase, and no older parity lets one through");
 }
 
 Json document_of(const simulate::Example& example, const Certified& c) {
@@ -99,7 +99,7 @@ Json document_of(const simulate::Example& example, const Certified& c) {
                         {"phases", p.phases},
                         {"arrivals", p.arrivals},
                         {"waits", p.waits},
-                        {"reason", reason(p)},
+                        {"reason", reason(p, *example.plan)},
                         {"gaps", p.gaps}});
   return {{"name", example.name},
           {"certificate", c.verdict()},
@@ -116,9 +116,8 @@ void show(const simulate::Example& example, const Certified& c, Output& out) {
                p.gaps.empty() ? "the same" : "may differ"});
   out.line(fmt::format("{}: {} over {} sizes and conditions", example.name, c.verdict(), c.sizes));
   if (!c.barriers.empty()) out.table(table);
-  for (const simulator::BarrierProof& p : c.barriers) out.line(fmt::format("  {}: {}", p.name, reason(p)));
-  if (c.barriers.empty() && c.report.empty())
-    out.line("  no word gives a wave anything that depends on when another one runs: every order takes the same path");
+  for (const simulator::BarrierProof& p : c.barriers)
+    out.line(fmt::format("  {}: {}", p.name, reason(p, *example.plan)));
   for (const std::string& why : c.path) out.line(fmt::format("  path: {}", why));
   if (!c.report.empty()) out.line(c.report);
 }

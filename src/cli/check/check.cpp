@@ -179,6 +179,7 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                        {"finding", finding_document(c)},
                        {"predicted", predicted_document(work[i], c)},
                        {"too_few_phases", c.unturned},
+                       {"gaps", c.gaps},
                        {"never_called", c.unreached}});
   }
   out.document({{"verdict", verdict},

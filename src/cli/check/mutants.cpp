@@ -25,15 +25,17 @@ Json document_of(const simulate::Mutant& m) {
           {"rule", seen ? Json(m.rule) : Json(nullptr)},
           {"report", seen ? Json(m.report) : Json(nullptr)},
           {"size", seen ? Json(shape_text(m.at)) : Json(nullptr)},
+          {"argument", seen ? "" : simulate::argument_for(m.fault)},
           {"verdict", seen       ? "reported"
                       : m.proven ? "redundant"
                                  : "not covered"}};
 }
 
 std::string remark_on(const simulate::Mutant& m) {
-  if (m.rule == "result") return "nothing is reported, but " + m.report;
-  return m.proven ? "every run is right, and stays so in any order of its instructions"
-                  : "every run is right; other orders might not be";
+  if (m.rule == "result") return "no rule is broken, but " + m.report;
+  if (!m.proven) return "every run is right; other orders might not be";
+  const std::string why = simulate::argument_for(m.fault);
+  return "every run is right, and stays so in any order of its instructions" + (why.empty() ? "" : ": " + why);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct Checked {
   std::vector<std::string> unturned;   // barriers with too few phases
   std::vector<std::string> unreached;  // calls that were never made
   bool knows_calls = true;
+  std::vector<std::string> gaps;  // what keeps the runs from standing for other interleavings
 };
 
 struct CheckLimits {
