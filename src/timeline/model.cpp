@@ -309,8 +309,7 @@ class Builder {
       if (until >= 0) units.steps.emplace_back(until, -1);
     }
     for (auto& [key, units] : found) {
-      std::stable_sort(units.steps.begin(), units.steps.end(),
-                       [](const auto& x, const auto& y) { return x.first < y.first; });
+      std::sort(units.steps.begin(), units.steps.end());
       TimelineCounter counter{key.first, key.second + (units.count > 1 ? " units busy" : " busy"), units.count, {}};
       int busy = 0;
       for (const auto& [time, by] : units.steps) change(counter, time, busy += by);

@@ -12,7 +12,7 @@
 namespace warpwright::timeline {
 namespace {
 
-constexpr size_t kMostBars = 60'000;  // a page with more is slow
+constexpr size_t kMostBars = 300'000;  // as many as the page of the largest simulated problem has
 
 }  // namespace
 

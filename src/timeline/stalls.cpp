@@ -28,8 +28,9 @@ std::vector<TimelineShare> by_size(const std::map<std::string, double>& times, d
   for (const auto& [what, time] : times) {
     if (time > 0 && whole > 0) list.push_back({what, time / whole});
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const TimelineShare& a, const TimelineShare& b) { return a.share > b.share; });
+  std::sort(list.begin(), list.end(), [](const TimelineShare& a, const TimelineShare& b) {
+    return a.share != b.share ? a.share > b.share : a.what < b.what;
+  });
   return list;
 }
 

@@ -225,6 +225,23 @@ class Page(Browser):
                 if wait["share"] > 0.02:
                     self.assertIn(f"{wait['for']} {round(100 * wait['share'])} %", lines)
 
+    def test_dark(self):
+        def shown():
+            return self.run_script("[getComputedStyle(document.body).backgroundColor, timeline.drawn().bars > 100,"
+                                   "[...document.getElementById('chart').getContext('2d').getImageData(300, 5, 1, 1).data]]")
+
+        light = shown()
+        scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+        try:
+            self.wait_for("getComputedStyle(document.body).backgroundColor === 'rgb(18, 22, 29)'")
+            self.wait_for("(timeline.drawn(), document.getElementById('chart').getContext('2d').getImageData(300, 5, 1, 1).data[0] < 64)")
+            dark = shown()
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        self.assertEqual((light[0], light[1], dark[1]), ("rgb(255, 255, 255)", True, True))
+        self.assertNotEqual(light[2], dark[2], "the chart follows")
+
     def test_the_time_is_that_of_the_tool(self):
         us = self.document.get("predicted_us", self.document.get("kernel_us"))
         self.assertIn(f"{us:.1f} µs", self.browser.find_element(By.ID, "summary").text)
