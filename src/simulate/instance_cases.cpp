@@ -198,6 +198,11 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
+  // Of many groups along k each has a result of its own.
+  const auto* const grouped = instance.as<GroupedGemmConfig>();
+  for (Case& c : list) {
+    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);
+  }
   return list;
 }
 
