@@ -173,7 +173,8 @@ int64_t slots_of(const catalog::Instance& instance) {
 // Rows of an even number of elements, for copies of words. Every part of the depth is longer than the ring, so that the
 // loop runs, and what is read last lies in the slot that the next tile fills first; the last part ends in a tile.
 std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
-  const int64_t parts = c.split == DepthSplit::split_k ? 3 : 1, tiles = parts * (2 * slots_of(instance) + 1);
+  const int64_t slots = slots_of(instance);
+  const int64_t tiles = c.split == DepthSplit::split_k ? 3 * (slots + 1) : 2 * slots + 1;
   return {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
           {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
           {3, 5, 1},
