@@ -141,7 +141,8 @@ Result<std::string> header_folder() {
 }
 
 std::vector<std::string> simulator_flags(const std::string& headers) {
-  return {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-I", headers, "-x", "c++"};
+  // The program may hold functions of the same names from other headers: an object uses its own.
+  return {"-std=c++20", "-O1", "-shared", "-fPIC", "-Wl,-Bsymbolic-functions", "-w", "-I", headers, "-x", "c++"};
 }
 
 Result<SharedObject> obtain_shared_object(const std::string& source, const std::function<void()>& compiling) {

@@ -173,7 +173,8 @@ int64_t slots_of(const catalog::Instance& instance) {
 // Rows of an even number of elements, for copies of words. Every part of the depth is longer than the ring, so that the
 // loop runs, and what is read last lies in the slot that the next tile fills first; the last part ends in a tile.
 std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
-  const int64_t parts = c.split == DepthSplit::split_k ? 3 : 1, tiles = parts * (2 * slots_of(instance) + 1);
+  const int64_t slots = slots_of(instance);
+  const int64_t tiles = c.split == DepthSplit::split_k ? 3 * (slots + 1) : 2 * slots + 1;
   return {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
           {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
           {3, 5, 1},
@@ -198,6 +199,11 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
+  // Of many groups along k each has a result of its own.
+  const auto* const grouped = instance.as<GroupedGemmConfig>();
+  for (Case& c : list) {
+    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);
+  }
   return list;
 }
 
