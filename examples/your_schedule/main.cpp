@@ -3,9 +3,11 @@
 // barriers are derived and proven before the program exists.
 //
 //   g++ -std=c++20 -I include examples/your_schedule/main.cpp -o your_schedule && ./your_schedule
+//   ./warpwright schedule show examples/your_schedule/main.cpp
 #include <cstdio>
 #include <initializer_list>
 
+#include "warpwright/schedule/registry.h"
 #include "warpwright/schedule/schedule.h"
 #include "warpwright/schedule/text.h"
 
@@ -43,13 +45,15 @@ constexpr BodySpec make_body() {
 constexpr Pipeline make_pipeline() { return compile(make_body(), targets::sm80); }
 
 // A schedule that is not proven does not compile; the message is the rule and the names of the ops.
-constexpr Diagnostics findings() { return prove_order(make_pipeline()); }
 static_assert(require<make_pipeline>());
-static_assert(require<findings>());
+static_assert(require_order<make_pipeline>());
 
 // The entries as constants, for a kernel to expand.
 constexpr Schedule make_schedule() { return make_pipeline().schedule; }
 constexpr auto kSchedule = freeze<make_schedule>();
+
+// For the tool.
+extern "C" void warpwright_schedules(Registry& registry) { registry.add("mine", make_pipeline); }
 
 int main() {
   const Pipeline p = make_pipeline();

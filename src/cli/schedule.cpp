@@ -1,4 +1,4 @@
-// `schedule`: the software pipelines, ours and the reference's, with their proofs.
+// `schedule`: the software pipelines, ours, the reference's and those of the user, with their proofs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/schedule_isa.h"
+#include "cli/user/user_schedule.h"
 #include "warpwright/kernel/sm80/config.h"
 #include "warpwright/schedule/block_pipeline.h"
 #include "warpwright/schedule/certificate.h"
@@ -28,8 +30,10 @@ const std::vector<std::string> kNames = {"default",        "ping-pong",        "
 const std::vector<std::string> kTargets = {"gfx942", "gfx950", "sm80", "sm90"};
 
 struct Options {
-  std::string name;
+  std::string name;  // or a file
   std::string target;
+  std::string of_file;  // which one, where a file registers several
+  CompileOptions compile;
   std::string isa;  // of verify: a code object
 };
 
@@ -62,6 +66,7 @@ struct Report {
   std::vector<std::string> cycle;  // of dependences, that sets the recurrence
   Certificate certificate;
   Diagnostics hazards;
+  std::vector<std::string> remarks;  // what is not wrong and hardly meant
   Timeline picture;
 
   bool legal() const { return reason.empty(); }
@@ -160,8 +165,19 @@ void fill_interval(Report& r, Pipeline& p) {
   r.picture = timeline_of(p);
 }
 
-void fill_compiled(Report& r, const Target& target) {
-  Pipeline p = pipeline_of(r.name, target);
+// Latencies never make a schedule wrong, so that nothing else would tell of those that were never given.
+std::vector<std::string> remarks_on(const Pipeline& p) {
+  std::vector<std::string> remarks;
+  for (const OpNode& n : p.body.ops) {
+    if (!n.op.tag.is_data() || n.latency > 0) continue;
+    remarks.push_back(
+        fmt::format("{} takes 0 cycles: its latency is not one of {}, and the order is made as if it took no time",
+                    n.name.c_str(), p.target.name.c_str()));
+  }
+  return remarks;
+}
+
+void fill_compiled(Report& r, Pipeline p) {
   if (!p.ok()) {
     r.reason = to_text(p.error);
     return;
@@ -172,6 +188,7 @@ void fill_compiled(Report& r, const Target& target) {
   for (const int i : p.placement.mii.cycle) r.cycle.push_back(p.body.ops[size_t(i)].name.c_str());
   r.certificate = certificate_of(p.body, p.target, p.placement.mii);
   r.hazards = prove(p);
+  r.remarks = remarks_on(p);
   r.standing = r.hazards.empty() ? "proven" : "broken";
   if (!p.is_split()) add_sections(r, p, p.schedule, p.stages(), "");
   for (const RoleProgram& program : p.programs) {
@@ -206,7 +223,7 @@ Report report_of(const std::string& name, const std::string& word) {
   r.target = word;
   const std::string prefix = "legacy/";
   if (!name.starts_with(prefix)) {
-    fill_compiled(r, target);
+    fill_compiled(r, pipeline_of(name, target));
     return r;
   }
   // What the hardware must have is the same as for ours.
@@ -224,8 +241,25 @@ Report report_of(const std::string& name, const std::string& word) {
   return r;
 }
 
+Report users_report(const Options& options) {
+  const Target* const target = options.target.empty() ? nullptr : &target_of(options.target);
+  UserSchedule user = compile_user_schedule(options.name, options.compile, options.of_file, target);
+  Report r;
+  r.name = user.name;
+  r.target = user.pipeline.target.name.c_str();
+  fill_compiled(r, std::move(user.pipeline));
+  if (!r.legal())
+    throw UsageError(fmt::format("'{}' of '{}' is no schedule for {}: {}", r.name, options.name,
+                                 r.target.empty() ? "its target" : r.target, r.reason));
+  return r;
+}
+
 // A pair that was asked for and does not exist is bad input.
 Report wanted(const Options& options) {
+  if (is_source_file(options.name)) return users_report(options);
+  refuse_compile_options(options.compile, options.name);
+  if (!options.of_file.empty()) throw UsageError(fmt::format("--name: it is for a file, and {} is none", options.name));
+  if (options.target.empty()) throw UsageError("--target is required");
   Report r = report_of(options.name, options.target);
   if (!r.legal()) {
     throw UsageError(fmt::format("schedule '{}' does not exist on {}: {}", options.name, options.target, r.reason));
@@ -270,6 +304,7 @@ Json document_of(const Report& r) {
   document["proven"] = r.proven();
   document["standing"] = r.standing;
   document["hazards"] = hazards;
+  document["remarks"] = r.remarks;
   return document;
 }
 
@@ -295,6 +330,7 @@ int run_show(const Options& options, Output& out) {
   const Report r = wanted(options);
   out.document(document_of(r));
   out.line(fmt::format("{} on {}: {}, {}", r.name, r.target, r.standing, r.interval));
+  for (const std::string& remark : r.remarks) out.line("  " + remark);
   for (const std::string& line : {units_text(r.certificate), cycle_text(r.certificate)})
     if (!line.empty()) out.line("  " + line);
   for (const Section& section : r.sections) {
@@ -317,12 +353,21 @@ int run_show(const Options& options, Output& out) {
 int run_verify(const Options& options, Output& out) {
   const Report r = wanted(options);
   const bool has_isa = !options.isa.empty();
+  if (has_isa && is_source_file(options.name))
+    throw UsageError("--isa: its order is compared with that of a shipped schedule; leave the file out");
   const auto isa = has_isa ? prove_code_object(options.isa, r.name, r.target) : std::vector<amd::MatmulProof>();
   Json document = document_of(r);
   if (has_isa) document["isa"] = isa_document(isa);
   out.document(document);
-  for (const Diagnostic& d : r.hazards) out.line(out.paint(Mark::bad, to_text(d)));
+  std::vector<std::string> said;  // runs of several lengths find the same
+  for (const Diagnostic& d : r.hazards) {
+    const std::string text = to_text(d);
+    if (std::find(said.begin(), said.end(), text) != said.end()) continue;
+    said.push_back(text);
+    out.line(out.paint(Mark::bad, text));
+  }
   out.line(fmt::format("{} on {}: {}, {}", r.name, r.target, r.standing, r.interval));
+  for (const std::string& remark : r.remarks) out.line(remark);
   print_isa(isa, out);
   return r.proven() && all_proven(isa) ? exit_ok : exit_wrong;
 }
@@ -340,8 +385,20 @@ int run_svg(const Options& options, Output& out) {
 void configure_one(CommandLine& line, Context& context, const std::string& verb,
                    int (*action)(const Options&, Output&)) {
   auto options = std::make_shared<Options>();
-  line.text("name", options->name, fmt::format("which one: {}", listed(kNames))).one_of(kNames).required();
-  line.text("--target", options->target, "for which chip").one_of(kTargets).required();
+  Check known = one_of(kNames);
+  known.complaint = [of_names = known.complaint](std::string& word) {
+    return is_source_file(word) ? std::string() : of_names(word);
+  };
+  line.text("name", options->name,
+            fmt::format("which one: {}; or a C++ file that registers schedules of your own "
+                        "(warpwright/schedule/registry.h)",
+                        listed(kNames)))
+      .check(std::move(known))
+      .type("NAME|FILE")
+      .required();
+  line.text("--target", options->target, "for which chip; a schedule of your own may be made for one").one_of(kTargets);
+  line.text("--name", options->of_file, "which one, where a file registers several").not_empty();
+  add_compile_options(line, options->compile);
   if (verb == "verify") {
     line.file("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution");
   }
@@ -356,7 +413,7 @@ void configure_schedule(CommandLine& line, Context& context) {
   CommandLine& list = line.command("list", "what there is, and what is proven");
   context.runs(list, "./warpwright schedule list", run_list);
   configure_one(line.command("show", "the entries by phase, the waits and a timeline"), context, "show", run_show);
-  configure_one(line.command("verify", "both validators; exit code 0 only if proven"), context, "verify", run_verify);
+  configure_one(line.command("verify", "the validators; exit code 0 only if proven"), context, "verify", run_verify);
   configure_one(line.command("svg", "the timeline of the kernel as SVG, on stdout"), context, "svg", run_svg);
 }
 

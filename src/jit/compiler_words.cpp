@@ -106,15 +106,17 @@ std::string unknown_name(const std::string& said) {
   return fmt::format("the plan has no {} '{}'", kind, std::string(found[2]));
 }
 
-// The names and numbers of detail::PlanArrivals<PlanName{"x.empty"}, 4, 3> and its like. clang++ writes short names as
+// The names and numbers of detail::PlanArrivals<PlanName{"x.empty"}, 4, 3> and its like, and of the refusal of a
+// schedule, where a number of -1 does not apply. clang++ writes short names as
 // a list of their characters.
 std::string plan_facts(const std::string& said) {
-  static const std::regex rule(R"re(\bPlan(?:Arrivals|Role|Unique)<(.*?)>[' ])re");
-  static const std::regex name(R"re(PlanName\{(?:"([^"]*)"|\{([^}]*)\})\})re");
+  static const std::regex rule(R"re(\b(?:Plan(?:Arrivals|Role|Unique)|schedule::Refusal)<(.*?)>[' ])re");
+  static const std::regex name(R"re((?:PlanName|FixedText<\d+>)\{(?:"([^"]*)"|\{([^}]*)\})\})re");
   static const std::regex numbers(R"re(, (-?\d+), (-?\d+)$)re");
   std::smatch found;
   if (!std::regex_search(said, found, rule)) return {};
   const std::string arguments = found[1];
+  const bool is_schedule = std::string(found[0]).find("Refusal<") != std::string::npos;
   std::string facts;
   for (std::sregex_iterator i(arguments.begin(), arguments.end(), name), end; i != end; ++i) {
     std::string word = (*i)[1];
@@ -127,11 +129,12 @@ std::string plan_facts(const std::string& said) {
       at = next;
       while (*at == ',' || *at == ' ') ++at;
     }
-    facts += fmt::format("{}'{}'", facts.empty() ? "" : ", ", word);
+    if (!word.empty()) facts += fmt::format("{}'{}'", facts.empty() ? "" : ", ", word);
   }
-  if (std::regex_search(arguments, found, numbers))
-    facts += fmt::format(": {} arrivals, a count of {}", std::string(found[1]), std::string(found[2]));
-  return facts;
+  if (!std::regex_search(arguments, found, numbers)) return facts;
+  const std::string have = found[1], need = found[2];
+  if (is_schedule) return need == "-1" ? facts : facts + fmt::format(": have {}, need {}", have, need);
+  return facts + fmt::format(": {} arrivals, a count of {}", have, need);
 }
 
 // "static assertion failed: SENTENCE", with the condition between or the sentence in quotes, as compilers have it.
@@ -219,7 +222,8 @@ CompileError first_error(const std::string& output, const std::string& headers) 
   error.sentence = unknown_name(said);
   if (error.sentence.empty()) error.sentence = quoted_rule(without_assertion(found->text));
   if (error.sentence.empty()) error.sentence = without_flag(without_assertion(found->text));
-  if (const std::string facts = plan_facts(said); error.sentence.starts_with("plan: ") && !facts.empty())
+  const bool has_facts = error.sentence.starts_with("plan: ") || error.sentence.starts_with("schedule: ");
+  if (const std::string facts = plan_facts(said); has_facts && !facts.empty())
     error.sentence += fmt::format(" ({})", facts);
   return error;
 }

@@ -73,7 +73,8 @@ class Offers:
     def test_files_where_a_file_is_meant(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "mine.cpp").write_text("")
-            self.assertEqual(self.offered("warpwright check min", folder), ["mine.cpp"])
+            for command in ("check", "trace", "schedule verify"):
+                self.assertEqual(self.offered(f"warpwright {command} min", folder), ["mine.cpp"])
             self.assertEqual(self.offered("warpwright tune --shapes mi", folder), ["mine.cpp"])
             self.assertEqual(self.offered("warpwright gemm --m mi", folder), [])
 

@@ -1,19 +1,54 @@
-"""`schedule`: what is listed, shown, verified and drawn.
+"""`schedule`: what is listed, shown, verified and drawn, shipped and in a file of the user's.
 
 Usage: schedule_test.py TOOL [unittest arguments]
 """
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree
 
 TOOL = None
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "your_schedule" / "main.cpp"
+# Two rings on sm90, with a proof for constants; another that reads one buffer twice and the other never; one with a load
+# that takes no time; one for any target.
+MINE = """#include "warpwright/schedule/bodies.h"
+#include "warpwright/schedule/registry.h"
+using namespace warpwright::schedule;
+constexpr BodySpec two_rings() {
+  BodySpec body = tma_ring(targets::sm90a);
+  body.buffers[1].ring = 1;
+  return body;
+}
+constexpr Pipeline rings() { return compile(two_rings(), targets::sm90a); }
+static_assert(require_order<rings>());
+constexpr Pipeline unread() {
+  BodySpec body = two_rings();
+  body.loop.ops[2].accesses.list[1].buffer = 0;
+  return compile(body, targets::sm90a);
+}
+@PROOF@
+constexpr Pipeline instant() {
+  BodySpec body = two_rings();
+  body.loop.ops[0].latency = 0;
+  return compile(body, targets::sm90a);
+}
+constexpr Pipeline any(const Target& target) { return compile(default_matmul(target), target); }
+extern "C" void warpwright_schedules(Registry& registry) {
+  registry.add("rings", rings);
+  registry.add("unread", unread);
+  registry.add("instant", instant);
+  registry.add("any", any);
+}
+"""
 
 
 def run(*arguments):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=30)
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=120)
 
 
 class Schedules(unittest.TestCase):
@@ -129,6 +164,73 @@ class Schedules(unittest.TestCase):
             self.assertEqual(xml.etree.ElementTree.fromstring(result.stdout).tag, "{http://www.w3.org/2000/svg}svg")
             self.assertIn("MMA11", result.stdout)
             self.assertEqual("HAZARD_WAR" in result.stdout, name.startswith("legacy"))
+
+
+@unittest.skipUnless(any(shutil.which(name) for name in ("c++", "g++", "clang++")), "no C++ compiler is installed")
+class OwnSchedules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.file = pathlib.Path(folder.name) / "mine.cpp"
+        cls.file.write_text(MINE.replace("@PROOF@", ""))
+
+    def asked(self, verb, name, *arguments):
+        return run("schedule", verb, str(self.file), "--name", name, *arguments)
+
+    def refused(self, *arguments, file=None):
+        result = run("schedule", "verify", str(file or self.file), *arguments)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        return result.stderr.splitlines()[-1]
+
+    def test_the_example_is_proven_shown_and_drawn(self):
+        result = run("schedule", "show", str(EXAMPLE))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("mine on sm80: proven, II 320, MII 320", result.stdout)
+        self.assertIn("CG1              COPY is complete, 1 issued behind it may be open", result.stdout)
+        result = run("schedule", "svg", str(EXAMPLE))
+        self.assertEqual(xml.etree.ElementTree.fromstring(result.stdout).tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertIn("FRAG", result.stdout)
+
+    def test_two_rings_are_proven(self):
+        result = self.asked("verify", "rings", "--json", "--target", "sm90")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        document = json.loads(result.stdout)
+        self.assertEqual((document["name"], document["target"], document["proven"]), ("rings", "sm90", True))
+        self.assertEqual((document["hazards"], document["remarks"]), ([], []))
+        self.assertIn("full1.wait", [e["op"] for e in document["entries"]])
+
+    def test_a_load_that_nobody_reads(self):
+        result = self.asked("verify", "unread")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.stdout.splitlines()[0],
+                         "VALUE_UNREAD: LB and B: an op writes a value that no op of the body reads")
+        bad = self.file.with_name("bad.cpp")
+        bad.write_text(MINE.replace("@PROOF@", "static_assert(require_order<unread>());"))
+        line = bad.read_text().splitlines().index("static_assert(require_order<unread>());") + 1
+        self.assertIn(f"bad.cpp:{line}: this does not compile: schedule: VALUE_UNREAD: an op writes a value that no op of the "
+                      "body reads ('LB', 'B').", self.refused("--name", "unread", file=bad))
+
+    def test_a_latency_that_was_not_given(self):
+        result = self.asked("verify", "instant")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("LA takes 0 cycles: its latency is not one of sm90", result.stdout)
+
+    def test_one_of_several_and_its_target(self):
+        self.assertIn("--name: ", self.refused())
+        self.assertIn("registers rings, unread, instant, any; name one of them", self.refused())
+        self.assertIn("does not register 'mine'; it has rings", self.refused("--name", "mine"))
+        self.assertIn("--target sm80: 'rings' of", self.refused("--name", "rings", "--target", "sm80"))
+        self.assertIn("--target is required: 'any' of", self.refused("--name", "any"))
+        result = self.asked("verify", "any", "--target", "gfx950")
+        self.assertIn("any on gfx950: proven, II 992", result.stdout)
+
+    def test_what_is_no_schedule(self):
+        empty = self.file.with_name("empty.cpp")
+        empty.write_text("int nothing = NOTHING;\n")
+        self.assertIn("does not define extern \"C\" void warpwright_schedules", self.refused("-D", "NOTHING=1", file=empty))
+        self.assertIn("empty.cpp:1: this does not compile: 'NOTHING' was not declared", self.refused(file=empty))
+        self.assertIn("is no file", self.refused(file=self.file.with_name("absent.cpp")))
 
 
 if __name__ == "__main__":

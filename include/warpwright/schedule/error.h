@@ -47,6 +47,7 @@ namespace warpwright::schedule {
   X(turn_shared, "TURN_SHARED", "two groups of waves that take turns multiply between the same two barriers")        \
   X(strategy_unsupported, "STRATEGY_UNSUPPORTED", "the strategy cannot schedule a body of this shape")               \
   X(ii_infeasible, "II_INFEASIBLE", "no schedule with this initiation interval exists")                              \
+  X(value_unread, "VALUE_UNREAD", "an op writes a value that no op of the body reads")                               \
   X(unit_missing, "UNIT_MISSING", "the target has no unit or counter that the op needs")                             \
   X(config_invalid, "CONFIG_INVALID", "the configuration contradicts itself")
 

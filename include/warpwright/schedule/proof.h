@@ -5,6 +5,11 @@
 
 namespace warpwright::schedule {
 
+// What verify() asks of a run.
+enum class Question : uint8_t { shared_memory, registers, versions, entries };
+inline constexpr Question kQuestions[] = {Question::shared_memory, Question::registers, Question::versions,
+                                          Question::entries};
+
 namespace detail {
 
 // The entries of a run, on their own: priorities, counts that fit their counter, and no op missing. The validator of
@@ -52,7 +57,8 @@ constexpr void find_shared_turns(const Pipeline& p, const Trace& trace, Diagnost
   }
 }
 
-constexpr Diagnostics verify_split(const Pipeline& p, int iterations) {
+// Of roles that run programs of their own.
+constexpr Diagnostics verify_split(const Pipeline& p, int iterations, Question question) {
   Diagnostics found;
   SplitRun run;
   run.rings = p.rings;
@@ -62,32 +68,36 @@ constexpr Diagnostics verify_split(const Pipeline& p, int iterations) {
     const int kernel = program.kernel_iterations(iterations);
     const Schedule& s = kernel < 0 ? program.short_runs[size_t(iterations)] : program.schedule;
     run.role[size_t(role)] = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
-    verify_entries(p, s, run.role[size_t(role)], iterations, role == kProducer, role == kConsumer, found);
+    if (question == Question::entries)
+      verify_entries(p, s, run.role[size_t(role)], iterations, role == kProducer, role == kConsumer, found);
   }
   const PipelineModel model{p, iterations};
-  found.append(find_phase_hazards(run, model, p.costs));
-  found.append(find_register_hazards(run.role[kConsumer], model, p.costs));
-  found.append(simulate_split(run, model, p.costs, iterations * p.body.tiles_per_iteration));
+  switch (question) {
+    case Question::shared_memory:
+      found.append(find_phase_hazards(run, model, p.costs));
+      break;
+    case Question::registers:
+      found.append(find_register_hazards(run.role[kConsumer], model, p.costs));
+      break;
+    case Question::versions:
+      found.append(simulate_split(run, model, p.costs, iterations * p.body.tiles_per_iteration));
+      break;
+    case Question::entries:
+      break;
+  }
   return found;
 }
 
 }  // namespace detail
 
-// What verify() asks of a run in which all waves have one program.
-enum class Question : uint8_t { shared_memory, registers, versions, entries };
-
-// One question by itself, for where a constant evaluation has no room for all of them. Of roles that run programs of
-// their own everything is one question, the first.
+// One question by itself, for where a constant evaluation has no room for all of them.
 constexpr Diagnostics verify(const Pipeline& p, int iterations, Question question) {
   Diagnostics found;
   if (!p.ok()) {
     found.push_back(p.error);
     return found;
   }
-  if (p.is_split()) {
-    if (question == Question::shared_memory) found.append(detail::verify_split(p, iterations));
-    return found;
-  }
+  if (p.is_split()) return detail::verify_split(p, iterations, question);
   const int kernel = p.kernel_iterations(iterations);
   const Schedule& s = kernel < 0 ? p.short_runs[size_t(iterations)] : p.schedule;
   const Trace trace = make_trace(s, p.shape, kernel < 0 ? 0 : kernel);
@@ -111,10 +121,10 @@ constexpr Diagnostics verify(const Pipeline& p, int iterations, Question questio
 
 // What both validators find in a run of so many iterations of the body, and every entry that is wrong by itself.
 constexpr Diagnostics verify(const Pipeline& p, int iterations) {
-  Diagnostics found = verify(p, iterations, Question::shared_memory);
-  if (!p.ok() || p.is_split()) return found;
-  for (const Question q : {Question::registers, Question::versions, Question::entries}) {
+  Diagnostics found;
+  for (const Question q : kQuestions) {
     found.append(verify(p, iterations, q));
+    if (!p.ok()) break;
   }
   return found;
 }
@@ -187,6 +197,26 @@ constexpr Diagnostics find_vacuous_waits(const Pipeline& p) {
   return found;
 }
 
+// Values that an op writes and no op of the body reads: the names of two buffers do not match, and a proof says nothing
+// of what is in them.
+constexpr Diagnostics find_unread_values(const Pipeline& p) {
+  Diagnostics found;
+  for (const OpNode& writer : p.body.ops) {
+    for (const Access& w : writer.accesses) {
+      if (w.mode != AccessMode::write || w.space == Space::accumulator) continue;
+      bool read = false;
+      for (const OpNode& reader : p.body.ops)
+        for (const Access& r : reader.accesses) read = read || (r.reads() && r.overlaps(w));
+      if (read) continue;
+      Name where = w.space == Space::shared ? "shared buffer" : "registers";
+      for (const SharedBuffer& b : p.buffers)
+        if (w.space == Space::shared && b.id == w.buffer) where = b.name;
+      found.push_back({.code = Code::value_unread, .a = writer.name, .b = where});
+    }
+  }
+  return found;
+}
+
 // What "proven" means: nothing is found in any run of up to twice as many iterations as there are stages, and two more;
 // longer runs repeat the kernel in the state in which it was left. No wait is there for nothing.
 constexpr int proven_iterations(const Pipeline& p) {
@@ -198,7 +228,8 @@ constexpr int proven_iterations(const Pipeline& p) {
 // Two halves, for constant evaluations of their own: what follows from the order of the entries, and waves that run
 // with everything the waits leave open at its worst moment.
 constexpr Diagnostics prove_order(const Pipeline& p) {
-  Diagnostics found = find_vacuous_waits(p);
+  Diagnostics found = find_unread_values(p);
+  found.append(find_vacuous_waits(p));
   for (int n = 0; n <= proven_iterations(p); ++n) found.append(verify(p, n));
   return found;
 }
@@ -211,6 +242,48 @@ constexpr Diagnostics prove(const Pipeline& p) {
   Diagnostics found = prove_order(p);
   found.append(prove_waves(p));
   return found;
+}
+
+namespace detail {
+template <auto Make, int Iterations>
+constexpr Diagnostics run_findings() {
+  return verify(Make(), Iterations);
+}
+template <auto Make, int Iterations, Question Asked>
+constexpr Diagnostics answer() {
+  return verify(Make(), Iterations, Asked);
+}
+template <auto Make>
+constexpr Diagnostics other_findings() {
+  const Pipeline p = Make();
+  Diagnostics found = find_unread_values(p);
+  found.append(find_vacuous_waits(p));
+  return found;
+}
+// As a constant, which is not evaluated again where it is asked for.
+template <auto Make>
+inline constexpr bool accepted = require<Make>();
+template <auto Make, int... Iterations>
+consteval bool require_runs(stdx::integer_sequence<int, Iterations...>) {
+#if defined(__clang__)
+  // Its limit is a thirtieth of that of g++.
+  return ((accepted<answer<Make, Iterations, Question::shared_memory>> &&
+           accepted<answer<Make, Iterations, Question::registers>> &&
+           accepted<answer<Make, Iterations, Question::versions>> &&
+           accepted<answer<Make, Iterations, Question::entries>>)&&...);
+#else
+  return (accepted<run_findings<Make, Iterations>> && ...);
+#endif
+}
+}  // namespace detail
+
+// What prove_order() finds in the pipeline that Make returns does not compile. Every run is a constant evaluation of
+// its own: compilers limit each of them, and the runs of two rings together are too long for one.
+template <auto Make>
+consteval bool require_order() {
+  constexpr int most = proven_iterations(Make());
+  return detail::accepted<detail::other_findings<Make>> &&
+         detail::require_runs<Make>(stdx::make_integer_sequence<int, most + 1>{});
 }
 
 }  // namespace warpwright::schedule

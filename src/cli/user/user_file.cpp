@@ -33,6 +33,7 @@ std::vector<std::string> compile_line(const std::vector<std::string>& compiler, 
     if (flag != "-w") line.push_back(flag);  // its own warnings are the user's business
   }
   line.emplace_back("-g1");
+  if (compiler.back().find("clang") != std::string::npos) line.emplace_back("-fconstexpr-steps=100000000");
   if (const char* flags = std::getenv("CXXFLAGS"); flags != nullptr) {
     std::istringstream words(flags);
     line.insert(line.end(), std::istream_iterator<std::string>(words), {});
