@@ -14,6 +14,7 @@
 #include "amd/program.h"
 #include "cli/temporary_folder.h"
 #include "jit/cache.h"
+#include "jit/compiler_words.h"
 #include "jit/host_compiler.h"
 #include "jit/sha256.h"
 #include "system/process.h"
@@ -64,7 +65,7 @@ Result<jit::Bytes> code_object(const catalog::Instance& instance, const DeviceNa
   std::string output;
   if (const Status s = system::run_program(command, output); !s) {
     return Status(Code::failed, fmt::format("{} does not compile it: {}", kClang,
-                                            output.empty() ? s.message() : jit::first_error(output)));
+                                            output.empty() ? s.message() : jit::first_error(output, *headers).text()));
   }
   std::ifstream in(to, std::ios::binary);
   jit::Bytes bytes(std::istreambuf_iterator<char>(in), {});
