@@ -168,6 +168,15 @@ class Pages(unittest.TestCase):
         for line in shown:
             self.assertIn(words_of(line), lines)
 
+    def test_programs_are_shown_whole(self):
+        folder = ROOT / "examples" / "gemm"
+        program = (folder / "main.cpp").read_text().partition("\n")[2].splitlines()  # without the comment on top
+        script = (folder / "gemm.py").read_text().partition("\n")[2].splitlines()
+        self.assertIn(program, [block for _, block in fenced(ROOT / "README.md", "cpp")])
+        self.assertIn(program, [block for _, block in fenced(ROOT / "docs" / "cpp.md", "cpp")])
+        self.assertIn(script, [block for _, block in fenced(ROOT / "README.md", "python")])
+        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 100)
+
     def test_python_examples_run(self):
         if subprocess.run([PYTHON, "-c", "import numpy, ml_dtypes"], capture_output=True).returncode:
             self.skipTest(f"{PYTHON} has no numpy or ml_dtypes")
