@@ -2,6 +2,7 @@
 // those of the compiled kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
