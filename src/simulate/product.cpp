@@ -42,6 +42,11 @@ Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays
   out.sim = std::move(result);
   out.output = arrays.output();
   out.verdict = judge(w, out.output);
+  return out;
+}
+// Without a launch nobody writes factors or status.
+Outcome judged_launch(const Workload& w, simulator::Result result, const Arrays& arrays) {
+  Outcome out = judged(w, std::move(result), arrays);
   if (out.sim.ok()) judge_others(w, arrays.contents(), out.verdict);
   return out;
 }
@@ -126,7 +131,7 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& gi
   if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
   simulator::Result result = run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args),
                                           {prepared.ctas, 1, 1}, prepared.arrays.buffers(), options);
-  return judged(w, std::move(result), prepared.arrays);
+  return judged_launch(w, std::move(result), prepared.arrays);
 }
 
 Status launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {

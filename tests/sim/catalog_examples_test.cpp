@@ -2,6 +2,7 @@
 // those of the compiled kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -95,6 +96,39 @@ TEST(CatalogExamples, FourBitResultsAreJudged) {
     std::vector<uint8_t> wrong = out.output;
     wrong[i] ^= 0x12;  // the lowest bit of one element, another one of its neighbour
     EXPECT_EQ(reference::judge(w, wrong).wrong, 2u) << i;
+  }
+}
+
+// Beside D: every byte counts, and the first wrong element is named.
+TEST(CatalogExamples, FactorsAndTheStatusWordAreJudged) {
+  for (const char* name : {"sm100/grouped-n128-s6-pair/e4m3-mxfp8-swiglu_to_mxfp8",
+                           "sm90/grouped-128x128-c2n-s6/e4m3-to_e4m3-contiguous-any_rows-bias"}) {
+    const simulate::Example* e = simulate::find_example(name);
+    ASSERT_NE(e, nullptr) << name;
+    const reference::Workload w = e->workload({40, 128, 128}, reference::Data::integers, 3);
+    std::vector<std::vector<uint8_t>> memory;
+    for (const reference::Array& a : w.arrays) memory.push_back(a.bytes);
+    std::vector<void*> pointers;
+    for (std::vector<uint8_t>& bytes : memory) pointers.push_back(bytes.data());
+    const auto judged = [&] {
+      reference::Verdict v;
+      reference::judge_others(w, pointers, v);
+      return v;
+    };
+    ASSERT_EQ(w.also.size(), 2u) << name;
+    EXPECT_FALSE(judged().ok) << name << ": nothing was written yet";
+    for (const reference::AlsoExpected& other : w.also) {
+      void* const at = reference::pointer_of(w, pointers, other.array.c_str());
+      std::copy(other.bytes.begin(), other.bytes.end(), static_cast<uint8_t*>(at));
+    }
+    EXPECT_TRUE(judged().ok) << name;
+    for (const reference::AlsoExpected& other : w.also) {
+      auto* const at = static_cast<uint8_t*>(reference::pointer_of(w, pointers, other.array.c_str()));
+      *at ^= 1;
+      EXPECT_EQ(judged().wrong, 1u) << name;
+      EXPECT_TRUE(judged().first.starts_with(other.array + "[0]")) << judged().first;
+      *at ^= 1;
+    }
   }
 }
 
