@@ -383,7 +383,11 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
     Bar& b = e.bar(cta, bar & kSharedOffsetMask, &t, at, word);
     check_remote_ready(e, t, b, at, word);
     to.push_back({&b, &cta == t.cta ? 0 : async_access(e, t, word, at).id});
-    if (&cta != t.cta) cta.remote.push_back({to.back().access, {}, &t, word, at});
+    // Neither its issue nor its arrival may come to a CTA that has left.
+    if (&cta != t.cta) {
+      cta.remote.push_back({0, {t.channel, t.epoch}, &t, word, at});
+      cta.remote.push_back({to.back().access, {}, &t, word, at});
+    }
   }
   const Channel channel = t.tcgen_channel;
   const uint32_t seq = t.tcgen_seq;

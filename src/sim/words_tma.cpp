@@ -61,16 +61,11 @@ model::TensorMapFields decode(Engine& e, Thread& t, const TensorMap* map, int ra
   const uint64_t version = e.map_versions[map];
   const auto [seen, first] = t.cta->seen_maps.try_emplace(map, 0);
   // Parameters of a launch are constant; what lies in device memory was written by somebody through the generic proxy.
-  if (first && e.options().check && e.buffer_of(map, sizeof(TensorMap)))
+  const bool unseen = first && e.options().check && e.buffer_of(map, sizeof(TensorMap));
+  if (unseen || version != seen->second)
     e.fail("tma.map_stale",
-           fmt::format("{}: the tensor map lies in device memory, and this CTA has not executed fence.proxy.tensormap "
-                       "acquire on it",
-                       word),
-           &t, at);
-  if (version != seen->second)
-    e.fail("tma.map_stale",
-           fmt::format("{}: the tensor map was rewritten and this CTA has not executed fence.proxy.tensormap acquire",
-                       word),
+           fmt::format("{}: the tensor map {}, and this CTA has not executed fence.proxy.tensormap acquire on it", word,
+                       unseen ? "lies in device memory" : "was rewritten"),
            &t, at);
   return m;
 }

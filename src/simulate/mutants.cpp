@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,7 @@ struct Ground {
   reference::Workload workload;
   std::vector<FaultSite> sites;
   double seconds = 0;       // of a run
+  uint64_t steps = 0;       // that a run could be divided into
   Certificate certificate;  // of the kernel as it is
 };
 
@@ -55,20 +57,21 @@ std::vector<std::unique_ptr<Ground>> grounds_of(const Example& example, int thre
     g.sites = std::move(run.fault_sites);
     g.certificate = std::move(run.certificate);
     g.seconds = run.stats.wall_s;
+    g.steps = run.stats.words + run.stats.switches;
   });
   std::stable_sort(grounds.begin(), grounds.end(),
                    [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
   return grounds;
 }
 
-// A mutant that never ends is reported like one that waits for ever.
-Options mode(Landing landing, Scheduling scheduling, const Fault& fault) {
+// A mutant that never ends is reported like one that waits for ever: it takes more steps than the kernel could. No
+// limit of time decides, since the machine may be busy.
+Options mode(Landing landing, Scheduling scheduling, const Fault& fault, uint64_t steps) {
   Options o;
   o.landing = landing;
   o.scheduling = scheduling;
   o.faults = {fault};
-  o.step_limit = 2'000'000;
-  o.max_seconds = 20;
+  o.step_limit = 4 * steps + 100'000;
   o.hang_seconds = 1;
   return o;
 }
@@ -102,7 +105,7 @@ void run_one(const Example& example, const std::vector<std::unique_ptr<Ground>>&
                                               {Landing::seeded, Scheduling::random},
                                               {Landing::timed, Scheduling::fifo}}) {
       if (landing == Landing::timed && !first) continue;  // one order of many, and a slow one
-      Options o = mode(landing, scheduling, mutant.fault);
+      Options o = mode(landing, scheduling, mutant.fault, g->steps);
       o.certify = landing == Landing::eager;
       const Outcome out = example.simulate(g->workload, o, 0);
       if (!out.sim.ok()) return seen(out.sim.findings.front().rule, out.sim.findings.front().message);

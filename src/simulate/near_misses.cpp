@@ -1,11 +1,12 @@
 // Which faults stand for the slips of a pen at each call.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "simulate/mutants.h"
 

@@ -206,6 +206,8 @@ class BadUsage(unittest.TestCase):
         self.refused("trace", "--m", "64", "--n", "64", "--k", "64", "-I", "folder", names=["-I"])
         self.refused("check", DENSE, "--sizes", "64x64x", names=["'64x64x'"])
         self.refused("check", RING, "--mutate", "--sizes", "64x64", names=["--mutate", "--sizes"])
+        self.refused("check", RING, "--certify", "--sizes", "64x64", names=["--certify", "--sizes"])
+        self.refused("check", RING, "--certify", "--mutate", names=["--certify", "--mutate"])
         self.refused("check", DENSE, "--sizes", "0x64x64", names=["at least 1"])
 
     def test_mutant_that_does_not_exist(self):
