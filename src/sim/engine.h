@@ -410,6 +410,7 @@ class Engine {
   void check_phase(Bar& b);
   std::string name_of(const Cta& cta, uint32_t offset) const;  // name of a shared address in the block plan
   std::string name_of_global(const void* p, uint64_t bytes = 1) const;
+  std::string name_near(const void* p) const;  // of the buffer that an address meant; empty: of none
   // Whether shared bytes, counted from the plan's first, lie in one stage of one region of the block plan.
   bool in_one_stage(uint32_t at, uint32_t bytes) const;
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;

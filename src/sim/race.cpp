@@ -229,7 +229,7 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
     e.fail("bounds.global",
            fmt::format("{} {} {} bytes outside of every buffer of the launch: {}", now.word, write ? "writes" : "reads",
                        bytes, e.name_of_global(p, bytes)),
-           now.thread, now.at);
+           now.thread, now.at, e.name_near(p));
   // Who reads waits itself; who writes has waited, or follows one who has.
   if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited &&
       !(write && e.knows_primary_ended(*now.thread))) {

@@ -51,6 +51,11 @@ std::string Engine::name_of(const Cta& cta, uint32_t offset) const {
   return fmt::format("shared offset {}", int64_t(offset) - int64_t(base));
 }
 
+std::string Engine::name_near(const void* p) const {
+  const Buffer* near = buffer_near(launch_.buffers, p);
+  return near ? near->name : std::string();
+}
+
 std::string Engine::name_of_global(const void* p, uint64_t bytes) const {
   return simulator::name_of_global(launch_.buffers, p, bytes);
 }

@@ -85,7 +85,7 @@ void Engine::report_given_up(Thread& t) {
                                                 : "exception",
                          std::move(message), &t, t.where);
   f.instruction = instruction;
-  if (near != nullptr) f.object = near->name;
+  if (near) f.object = near->name;
   findings_.push_back(std::move(f));
   options_.max_findings = 0;
 }

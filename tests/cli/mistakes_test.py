@@ -158,17 +158,18 @@ FINDINGS = {
                 at="stage->index() + 9"),
     "four floats at the address of one":
         Finding([(SUM, "    float sum = machine::load((stage_at(base, 0) + 1).as<Vec<float, 4>>())[0];\n")],
-                "bounds.alignment", ["not a multiple of 16"], at="float sum ="),
+                "bounds.alignment", ["x[0]+4, which is not a multiple of 16"], at="float sum =", object="x[0]+4"),
     "a box lands between two places":
         Finding([(LOAD, LOAD.replace("stage->index())", "stage->index()) + 1"))], "tma.alignment", ["x[0]+4"],
                 at="machine::tma_load", role="load"),
     "the tensor map is not filled":
         Finding([(MAP, "")], "tma.map", ["not a tensor map"], at="machine::tma_load", role="load", file=SOURCE),
     "the tensor map has more rows than the array":
-        Finding([(MAP, MAP.replace("shape.m,", "shape.m + 5,"))], "bounds.global", ["x+614400"], at="machine::tma_load",
-                role="load", file=SOURCE),
+        Finding([(MAP, MAP.replace("shape.m,", "shape.m + 5,"))], "bounds.global", ["the end of x, which has 614400 bytes"],
+                at="machine::tma_load", role="load", object="x", file=SOURCE),
     "the store is not guarded":
-        Finding([(STORE, "machine::store(")], "bounds.global", ["norms+1216"], at="    machine::store("),
+        Finding([(STORE, "machine::store(")], "bounds.global", ["16 bytes past the end of norms"],
+                at="    machine::store(", object="norms"),
     "two blocks store to one place":
         Finding([("Global<float>{args.norms} + (first_row + row)", "Global<float>{args.norms} + row")], "race", ["norms+"],
                 at="Global<float>{args.norms} + row", object="norms+64"),
@@ -181,10 +182,17 @@ FINDINGS = {
                 at="machine::store(Global<float>{args.in}", object="x"),
     "memory that is not there":
         Finding([(SUM, "    float sum = row == 3 ? *reinterpret_cast<volatile float*>(64) : 0;\n")], "bounds.bare",
-                ["math (cta 0 warp 0 lane 3)", "without a word"], at="machine::warp_uniform("),
+                ["math (cta 0 warp 0 lane 3)", "without a word"], at="reinterpret_cast<volatile float*>"),
+    "an array is written without a word":
+        Finding([(STORE + "Global<float>{args.norms} + (first_row + row), sum);", "args.norms[first_row + row] = sum;")],
+                "bounds.bare", ["math (cta 0 warp", "touches memory without a word (norms+"], at="args.norms[first_row + row]",
+                object="norms"),
+    "an array is read past its end, without a word":
+        Finding([(SUM, "    float sum = args.norms[args.rows + 4];\n")], "bounds.bare",
+                ["16 bytes past the end of norms, which has 1200 bytes"], at="float sum =", object="norms"),
     "a loop without words":
         Finding(before_sum("    volatile int more = 1;\n    while (more != 0 && row == 37) {\n    }\n"), "hang",
-                ["math (cta 0 warp 1 lane 5) computes", "without a word"], at="machine::warp_uniform("),
+                ["math (cta 0 warp 1 lane 5) computes", "without a word"], at="while (more"),
     "a loop with words that does not end":
         Finding(before_sum("    while (args.rows > 0) machine::sync_warp();\n"), "livelock", ["math (cta 0 warp"],
                 at="machine::sync_warp()", arguments=("--max-seconds", "2"), verdict="incomplete"),
@@ -197,8 +205,9 @@ FINDINGS = {
         Finding([(STEPS + "produce", STEPS.replace("steps(args)", "steps(args) + 1") + "produce")], "cluster.exited",
                 ["TMA load of load"], at="machine::tma_load", role="load"),
     "a warp leaves early":
-        Finding(before_sum("    if (machine::warp_index() == 3) return;\n"), "deadlock", ["x.full[0] phase 1", "x.empty[0] phase 0"],
-                at="boxes.consume(", object="x.full[0]"),
+        Finding(before_sum("    if (machine::warp_index() == 3) return;\n"), "deadlock.role_exited",
+                ["load (cta 0", "x.empty[0] phase 0", "1 of 4 arrivals", "math has exited"], at="boxes.produce(", role="load",
+                object="x.empty[0]"),
     "one role waits for all":
         Finding(before_sum("    machine::sync_block();\n"), "deadlock.named", ["__syncthreads", "128 of 160", "x.empty[0]"],
                 at="machine::sync_block", object="__syncthreads"),
@@ -224,6 +233,9 @@ REFUSALS = {
     "arrange throws":
         Refusal([(GRID, 'throw std::runtime_error("no such problem");'), ("#include <vector>", "#include <stdexcept>\n#include <vector>")],
                 "row_norms 300x512x1: arrange threw: no such problem"),
+    "arrange reads what is the kernel's":
+        Refusal([("x.values[i] * x.values[i]", "x.data[i] * x.values[i]")],
+                "arrange is stopped by signal 11 (Segmentation fault)"),
     "no output":
         Refusal([('args.norms = arrays.output<float>("norms", expected);', "args.norms = nullptr;")],
                 "row_norms 300x512x1: it declares no output"),
