@@ -126,7 +126,7 @@ TEST(CatalogExamples, FactorsAndTheStatusWordAreJudged) {
       auto* const at = static_cast<uint8_t*>(reference::pointer_of(w, pointers, other.array.c_str()));
       *at ^= 1;
       EXPECT_EQ(judged().wrong, 1u) << name;
-      EXPECT_TRUE(judged().first.starts_with(other.array + "[0]")) << judged().first;
+      EXPECT_TRUE(judged().other.starts_with(other.array + "[0]")) << judged().other;
       *at ^= 1;
     }
   }
