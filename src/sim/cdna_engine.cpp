@@ -10,7 +10,7 @@
 #include <exception>
 #include <utility>
 
-#include "buffers.h"
+#include "buffers/buffers.h"
 #include "engine.h"
 #include "fiber.h"
 #include "mode.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "buffers.h"
+#include "buffers/buffers.h"
 #include "cdna_engine.h"
 #include "warpwright/core/numeric.h"
 

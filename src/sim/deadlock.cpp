@@ -143,6 +143,10 @@ class Deadlock {
       return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return waits_for_nothing_filled(x); })) return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return x.passed != nullptr; })) return s;
+    // Bytes that everybody who copies there has brought, and more were announced.
+    if (const Stuck* s = oldest(
+            [](const Stuck& x) { return x.bar() && x.bar()->pending == 0 && x.bar()->tx > 0 && x.missing.empty(); }))
+      return s;
     const std::vector<bool> last = last_circles();
     const auto in_circle = [&](const Stuck& x) { return bool(last[size_t(&x - stuck_.data())]); };
     const auto all_at = [&](const Stuck& x, bool (*place)(const Stuck&)) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "buffers.h"
+#include "buffers/buffers.h"
 
 namespace warpwright::simulator {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "buffers.h"
+#include "buffers/buffers.h"
 #include "engine.h"
 #include "mode.h"
 

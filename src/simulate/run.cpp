@@ -19,7 +19,7 @@ Outcome run_arguments(const catalog::Instance& instance, const void* arguments, 
   out.sim = simulator::run_instance(**compiled, arguments, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
   out.output = arrays.output();
   out.verdict = judge(w, out.output);
-  if (out.sim.ok()) judge_others(w, arrays.pointers(), out.verdict);
+  if (out.sim.ok()) judge_others(w, arrays.contents(), out.verdict);
   return out;
 }
 

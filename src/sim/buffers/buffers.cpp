@@ -1,4 +1,4 @@
-#include "buffers.h"
+#include "sim/buffers/buffers.h"
 
 #include <fmt/format.h>
 
