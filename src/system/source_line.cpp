@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <charconv>
+#include <cstddef>
 #include <string_view>
 
 #include "system/process.h"

@@ -95,8 +95,11 @@ TEST_P(Examples, AreDeterministicForASeed) {
   const Outcome a = example().simulate(w, o, 0), b = example().simulate(w, o, 0);
   EXPECT_EQ(a.sim.stats.switches, b.sim.stats.switches);
   EXPECT_EQ(a.sim.stats.checks, b.sim.stats.checks);
-  o.seed = 43;
-  EXPECT_NE(example().simulate(w, o, 0).sim.stats.switches, a.sim.stats.switches);
+  // One other seed may happen to make as many switches.
+  bool differs = false;
+  for (o.seed = 43; o.seed < 46 && !differs; ++o.seed)
+    differs = example().simulate(w, o, 0).sim.stats.switches != a.sim.stats.switches;
+  EXPECT_TRUE(differs);
 }
 
 // One fault at each arrival of the shipped kernels: nothing may pass unseen, where rings turn or where tiles do.
