@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "sim/buffers/buffers.h"
+
 namespace warpwright::simulator {
 
 Addresses::Addresses(uint64_t bytes) {
-  constexpr uint64_t kPage = 4096, kMargin = 1 << 20, kAlignment = 256;
-  const uint64_t room = (std::max(bytes, kMargin) + kPage - 1) / kPage * kPage;
+  constexpr uint64_t kPage = 4096, kAlignment = 256;
+  const uint64_t room = (std::max(bytes, kAddressMargin) + kPage - 1) / kPage * kPage;
   length_ = 3 * room + kPage;
   void* const at = ::mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return;

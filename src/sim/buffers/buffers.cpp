@@ -44,9 +44,8 @@ Nearest nearest_to(const std::vector<Buffer>& buffers, const void* p) {
 }  // namespace
 
 const Buffer* buffer_near(const std::vector<Buffer>& buffers, const void* p) {
-  constexpr int64_t kMargin = 1 << 20;  // of sim/addresses.h
   const auto [buffer, from] = nearest_to(buffers, p);
-  return buffer != nullptr && std::abs(from) < std::max(kMargin, int64_t(buffer->bytes)) ? buffer : nullptr;
+  return buffer != nullptr && std::abs(from) < int64_t(std::max(kAddressMargin, buffer->bytes)) ? buffer : nullptr;
 }
 
 std::string name_of_global(const std::vector<Buffer>& buffers, const void* p, uint64_t bytes) {

@@ -8,6 +8,10 @@
 
 namespace warpwright::simulator {
 
+// Bytes before and behind a buffer that belong to nobody, at least (warpwright/sim/addresses.h): what lies there meant
+// that buffer.
+inline constexpr uint64_t kAddressMargin = 1 << 20;
+
 // The buffer that holds all of these bytes, or null.
 const Buffer* buffer_of(const std::vector<Buffer>& buffers, const void* p, uint64_t bytes);
 
