@@ -112,7 +112,8 @@ Explanation explain_dense(const ProblemOptions& options) {
           chip_text(chip),
           shape.text(),
           choice::floor_of(shape, arch),
-          choice.measured_us};
+          choice.measured_us,
+          problem.epilogue.formula};
 }
 
 void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
@@ -120,7 +121,7 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
-  out.document({{"kernel", e.plan.kernel},
+  Json document = {{"kernel", e.plan.kernel},
                 {"plan", e.name},
                 {"instance", e.instance},
                 {"target", target},
@@ -143,12 +144,15 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
                  {{"tensor_us", floor.tensor_us},
                   {"memory_us", floor.memory_us},
                   {"flops", floor.flops},
-                  {"bytes", floor.bytes}}}});
+                  {"bytes", floor.bytes}}}};
+  if (!e.formula.empty()) document["epilogue"] = e.formula;
+  out.document(document);
   Table table;
   table.row({"problem", e.problem});
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.text)});
   table.row({"plan", e.name});
   table.row({"instance", e.instance});
+  if (!e.formula.empty()) table.row({"epilogue", e.formula});
   const std::string empty = empty_text(options);
   if (!empty.empty()) table.row({"empty", empty});
   const bool launched = e.waves > 0;

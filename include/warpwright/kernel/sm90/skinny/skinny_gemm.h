@@ -202,7 +202,7 @@ struct SkinnyGemm {
   // Elements beyond the matrix are not stored; for them nothing is read.
   struct Finish {
     int token, weight, m, n;
-    EpilogueArgs args;
+    typename Ops::Args args;
     Global<const float> x_scales, w_scales;
     float scale = 1;
 
