@@ -29,7 +29,8 @@ Status check_types(const GemmProblem& p) {
   if (!wide(p.d.type) && p.d.type != DType::e4m3) {
     return refused("d.type = {}: D must be fp32, bf16, fp16 or e4m3.", name(p.d.type));
   }
-  if (problem::reads_c(p) && !wide(p.c.type)) return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
+  if (problem::reads_c(p) && !wide(p.c.type))
+    return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
   if (narrow(a) && (p.a.major != Major::K || p.b.major != Major::K)) {
     return refused("{}.major = MN: {} operands must be stored along k.", p.a.major != Major::K ? "a" : "b", name(a));
   }

@@ -174,10 +174,11 @@ uint64_t own_of(const Instance& instance) {
 
 Status check_formula(const Instance& instance) {
   if (own_of(instance) == 0 || !instance.formula.empty()) return {};
-  return Status(Code::unsupported,
-                fmt::format("plan = {}: its epilogue is one of the user's own, of which the name has a number only; with "
-                            "the text, gemm --epilogue runs and checks it.",
-                            name_of(instance)));
+  return Status(
+      Code::unsupported,
+      fmt::format("plan = {}: its epilogue is one of the user's own, of which the name has a number only; with "
+                  "the text, gemm --epilogue runs and checks it.",
+                  name_of(instance)));
 }
 
 Status refuse(const Instance& instance) {

@@ -112,8 +112,10 @@ void ask_for_comparison(const ProblemOptions& options, bool on_gpu) {
   const bool plain = !is_grouped(options) && options.epilogue.find("swiglu") == std::string::npos &&
                      !is_formula(options.epilogue) &&
                      problem::parse_block_scaling(options.scaling).value_or(BlockScaling::none) == BlockScaling::none;
-  if (!plain) throw UsageError("--verify: there is no plain product by groups, with block scales, with swiglu or with an "
-                            "epilogue of your own");
+  if (!plain)
+    throw UsageError(
+        "--verify: there is no plain product by groups, with block scales, with swiglu or with an "
+        "epilogue of your own");
   setenv("WARPWRIGHT_VERIFY", "1", 1);
 }
 

@@ -184,14 +184,14 @@ class Evaluation {
     return n % 2 == 0 ? square : Functions::multiply(square, x);
   }
   static Real called(Function function, Real a, Real b, Real c) {
-#define WW_CASE_1(name)  \
-  case Function::name: \
+#define WW_CASE_1(name) \
+  case Function::name:  \
     return Functions::name(a);
-#define WW_CASE_2(name)  \
-  case Function::name: \
+#define WW_CASE_2(name) \
+  case Function::name:  \
     return Functions::name(a, b);
-#define WW_CASE_3(name)  \
-  case Function::name: \
+#define WW_CASE_3(name) \
+  case Function::name:  \
     return Functions::name(a, b, c);
     switch (function) {
       WW_FORMULA_REAL_1(WW_CASE_1)

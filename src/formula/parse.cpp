@@ -29,11 +29,11 @@ struct Binary {
   int precedence;  // of C++; larger ones bind closer
 };
 constexpr Binary kBinaries[] = {
-    {"||", Op::or_, 1},        {"&&", Op::and_, 2},          {"|", Op::bit_or, 3},      {"^", Op::bit_xor, 4},
-    {"&", Op::bit_and, 5},     {"==", Op::equal, 6},         {"!=", Op::not_equal, 6},  {"<", Op::less, 7},
-    {">", Op::greater, 7},     {"<=", Op::less_equal, 7},    {">=", Op::greater_equal, 7}, {"<<", Op::shift_left, 8},
-    {">>", Op::shift_right, 8}, {"+", Op::add, 9},           {"-", Op::subtract, 9},    {"*", Op::multiply, 10},
-    {"/", Op::divide, 10},     {"%", Op::remainder, 10}};
+    {"||", Op::or_, 1},         {"&&", Op::and_, 2},       {"|", Op::bit_or, 3},         {"^", Op::bit_xor, 4},
+    {"&", Op::bit_and, 5},      {"==", Op::equal, 6},      {"!=", Op::not_equal, 6},     {"<", Op::less, 7},
+    {">", Op::greater, 7},      {"<=", Op::less_equal, 7}, {">=", Op::greater_equal, 7}, {"<<", Op::shift_left, 8},
+    {">>", Op::shift_right, 8}, {"+", Op::add, 9},         {"-", Op::subtract, 9},       {"*", Op::multiply, 10},
+    {"/", Op::divide, 10},      {"%", Op::remainder, 10}};
 
 const Binary* binary_of(const Token& token) {
   if (token.sort != Token::Sort::sign) return nullptr;
@@ -133,9 +133,7 @@ class Parser {
     return add(to == Kind::boolean ? Op::to_boolean : to == Kind::whole ? Op::to_whole : Op::to_real, to, {node});
   }
   // The kind in which two values meet; conditions count as whole numbers.
-  Kind common(int a, int b) const {
-    return kind(a) == Kind::real || kind(b) == Kind::real ? Kind::real : Kind::whole;
-  }
+  Kind common(int a, int b) const { return kind(a) == Kind::real || kind(b) == Kind::real ? Kind::real : Kind::whole; }
 
   void declare() {
     if (now().is("const")) take();
@@ -189,8 +187,7 @@ class Parser {
     return left;
   }
   int joined(const Binary& b, Place place, int left, int right) {
-    if (joins(b.op))
-      return add(b.op, Kind::boolean, {converted(left, Kind::boolean), converted(right, Kind::boolean)});
+    if (joins(b.op)) return add(b.op, Kind::boolean, {converted(left, Kind::boolean), converted(right, Kind::boolean)});
     if (needs_whole(b.op)) {
       const bool first = kind(left) == Kind::real;
       if (first || kind(right) == Kind::real) {
@@ -241,8 +238,7 @@ class Parser {
     if (sign.is("~")) {
       take();
       const int node = unary();
-      if (kind(node) == Kind::real)
-        throw Mistake{sign.place, "'~' is of whole numbers, and this is an fp32 number"};
+      if (kind(node) == Kind::real) throw Mistake{sign.place, "'~' is of whole numbers, and this is an fp32 number"};
       return add(Op::complement, Kind::whole, {converted(node, Kind::whole)});
     }
     return primary();
@@ -259,13 +255,12 @@ class Parser {
         return now().is("(") ? call(token) : named(token);
       case Token::Sort::sign:
         if (token.is("(")) {
-          if (is_type(now()))
-            throw Mistake{now().place, fmt::format("a conversion is written {}(...)", now().text)};
+          if (is_type(now())) throw Mistake{now().place, fmt::format("a conversion is written {}(...)", now().text)};
           const int node = expression();
           if (now().is(",")) throw Mistake{now().place, "there is no ',' but between the arguments of a function"};
           if (!now().is(")") && now().sort != Token::Sort::end) refuse_behind(now());
-          expect(")", fmt::format("the '(' of line {}, column {} is closed by ')'", token.place.line,
-                                  token.place.column));
+          expect(")",
+                 fmt::format("the '(' of line {}, column {} is closed by ')'", token.place.line, token.place.column));
           return node;
         }
         if (token.is("*") || token.is("&"))
@@ -302,8 +297,7 @@ class Parser {
     }
     if (token.text == "true" || token.text == "false")
       return add(Op::number, Kind::boolean, {}, token.text == "true" ? 1 : 0);
-    if (token.text == kInfinityWord)
-      return add(Op::number, Kind::real, {}, 0, std::numeric_limits<float>::infinity());
+    if (token.text == kInfinityWord) return add(Op::number, Kind::real, {}, 0, std::numeric_limits<float>::infinity());
     if (function_of(token.text) != nullptr || token.text == kSelectWord)
       throw Mistake{token.place, fmt::format("'{}' is a function; its arguments stand in brackets", token.text)};
     if (is_type(token)) throw Mistake{token.place, "a declaration stands before the expression, with ';' behind it"};
@@ -311,8 +305,7 @@ class Parser {
   }
   [[noreturn]] void refuse_word(const Token& token) const {
     if (const char* why = refused_word(token.text)) throw Mistake{token.place, why};
-    if (now().is("::"))
-      throw Mistake{token.place, "functions are named without a namespace: exp(x), not std::exp(x)"};
+    if (now().is("::")) throw Mistake{token.place, "functions are named without a namespace: exp(x), not std::exp(x)"};
     std::vector<std::string_view> locals;
     for (const Formula::Local& local : to_.locals_) locals.emplace_back(local.name);
     throw Mistake{token.place, unknown_word(token.text, locals)};

@@ -60,7 +60,7 @@ const char* operation_of(Op op) {
   }
 }
 const char* word_of(Function function) {
-#define WW_CASE(name) \
+#define WW_CASE(name)  \
   case Function::name: \
     return #name;
   switch (function) {
@@ -112,7 +112,7 @@ class Writer {
       body += fmt::format("    const {} local_{} = {};\n", type_of(formula_.nodes_[size_t(node)].kind), i, of(node));
     }
     return fmt::format(
-        "{}.\ntemplate <>\nstruct warpwright::epilogue::Own<{}ull> {{\n"
+        "{}\ntemplate <>\nstruct warpwright::epilogue::Own<{}ull> {{\n"
         "  WW_FN float operator()(const OwnValues& v) const {{\n    namespace math = ::warpwright::epilogue::math;\n{}"
         "    return {};\n  }}\n}};\n",
         comment(formula_.text_), formula_.id(), body, of(formula_.result_));
@@ -134,8 +134,9 @@ class Writer {
       case Op::to_boolean:
         return fmt::format("({} != 0)", operand(0));
       case Op::to_whole:
-        return formula_.nodes_[size_t(node.operands[0])].kind == Kind::real ? fmt::format("math::to_int({})", operand(0))
-                                                                            : fmt::format("int({})", operand(0));
+        return formula_.nodes_[size_t(node.operands[0])].kind == Kind::real
+                   ? fmt::format("math::to_int({})", operand(0))
+                   : fmt::format("int({})", operand(0));
       case Op::to_real:
         return fmt::format("float({})", operand(0));
       case Op::negate:

@@ -22,11 +22,11 @@ bool is_control(char c) {
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
 
 // The longest first.
-constexpr std::string_view kSigns[] = {"<<=", ">>=", "<=>", "->*", "...", "**", "::", "->", "++", "--", "+=", "-=",
-                                       "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "<<", ">>", "<=", ">=", "==", "!=",
-                                       "&&",  "||",  "+",   "-",   "*",   "/",  "%",  "<",  ">",  "=",  "!",  "~",
-                                       "&",   "|",   "^",   "?",   ":",   "(",  ")",  ",",  ";",  ".",  "[",  "]",
-                                       "{",   "}"};
+constexpr std::string_view kSigns[] = {"<<=", ">>=", "<=>", "->*", "...", "**", "::", "->", "++", "--",
+                                       "+=",  "-=",  "*=",  "/=",  "%=",  "&=", "|=", "^=", "<<", ">>",
+                                       "<=",  ">=",  "==",  "!=",  "&&",  "||", "+",  "-",  "*",  "/",
+                                       "%",   "<",   ">",   "=",   "!",   "~",  "&",  "|",  "^",  "?",
+                                       ":",   "(",   ")",   ",",   ";",   ".",  "[",  "]",  "{",  "}"};
 // Words for signs, as C++ has them.
 constexpr std::pair<std::string_view, std::string_view> kWordsForSigns[] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}};
 
@@ -153,7 +153,8 @@ class Reader {
     size_t end = at_ + 1;
     while (end < text_.size() && continues(text_[end])) ++end;
     if (is_control(c))
-      throw Mistake{place_, fmt::format("the character with the code {} is not text", int(static_cast<unsigned char>(c)))};
+      throw Mistake{place_,
+                    fmt::format("the character with the code {} is not text", int(static_cast<unsigned char>(c)))};
     throw Mistake{place_, fmt::format("'{}' is no character of an epilogue", text_.substr(at_, end - at_))};
   }
 

@@ -61,7 +61,6 @@ const char* refused_word(std::string_view word) {
       {"switch", "'switch' is no expression; write condition ? a : b"},
       {"asm", "there is no assembly"},
       {"double", "all numbers are fp32; write float"},
-      {"half", "all numbers are fp32; write float"},
       {"alpha", "alpha is in x already"},
       {"lambda", "it is the expression alone, without 'lambda'"},
       {"static_cast", "write float(...) or int(...)"},

@@ -21,7 +21,8 @@ Status check_formula(const GemmProblem& p) {
   if (column && row) return refused("epilogue: the formula names bias and row_bias; a product has one of them.");
   const Bias wanted = column ? Bias::per_column : row ? Bias::per_row : Bias::none;
   if (e.bias != wanted) {
-    if (e.bias == Bias::none) return refused(fmt::format("bias: the formula names {}, and there is none.", name(wanted)));
+    if (e.bias == Bias::none)
+      return refused(fmt::format("bias: the formula names {}, and there is none.", name(wanted)));
     if (wanted == Bias::none) return refused("bias: it is given, and the formula does not name it.");
     return refused(fmt::format("bias: the formula names {}, and {} is given.", name(wanted), name(e.bias)));
   }

@@ -348,11 +348,13 @@ void expect_product(const GemmSpec& s, Workload& w) {
         const int64_t of_bias = batch * along + (e.bias == Bias::per_row ? row : column);
         double v = sum(row, e.pair() ? 2 * column : column);
         if (formula) {
-          const auto of = [&](const Array* array, int64_t index) { return array != nullptr ? element(*array, index) : 0; };
+          const auto of = [&](const Array* array, int64_t index) {
+            return array != nullptr ? element(*array, index) : 0;
+          };
           const double added = of(bias, of_bias);
-          v = formula_value(*formula, w.data,
-                            {v, of(c, at), added, added, of(residual, at), s.beta, int32_t(row), int32_t(column),
-                             int32_t(batch)});
+          v = formula_value(
+              *formula, w.data,
+              {v, of(c, at), added, added, of(residual, at), s.beta, int32_t(row), int32_t(column), int32_t(batch)});
           if (e.quantize) v = double(float(v * s.scale));
           w.expected[size_t(s.d.at(batch, row, column))] =
               std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v;

@@ -12,8 +12,8 @@ WW_FN float relu(float v) { return v < 0.f ? 0.f : v; }
 
 namespace detail {
 
-// e^r of what is left of x when a multiple n of ln 2 is taken off, relative error below 2^-22. The low bits of `shifted`
-// are n: adding and subtracting 1.5 * 2^23 rounds to an integer.
+// e^r of what is left of x when a multiple n of ln 2 is taken off, relative error below 2^-22. The low bits of
+// `shifted` are n: adding and subtracting 1.5 * 2^23 rounds to an integer.
 constexpr float kExpShift = 12582912.f;
 WW_FN float exp_of_rest(float x, float shifted) {
   const float n = tile::add(shifted, -kExpShift);
