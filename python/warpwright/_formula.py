@@ -7,15 +7,20 @@ from typing import Any
 from . import _abi
 
 
-def names_of(epilogue: Any) -> frozenset[str]:
-    """What the text names, checked; nothing without one."""
+def check_text(epilogue: Any) -> None:
+    """What can be said without the library, also while torch.compile looks on."""
     if epilogue is None:
-        return frozenset()
+        return
     if not isinstance(epilogue, str):
         raise TypeError(f"epilogue: a text is needed, not {type(epilogue).__name__}")
-    if "\0" in epilogue:
-        raise ValueError("epilogue: it has a character with the code 0")
-    return _abi.formula_names(epilogue)
+    if not epilogue or "\0" in epilogue:
+        raise ValueError("epilogue: the text is empty" if not epilogue else "epilogue: it has a character of code 0")
+
+
+def names_of(epilogue: Any) -> frozenset[str]:
+    """What the text names; nothing without one. A text that cannot be read raises ValueError."""
+    check_text(epilogue)
+    return frozenset() if epilogue is None else _abi.formula_names(epilogue)
 
 
 def check_given(names: frozenset[str], c: bool, bias: str | None, residual: bool, beta: float) -> None:

@@ -327,6 +327,7 @@ def _gemm_out(a: Tensor, b: Tensor, out: Tensor, c: Optional[Tensor], alpha: flo
 
 @_gemm_out.register_fake
 def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
+    _formula.names_of(rest[-1] or None)
     check_out(out, a, None, _shape(a, b))
 
 
@@ -343,6 +344,7 @@ def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alp
 
 @_gemm.register_fake
 def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
+    _formula.names_of(rest[-1] or None)
     return torch.empty(_shape(a, b), dtype=out_dtype, device=a.device)
 
 
@@ -392,7 +394,7 @@ def gemm(a: Any, b: Any, *, out: Any = None, c: Any = None, alpha: float = 1.0, 
     shape = _shape(a, b)
     alpha, beta, deterministic, sm_limit = float(alpha), float(beta), bool(deterministic), int(sm_limit)
     gradient = wants_gradient(a, b, c, bias, residual)
-    _formula.names_of(epilogue)
+    _formula.check_text(epilogue)
     if epilogue and gradient:
         raise ValueError("epilogue: one of your own has no gradient; use torch.no_grad(), or detach the operands")
     settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan or "", epilogue or "")
