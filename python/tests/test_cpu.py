@@ -126,6 +126,7 @@ FORMULAS = {
     "30 * tanh(x / 30)": lambda v: 30 * np.tanh(v["x"] / 30),
     "x > 0 ? x * x : 0": lambda v: np.maximum(v["x"], 0) ** 2,
     "column <= row ? x : -infinity": lambda v: np.where(np.tri(40, 48, dtype=bool), v["x"], -np.inf),
+    "row_bias": lambda v: v["row_bias"] + 0 * v["x"],
     "float t = x * bias; return t + residual;": lambda v: v["x"] * v["bias"] + v["residual"],
     "x * sigmoid(x) * c - row_bias": lambda v: v["x"] / (1 + np.exp(-v["x"])) * v["c"] - v["row_bias"],
 }

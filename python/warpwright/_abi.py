@@ -93,7 +93,7 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise MissingError(f"{path} cannot be loaded: {error}") from None
     c.ww_last_error.restype = c.ww_version.restype = c.ww_plan_name.restype = ctypes.c_char_p
-    c.ww_plan_explanation.restype = c.ww_words.restype = c.ww_formula_names.restype = ctypes.c_char_p
+    c.ww_plan_explanation.restype = c.ww_words.restype = ctypes.c_char_p
     c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
     c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
     for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
@@ -105,6 +105,7 @@ def library() -> ctypes.CDLL:
     c.ww_gemm_problem_init(ctypes.byref(problem))
     if problem.size != ctypes.sizeof(Problem):
         raise MissingError(f"{path} has another interface than this package; build both from one source")
+    c.ww_formula_names.restype = ctypes.c_char_p
     return c
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -157,7 +158,8 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
         if c is not None:
             files["c"] = _fitting("c", c, (*batch, m, n), addend)
         arguments += ["--beta", repr(beta)]
-        words.append(epilogue)
+        # The tool takes words joined by '+' there, too; in brackets it is an expression.
+        words.append(f"({epilogue})" if re.fullmatch(r"[a-z0-9_+]+", epilogue) else epilogue)
     elif c is not None or beta:
         if c is None:
             raise ValueError("c: beta is not 0, so it is needed")

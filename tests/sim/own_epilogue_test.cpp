@@ -123,16 +123,13 @@ TEST(OwnEpilogue, ofSharedDepth) {
   expect_meaning(p, Arch::sm90, "-splitk3/", [](const Element& e) { return std::max(e.x, 0.1 * e.x) + e.c; });
 }
 
+// Without anything to load; the plan is one that compiles soon.
 TEST(OwnEpilogue, ofMmaSync) {
-  GemmProblem p = problem_of("float t = x + row_bias; return t > 0 ? t * t : -column;");
-  p.epilogue.bias = Bias::per_row;
-  expect_meaning(p, Arch::sm80, "sm80/", [](const Element& e) {
-    const double t = e.x + e.bias;
-    return t > 0 ? t * t : -double(e.column);
-  });
-  // Without anything to load.
-  expect_meaning(problem_of("select(row > column, x, -x)"), Arch::sm80, "sm80/",
-                 [](const Element& e) { return e.row > e.column ? e.x : -e.x; });
+  GemmProblem p = problem_of("select(row > column, x * x, -x) + batch");
+  p.batch = 2;
+  p.plan = "mma-64x64-w2x2-d5-p2-l1200-b4";
+  expect_meaning(p, Arch::sm80, "sm80/",
+                 [](const Element& e) { return (e.row > e.column ? e.x * e.x : -e.x) + double(e.batch); });
 }
 
 TEST(OwnEpilogue, ofBlackwell) {
