@@ -4,6 +4,9 @@
 #pragma once
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/tile/convert.h"
+#if !defined(__CUDACC__)
+#include <cmath>
+#endif
 
 namespace warpwright::inline WW_WORLD::epilogue::math {
 
