@@ -39,7 +39,7 @@ typedef enum ww_accumulation { WW_ACCUMULATIONS(WW_C_ACCUMULATION) } ww_accumula
 /* WW_BIAS_NONE, ... */
 #define WW_C_BIAS(name, NAME, value, word) WW_BIAS_##NAME = value,
 typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
-/* WW_ACTIVATION_NONE, ...; WW_ACTIVATION_SWIGLU is of grouped products. */
+/* WW_ACTIVATION_NONE, ...; with WW_ACTIVATION_SWIGLU B is [gate; up], and D has n / 2 columns. */
 #define WW_C_ACTIVATION(name, NAME, value, word) WW_ACTIVATION_##NAME = value,
 typedef enum ww_activation { WW_ACTIVATIONS(WW_C_ACTIVATION) } ww_activation;
 
@@ -99,7 +99,6 @@ typedef struct ww_gemm_pointers {
   size_t workspace_bytes;
   const void* a_block_scales; /* block_scaling: tiles of factors, as ww_quantize makes them with WW_SCALES_TILES */
   const void* b_block_scales;
-  const void* up_bias; /* Blackwell, swiglu with a bias: that of the second column of each pair */
 } ww_gemm_pointers;
 
 typedef struct ww_plan ww_plan;

@@ -47,6 +47,7 @@ struct Epilogue {
   Bias bias = Bias::none;
   DType bias_type = DType::fp32;
   int64_t bias_batch_stride = 0;  // 0: one bias for all matrices of a batch
+  // swiglu: B is [gate; up] with n / 2 rows each, a bias of columns likewise, and D has n / 2 columns, silu(gate) * up.
   Activation activation = Activation::none;
   bool residual = false;  // adds a matrix of the shape of D
   MatrixLayout residual_layout = {};
@@ -102,7 +103,6 @@ struct GemmPointers {
   size_t workspace_bytes = 0;
   const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
   const void* b_block_scales = nullptr;
-  const void* up_bias = nullptr;  // Blackwell, swiglu with a bias: that of the second column of each pair
 };
 
 // By Hopper's rules; make_plan() asks those of the device. The sentence names the argument, its value and the rule.
