@@ -81,6 +81,7 @@ typedef struct ww_gemm_problem {
   int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
+  const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -120,6 +121,10 @@ WW_API int32_t ww_plan_device(const ww_plan* plan);
 /* The texts live as long as the plan. */
 WW_API const char* ww_plan_name(const ww_plan* plan);
 WW_API const char* ww_plan_explanation(const ww_plan* plan);
+
+/* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
+ * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
+WW_API const char* ww_formula_names(const char* formula);
 
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);

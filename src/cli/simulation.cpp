@@ -295,11 +295,14 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, const Proble
                    {"runs", swept.runs},
                    {"checks", swept.checks},
                    {"out_dtype", name(product.workload.output().type)}};
+  const std::string formula = is_formula(options.epilogue) ? formula_of(options.epilogue) : "";
+  if (!formula.empty()) document["epilogue"] = formula;
   Table table;
   table.row({"kernel", example.plan->kernel});
   table.row({"instance", example.instance});
   table.row({"target", product.target.word});
   table.row({"problem", product.problem});
+  if (!formula.empty()) table.row({"epilogue", formula});
   table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall_s)});

@@ -58,6 +58,9 @@ struct Lowered {
 // Of D: swiglu makes one of two columns of the product.
 int64_t result_columns(const GemmProblem& problem);
 
+// Whether there is a C: a factor of it, or a formula that names it.
+bool reads_c(const GemmProblem& problem);
+
 // For a problem that validate() accepts.
 Lowered lower(const GemmProblem& problem);
 

@@ -34,6 +34,7 @@ GemmSpec spec_of(const GemmProblem& p, Offset offset) {
   spec.beta = double(p.beta);
   spec.scale = double(kResultScale);
   spec.scaling = p.scaling;
+  spec.formula = p.epilogue.formula;
   return spec;
 }
 

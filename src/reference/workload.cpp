@@ -6,9 +6,12 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "formula/formula.h"
 #include "reference/dot.h"
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/words.h"
@@ -140,6 +143,19 @@ double activated(Activation f, double v) {
   return v;
 }
 
+std::optional<formula::Formula> own_formula(const GemmSpec& s) {
+  if (s.formula.empty()) return {};
+  const auto formula = formula::parse(s.formula);
+  if (!formula) throw std::invalid_argument(formula.status().message());  // no problem is made of such a text
+  return *formula;
+}
+// Of whole numbers with the bits of the kernels, which are compared exactly; otherwise in float64, by other functions.
+double formula_value(const formula::Formula& formula, Data data, const formula::Values<double>& v) {
+  if (data == Data::normal) return formula.value(v);
+  return double(formula.value(formula::Values<float>{float(v.x), float(v.c), float(v.bias), float(v.row_bias),
+                                                     float(v.residual), float(v.beta), v.row, v.column, v.batch}));
+}
+
 }  // namespace
 
 double rounded(DType type, double x) {
@@ -193,11 +209,15 @@ Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
   const DType type = w.output().type;
   double error = 0, norm = 0;
   for (size_t i = 0; i < w.expected.size(); ++i) {
+    const double have = get(type, output.data(), int64_t(i)), want = rounded(type, w.expected[i]);
     if (std::isnan(w.expected[i])) {
-      if (is_written(type, output, i)) ++v.wrong;
+      if (std::signbit(w.expected[i]) ? !std::isnan(have) : is_written(type, output, i)) ++v.wrong;
       continue;
     }
-    const double have = get(type, output.data(), int64_t(i)), want = rounded(type, w.expected[i]);
+    if (std::isinf(want) || std::isinf(have)) {
+      if (have != want) ++v.wrong;
+      continue;
+    }
     if (std::isnan(have)) {
       ++v.unwritten;
       ++v.wrong;
@@ -303,6 +323,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
   const Array *a_scales = find("a_scales"), *b_scales = find("b_scales");
   const EpilogueConfig& e = s.epilogue;
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
+  const auto formula = own_formula(s);
   std::vector<double> x(size_t(m * k)), y(size_t(n * k));
   w.expected.assign(size_t(elements(s.d, s.batch)), std::numeric_limits<double>::quiet_NaN());
   for (int64_t batch = 0; batch < s.batch; ++batch) {
@@ -325,6 +346,19 @@ void expect_product(const GemmSpec& s, Workload& w) {
         const int64_t at = (batch * m + row) * columns + column;
         const int64_t of_bias = batch * along + (e.bias == Bias::per_row ? row : column);
         double v = sum(row, column);
+        if (formula) {
+          const auto of = [&](const Array* array, int64_t index) {
+            return array != nullptr ? element(*array, index) : 0;
+          };
+          const double added = of(bias, of_bias);
+          v = formula_value(
+              *formula, w.data,
+              {v, of(c, at), added, added, of(residual, at), s.beta, int32_t(row), int32_t(column), int32_t(batch)});
+          if (e.quantize) v = double(float(v * s.scale));
+          w.expected[size_t(s.d.at(batch, row, column))] =
+              std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v;
+          continue;
+        }
         if (c) v += s.beta * element(*c, at);
         if (bias) v += element(*bias, of_bias);
         if (e.pair()) {

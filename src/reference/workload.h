@@ -64,7 +64,7 @@ struct Workload {
   Case shape;
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
-  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written; -NaN: is a NaN
   ArrayLayout layout = {};       // of the output; no rows: as its array says
   double alpha = 1, beta = 0;
   uint64_t seed = 0;         // of a kernel that makes its arrays itself
@@ -115,6 +115,7 @@ struct GemmSpec {
   double alpha = 1, beta = 0, scale = 1;
   Scaling scaling = Scaling::none;
   int64_t workspace_bytes = 0;
+  std::string formula = {};  // of an epilogue of the user's own
 };
 
 // The arrays are A, B, then C, residual, bias, a_scales, b_scales and workspace as far as the product has

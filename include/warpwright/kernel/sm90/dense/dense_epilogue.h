@@ -73,7 +73,7 @@ struct DenseEpilogue {
   struct Finish {
     Place place;
     int m, n;
-    EpilogueArgs args;
+    typename Ops::Args args;
     Global<const float> a_scales, b_scales;
     float scale = 1;
 

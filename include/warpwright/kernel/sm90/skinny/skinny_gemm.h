@@ -210,7 +210,7 @@ struct SkinnyGemm {
   // read.
   struct Finish {
     int token, weight, m, n;
-    EpilogueArgs args;
+    typename Ops::Args args;
     Global<const float> x_scales, w_scales;
     float scale = 1;
 
