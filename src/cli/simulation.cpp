@@ -140,10 +140,22 @@ std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint
   return list;
 }
 
-std::vector<Mode> plain_modes(std::uint64_t seed) {
+std::vector<Mode> few_modes(std::uint64_t seed) {
   Mode random = mode(Landing::seeded, Scheduling::random);
   random.seed = seed;
-  return {mode(Landing::eager), mode(Landing::late), mode(Landing::timed), random};
+  return {mode(Landing::eager), random};
+}
+
+std::vector<Mode> plain_modes(std::uint64_t seed) {
+  std::vector<Mode> list = few_modes(seed);
+  list.insert(list.begin() + 1, {mode(Landing::late), mode(Landing::timed)});
+  return list;
+}
+
+std::vector<Mode> frozen_modes(const BlockPlan& plan) {
+  std::vector<Mode> list;
+  for (const auto& role : roles_of(plan)) list.push_back(mode(Landing::eager, Scheduling::freeze, role));
+  return list;
 }
 
 void prepare(const simulate::Example& example) {
