@@ -52,8 +52,8 @@ struct Epilogue {
   bool residual = false;  // adds a matrix of the shape of D
   MatrixLayout residual_layout = {};
   bool quantize = false;  // multiplies by the factor at GemmPointers::d_scale before the conversion
-  // An expression of C++ in the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It names x, which
-  // is alpha times the sum, and what else there is: c, bias or row_bias, residual, beta, row, column, batch
+  // An expression of C++ in the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It names x,
+  // which is alpha times the sum, and what else there is: c, bias or row_bias, residual, beta, row, column, batch
   // (docs/own-epilogue.md). C is read if it names c. Empty: none.
   std::string formula = {};
 };

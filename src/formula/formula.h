@@ -51,6 +51,7 @@ enum class Op : uint8_t {
 #define WW_FORMULA_ANY_1(X) X(abs)
 #define WW_FORMULA_ANY_2(X) X(min) X(max)
 #define WW_FORMULA_ANY_3(X) X(clamp)
+// What they cost on a GPU, in the place of one operation, is in cost.cpp.
 #define WW_FORMULA_FUNCTION(name) name,
 enum class Function : uint8_t {
   WW_FORMULA_REAL_1(WW_FORMULA_FUNCTION) WW_FORMULA_REAL_2(WW_FORMULA_FUNCTION) WW_FORMULA_REAL_3(WW_FORMULA_FUNCTION)
@@ -74,6 +75,8 @@ class Formula {
   // What it is known by in configurations, names and caches (epilogue/config.h).
   uint64_t id() const;
   bool uses(Name name) const { return (used_ >> unsigned(name) & 1u) != 0; }
+  // Instructions of a GPU for one element, about: what the choice of a kernel has to know of it.
+  int operations() const;
   // "x bias": in the order of kNames.
   std::string names() const;
 

@@ -203,13 +203,25 @@ class Parser {
     const Kind meet = common(left, right);
     left = converted(left, meet);
     right = converted(right, meet);
+    if (is_number(left, Kind::real) && is_number(right, Kind::real) && b.op <= Op::divide)
+      return folded(b.op, left, right);
     return add(b.op, compares(b.op) ? Kind::boolean : meet, {left, right});
+  }
+  bool is_number(int node, Kind kind) const {
+    const Node& n = to_.nodes_[size_t(node)];
+    return n.op == Op::number && n.kind == kind;
+  }
+  // 1.0 / 30 is computed once, here, with the rounding of the kernels.
+  int folded(Op op, int left, int right) {
+    const float a = to_.nodes_[size_t(left)].real, b = to_.nodes_[size_t(right)].real;
+    const float value = op == Op::add ? a + b : op == Op::subtract ? a - b : op == Op::multiply ? a * b : a / b;
+    to_.nodes_.resize(to_.nodes_.size() - 2);  // both were added last
+    return add(Op::number, Kind::real, {}, 0, value);
   }
   // 1 / 2 is 0 in C++, which nobody means.
   void check_division(Place place, int left, int right) const {
     const Node &a = to_.nodes_[size_t(left)], &b = to_.nodes_[size_t(right)];
-    const bool both = a.op == Op::number && b.op == Op::number && a.kind == Kind::whole && b.kind == Kind::whole;
-    if (!both) return;
+    if (!is_number(left, Kind::whole) || !is_number(right, Kind::whole)) return;
     if (b.whole == 0) throw Mistake{place, "a division by 0"};
     if (a.whole % b.whole != 0) {
       throw Mistake{place, fmt::format("{0} / {1} divides whole numbers and is {2}; write {0}.0 / {1}", a.whole,

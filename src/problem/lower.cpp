@@ -92,7 +92,10 @@ Lowered lower(const GemmProblem& p) {
   s.epilogue.residual = p.epilogue.residual;
   if (p.epilogue.residual) s.epilogue.residual_type = p.epilogue.residual_layout.type;
   s.epilogue.quantize = p.epilogue.quantize;
-  if (!p.epilogue.formula.empty()) s.epilogue.own = own_id(p.epilogue.formula.c_str());
+  if (!p.epilogue.formula.empty()) {
+    s.epilogue.own = own_id(p.epilogue.formula.c_str());
+    if (const auto formula = formula::parse(p.epilogue.formula)) s.own_operations = formula->operations();
+  }
 
   const bool aligned = p.alignment >= kTmaAlignment;
   // Without depth A and B are not read, whatever their strides are.

@@ -26,6 +26,7 @@ struct GemmShape {
   bool deterministic = false;                   // the same bits on any number of SMs
 
   BlockScaling block_scaling = BlockScaling::none;
+  int own_operations = 0;  // of an epilogue of the user's own, for an element
 
   DType b_dtype() const {
     if (block_scaling != BlockScaling::none) return warpwright::b_dtype(block_scaling, dtype);

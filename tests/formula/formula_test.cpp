@@ -118,6 +118,21 @@ TEST(Formula, RoundsItsNumbersOnce) {
   EXPECT_EQ(read("0.1 + 0.2").value(Values<float>{}), 0.1f + 0.2f);
 }
 
+TEST(Formula, FoldsNumbers) {
+  EXPECT_EQ(read("x * (1.0 / 30)").operations(), 1);
+  EXPECT_EQ(read("x * (1.0 / 30)").value(Values<float>{.x = 7}), 7 * (1.f / 30));
+  EXPECT_EQ(value("2.0 * 3 + 4.5 - 1", {}), 9.5);
+  EXPECT_EQ(value("1.0 / 0"), kInfinity);
+  EXPECT_EQ(value("float t = 2.5; return t * 2.0 * 3.0;"), 15);
+}
+
+TEST(Formula, KnowsAboutWhatItCosts) {
+  EXPECT_EQ(read("x").operations(), 0);
+  EXPECT_EQ(read("x > 0 ? x * x : 0").operations(), 3);
+  EXPECT_GT(read("30 * tanh(x / 30)").operations(), 30);
+  EXPECT_EQ(read("pow(x, 8)").operations(), 3);
+}
+
 TEST(Formula, IsKnownByItsText) {
   EXPECT_EQ(read("x * 2").id(), own_id("x * 2"));
   EXPECT_NE(read("x * 2").id(), read("x * 3").id());

@@ -1,6 +1,8 @@
 // Texts that are refused: the whole of what is said, with line, column and the mark below the place.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "formula/formula.h"

@@ -4,6 +4,9 @@
 #pragma once
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/tile/convert.h"
+#if !defined(__CUDACC__)
+#include <cmath>
+#endif
 
 namespace warpwright::inline WW_WORLD::epilogue::math {
 
@@ -16,6 +19,7 @@ using epilogue::silu;
 namespace detail {
 using epilogue::detail::exp_of_negative;
 using epilogue::detail::exp_of_rest;
+using epilogue::detail::exp_of_rest_less_1;
 using epilogue::detail::kExpShift;
 }  // namespace detail
 
@@ -72,8 +76,8 @@ WW_FN float rsqrt(float x) { return tile::reciprocal(tile::square_root(x)); }
 
 // Below 2^-22.
 WW_FN float exp(float x) {
-  if (x > 88.7228394f) return kInfinity;
-  if (x < -103.972084f) return 0.f;
+  // Beyond these it is infinity and 0, which the last product gives.
+  x = x > 89.f ? 89.f : x < -104.f ? -104.f : x;
   const float shifted = tile::multiply_add(x, 1.44269504f, detail::kExpShift);
   const float p = detail::exp_of_rest(x, shifted);
   // The power of two in two parts, so that neither leaves the exponents of fp32 and only the last product rounds.
@@ -105,21 +109,18 @@ WW_FN float log(float x) {
   return tile::multiply_add(e, 0.693359375f, tile::add(f, low));
 }
 
-// Below 2^-21.
+// Below 2^-21. With u = e^-2|x| - 1 it is -u / (2 + u); u = 2^n (e^r - 1) + (2^n - 1) keeps its digits near 0.
 WW_FN float tanh(float x) {
-  const float a = abs(x);
-  if (a < 0.35f) {  // Taylor
-    const float z = tile::multiply(x, x);
-    float p = tile::multiply_add(z, 21844.f / 6081075, -1382.f / 155925);
-    p = tile::multiply_add(p, z, 62.f / 2835);
-    p = tile::multiply_add(p, z, -17.f / 315);
-    p = tile::multiply_add(p, z, 2.f / 15);
-    p = tile::multiply_add(p, z, -1.f / 3);
-    return tile::multiply_add(tile::multiply(x, z), p, x);
-  }
-  const float e = detail::exp_of_negative(tile::multiply(a, -2.f));
-  const float t = tile::divide(tile::add(1.f, -e), tile::add(1.f, e));
-  return x < 0.f ? -t : t;
+  const float a = abs(x), y = a > 43.5f ? -87.f : tile::multiply(a, -2.f);
+  const float shifted = tile::multiply_add(y, 1.44269504f, detail::kExpShift);
+  const float part = detail::exp_of_rest_less_1(y, shifted);
+  const uint32_t exponent = (stdx::bit_cast<uint32_t>(shifted) - stdx::bit_cast<uint32_t>(detail::kExpShift) + 127u)
+                            << 23;
+  const float power = stdx::bit_cast<float>(exponent);
+  const float u = tile::multiply_add(part, power, tile::add(power, -1.f));
+  const float t = tile::divide(u, tile::add(u, 2.f));
+  return stdx::bit_cast<float>((stdx::bit_cast<uint32_t>(t) & 0x7fff'ffffu) |
+                               (stdx::bit_cast<uint32_t>(x) & 0x8000'0000u));
 }
 
 // Below 2^-21.
