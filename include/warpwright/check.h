@@ -25,6 +25,7 @@
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/tensor_box.h"
 #if WW_IN_SIMULATOR
+#include "warpwright/core/call_site.h"
 #include "warpwright/sim/addresses.h"
 #include "warpwright/sim/simulator.h"
 #endif
