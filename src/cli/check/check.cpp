@@ -15,6 +15,7 @@
 
 #include "catalog/instance.h"
 #include "cli/check/certificates.h"
+#include "cli/check/debugger.h"
 #include "cli/check/mutants.h"
 #include "cli/check/runs.h"
 #include "cli/check/shown.h"
@@ -22,6 +23,7 @@
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
 #include "cli/user/user_kernel.h"
+#include "sim/debug/debug.h"
 #include "simulate/examples.h"
 #include "simulate/product.h"
 
@@ -38,6 +40,7 @@ struct CheckOptions {
   bool list = false;
   bool mutate = false;
   bool certify = false;
+  bool debug = false;
   CompileOptions compile;  // of a file
   ProblemOptions modes;    // --landing and --schedule; empty: all of them
 };
@@ -204,8 +207,9 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                 {"kernels", kernels}});
   show_predicted(work, results, out);
   if (!reports.empty()) out.line(reports.substr(0, reports.size() - 1));
-  out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
-                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds, wall));
+  out.line(fmt::format("{}: {} run{}, {} seed{}, {:.1f} s",
+                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, runs == 1 ? "" : "s",
+                       options.seeds, options.seeds == 1 ? "" : "s", wall));
   return verdict == "clean" ? exit_ok : exit_wrong;
 }
 
@@ -225,6 +229,31 @@ int run_list(Output& out) {
   return exit_ok;
 }
 
+// One run of a file's first kernel and size, in the plainest mode unless another is named. Outside of gdb it starts gdb,
+// which calls it again.
+int run_in_debugger(CheckOptions options, Output& out) {
+  if (!is_source_file(options.kernel))
+    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is none", options.kernel));
+  if (options.mutate || options.certify)
+    throw UsageError("--debug: it makes one plain run; leave --mutate and --certify out");
+  if (!is_debugged()) start_debugger();
+  simulator::follow_threads();
+  options.compile.for_debugger = true;
+  const simulate::Example& e = *examples_named(options).front();
+  const reference::Case size = cases_of(e, options, out).front();
+  if (options.modes.landing.empty()) options.modes.landing = "eager";
+  if (options.modes.schedule.empty()) options.modes.schedule = "fifo";
+  options.modes.seed = options.seed;
+  Mode mode = modes_of(options.modes, *e.plan).front();
+  mode.hang_seconds = 3600;  // who steps through a loop may take long
+  Swept swept;
+  run_mode(e, e.workload(size, reference::Data::integers, options.seed), mode, 0, swept);
+  const std::string what = fmt::format("{} on {}: ", e.name, shape_text(size));
+  out.document({{"verdict", swept.ok() ? "clean" : "failed"}, {"runs", swept.runs}, {"report", swept.report}});
+  out.line(what + (swept.ok() ? "nothing was found in this run" : swept.report));
+  return swept.ok() ? exit_ok : exit_wrong;
+}
+
 int run_check(const CheckOptions& options, Output& out) {
   if (options.list) {
     refuse_compile_options(options.compile, "--list");
@@ -235,6 +264,7 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }
+  if (options.debug) return run_in_debugger(options, out);
   if (options.mutate && options.certify)
     throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
   if (options.certify) {
@@ -303,6 +333,8 @@ void configure_check(CommandLine& line, Context& context) {
             "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
   line.flag("--certify", options->certify,
             "say of every barrier why the run stands for all interleavings, or what keeps it from it");
+  line.flag("--debug", options->debug,
+            "run FILE once in gdb, not optimized: break on its lines, step, look at any thread (docs/debug-with-gdb.md)");
   add_compile_options(line, options->compile);
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",
