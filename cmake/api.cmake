@@ -15,6 +15,7 @@ warpwright_embed(embedded_tables data/tuned "*.tsv")
 warpwright_embed(embedded_scripts bench "peer*.py")
 warpwright_embed(embedded_package python/warpwright "_*.py")
 warpwright_embed(embedded_page src/page "*")
+warpwright_embed(embedded_gdb tools/gdb "*.py")
 
 if(WARPWRIGHT_HAVE_CUDA)
   # What the tuned tables name.

@@ -39,7 +39,7 @@ class Problem(ctypes.Structure):
 class Pointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace"),
-                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales", "up_bias")]
+                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales")]
 
 
 class GroupedProblem(ctypes.Structure):

@@ -100,7 +100,6 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
        from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
   p.a_block_scales = from.a_block_scales;
   p.b_block_scales = from.b_block_scales;
-  p.up_bias = from.up_bias;
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "problem/check_formula.h"
 #include "problem/check_layout.h"
 #include "problem/lower.h"
+#include "problem/validate.h"
 
 namespace warpwright {
 namespace {
@@ -52,9 +53,7 @@ Status check_epilogue(const GemmProblem& p) {
   if (e.bias != Bias::none && !wide(e.bias_type)) {
     return refused("epilogue.bias_type = {}: the bias must be fp32, bf16 or fp16.", name(e.bias_type));
   }
-  if (e.activation == Activation::swiglu) {
-    return refused("epilogue.activation = swiglu: it takes pairs of sums, which a dense product does not have.");
-  }
+  if (Status s = problem::check_pairs(p); !s) return s;
   if (e.residual && !wide(e.residual_layout.type)) {
     return refused("epilogue.residual_layout.type = {}: the residual must be fp32, bf16 or fp16.",
                    name(e.residual_layout.type));

@@ -214,12 +214,7 @@ Status validate_sm100(const GemmProblem& p) {
   if (p.block_scaling != BlockScaling::none && low.shape.epilogue != factor_and_conversion(p.d.type)) {
     return refused("epilogue: block-scaled products have alpha, and no C, bias or activation.");
   }
-  if (p.epilogue.activation == Activation::swiglu && p.n % 2 != 0) {
-    return refused("n = {}: gate and up come in pairs, so n must be even.", p.n);
-  }
-  if (p.epilogue.activation == Activation::swiglu && p.beta != 0) {
-    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
-  }
+  if (Status s = check_pairs(p); !s) return s;
   if (Status s = check_row("k", p.k, "A", a); !s) return s;
   if (Status s = check_row("k", p.k, "B", p.b.type); !s) return s;
   for (const auto& [argument, m] : {std::pair{"a", &low.a}, {"b", &low.b}}) {
@@ -323,6 +318,19 @@ Status validate_sm100(const GroupedProblem& p) {
 }
 
 }  // namespace
+
+Status check_pairs(const GemmProblem& p) {
+  if (p.epilogue.activation != Activation::swiglu) return {};
+  if (p.n % kPairedRows != 0) {
+    return refused("n = {}: with swiglu B is [gate; up], each in units of 8 rows, so n must be a multiple of {}.", p.n,
+                   kPairedRows);
+  }
+  if (p.b.major != Major::K) return refused("b.major = MN: with swiglu B must be stored [n, k].");
+  if (p.beta != 0) {
+    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
+  }
+  return {};
+}
 
 Status validate(const GemmProblem& p, Arch arch) {
   if (arch == Arch::sm90) return warpwright::validate(p);

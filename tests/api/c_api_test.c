@@ -44,7 +44,9 @@ int main(void) {
   expect_refused(ww_gemm_validate(&problem), "a = 77");
   problem.a.type = WW_BF16;
   problem.activation = WW_ACTIVATION_SWIGLU;
+  problem.beta = 2.0f;
   expect_refused(ww_gemm_validate(&problem), "swiglu");
+  problem.beta = 0.0f;
   problem.activation = 77;
   expect_refused(ww_gemm_validate(&problem), "activation = 77");
   problem.activation = WW_ACTIVATION_NONE;

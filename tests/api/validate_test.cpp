@@ -144,7 +144,15 @@ TEST(Validate, RefusesWhatOnly8BitOperandsHave) {
 TEST(Validate, RefusesEpiloguesWithoutMeaning) {
   GemmProblem p = good();
   p.epilogue.activation = Activation::swiglu;
-  expect_refused(p, {"swiglu"});
+  p.n = 88;
+  expect_refused(p, {"n = 88", "swiglu", "multiple of 16"});
+  p.n = 96;
+  EXPECT_TRUE(validate(p)) << validate(p).message();
+  p.b.major = Major::MN;
+  expect_refused(p, {"b.major = MN", "swiglu"});
+  p.b.major = Major::K;
+  p.beta = 1;
+  expect_refused(p, {"beta = 1", "swiglu"});
   p = good();
   p.epilogue.bias = Bias::per_column;
   p.epilogue.bias_type = DType::e4m3;

@@ -7,9 +7,10 @@
 
 namespace warpwright {
 
+// What a bias is added to, and which function is applied to the sums; core/words.h explains the words.
 WW_WORDS(Bias, kBiases, WW_BIASES)
 WW_WORDS(Activation, kActivations, WW_ACTIVATIONS)
-// Of two sums that become one.
+// Whether the function takes two sums and gives one result.
 WW_HD constexpr bool is_pair(Activation a) { return a == Activation::swiglu; }
 
 // The nodes, all in fp32, in this order:

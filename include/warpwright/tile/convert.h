@@ -87,10 +87,12 @@ WW_FN uint32_t pack2(float low, float high) {
 #endif
 }
 
+// Two numbers that were packed in one register.
 struct FloatPair {
   float low, high;
 };
 
+// The two 16-bit numbers of a register.
 template <DType T>
 WW_FN FloatPair unpack2(uint32_t packed) {
   static_assert(T == DType::bf16 || T == DType::fp16, "two elements in one register: bf16 or fp16");
