@@ -180,7 +180,7 @@ std::string GroupedPlan::explanation() const { return fmt::format("{}: {}", name
 
 Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
   auto device = gpu::this_device();
-  // A wrong problem is one without a GPU, too.
+  // A wrong problem is refused without a GPU as well.
   if (Status s = problem::validate(problem, device ? device->arch : Arch::sm90); !s) return s;
   if (!device) return device.status();
   auto choice = choice::choose(problem, choice::Chip{device->name, device->multiprocessors, device->arch});

@@ -15,7 +15,7 @@ constexpr WordTable<Groups, 3> kGroups{
 // Fields whose word was not there keep this mark.
 constexpr int kUnset = 0;
 
-// The type of the operands is said first, and D has the type that they usually give unless it is said.
+// The type of the operands comes first; D has the type that they usually give unless another is written.
 template <class C, class SetOut>
 bool read_type(C& c, std::string_view word, SetOut set_out) {
   const auto type = read_dtype(word);

@@ -187,7 +187,7 @@ std::string time_text(const Json& facts) {
       facts["measured_us"].get<double>());
 }
 
-// Writes the files and tells what is in them; `note` is said last.
+// Writes the files and says what is in them; `note` comes last.
 int finish(std::vector<Traced> traced, const Files& files, const std::string& target, std::string_view note,
            Output& out) {
   std::vector<timeline::TimelineRun> runs;

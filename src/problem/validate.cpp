@@ -236,7 +236,7 @@ Status validate_sm100(const GemmProblem& p) {
   return {};
 }
 
-// Hopper takes the scales of A as rows: who says how many there are is told that they lie otherwise here.
+// Hopper takes the scales of A by rows: a caller who gives their extents learns that they lie differently here.
 Status check_scales_by_columns(const GroupedProblem& p) {
   const int64_t blocks = (p.k + 127) / 128, padded = (p.m + 3) / 4 * 4;
   if ((p.a_scales.rows == -1 || p.a_scales.rows == blocks) &&

@@ -52,7 +52,7 @@ void add_conditions(std::vector<Case>& list, Case small, Case deep) {
                             Condition::varied, Condition::real})
     list.push_back({small.m, small.n, small.k, c});
   list.push_back({deep.m, deep.n, deep.k, Condition::constant});
-  // Without depth nobody loads, and D is written all the same.
+  // Without depth nobody loads, but D is still written.
   const auto flat = std::find_if(list.begin(), list.end(), [](const Case& c) { return c.k == 0; });
   if (flat != list.end()) list.push_back({flat->m, flat->n, 0, Condition::behind});
 }
@@ -199,7 +199,7 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
-  // Of many groups along k each has a result of its own.
+  // Many groups along k have a result each.
   const auto* const grouped = instance.as<GroupedGemmConfig>();
   for (Case& c : list) {
     if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);

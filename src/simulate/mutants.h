@@ -26,7 +26,7 @@ std::string argument_for(const simulator::Fault& mutant);
 
 struct Mutant {
   simulator::Fault fault;
-  // Of the report. "result": the result is wrong; "certificate": the runs are right, and one of another interleaving
+  // The rule that the report names. "result": the result is wrong; "certificate": the runs are right, and one of another interleaving
   // might not be. Empty: nothing was seen.
   std::string rule;
   std::string report;  // its first line

@@ -118,7 +118,7 @@ class YourKernel(unittest.TestCase):
         self.assertEqual(self.results["said"].code, 0)
 
     def test_calls_that_are_not_recorded(self):
-        self.report("not recorded", "incomplete", "its calls are not known")
+        self.report("not recorded", "incomplete", "its calls are unknown")
 
     def test_mutants_of_ones_own_kernel(self):
         result = self.results["mutants"]

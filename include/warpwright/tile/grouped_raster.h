@@ -26,7 +26,7 @@ struct GroupRows {
 // A tile's place in its group.
 struct GroupedTile : TileCoord {
   GroupRows rows{};
-  // Of a paired cluster, in place of the coordinates: this CTA's first row and column, with no more of the group's rows
+  // For a paired cluster, instead of the coordinates: this CTA's first row and column, with no more of the group's rows
   // in `rows` than it takes; whether its peer has the same rows and other columns; whether both have half a tile.
   int row = 0;
   int column = 0;
@@ -105,7 +105,7 @@ class GroupedTiles {
     index_ += int(machine::cluster_count());
     return true;
   }
-  // Of the unit, where units may be split.
+  // The number of the unit, where units may be split.
   WW_FN int number() const {
     if constexpr (!Paired) return index_;
     return index_ < split_ ? index_ : split_ + (index_ - split_) / 2;
@@ -262,7 +262,7 @@ class GroupedTiles {
   int reached_ = 0;        // the end of the last group that was read
   GroupRows rows_{};
   uint32_t faults_ = 0;
-  // Of this lane's group: its first row or column, how many it has, and the tiles of the window up to its end.
+  // This lane's group: its first row or column, how many it has, and the tiles of the window up to its end.
   int first_ = 0, extent_ = 0, matrix_ = 0, through_ = 0;
 };
 

@@ -308,18 +308,18 @@ void configure_check(CommandLine& line, Context& context) {
       .offers(kernel_names())
       .type("NAME|FILE");
   line.list("--sizes", options->sizes,
-            "MxNxK,... (default: sizes that refill every stage and reach the edges; what a size does not exercise no "
-            "seed finds)")
+            "MxNxK,... (default: sizes that refill every stage and reach the edges; no seed finds what the sizes do "
+            "not exercise)")
       .delimiter(',');
   line.number("--seeds", options->seeds, "seeds of the random landings and schedules (default 2)", 0, 1'000'000);
   line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
-  line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
+  line.number("--max-seconds", options->max_seconds, "stop after this time; the verdict is then incomplete", 1, 1'000'000);
   add_mode_options(line, options->modes);
   line.flag("--all", options->all, "every instance of the catalogue");
   line.flag("--mutate", options->mutate,
-            "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
+            "omit, double, move or misdirect each synchronization, call by call, and list what would go unnoticed");
   line.flag("--certify", options->certify,
-            "say of every barrier why the run stands for all interleavings, or what keeps it from it");
+            "explain for every barrier why the run stands for all interleavings, or why it does not");
   line.flag("--debug", options->debug,
             "run FILE once in gdb, not optimized: break on its lines, step, look at any thread (docs/debug-with-gdb.md)");
   add_compile_options(line, options->compile);

@@ -79,12 +79,12 @@ void compile(std::vector<std::string> line, const std::string& file, const std::
 
 void add_compile_options(CommandLine& line, CompileOptions& options) {
   line.list("-I", options.folders,
-            "a folder of headers for the compiler of FILE, which also gets CXXFLAGS; may be given again")
+            "a folder of headers for the compiler of FILE, which also gets CXXFLAGS; may be repeated")
       .not_empty()
       .repeated()
       .type("FOLDER")
       .group("Compiler");
-  line.list("-D", options.macros, "a macro for the compiler of FILE; may be given again")
+  line.list("-D", options.macros, "a macro for the compiler of FILE; may be repeated")
       .not_empty()
       .repeated()
       .type("NAME[=VALUE]")

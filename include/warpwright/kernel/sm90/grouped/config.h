@@ -27,7 +27,7 @@ struct GroupedGemmConfig {
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
   int raster_group = 8;
   Groups groups = Groups::none;
-  // Of Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
+  // For Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
   bool any_rows = false;
   int b_scale_rows = kScaleBlock;  // rows of B with one scale: 128 or 1
   // B is [gate; up] of n / 2 rows each, and D = silu(gate) * up has n / 2 columns. A tile has its columns of both.
@@ -46,7 +46,7 @@ struct GroupedGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr int warpgroups() const { return tile_m / group_rows; }
   WW_HD constexpr bool takes_turns() const { return scaled() && warpgroups() == 2; }
-  // Of 64 rows and out_columns() columns.
+  // Blocks of 64 rows and out_columns() columns.
   WW_HD constexpr int group_blocks() const { return group_rows / 64 * column_blocks(); }
   // Scaled sums are added to a second set, one block at a time.
   WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * out_columns() / 2; }
@@ -84,11 +84,11 @@ struct GroupedGemmConfig {
   // Lines of scales of B: for each column, or for the one or two blocks of 128 that a block of columns touches.
   WW_HD constexpr int block_lines() const { return row_scales() ? out_columns() : block_scales() == 1 ? 1 : 2; }
   WW_HD constexpr int scale_lines() const { return column_blocks() * block_lines(); }
-  // Of one block along k. There is a slot for each stage.
+  // The scales of one block along k. There is a slot for each stage.
   WW_HD constexpr uint32_t slot_bytes() const {
     return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
-  // Of many lines the TMA brings eight blocks along k at once, where their alignment allows it (scales_staged in the
+  // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it (scales_staged in the
   // arguments), and a warp hands them out to the slots.
   WW_HD constexpr bool stages_scales() const { return scaled() && (tile_m == 256 || by_depth()); }
   static constexpr int kStagedBlocks = 8;
@@ -170,7 +170,7 @@ struct GroupedGemmArgs {
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
   bool accumulate = false;    // by_depth with an fp32 result: added to what D holds
-  // Of a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
+  // For a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
   // b_scales.
   TensorMap a_scale_map;
   TensorMap b_scale_map;

@@ -110,13 +110,13 @@ struct GroupedGemm {
     if constexpr (!C.by_depth()) return tile::ceil_div(args.k, C.tile_k());
     return tile.rows.depth == 0 ? 0 : tile::ceil_div(head(tile) + tile.rows.depth, C.tile_k());
   }
-  // Of D.
+  // The columns of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
   using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired()>;
   WW_FN static Tiles tiles(const Args& args) {
     return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
-  // Of this CTA's tile, in its group.
+  // The first row of this CTA's tile, in its group.
   WW_FN static int first_row(const tile::GroupedTile& tile) {
     if constexpr (C.paired()) return tile.row;
     if constexpr (C.cluster_m() == 1) return tile.m * C.tile_m;
@@ -313,7 +313,7 @@ struct GroupedGemm {
     auto walk = tiles(args);
     for (tile::GroupedTile tile; walk.next(tile);) {
       const int stages = depth(args, tile), begin = head(tile);
-      // Of the last stage.
+      // Where the last stage ends.
       const int past = C.clears_edges() ? (begin + tile.rows.depth) % C.tile_k() : 0;
       const int end = past == 0 ? C.tile_k() : past;
       if (rows_left(tile, group) <= 0) {  // unreached [grouped-64x]: a tile of one warpgroup has rows

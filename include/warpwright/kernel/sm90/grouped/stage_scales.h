@@ -59,7 +59,7 @@ class AlignedBlocks {
         part_[i] = machine::load((from.at + (at * from.stride + k)).template as<const Vec<float, Each>>());
     }
   }
-  // Of a run of lines.
+  // Loads the scales of a run of lines.
   WW_FN void load(const ScaleLines& from, int first, int k, int) {
     const int left = from.lines - first - int(machine::lane_index());
     const Global<const float> mine = from.at + int64_t(uint32_t(first + int(machine::lane_index()))) * from.stride;
@@ -103,7 +103,7 @@ class AnyFours {
       if (at < from.lines) part = machine::load(from.at + (at * from.stride + mine));
     }
   }
-  // Of a run of lines.
+  // Loads the scales of a run of lines.
   WW_FN void load(const ScaleLines& from, int line, int k, int end) {
     // From a shuffle: there are no registers for its multiples, which the compiler would compute only once.
     const int stride = int(machine::warp_uniform(uint32_t(from.stride)));
