@@ -277,7 +277,7 @@ int trace_user(const TraceOptions& options, const CommandLine& line, Output& out
     const std::string& name = option->facts().name;
     if (option->facts().count > 0 && std::find(taken.begin(), taken.end(), name) == taken.end())
       throw UsageError(
-          fmt::format("{}: it is no option of a kernel of your own, whose file is '{}'", name, options.file));
+          fmt::format("{}: it is not an option for a kernel of your own ('{}')", name, options.file));
   }
   const simulate::Example& example = kernel_of(options);
   reference::Case shape = example.cases.front();
@@ -301,7 +301,7 @@ int trace_user(const TraceOptions& options, const CommandLine& line, Output& out
 int run_trace(const TraceOptions& options, Output& out) {
   if (!options.problem.landing.empty() || !options.problem.schedule.empty() || options.problem.seeds != 0) {
     throw UsageError(
-        "--landing, --schedule and --seeds: a timeline is one run by the clock, which decides all; leave them out");
+        "--landing, --schedule and --seeds: a timeline is one timed run, which fixes all three; leave them out");
   }
   if (options.problem.target == "gpu" || is_grouped(options.problem) || arch_of(options.problem) != Arch::sm90) {
     return trace_product(options, out);

@@ -163,7 +163,7 @@ class YourKernel(unittest.TestCase):
             path = pathlib.Path(folder) / "empty.cpp"
             path.write_text("int nothing;\n")
             for command in ("check", "trace"):
-                for file, word in ((path, "warpwright_kernels"), (path.with_name("absent.cpp"), "is no file")):
+                for file, word in ((path, "warpwright_kernels"), (path.with_name("absent.cpp"), "is not a file")):
                     result = subprocess.run([TOOL, command, str(file)], capture_output=True, text=True, timeout=60)
                     self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                     self.assertIn(word, result.stderr)

@@ -79,7 +79,7 @@ std::vector<const simulate::Example*> examples_named(const CheckOptions& options
   // Not in the catalogue: any instance that can be compiled.
   const auto instance = catalog::parse_instance(name);
   if (!instance) {
-    throw UsageError(fmt::format("'{}' is no instance and no source file; the nearest instances are {}", name,
+    throw UsageError(fmt::format("'{}' is neither an instance nor a source file; the nearest instances are {}", name,
                                  listed(nearest_instances(name))));
   }
   auto example = simulate::example_of(*instance);
@@ -221,7 +221,7 @@ int run_list(Output& out) {
 // which calls it again.
 int run_in_debugger(CheckOptions options, Output& out) {
   if (!is_source_file(options.kernel))
-    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is none", options.kernel));
+    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is not one", options.kernel));
   if (options.mutate || options.certify)
     throw UsageError("--debug: it makes one plain run; leave --mutate and --certify out");
   if (!is_debugged()) start_debugger();
@@ -254,7 +254,7 @@ int run_check(const CheckOptions& options, Output& out) {
   }
   if (options.debug) return run_in_debugger(options, out);
   if (options.mutate && options.certify)
-    throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
+    throw UsageError("--certify: it is about the kernel as it is, --mutate about the kernel with a fault; give one of them, not both");
   if (options.certify) {
     if (!options.sizes.empty()) throw UsageError("--certify: it takes the kernel's own sizes; leave --sizes out");
     if (!options.all) return check_certificates(examples_named(options), out);
