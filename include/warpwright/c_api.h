@@ -40,7 +40,7 @@ typedef enum ww_accumulation { WW_ACCUMULATIONS(WW_C_ACCUMULATION) } ww_accumula
 /* WW_BIAS_NONE, ... */
 #define WW_C_BIAS(name, NAME, value, word) WW_BIAS_##NAME = value,
 typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
-/* WW_ACTIVATION_NONE, ...; WW_ACTIVATION_SWIGLU is for grouped products. */
+/* WW_ACTIVATION_NONE, ...; with WW_ACTIVATION_SWIGLU B is [gate; up], and D has n / 2 columns. */
 #define WW_C_ACTIVATION(name, NAME, value, word) WW_ACTIVATION_##NAME = value,
 typedef enum ww_activation { WW_ACTIVATIONS(WW_C_ACTIVATION) } ww_activation;
 
@@ -82,6 +82,7 @@ typedef struct ww_gemm_problem {
   int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
+  const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -100,7 +101,6 @@ typedef struct ww_gemm_pointers {
   size_t workspace_bytes;
   const void* a_block_scales; /* block_scaling: tiles of factors, as ww_quantize makes them with WW_SCALES_TILES */
   const void* b_block_scales;
-  const void* up_bias; /* Blackwell, swiglu with a bias: the bias of the second column of each pair */
 } ww_gemm_pointers;
 
 /* A plan for a dense product, made by ww_plan_create(). */
@@ -124,6 +124,10 @@ WW_API int32_t ww_plan_device(const ww_plan* plan);
 /* The texts live as long as the plan. */
 WW_API const char* ww_plan_name(const ww_plan* plan);
 WW_API const char* ww_plan_explanation(const ww_plan* plan);
+
+/* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
+ * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
+WW_API const char* ww_formula_names(const char* formula);
 
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);

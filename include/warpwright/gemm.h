@@ -48,10 +48,15 @@ struct Epilogue {
   Bias bias = Bias::none;
   DType bias_type = DType::fp32;
   int64_t bias_batch_stride = 0;  // 0: one bias for all matrices of a batch
+  // swiglu: B is [gate; up] with n / 2 rows each, a bias of columns likewise, and D has n / 2 columns, silu(gate) * up.
   Activation activation = Activation::none;
   bool residual = false;  // adds a matrix of the shape of D
   MatrixLayout residual_layout = {};
   bool quantize = false;  // multiplies by the factor at GemmPointers::d_scale before the conversion
+  // An expression of C++ in the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It names x,
+  // which is alpha times the sum, and what else there is: c, bias or row_bias, residual, beta, row, column, batch
+  // (docs/own-epilogue.md). C is read if it names c. Empty: none.
+  std::string formula = {};
 };
 
 // One product, or a batch of equal ones: extents, layouts, factors and epilogue. Every default is legal, so only the
@@ -105,7 +110,6 @@ struct GemmPointers {
   size_t workspace_bytes = 0;
   const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
   const void* b_block_scales = nullptr;
-  const void* up_bias = nullptr;  // Blackwell, swiglu with a bias: the bias of the second column of each pair
 };
 
 // Checks Hopper's rules; make_plan() checks the device's. The sentence names the argument, its value and the rule.

@@ -23,7 +23,9 @@ thread_local Thread* current = nullptr;
 #if defined(WW_ASAN_FIBERS)
 constexpr size_t kStack = 256 * 1024;
 #else
-constexpr size_t kStack = 64 * 1024;
+// No power of two: stacks lie behind each other, and the lines in use of all of them would share few sets of the
+// caches.
+constexpr size_t kStack = 64 * 1024 + 69 * 64;
 #endif
 constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
 
@@ -247,7 +249,15 @@ void Engine::wake(Thread& t, uint64_t time) {
   t.time = std::max(t.time, time);
   if (t.ready || t.done) return;
   t.ready = true;
-  enqueue(*t.warp);
+  Warp& w = *t.warp;
+  if (w.queued) {
+    if (timed()) w.priority = std::min(w.priority, t.time);
+  } else if (timed()) {
+    enqueue(w);
+  } else {
+    w.queued = true;
+    queue_.push_back(&w);
+  }
 }
 
 void Engine::wake_all(std::vector<Thread*>& list, uint64_t time) {

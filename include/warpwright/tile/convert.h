@@ -57,6 +57,22 @@ WW_FN float reciprocal(float a) {
 #endif
 }
 
+// Correctly rounded.
+WW_FN float divide(float a, float b) {
+#if defined(__CUDACC__)
+  return __fdiv_rn(a, b);
+#else
+  return a / b;
+#endif
+}
+WW_FN float square_root(float a) {
+#if defined(__CUDACC__)
+  return __fsqrt_rn(a);
+#else
+  return std::sqrt(a);
+#endif
+}
+
 // `low` goes to bits 0..15, the element with the smaller index.
 template <DType T>
 WW_FN uint32_t pack2(float low, float high) {

