@@ -258,7 +258,8 @@ Report users_report(const Options& options) {
 Report wanted(const Options& options) {
   if (is_source_file(options.name)) return users_report(options);
   refuse_compile_options(options.compile, options.name);
-  if (!options.of_file.empty()) throw UsageError(fmt::format("--name: it is for a file, and {} is not one", options.name));
+  if (!options.of_file.empty())
+    throw UsageError(fmt::format("--name: it is for a file, and {} is not one", options.name));
   if (options.target.empty()) throw UsageError("--target is required");
   Report r = report_of(options.name, options.target);
   if (!r.legal()) {

@@ -276,8 +276,7 @@ int trace_user(const TraceOptions& options, const CommandLine& line, Output& out
   for (const auto& option : line.options()) {
     const std::string& name = option->facts().name;
     if (option->facts().count > 0 && std::find(taken.begin(), taken.end(), name) == taken.end())
-      throw UsageError(
-          fmt::format("{}: it is not an option for a kernel of your own ('{}')", name, options.file));
+      throw UsageError(fmt::format("{}: it is not an option for a kernel of your own ('{}')", name, options.file));
   }
   const simulate::Example& example = kernel_of(options);
   reference::Case shape = example.cases.front();

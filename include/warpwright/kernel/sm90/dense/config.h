@@ -98,8 +98,8 @@ struct DenseGemmConfig {
                                             : Swizzle::none;
     return {out_type(), int(swizzle_bytes(swizzle)) * 8 / bits(out_type()), 64, swizzle};
   }
-  // The part of the N side that a stage of the output ring holds; the last stage of a swapped tile may hold less. Halved tiles
-  // are large and leave little room.
+  // The part of the N side that a stage of the output ring holds; the last stage of a swapped tile may hold less.
+  // Halved tiles are large and leave little room.
   WW_HD constexpr int output_stage_n() const {
     if (!swapped) return d_box().inner;
     const int most = sharing == TileSharing::halves ? 32 : 64;

@@ -88,8 +88,8 @@ struct GroupedGemmConfig {
   WW_HD constexpr uint32_t slot_bytes() const {
     return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
-  // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it (scales_staged in the
-  // arguments), and a warp hands them out to the slots.
+  // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it
+  // (scales_staged in the arguments), and a warp hands them out to the slots.
   WW_HD constexpr bool stages_scales() const { return scaled() && (tile_m == 256 || by_depth()); }
   static constexpr int kStagedBlocks = 8;
   WW_HD constexpr TensorBox a_scale_box() const { return {DType::fp32, kStagedBlocks, tile_m, Swizzle::b32}; }
