@@ -45,6 +45,14 @@ WRONG = {
     f"{GEMM} --dtype bf61": ["--dtype", "'bf61'", "did you mean 'bf16'?"],
     f"{SIM} --schedule freeze:lod": ["--schedule", "'lod'", "did you mean 'load'?"],
     f"{GEMM} --epilogue ''": ["--epilogue", "''"],
+    f"{GEMM} --epilogue 'x * sigmod(x)'": ["line 1, column 5", "'sigmoid'?\n  x * sigmod(x)\n      ^"],
+    f"{GEMM} --epilogue 'x + y'": ["line 1, column 5", "'y' is not known", "row_bias"],
+    f"{GEMM} --epilogue 'relu(x)' --beta 2": ["beta = 2", "does not name it"],
+    f"{GEMM} --epilogue 'x' --target sim:gfx950": ["epilogue = x", "gfx950"],
+    f"{GEMM} --epilogue 'bias + row_bias'": ["bias and row_bias"],
+    f"{GEMM} --epilogue '2 * x' --op grouped_contiguous": ["--epilogue", "swiglu"],
+    f"{SIM} --epilogue '2 * x' --a matrix --b matrix --d result --bias junk": ["--bias", "has none"],
+    "check sm90/dense-64x64-c1-s8/bf16-nt-owne44698d5d0ed9202": ["plan = sm90", "gemm --epilogue"],
     f"{GEMM} --scaling ''": ["--scaling", "''"],
     f"{GEMM} --alpha inf": ["--alpha", "'inf'", "finite"],
     "gemm --op grouped_contiguous --groups 0 --m 8 --n 8 --k 64 --target sim:sm100": ["groups = 0", "at least 1"],
@@ -208,7 +216,8 @@ class WrongInput(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                 # Operands are looked at when the kernel is there, and the first time it is compiled.
                 said = re.sub(r"^Compiling \S+ for the simulator.*\n", "", done.stderr)
-                self.assertRegex(said, r"\Awarpwright( [a-z]+)+: [^\n]*\.\n\Z")
+                # Only a text of the user's is shown below it, with a mark.
+                self.assertRegex(said, r"\Awarpwright( [a-z]+)+: [^\n]*(\.|[.?]\n  [^\n]*\n[ \t]*\^)\n\Z")
                 for word in words:
                     self.assertIn(word, said)
                 self.assertEqual(sorted(self.folder.rglob("*")), self.files)
