@@ -11,10 +11,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi, _torch, _torch_grouped
+from warpwright import _abi, _torch, _torch_describe, _torch_grouped, _torch_grouped_describe
 
 NARROW = torch.float8_e4m3fn
-CODES = {code: _torch.NAMES[word] for word, code in _abi.words("dtype").items() if word in _torch.NAMES}
+CODES = {code: _torch_describe.NAMES[word] for word, code in _abi.words("dtype").items() if word in _torch_describe.NAMES}
 
 
 def matrices(x, layout, rows, columns, batch):
@@ -29,8 +29,8 @@ def matrices(x, layout, rows, columns, batch):
 
 
 def multiply(x, settings):
-    x, product = _torch.describe(x, settings)
-    p = _torch.problem_of(product)
+    x, product = _torch_describe.describe(x, settings)
+    p = _torch_describe.problem_of(product)
     _abi.raise_on(_abi.library().ww_gemm_validate(ctypes.byref(p)))
     a, b = matrices(x.a, p.a, p.m, p.k, p.batch).double(), matrices(x.b, p.b, p.n, p.k, p.batch).double()
     d = p.alpha * a @ b.transpose(1, 2)
@@ -49,8 +49,8 @@ def multiply(x, settings):
 
 
 def multiply_groups(x, settings):
-    product = _torch_grouped.describe(x, settings)
-    p = _torch_grouped.problem_of(product)
+    product = _torch_grouped_describe.describe(x, settings)
+    p = _torch_grouped_describe.problem_of(product)
     _abi.raise_on(_abi.library().ww_grouped_validate(ctypes.byref(p)))
     a, b = x.a.double(), x.b.double()
     if x.a_scale is not None:
@@ -82,15 +82,14 @@ def multiply_groups(x, settings):
 
 
 @pytest.fixture(autouse=True)
-def stand_in(monkeypatch, request):
+def stand_in(monkeypatch):
     try:
         _abi.library()
     except warpwright.MissingError as error:
         pytest.skip(str(error))
     torch.manual_seed(1)
-    if "real_launch" not in request.keywords:
-        monkeypatch.setattr(_torch, "launch", multiply)
-        monkeypatch.setattr(_torch_grouped, "launch", multiply_groups)
+    monkeypatch.setattr(_torch, "launch", multiply)
+    monkeypatch.setattr(_torch_grouped, "launch", multiply_groups)
 
 
 def make(*shape, dtype=torch.bfloat16):
@@ -135,8 +134,8 @@ def test_every_view_is_described_as_it_lies(number):
 def test_only_a_view_without_a_stride_of_one_is_copied():
     for a, b, copied in ((*VIEWS[1], False), (*VIEWS[2], False), (*VIEWS[3], True)):
         out = torch.empty(a.shape[0], b.shape[0], dtype=a.dtype)
-        x, _ = _torch.describe(_torch.Operands(a, b, out, *[None] * 6),
-                               _torch.Settings(1.0, 0.0, "none", "fast", False, 0, ""))
+        x, _ = _torch_describe.describe(_torch_describe.Operands(a, b, out, *[None] * 6),
+                               _torch_describe.Settings(1.0, 0.0, "none", "fast", False, 0, ""))
         assert (x.a.data_ptr() != a.data_ptr()) == copied
 
 
@@ -310,18 +309,18 @@ def test_gradient_under_compile(backend):
 
 
 def test_gradient_that_there_is_not():
-    a, b, bias = make(64, 128), make(96, 128), make(96).requires_grad_()
-    product = warpwright.gemm(a, b, bias=bias, activation="silu")
+    a, b, bias, one = make(64, 128), make(96, 128), make(96).requires_grad_(), torch.ones(1)
+    with pytest.raises(ValueError, match="a_scale, b_scale, out_scale: .*gradient"):
+        warpwright.gemm(a.to(NARROW), b.to(NARROW), bias=bias, activation="silu", a_scale=one, b_scale=one)
+    op = torch.ops.warpwright.gemm(a, b, torch.bfloat16, None, 1.0, 0.0, bias, "silu", *[None] * 4, "fast", False, 0, "")
     with pytest.raises(NotImplementedError, match="activation"):
-        product.sum().backward()
+        op.sum().backward()
     a.requires_grad_()
     with pytest.raises(ValueError, match="out: .*gradient"):
         warpwright.gemm(a, b, out=make(64, 96))
     offsets = torch.tensor([0, 64], dtype=torch.int32)
     with pytest.raises(ValueError, match="out: .*gradient"):
         warpwright.grouped_gemm(a, b[None], offsets=offsets, out=make(64, 96))
-    with pytest.raises(ValueError, match="activation: .*gradient"):
-        warpwright.grouped_gemm(a, b[None], offsets=offsets, activation="swiglu")
     with torch.no_grad():
         warpwright.gemm(a, b, out=make(64, 96))
 
@@ -405,7 +404,12 @@ def test_an_extent_that_is_marked_dynamic_is_compiled_once():
 INT = torch.zeros(3, dtype=torch.int32)
 WRONG = [
     (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
-    (lambda: warpwright.gemm(make(4), make(4, 4)), ValueError, ["a, b:", "1 and 2"]),
+    (lambda: warpwright.gemm(make(4, 4), make(4)), ValueError, ["a, b:", "2 and 1"]),
+    (lambda: warpwright.gemm(make(4), make(2, 4, 4)), ValueError, ["a:", "one row"]),
+    (lambda: warpwright.gemm(make(2, 3, 4, 8), make(3, 2, 4, 8)), ValueError, ["b:", "(3, 2)", "(2, 3)"]),
+    (lambda: warpwright.gemm(make(2, 4, 8), make(4, 8), residual=make(8, 4)), ValueError, ["residual", "(2, 4, 4)"]),
+    (lambda: warpwright.gemm(make(2, 4, 8), make(4, 8), out=make(4, 2, 4).transpose(0, 1)), ValueError,
+     ["out", "equally far"]),
     (lambda: warpwright.gemm(make(2, 4, 8), make(3, 4, 8)), ValueError, ["b:", "3", "2"]),
     (lambda: warpwright.gemm(make(4, 8, dtype=torch.int32), make(4, 8)), TypeError, ["a:", "int32"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8, dtype=torch.float16)), ValueError, ["b.type = fp16", "bf16"]),
@@ -472,11 +476,3 @@ def test_bad_input_gets_a_sentence(number):
         call()
     for word in words:
         assert word in str(caught.value)
-
-
-@pytest.mark.real_launch
-def test_tensors_on_the_cpu_are_refused():
-    with pytest.raises(ValueError, match="a: it is on cpu; .*simulator"):
-        warpwright.gemm(make(4, 8), make(4, 8))
-    with pytest.raises(ValueError, match="a: it is on cpu; a GPU"):
-        warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT)

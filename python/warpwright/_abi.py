@@ -184,6 +184,8 @@ class Plan:
         self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
+        self.reads_c = problem.beta != 0
+        self.entry = library().ww_plan_run  # for who has a structure at hand
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

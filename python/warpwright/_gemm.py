@@ -8,8 +8,11 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu")
+
+
 def is_torch(x: Any) -> bool:
-    return type(x).__module__.split(".")[0] == "torch" or hasattr(x, "__torch_function__")
+    return hasattr(x, "__torch_function__")
 
 
 @overload
@@ -76,15 +79,16 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
         from . import _torch
 
         if target not in (None, "gpu", "sm90"):
-            raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
+            raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
+                             "simulate() sends those on the CPU through the simulator")
         if dtype is not None:
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
-        return _torch.gemm(a, b, out=out, c=c, alpha=alpha, beta=beta, bias=bias, activation=activation,
-                           residual=residual, a_scale=a_scale, b_scale=b_scale, out_dtype=out_dtype,
-                           out_scale=out_scale, accumulation=accumulation, deterministic=deterministic,
-                           sm_limit=sm_limit, plan=plan)
+        return _torch.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
+                           out_scale, accumulation, deterministic, sm_limit, plan)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     from . import _numpy
 
     return _numpy.gemm(a, b, out=out, dtype=dtype, out_dtype=out_dtype, c=c, alpha=float(alpha), beta=float(beta),
