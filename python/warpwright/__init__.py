@@ -8,7 +8,11 @@ same rules. NumPy arrays are multiplied by the kernels in the simulator, which n
 their synchronization; ``simulate()`` sends torch tensors on the CPU there, too.
 """
 
+import importlib
+from typing import Any
+
 from ._commands import bench, check, explain, schedule, trace, tune
+from ._convert import convert
 from ._errors import MissingError, WarpwrightError
 from ._gemm import gemm
 from ._grouped import grouped_gemm
@@ -17,12 +21,14 @@ from ._simulate import simulate
 from ._tool import version
 
 __all__ = [
-    "MissingError", "Quantized", "WarpwrightError", "__version__", "bench", "check", "dequantize", "explain", "gemm",
-    "grouped_gemm", "quantize", "schedule", "simulate", "trace", "tune",
+    "MissingError", "Quantized", "WarpwrightError", "__version__", "bench", "check", "convert", "dequantize", "explain",
+    "gemm", "grouped_gemm", "quantize", "schedule", "simulate", "trace", "tune",
 ]
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":  # asks the tool, so only for who wants to know
         return version()
+    if name == "nn":  # needs torch
+        return importlib.import_module("warpwright.nn")
     raise AttributeError(f"module 'warpwright' has no attribute {name!r}")

@@ -248,5 +248,7 @@ def dequantize(q: Quantized) -> Any:
     if q.scheme in DTYPES:
         scales = _look_up(_ue8m0() if q.scheme == MX else _ue4m3(), scales)
     factors = repeat(repeat(scales, tall, 0), wide, 1)[:rows, :columns]
+    if torch_tensor:
+        return values * factors * q.tensor_scale
     with np.errstate(invalid="ignore"):  # zero times infinity
         return values * factors * q.tensor_scale
