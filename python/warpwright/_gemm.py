@@ -1,4 +1,4 @@
-"""gemm(): torch tensors on the GPU, NumPy arrays in the simulator."""
+"""gemm(): torch tensors where they are, NumPy arrays in the simulator."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
          alpha: float = 1.0, beta: float = 0.0, bias: Any = None, activation: str = "none", residual: Any = None,
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
-    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k], or both with a leading batch.
+    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [..., m, k] and ``b`` [n, k], or both with leading dimensions.
 
-    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream. Any strides
-    are taken without a copy as long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
+    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream; on the CPU torch
+    multiplies them by the same rules, or the kernels do, within ``simulate()``. Any strides are taken without a copy as
+    long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
     ``out_dtype`` (the type of ``a``, bf16 for 8-bit types) is made.
 
     bias         [n], added to every row; ``[m, 1]``, added to every column

@@ -311,7 +311,7 @@ class _Converter:
         if all(child in module._modules for child in GATED):
             why = self.why_not_mlp(name, module)
             if why is None:
-                what = "gate and up as one product" + (", e4m3 up to the end" if narrow else " with swiglu")
+                what = "gate and up as one product with swiglu" + (", e4m3 up to the end" if narrow else "")
                 return self.replace(name, parent, child, module, self.new_mlp, what, self.undo_mlp)
             self.leave_it(name, module, why)  # its linears may do
         elif all(parameters.get(key) is not None and parameters[key].dim() == 3 for key in ("gate_up_proj", "down_proj")):
@@ -324,7 +324,8 @@ class _Converter:
         elif isinstance(module, torch.nn.Linear):
             why = self.why_not_linear(name, parent, module)
             if why is None:
-                return self.replace(name, parent, child, module, self.new_linear, "linear",
+                what = f"e4m3 with a factor for each {BLOCK} x {BLOCK}" if narrow else "the same weights by gemm"
+                return self.replace(name, parent, child, module, self.new_linear, what,
                                     self.undo_narrow if narrow else None)
             self.leave_it(name, module, why)
         elif not isinstance(module, (torch.nn.Embedding, torch.nn.modules.conv._ConvNd)):
