@@ -157,8 +157,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
   const std::vector<double> x = scaled(*given.a, given.a_scales, [](int64_t r) { return r; });
-  const std::vector<double> y = scaled(*given.b, given.b_scales,
-                                       [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
+  const std::vector<double> y =
+      scaled(*given.b, given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
   Results results{std::vector<double>(size_t(d_rows * columns), untouched),
                   std::vector<double>(size_t(d_rows * d_blocks), untouched)};
@@ -229,10 +229,10 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   d_scales.output = true;
   poison(d_scales);
 
-  const Results results = results_of(product,
-                                     {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
-                                      product.bias ? &bias : nullptr, &d},
-                                     {data == Data::integers});
+  const Results results = results_of(
+      product,
+      {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
+      {data == Data::integers});
   std::vector<bool> used(size_t(m), false), used_k(size_t(k), !by_depth);
   for (const Rows& part : rows_of(product)) {
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);

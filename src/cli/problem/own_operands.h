@@ -17,7 +17,7 @@ namespace warpwright::cli {
 struct OwnOperands {
   std::string a, b, d;
   std::string a_scales, b_scales, c;
-  std::string table, experts;             // of products by groups
+  std::string table, experts;  // of products by groups
   std::string bias;
   std::string residual, out_scale;  // of dense products
   std::string d_scales;             // of products by groups
