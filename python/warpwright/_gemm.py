@@ -15,6 +15,16 @@ def is_torch(x: Any) -> bool:
     return hasattr(x, "__torch_function__")
 
 
+_of_torch: Any = None  # _torch.gemm, found once: an import costs as much as a tenth of a warm call
+
+
+def _find_torch() -> None:
+    global _of_torch
+    from . import _torch
+
+    _of_torch = _torch.gemm
+
+
 @overload
 def gemm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, dtype: None = None,
          out_dtype: torch.dtype | str | None = None, c: torch.Tensor | None = None, alpha: float = 1.0,
@@ -77,15 +87,15 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     ValueError: b: it has 40 columns, a has 64; both are k
     """
     if is_torch(a) or is_torch(b):
-        from . import _torch
-
         if target not in (None, "gpu", "sm90"):
             raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
                              "simulate() sends those on the CPU through the simulator")
         if dtype is not None:
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
-        return _torch.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
-                           out_scale, accumulation, deterministic, sm_limit, plan)
+        if _of_torch is None:
+            _find_torch()
+        return _of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+                         accumulation, deterministic, sm_limit, plan)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
     if activation not in ACTIVATIONS:

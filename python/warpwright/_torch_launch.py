@@ -142,7 +142,7 @@ def again(key: Any, a: Tensor, b: Tensor, out: Optional[Tensor], c: Optional[Ten
     if out_scale is not None:
         pointers.d_scale = out_scale.data_ptr()
     device = a.get_device()
-    if plan.workspace_bytes or device != torch.cuda.current_device():
+    if plan.workspace_bytes or device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
             _run(plan, pointers, device)
     else:
