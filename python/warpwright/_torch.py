@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _torch_launch, _torch_reference
+from . import _torch_launch, _torch_native, _torch_reference
 from ._simulate import simulated_target
 from ._torch_describe import (
     Operands, Settings, as_tensor, autocast_type, cast, check_out, is_watched, product_shape, result_type,
@@ -150,8 +150,17 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
          bias: Any = None, activation: str = "none", residual: Any = None, a_scale: Any = None, b_scale: Any = None,
          out_scale: Any = None, accumulation: str = "fast", deterministic: bool = False, sm_limit: int = 0,
          plan: Optional[str] = None) -> Tensor:
-    key = None
+    key = native = None
     if not torch.compiler.is_compiling():
+        native = _torch_native.native()
+        if native is not None:
+            made: Optional[Tensor] = native.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual,
+                                                 a_scale, b_scale, out_scale, accumulation, deterministic, sm_limit,
+                                                 plan)
+            if made is not None:
+                return made
+        call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+                accumulation, deterministic, sm_limit, plan)
         key = _torch_launch.key_of(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
                                    out_scale, accumulation, deterministic, sm_limit, plan)
         if key is not None:
@@ -184,8 +193,8 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
         if out is not None:
             _gemm_out(x.a, x.b, x.out, *rest)
             return as_tensor("out", out)
-        made: Tensor = _gemm(x.a, x.b, dtype, *rest)
-        return made.view(folded.shape)
+        watched: Tensor = _gemm(x.a, x.b, dtype, *rest)
+        return watched.view(folded.shape)
     settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan)
     result = out if out is not None else torch.empty(folded.shape, dtype=dtype, device=x.a.device)
     if out is None:
@@ -198,4 +207,6 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
     if all(mine is None or theirs is None or mine.data_ptr() == theirs.data_ptr()
            for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
         _torch_launch.remember(key, chosen, folded.shape, dtype)
+        if native is not None:
+            _torch_native.remember(native, call, chosen, folded.shape, dtype)
     return as_tensor("out", result)
