@@ -87,37 +87,44 @@ class _Ready(NamedTuple):
 _ready: dict[Any, _Ready] = {}
 
 
-def _facts(x: Optional[Tensor]) -> Any:
+def facts(x: Optional[Tensor]) -> Any:
     return None if x is None else (x.dtype, x.shape, x.stride(), x.get_device())
+
+
+def is_on_gpu(x: Tensor) -> bool:
+    return bool(x.is_cuda)
+
+
+def is_open(a: Any, *others: Any) -> bool:
+    """Whether a call may go the short way: tensors on a GPU, nobody who looks at it, and no gradient."""
+    if type(a) not in PLAIN or not is_on_gpu(a):
+        return False
+    if (torch.is_autocast_enabled("cuda") or torch._C._len_torch_dispatch_stack() or
+            torch._C._are_functorch_transforms_active()):
+        return False
+    gradients = torch.is_grad_enabled()
+    if gradients and a.requires_grad:
+        return False
+    for x in others:
+        if x is not None and (type(x) not in PLAIN or gradients and x.requires_grad):
+            return False
+    return True
 
 
 def key_of(a: Any, b: Any, out: Any, out_dtype: Any, c: Any, alpha: float, beta: float, bias: Any, activation: str,
            residual: Any, a_scale: Any, b_scale: Any, out_scale: Any, accumulation: str, deterministic: bool,
            sm_limit: int, plan: Optional[str]) -> Any:
     """All that such a call depends on but the addresses; None where it has to go another way."""
-    if type(a) not in PLAIN or not a.is_cuda or type(b) not in PLAIN or (
-            bias is not None and type(bias) not in PLAIN):
-        return None
-    if (torch.is_autocast_enabled("cuda") or torch._C._len_torch_dispatch_stack() or
-            torch._C._are_functorch_transforms_active()):
-        return None
-    gradients = torch.is_grad_enabled()
-    if gradients and (a.requires_grad or b.requires_grad or bias is not None and bias.requires_grad):
+    if b is None or not is_open(a, b, out, bias, c, residual, a_scale, b_scale, out_scale):
         return None
     bits = a.data_ptr() | b.data_ptr()
     others: Any = None
     if c is not None or residual is not None or a_scale is not None or b_scale is not None or out_scale is not None:
-        if any(x is not None and type(x) not in PLAIN for x in (c, residual, a_scale, b_scale, out_scale)):
-            return None
-        if gradients and any(x is not None and x.requires_grad for x in (c, residual)):
-            return None
-        others = (_facts(c), _facts(residual), _facts(a_scale), _facts(b_scale), _facts(out_scale))
+        others = (facts(c), facts(residual), facts(a_scale), facts(b_scale), facts(out_scale))
     if out is not None:
-        if type(out) not in PLAIN:
-            return None
         bits |= out.data_ptr()
     return (a.dtype, a.shape, a.stride(), a.get_device(), b.dtype, b.shape, b.stride(), b.get_device(), bits & 15,
-            None if out is None else _facts(out), out_dtype, alpha, beta, None if bias is None else _facts(bias),
+            None if out is None else facts(out), out_dtype, alpha, beta, None if bias is None else facts(bias),
             activation, others, accumulation, deterministic, torch.are_deterministic_algorithms_enabled(), sm_limit,
             plan)
 
