@@ -311,7 +311,7 @@ class _Converter:
         if all(child in module._modules for child in GATED):
             why = self.why_not_mlp(name, module)
             if why is None:
-                what = "gate and up as one product with swiglu" + (", e4m3 up to the end" if narrow else "")
+                what = "gate and up as one product" + (" with swiglu, e4m3 up to the end" if narrow else "")
                 return self.replace(name, parent, child, module, self.new_mlp, what, self.undo_mlp)
             self.leave_it(name, module, why)  # its linears may do
         elif all(parameters.get(key) is not None and parameters[key].dim() == 3 for key in ("gate_up_proj", "down_proj")):

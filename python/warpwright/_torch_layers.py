@@ -15,9 +15,6 @@ from ._torch_reference import activate, swiglu
 from ._torch_transforms import refuse_vmap
 
 SIXTEEN_BITS = (torch.bfloat16, torch.float16)
-LAST = 2**31 - 1
-
-_tables: dict[torch.device, Tensor] = {}
 
 
 def is_served(x: Tensor, weight: Tensor) -> bool:
@@ -35,30 +32,11 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str = 
     return activate(activation, torch.nn.functional.linear(x, weight, bias))
 
 
-def _all_rows(device: torch.device) -> Tensor:
-    """The table of one group of whatever rows there are: the kernels cut it to them. Kept for each device, but for what
-    is made while somebody records: that belongs to the recording."""
-    is_capturing: Any = torch.cuda.is_current_stream_capturing  # torch gives it no types
-    if torch.compiler.is_compiling() or (device.type == "cuda" and is_capturing()) or device.type == "meta":
-        return torch.arange(2, dtype=torch.int32, device=device) * LAST
-    if device not in _tables:
-        _tables[device] = torch.arange(2, dtype=torch.int32, device=device) * LAST
-    return _tables[device]
-
-
 def swiglu_linear(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
-    """silu(gate) * up, the weight being [gate; up]. The kernel by groups has this epilogue, and takes one group; with a
-    gradient, and in fp16, it is a plain product and torch."""
-    served = is_served(x, weight)
-    dtype = autocast_type(x.device) or x.dtype
-    rows, columns = weight.shape[-1] % 8, weight.shape[0] % 16
-    if not served or dtype != torch.bfloat16 or rows or columns or wants_gradient(x, weight, bias):
-        sums = linear(x, weight, bias)
-        return swiglu(sums.float()).to(sums.dtype)
-    lead = x.shape[:-1]
-    y = _torch_grouped.grouped_gemm(x.reshape(-1, x.shape[-1]).contiguous(), weight[None],
-                                    offsets=_all_rows(x.device), bias=bias, activation="swiglu")
-    return y.view(*lead, y.shape[-1])
+    """silu(gate) * up, the weight being [gate; up]: one product, then torch. Dense products have no such epilogue on
+    Hopper; the kernel by groups has it, but by the model of the choice one group takes half as long again."""
+    gate, up = linear(x, weight, bias).chunk(2, -1)
+    return torch.nn.functional.silu(gate) * up
 
 
 def narrow_type(x: Tensor) -> torch.dtype:

@@ -183,7 +183,7 @@ class _GatedMLP(torch.nn.Module):
 
 
 class MLP(_GatedMLP):
-    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, silu and product in the kernel of the first.
+    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, gates and ups by one product.
 
     The state has ``gate_proj.weight``, ``up_proj.weight`` and ``down_proj.weight``.
 
