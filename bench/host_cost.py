@@ -52,7 +52,7 @@ def stand_in():
     nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value  # returns 0 for the plan 0
     _torch_native.set_up(module, _torch_native.CPU, torch._C._len_torch_dispatch_stack,
                          torch._C._dynamo.guards._empty_strided_cpu, nothing)
-    rest = (None, None, None, None, "fast", False, 0, None)
+    rest = (None, None, None, None, "fast", False, 0, None, None)
     for call in ((a, b, None, None, None, 1.0, 0.0, None, "none", *rest),
                  (a, b, out, None, None, 1.0, 0.0, None, "none", *rest),
                  (a, b, None, None, None, 1.0, 0.0, bias, "silu", *rest),

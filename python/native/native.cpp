@@ -39,10 +39,12 @@ enum Argument {
   kDeterministic,
   kSmLimit,
   kPlan,
+  kEpilogue,
   kArguments
 };
 constexpr std::array kTensors{kA, kB, kOut, kC, kBias, kResidual, kAScale, kBScale, kOutScale};
-constexpr std::array kSettings{kOutDtype, kAlpha, kBeta, kActivation, kAccumulation, kDeterministic, kSmLimit, kPlan};
+constexpr std::array kSettings{kOutDtype,      kAlpha,   kBeta, kActivation, kAccumulation,
+                               kDeterministic, kSmLimit, kPlan, kEpilogue};
 constexpr int kMostDimensions = 8;
 constexpr size_t kMostEntries = 4096;
 

@@ -13,9 +13,9 @@ from warpwright import _abi, _torch, _torch_describe, _torch_launch, _torch_nati
 BF16 = torch.bfloat16
 LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(_abi.Pointers), ctypes.c_void_p)
 NAMES = ("a", "b", "out", "out_dtype", "c", "alpha", "beta", "bias", "activation", "residual", "a_scale", "b_scale",
-         "out_scale", "accumulation", "deterministic", "sm_limit", "plan")
+         "out_scale", "accumulation", "deterministic", "sm_limit", "plan", "epilogue")
 USUAL = {"out_dtype": None, "alpha": 1.0, "beta": 0.0, "activation": "none", "accumulation": "fast",
-         "deterministic": False, "sm_limit": 0, "plan": None}
+         "deterministic": False, "sm_limit": 0, "plan": None, "epilogue": None}
 
 
 def call(a, b, **named):
@@ -101,7 +101,7 @@ def test_every_difference_goes_another_way(native):
         call(a[:3], b), call(a, b[:4]), call(a.half(), b), call(torch.randn(8, 4, dtype=BF16).T, b), call(shifted, b),
         call(a, b, bias=torch.randn(5)), call(a, b, out=torch.empty(4, 5, dtype=BF16)), call(a, b, out_dtype="fp32"),
         call(a, b, alpha=0.5), call(a, b, activation="silu"), call(a, b, deterministic=True), call(a, b, sm_limit=4),
-        call(a, b, plan="x"), call(a, b, accumulation="promoted"), call(a[None], b), call(3, b), call(a, None),
+        call(a, b, plan="x"), call(a, b, epilogue="x"), call(a, b, accumulation="promoted"), call(a[None], b), call(3, b), call(a, None),
         call(a.to("meta"), b), call(a.clone().requires_grad_(), b), call(a, [1]),
         call(a.as_subclass(type("Mine", (torch.Tensor,), {})), b)]
     native.launches.clear()

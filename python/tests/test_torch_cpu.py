@@ -28,6 +28,18 @@ def matrices(x, layout, rows, columns, batch):
     return view.transpose(1, 2) if layout.major == _abi.MAJOR_MN else view
 
 
+# What the kernels would be compiled with, as torch says it.
+FORMULAS = {
+    "x / (1 + exp(-1.702 * x))": lambda x, o: x * torch.sigmoid(1.702 * x),
+    "30 * tanh(x / 30)": lambda x, o: 30 * torch.tanh(x / 30),
+    "x > 0 ? x * x : 0": lambda x, o: torch.relu(x).square(),
+    "column <= row ? x : -infinity": lambda x, o: x.masked_fill(torch.ones(x.shape[-2:]).triu(1).bool(), -torch.inf),
+    "x * sigmoid(x) * residual": lambda x, o: torch.nn.functional.silu(x) * o.residual.double(),
+    "x * bias + beta * c": lambda x, o: x * o.bias.double() + 0.5 * o.c.double(),
+    "x - row_bias": lambda x, o: x - o.bias.double(),
+}
+
+
 def multiply(x, settings):
     x, product = _torch_describe.describe(x, settings)
     p = _torch_describe.problem_of(product)
@@ -38,6 +50,9 @@ def multiply(x, settings):
         d = d * x.a_scale * x.b_scale
     elif p.scaling:
         d = d * x.a_scale.view(p.batch, p.m, 1) * x.b_scale.view(p.batch, 1, p.n)
+    if p.formula:
+        matrices(x.out, p.d, p.m, p.n, p.batch).copy_(FORMULAS[p.formula.decode()](d, x))
+        return
     if p.beta:
         d = d + p.beta * matrices(x.c, p.c, p.m, p.n, p.batch).double()
     if p.bias:
@@ -135,7 +150,7 @@ def test_only_a_view_without_a_stride_of_one_is_copied():
     for a, b, copied in ((*VIEWS[1], False), (*VIEWS[2], False), (*VIEWS[3], True)):
         out = torch.empty(a.shape[0], b.shape[0], dtype=a.dtype)
         x, _ = _torch_describe.describe(_torch_describe.Operands(a, b, out, *[None] * 6),
-                               _torch_describe.Settings(1.0, 0.0, "none", "fast", False, 0, ""))
+                               _torch_describe.Settings(1.0, 0.0, "none", "fast", False, 0, "", ""))
         assert (x.a.data_ptr() != a.data_ptr()) == copied
 
 
@@ -148,6 +163,42 @@ def test_epilogue_and_types():
     assert warpwright.gemm(a, b, out_dtype="fp32").dtype == torch.float32
     assert warpwright.gemm(a.to(NARROW), b.to(NARROW)).dtype == torch.bfloat16
     assert warpwright.gemm(a.half(), b.half()).dtype == torch.float16
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_epilogues_of_ones_own(compiled):
+    a, b, c, residual, bias = make(64, 96), make(40, 96), make(64, 40), make(64, 40), make(40, dtype=torch.float32)
+    x = a.double() @ b.double().T
+    given = {"x * sigmoid(x) * residual": {"residual": residual}, "x - row_bias": {"bias": make(64, 1)},
+             "x * bias + beta * c": {"bias": bias, "c": c, "beta": 0.5}}
+    for text, meaning in FORMULAS.items():
+        options = given.get(text, {})
+
+        def layer(a, b, text=text, options=options):
+            return warpwright.gemm(a, b, epilogue=text, out_dtype=torch.float32, **options)
+
+        if compiled:
+            layer = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        operands = _torch_describe.Operands(a, b, None, c, options.get("bias"), residual, None, None, None)
+        want = meaning(x, operands)
+        torch.testing.assert_close(layer(a, b).double(), want, rtol=1e-5, atol=1e-4)
+
+
+def test_the_text_is_part_of_what_a_plan_is_kept_by():
+    a, b, out = make(8, 16), make(8, 16), make(8, 8)
+    operands = _torch_describe.Operands(a, b, out, *[None] * 6)
+    one, other = (_torch_describe.describe(operands, _torch_describe.Settings(1.0, 0.0, "none", "fast", False, 0, "", text))[1]
+                  for text in ("x * 2", "x * 3"))
+    assert one != other
+    assert _torch_describe.problem_of(one).formula == b"x * 2"
+
+
+def test_an_epilogue_of_ones_own_has_no_gradient():
+    a, b = make(64, 96).requires_grad_(), make(40, 96)
+    with pytest.raises(ValueError, match="epilogue: one of your own has no gradient"):
+        warpwright.gemm(a, b, epilogue="30 * tanh(x / 30)")
+    with torch.no_grad():
+        warpwright.gemm(a, b, epilogue="30 * tanh(x / 30)")
 
 
 def test_factors():
@@ -238,7 +289,7 @@ def test_blockwise_factors():
 
 def test_opcheck():
     a, b, c = make(32, 64).requires_grad_(), make(48, 64).requires_grad_(), make(32, 48)
-    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", "")
     # Older ones compare gradients with tolerances of their own.
     loose = {"rtol": 2e-2, "atol": 2e-2} if "rtol" in inspect.signature(torch.library.opcheck).parameters else {}
     torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), **loose)
@@ -262,6 +313,9 @@ def test_fake_tensors():
         assert warpwright.gemm(a, b, out_dtype=torch.float32).shape == (32, 48)
         with pytest.raises(ValueError, match="both are k"):
             warpwright.gemm(a, torch.empty(48, 65, dtype=torch.bfloat16))
+        assert warpwright.gemm(a, b, epilogue="relu(x)").shape == (32, 48)
+        with pytest.raises(ValueError, match="line 1, column 1: 'rely' is not known"):
+            warpwright.gemm(a, b, epilogue="rely(x)")
 
 
 @pytest.mark.parametrize("shapes", [((64, 128), (96, 128)), ((3, 64, 128), (96, 128)), ((1, 64, 128), (3, 96, 128))])
@@ -312,7 +366,7 @@ def test_gradient_that_there_is_not():
     a, b, bias, one = make(64, 128), make(96, 128), make(96).requires_grad_(), torch.ones(1)
     with pytest.raises(ValueError, match="a_scale, b_scale, out_scale: .*gradient"):
         warpwright.gemm(a.to(NARROW), b.to(NARROW), bias=bias, activation="silu", a_scale=one, b_scale=one)
-    op = torch.ops.warpwright.gemm(a, b, torch.bfloat16, None, 1.0, 0.0, bias, "silu", *[None] * 4, "fast", False, 0, "")
+    op = torch.ops.warpwright.gemm(a, b, torch.bfloat16, None, 1.0, 0.0, bias, "silu", *[None] * 4, "fast", False, 0, "", "")
     with pytest.raises(NotImplementedError, match="activation"):
         op.sum().backward()
     a.requires_grad_()
@@ -399,80 +453,3 @@ def test_an_extent_that_is_marked_dynamic_is_compiled_once():
         want = torch.cat([a[:10].double() @ b[0].double().T, a[10:].double() @ b[1].double().T])
         close(groups(a, b, offsets), 2 * want)
     assert len(graphs) == 2
-
-
-INT = torch.zeros(3, dtype=torch.int32)
-WRONG = [
-    (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
-    (lambda: warpwright.gemm(make(4, 4), make(4)), ValueError, ["a, b:", "2 and 1"]),
-    (lambda: warpwright.gemm(make(4), make(2, 4, 4)), ValueError, ["a:", "one row"]),
-    (lambda: warpwright.gemm(make(2, 3, 4, 8), make(3, 2, 4, 8)), ValueError, ["b:", "(3, 2)", "(2, 3)"]),
-    (lambda: warpwright.gemm(make(2, 4, 8), make(4, 8), residual=make(8, 4)), ValueError, ["residual", "(2, 4, 4)"]),
-    (lambda: warpwright.gemm(make(2, 4, 8), make(4, 8), out=make(4, 2, 4).transpose(0, 1)), ValueError,
-     ["out", "equally far"]),
-    (lambda: warpwright.gemm(make(2, 4, 8), make(3, 4, 8)), ValueError, ["b:", "3", "2"]),
-    (lambda: warpwright.gemm(make(4, 8, dtype=torch.int32), make(4, 8)), TypeError, ["a:", "int32"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8, dtype=torch.float16)), ValueError, ["b.type = fp16", "bf16"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 5)), ValueError, ["out", "(4, 5)", "(4, 4)"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4).T[:, ::2].T), ValueError, ["out", "(2, 4)"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4).T), ValueError, ["out", "last stride is 4"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 4), out_dtype="fp32"), ValueError, ["out_dtype"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=[1]), TypeError, ["out", "list"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out_dtype="fp7"), ValueError, ["out_dtype", "fp7", "bf16"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), out_dtype=torch.int8), TypeError, ["out", "int8"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), dtype="fp16"), ValueError, ["dtype", "convert"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), activation="tanh"), ValueError, ["activation", "tanh", "silu"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="slow"), ValueError, ["accumulation", "slow"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="promoted"), ValueError, ["promoted", "bf16"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=make(5)), ValueError, ["bias", "(5,)"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=[1]), TypeError, ["bias", "list"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), beta=2.0), ValueError, ["c:", "beta is 2.0"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), alpha=float("nan")), ValueError, ["alpha = nan"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), sm_limit=-1), ValueError, ["sm_limit = -1"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), a_scale=torch.ones(1)), ValueError, ["a_scale, b_scale"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), a_scale=torch.ones(1), b_scale=torch.ones(1)), ValueError,
-     ["scaling = tensor", "bf16"]),
-    (lambda: warpwright.gemm(make(4, 8), make(4, 8), target="sim:sm90"), ValueError, ["target", "sim:sm90"]),
-    (lambda: warpwright.gemm(make(4, 8), 3), TypeError, ["b:", "int"]),
-    (lambda: warpwright.gemm(3, make(4, 8)), TypeError, ["a:", "int"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(4, 128)), ValueError, ["bf16", "gemm()"]),
-    (lambda: warpwright.grouped_gemm([1], make(4, 128)), TypeError, ["a:", "list"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=torch.zeros(3)), TypeError,
-     ["offsets", "float32"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, counts=INT), ValueError, ["counts"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT.long()), TypeError, ["depths", "int64"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT, accumulate=True), ValueError,
-     ["accumulate"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(8, 128), depths=INT, bias=make(8)), ValueError,
-     ["by_depth", "bias"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, accumulate=True, out=make(4, 8)),
-     ValueError, ["accumulate"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, bias=make(3, 8)), ValueError,
-     ["bias", "(3, 8)", "(2, 8)"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, activation="relu"), ValueError,
-     ["activation", "relu", "swiglu"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 256, 128), offsets=INT, out_dtype=NARROW), ValueError,
-     ["scales_out", "factors"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 256, 128), offsets=INT, out_dtype=NARROW,
-                                     scales_out=torch.zeros(4, 3)), ValueError, ["scales_out", "(4, 3)", "(4, 2)"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 64), offsets=INT), ValueError, ["b:", "64", "128"]),
-    (lambda: warpwright.grouped_gemm(make(2, 4, 128), make(2, 8, 128), counts=INT), ValueError, ["counts", "3", "2"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out=make(4, 9)), ValueError,
-     ["out", "(4, 9)", "(4, 8)"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out=3), TypeError, ["out", "int"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=INT, out_dtype="fp16"), TypeError,
-     ["out", "float16", "bfloat16"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128).to(NARROW), make(8, 128).to(NARROW)), ValueError, ["a_scale"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128).to(NARROW), make(8, 128).to(NARROW), a_scale=torch.ones(4, 2),
-                                     b_scale=torch.ones(1, 1)), ValueError, ["a_scales.columns = 2", "1 columns"]),
-    (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 9, 128), offsets=INT), ValueError, ["n = 9"]),
-]
-
-
-@pytest.mark.parametrize("number", range(len(WRONG)))
-def test_bad_input_gets_a_sentence(number):
-    call, kind, words = WRONG[number]
-    with pytest.raises(kind) as caught:
-        call()
-    for word in words:
-        assert word in str(caught.value)

@@ -32,6 +32,7 @@ def make(*shape, dtype=torch.bfloat16):
 
 
 def close(got, want, tolerance=1e-2):
+    got, want = got.detach(), want.detach()
     assert torch.isfinite(got.double()).all() and got.shape == want.shape
     assert float((got.double() - want.double()).norm()) <= tolerance * float(want.double().norm())
 
@@ -52,6 +53,10 @@ SAME = {
     "batched rows": lambda g: g(whole(2, 40, 64).to(NARROW), whole(2, 48, 64).to(NARROW),
                                 a_scale=torch.full((2, 40), 0.5), b_scale=torch.full((2, 48), 4.0)),
     "out scale": lambda g: g(whole(40, 64), whole(48, 64), out_scale=HALF, out_dtype="e4m3"),
+    "epilogue": lambda g: g(whole(2, 40, 64), whole(48, 64), bias=whole(48), c=whole(2, 40, 48), beta=0.5,
+                            epilogue="column <= row + batch ? x * bias : beta * c", out_dtype="fp32"),
+    "epilogue of rows": lambda g: g(make(40, 64), make(48, 64), bias=make(40, 1), residual=make(40, 48),
+                                    epilogue="tanh(x / 30) * 30 - row_bias * residual"),
     "silu": lambda g: g(make(40, 64), make(48, 64), activation="silu", bias=make(48)),
     "gelu": lambda g: g(make(40, 64), make(48, 64), activation="gelu", out_dtype="fp32"),
     "gelu_erf": lambda g: g(make(40, 64), make(48, 64), activation="gelu_erf", residual=make(40, 48)),
@@ -73,7 +78,7 @@ def both(call):
 def test_the_cpu_gives_what_the_kernel_gives(name):
     by_torch, by_kernel = both(lambda: SAME[name](warpwright.gemm))
     assert by_torch.dtype == by_kernel.dtype and by_torch.shape == by_kernel.shape
-    if name in ("silu", "gelu", "gelu_erf", "promoted"):
+    if name in ("silu", "gelu", "gelu_erf", "promoted", "epilogue of rows"):
         close(by_torch, by_kernel, 3e-3)
     else:
         assert torch.equal(by_torch.float(), by_kernel.float())
@@ -205,7 +210,7 @@ def test_autocast(dtype):
         y = warpwright.gemm(x, w, bias=bias)
         assert y.dtype == dtype
         close(y, F.linear(x.to(dtype), w.to(dtype), bias.to(dtype)))
-        direct = torch.ops.warpwright.gemm(x[0], w, dtype, None, 1.0, 0.0, bias, "none", *[None] * 4, "fast", False, 0, "")
+        direct = torch.ops.warpwright.gemm(x[0], w, dtype, None, 1.0, 0.0, bias, "none", *[None] * 4, "fast", False, 0, "", "")
         assert torch.equal(direct, y[0])
         with torch.autocast("cpu", enabled=False), pytest.raises(TypeError, match="float32"):
             warpwright.gemm(x, w)
@@ -245,6 +250,8 @@ def test_vmap():
         x[0], w[0], c.movedim(0, 2)), (times(x[0], w[0]) + c).movedim(0, 2))
     assert torch.equal(vmap(lambda a, b: gemm(a, b, bias=bias[0], c=c[0], beta=2.0), in_dims=(0, None))(x, w[0]),
                        times(x, w[0]) + bias[0] + 2 * c[0])
+    counted = vmap(lambda a: gemm(a, w[0], epilogue="x + 100 * batch + row"), in_dims=0)(x)
+    assert torch.equal(counted, times(x, w[0]) + torch.arange(7)[:, None])  # the batch of each example is 0
     # A bias of each example, and batches of batches, are multiplied one after the other.
     assert torch.equal(vmap(lambda a, b, v: gemm(a, b, bias=v))(x, w, bias), times(x, w) + bias[:, None])
     y = whole(2, 3, 7, 64)
@@ -311,7 +318,7 @@ def test_deterministic_algorithms_are_asked_for(monkeypatch):
     assert asked == [False, True, True]
 
 
-REST = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+REST = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", "")
 
 
 def test_opcheck_of_every_op():
@@ -324,7 +331,7 @@ def test_opcheck_of_every_op():
     offsets, experts = ints(0, 10, 40), ints(1, 0)
     calls = {
         "gemm": [(a.clone().requires_grad_(), b.clone().requires_grad_(), torch.bfloat16, None, *REST),
-                 (a, b, torch.float32, c, 0.5, 2.0, make(48), "gelu", c, None, None, None, "fast", True, 0, ""),
+                 (a, b, torch.float32, c, 0.5, 2.0, make(48), "gelu", c, None, None, None, "fast", True, 0, "", ""),
                  (a[None], b, torch.bfloat16, None, *REST)],
         "gemm_out": [(a, b, make(32, 48), None, *REST)],
         "grouped_gemm": [(make(40, 128), make(2, 128, 128), offsets, None, None, experts, None, None, make(2, 128),

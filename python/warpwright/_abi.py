@@ -12,6 +12,7 @@ from ._errors import MissingError, error_of
 
 MAJOR_K, MAJOR_MN = 0, 1
 PACKED = -(2**63)
+INVALID_ARGUMENT = 1
 
 
 def _pointers(*names: str) -> list[tuple[str, type[ctypes.c_void_p]]]:
@@ -31,13 +32,14 @@ class Problem(ctypes.Structure):
                 ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
                 ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
-                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32)]
+                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32),
+                ("formula", ctypes.c_char_p)]
 
 
 class Pointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace"),
-                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales", "up_bias")]
+                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales")]
 
 
 class GroupedProblem(ctypes.Structure):
@@ -103,6 +105,7 @@ def library() -> ctypes.CDLL:
     c.ww_gemm_problem_init(ctypes.byref(problem))
     if problem.size != ctypes.sizeof(Problem):
         raise MissingError(f"{path} has another interface than this package; build both from one source")
+    c.ww_formula_names.restype = ctypes.c_char_p
     return c
 
 
@@ -116,6 +119,25 @@ def words(table: str) -> dict[str, int]:
 def raise_on(code: int) -> None:
     if code:
         raise error_of(code, library().ww_last_error().decode())
+
+
+@functools.lru_cache(maxsize=256)
+def formula_names(text: str) -> frozenset[str]:
+    """What an epilogue of the user's own names; a text that cannot be read raises ValueError with its line and column."""
+    names = library().ww_formula_names(text.encode())
+    if names is None:
+        raise_on(INVALID_ARGUMENT)
+    return frozenset(names.decode().split())
+
+
+def apply_formula(text: str, x: int, batch: int, rows: int, columns: int, c: int | None, bias: int | None,
+                  row_bias: int | None, residual: int | None, beta: float) -> None:
+    """What an epilogue of the user's own makes of fp32 sums at an address in host memory, in place."""
+    apply = library().ww_formula_apply
+    extent, address = ctypes.c_int64, ctypes.c_void_p
+    apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, address, address, address, address,
+                      ctypes.c_float]
+    raise_on(apply(text.encode(), x, batch, rows, columns, c, bias, row_bias, residual, beta))
 
 
 def new_problem() -> Problem:
@@ -184,7 +206,7 @@ class Plan:
         self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
-        self.reads_c = problem.beta != 0
+        self.reads_c = problem.beta != 0 or problem.formula is not None
         self.entry = library().ww_plan_run  # for who has a structure at hand
 
     def __del__(self) -> None:

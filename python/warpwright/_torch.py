@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _torch_launch, _torch_native, _torch_reference
+from . import _formula, _torch_launch, _torch_native, _torch_reference
 from ._simulate import simulated_target
 from ._torch_describe import (
     Operands, Settings, as_tensor, autocast_type, cast, check_out, is_watched, product_shape, result_type,
@@ -34,13 +34,15 @@ def launch(x: Operands, settings: Settings) -> None:
 @torch.library.custom_op("warpwright::gemm_out", mutates_args=("out",))
 def _gemm_out(a: Tensor, b: Tensor, out: Tensor, c: Optional[Tensor], alpha: float, beta: float, bias: Optional[Tensor],
               activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor],
-              out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int, plan: str) -> None:
+              out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int, plan: str,
+              epilogue: str) -> None:
     launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan))
+           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
 
 
 @_gemm_out.register_fake
 def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
+    _formula.names_of(rest[-1] or None)
     check_out(out, a, None, product_shape(a, b))
 
 
@@ -48,21 +50,22 @@ def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
 def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alpha: float, beta: float,
           bias: Optional[Tensor], activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor],
           b_scale: Optional[Tensor], out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int,
-          plan: str) -> Tensor:
+          plan: str, epilogue: str) -> Tensor:
     out = torch.empty(product_shape(a, b), dtype=out_dtype, device=a.device)
     launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan))
+           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
     return out
 
 
 @_gemm.register_fake
 def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
+    _formula.names_of(rest[-1] or None)
     return torch.empty(product_shape(a, b), dtype=out_dtype, device=a.device)
 
 
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_ = inputs
-    ctx.linear = activation == "none" and a_scale is None and out_scale is None
+    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_, epilogue = inputs
+    ctx.linear = activation == "none" and a_scale is None and out_scale is None and not epilogue
     if ctx.linear:
         ctx.save_for_backward(a, b)
         ctx.alpha, ctx.beta = alpha, beta
@@ -81,7 +84,7 @@ def _sum_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     if not ctx.linear:
-        raise NotImplementedError("warpwright::gemm: the op has no gradient with an activation or factors; "
+        raise NotImplementedError("warpwright::gemm: the op has no gradient with an activation, an epilogue or factors; "
                                   "warpwright.gemm has one with an activation")
     a, b = ctx.saved_tensors
     narrow = gradient.to(a.dtype)
@@ -95,7 +98,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     for place, factor, like in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes):
         wanted = like is not None and ctx.needs_input_grad[place]
         added.append((_sum_to(gradient.float(), like[0]) * factor).to(like[1]) if wanted else None)
-    return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 7
+    return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
 _gemm.register_autograd(_backward, setup_context=_keep_for_backward)
@@ -135,11 +138,11 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
     (accumulation, deterministic, sm_limit, plan, alpha, beta) = rest
     if activation == "none":
         return _op(x.a, x.b, dtype, x.c, alpha, beta, x.bias, activation, x.residual, x.a_scale, x.b_scale, x.out_scale,
-                   accumulation, deterministic, sm_limit, plan)
+                   accumulation, deterministic, sm_limit, plan, "")
     if x.a_scale is not None or x.out_scale is not None:
         raise ValueError("a_scale, b_scale, out_scale: with factors there is no gradient; use torch.no_grad()")
     sums = _op(x.a, x.b, dtype, x.c, alpha, beta, x.bias, "none", None, None, None, None, accumulation, deterministic,
-               sm_limit, plan)
+               sm_limit, plan, "")
     wide = _torch_reference.activate(activation, sums.float())
     if x.residual is not None:
         wide = wide + x.residual
@@ -149,20 +152,19 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
 def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, alpha: float = 1.0, beta: float = 0.0,
          bias: Any = None, activation: str = "none", residual: Any = None, a_scale: Any = None, b_scale: Any = None,
          out_scale: Any = None, accumulation: str = "fast", deterministic: bool = False, sm_limit: int = 0,
-         plan: Optional[str] = None) -> Tensor:
+         plan: Optional[str] = None, epilogue: Optional[str] = None) -> Tensor:
     key = native = None
     if not torch.compiler.is_compiling():
         native = _torch_native.native()
         if native is not None:
             made: Optional[Tensor] = native.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual,
                                                  a_scale, b_scale, out_scale, accumulation, deterministic, sm_limit,
-                                                 plan)
+                                                 plan, epilogue)
             if made is not None:
                 return made
         call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
-                accumulation, deterministic, sm_limit, plan)
-        key = _torch_launch.key_of(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
-                                   out_scale, accumulation, deterministic, sm_limit, plan)
+                accumulation, deterministic, sm_limit, plan, epilogue)
+        key = _torch_launch.key_of(*call)
         if key is not None:
             again = _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
             if again is not None:
@@ -174,14 +176,18 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
             as_tensor(name, tensor, device)
     wanted = autocast_type(device)
     a, b = cast(a, wanted), cast(b, wanted)
-    folded = fold(a, b, bias, b_scale)
+    _formula.check_text(epilogue)
+    folded = fold(a, b, bias, b_scale, epilogue)
     dtype = result_type(a, out_dtype)
     if out is not None:
         dtype = check_out(out, a, out_dtype, folded.shape).dtype
     x = operands(folded, out, c, bias, residual, a_scale, b_scale, out_scale)
     alpha, beta, sm_limit, plan = float(alpha), float(beta), int(sm_limit), plan or ""
     deterministic = bool(deterministic) or torch.are_deterministic_algorithms_enabled()
+    epilogue = epilogue or ""
     if wants_gradient(a, b, c, bias, residual):
+        if epilogue:
+            raise ValueError("epilogue: one of your own has no gradient; use torch.no_grad(), or detach the operands")
         if out is not None:
             raise ValueError(
                 "out: a product into a given tensor has no gradient; use torch.no_grad(), or leave out away")
@@ -189,13 +195,13 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
                               (accumulation, deterministic, sm_limit, plan, alpha, beta)).view(folded.shape)
     if is_watched(a, b, c, bias, residual):
         rest = (x.c, alpha, beta, bias, activation, x.residual, a_scale, b_scale, out_scale, accumulation,
-                deterministic, sm_limit, plan)
+                deterministic, sm_limit, plan, epilogue)
         if out is not None:
             _gemm_out(x.a, x.b, x.out, *rest)
             return as_tensor("out", out)
         watched: Tensor = _gemm(x.a, x.b, dtype, *rest)
         return watched.view(folded.shape)
-    settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan)
+    settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue)
     result = out if out is not None else torch.empty(folded.shape, dtype=dtype, device=x.a.device)
     if out is None:
         x = x._replace(out=result.view(folded.inner))

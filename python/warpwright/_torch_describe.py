@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _abi
+from . import _abi, _formula
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float8_e4m3fn: "e4m3",
           torch.float8_e5m2: "e5m2"}
@@ -53,6 +53,7 @@ class Settings(NamedTuple):
     deterministic: bool
     sm_limit: int
     plan: str
+    epilogue: str  # of the user's own; empty: none
 
 
 class Product(NamedTuple):
@@ -245,9 +246,13 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     a, a_layout = _operand("a", x.a, batched)
     b, b_layout = _operand("b", x.b, batched)
     d_layout = _result("out", x.out, shape, (*WIDE, "e4m3"))
-    if settings.beta != 0 and x.c is None:
+    bias = _bias(x.bias, m, n) if x.bias is not None else None
+    if settings.epilogue:
+        _formula.check_given(_formula.names_of(settings.epilogue), x.c is not None, bias[0] if bias else None,
+                             x.residual is not None, settings.beta)
+    elif settings.beta != 0 and x.c is None:
         raise ValueError(f"c: it is needed, beta is {settings.beta}")
-    c = x.c if settings.beta != 0 else None
+    c = x.c if settings.epilogue or settings.beta != 0 else None
     if x.out_scale is not None and (x.out_scale.numel() != 1 or x.out_scale.dtype != torch.float32):
         raise ValueError(f"out_scale: one torch.float32 is needed, not {x.out_scale.numel()} of {x.out_scale.dtype}")
     known_word("accumulation", settings.accumulation, _abi.words("accumulation"))
@@ -256,9 +261,8 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
         x.a.device.index, m, n, x.a.shape[-1], batch, a_layout, b_layout, d_layout,
         _result("c", c, shape, WIDE) if c is not None else None,
         _result("residual", x.residual, shape, WIDE) if x.residual is not None else None,
-        _bias(x.bias, m, n) if x.bias is not None else None,
-        _scaling(x.a_scale, x.b_scale, m * batch, n * batch), x.out_scale is not None, _alignment(a, b, x.out),
-        settings)
+        bias, _scaling(x.a_scale, x.b_scale, m * batch, n * batch), x.out_scale is not None,
+        _alignment(a, b, x.out), settings)
     return x._replace(a=a, b=b, c=c), product
 
 
@@ -279,4 +283,6 @@ def problem_of(product: Product) -> _abi.Problem:
         p.bias, p.bias_type = _abi.words("bias")[product.bias[0]], _abi.words("dtype")[product.bias[1]]
     if s.plan:
         p.plan = s.plan.encode()
+    if s.epilogue:
+        p.formula = s.epilogue.encode()
     return p

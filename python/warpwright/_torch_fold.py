@@ -24,8 +24,10 @@ def _is_one_matrix(x: Tensor) -> bool:
     return bool(x.shape[0] == 1 or x.stride(0) == x.stride(1) * x.shape[1])
 
 
-def _rows_fold(a: Tensor, b: Tensor, bias: Optional[Tensor], b_scale: Optional[Tensor]) -> bool:
+def _rows_fold(a: Tensor, b: Tensor, bias: Optional[Tensor], b_scale: Optional[Tensor], epilogue: Optional[str]) -> bool:
     """Whether the leading dimensions of a can become rows of one matrix, which is the faster product."""
+    if epilogue and ("row" in epilogue or "batch" in epilogue):
+        return False  # it means those of each matrix
     if bias is not None and bias.dim() == 2:
         return False  # it is added to the columns of every matrix
     if b_scale is not None and b_scale.numel() not in (1, b.shape[0]):
@@ -33,7 +35,7 @@ def _rows_fold(a: Tensor, b: Tensor, bias: Optional[Tensor], b_scale: Optional[T
     return a.dim() > 3 or _is_one_matrix(a)
 
 
-def fold(a: Any, b: Any, bias: Any, b_scale: Any) -> Folded:
+def fold(a: Any, b: Any, bias: Any, b_scale: Any, epilogue: Optional[str]) -> Folded:
     """As ``torch.nn.functional.linear`` takes them: [..., k] by [n, k]; or two batches of one shape."""
     a = as_tensor("a", a)
     b = as_tensor("b", b, a.device)
@@ -46,7 +48,7 @@ def fold(a: Any, b: Any, bias: Any, b_scale: Any) -> Folded:
         shape = (*a.shape[:-1], n)
         if a.dim() == 2:
             return Folded(shape, shape, a, b)
-        if a.dim() == 1 or _rows_fold(a, b, bias, b_scale):
+        if a.dim() == 1 or _rows_fold(a, b, bias, b_scale, epilogue):
             rows = math.prod(a.shape[:-1])
             return Folded(shape, (rows, n), a.reshape(rows, k), b)
         if a.dim() == 3:

@@ -113,7 +113,7 @@ def is_open(a: Any, *others: Any) -> bool:
 
 def key_of(a: Any, b: Any, out: Any, out_dtype: Any, c: Any, alpha: float, beta: float, bias: Any, activation: str,
            residual: Any, a_scale: Any, b_scale: Any, out_scale: Any, accumulation: str, deterministic: bool,
-           sm_limit: int, plan: Optional[str]) -> Any:
+           sm_limit: int, plan: Optional[str], epilogue: Optional[str]) -> Any:
     """All that such a call depends on but the addresses; None where it has to go another way."""
     if b is None or not is_open(a, b, out, bias, c, residual, a_scale, b_scale, out_scale):
         return None
@@ -126,7 +126,7 @@ def key_of(a: Any, b: Any, out: Any, out_dtype: Any, c: Any, alpha: float, beta:
     return (a.dtype, a.shape, a.stride(), a.get_device(), b.dtype, b.shape, b.stride(), b.get_device(), bits & 15,
             None if out is None else facts(out), out_dtype, alpha, beta, None if bias is None else facts(bias),
             activation, others, accumulation, deterministic, torch.are_deterministic_algorithms_enabled(), sm_limit,
-            plan)
+            plan, epilogue)
 
 
 def remember(key: Any, plan: _abi.Plan, shape: tuple[int, ...], dtype: torch.dtype) -> None:

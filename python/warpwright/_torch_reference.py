@@ -7,7 +7,7 @@ simulator.
 from __future__ import annotations
 
 import ctypes
-from typing import Callable
+from typing import Callable, Optional
 
 import torch
 from torch import Tensor
@@ -42,6 +42,21 @@ def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype)
 
 
+def _own_epilogue(x: _torch_describe.Operands, settings: _torch_describe.Settings, sums: Tensor) -> Tensor:
+    """By the library, which computes the text with the bits of the kernels."""
+    def wide(t: Optional[Tensor]) -> Optional[Tensor]:
+        return None if t is None else t.detach().float().contiguous()
+
+    made = sums.contiguous().clone()
+    by_row = x.bias is not None and x.bias.dim() == 2
+    tensors = [wide(t) for t in (x.c, None if by_row else x.bias, x.bias if by_row else None, x.residual)]
+    c, bias, row_bias, residual = (None if t is None else t.data_ptr() for t in tensors)
+    *batch, rows, columns = made.shape
+    _abi.apply_formula(settings.epilogue, made.data_ptr(), batch[0] if batch else 1, rows, columns, c, bias, row_bias,
+                       residual, settings.beta)
+    return made
+
+
 def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings) -> None:
     x, product = _torch_describe.describe(x, settings)
     problem = _torch_describe.problem_of(product)
@@ -56,6 +71,10 @@ def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings) -> Non
         else:
             d = d * x.a_scale.reshape(*batch, m, 1) * x.b_scale.reshape(*batch, 1, n)
     d = d * problem.alpha
+    if settings.epilogue:
+        d = _own_epilogue(x, settings, d)
+        x.out.copy_(narrow(d if x.out_scale is None else d * x.out_scale.reshape(()), x.out.dtype))
+        return
     if x.c is not None:
         d = (x.c.double() * problem.beta + d).float()
     if x.bias is not None:

@@ -50,7 +50,7 @@ def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings, target
                     beta=settings.beta, bias=array_of(x.bias), activation=settings.activation,
                     residual=array_of(x.residual), a_scale=factors(x.a_scale), b_scale=factors(x.b_scale),
                     out_scale=array_of(x.out_scale), accumulation=settings.accumulation, target=target,
-                    plan=settings.plan or None)
+                    plan=settings.plan or None, epilogue=settings.epilogue or None)
     x.out.copy_(tensor_of(d, x.out.dtype))
 
 

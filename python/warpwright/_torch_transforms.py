@@ -44,9 +44,9 @@ def register_gemm_vmap(op: Any) -> None:
         a, b, dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, *rest = arguments
         dims = list(in_dims)
         matrices = all(x.dim() - (dim is not None) == 2 for x, dim in ((a, dims[0]), (b, dims[1])))
-        # Per place: bias, factors and the factor of the result have no batch of their own.
+        # Per place: bias, factors and the factor of the result have no batch of their own; an epilogue may count batches.
         if not matrices or any(dims[place] is not None for place in (6, 9, 10, 11)) or (
-                a_scale is not None and a_scale.numel() != 1):
+                a_scale is not None and a_scale.numel() != 1) or "batch" in rest[-1]:
             parts = [op(*(_example(x, dim, i) for x, dim in zip(arguments, dims))) for i in range(count)]
             return torch.stack(parts), 0
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/c_error.h"
+#include "formula/formula.h"
 #include "warpwright/core/words.h"
 #include "warpwright/gemm.h"
 
@@ -88,6 +89,7 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   p.dependent = from.dependent != 0;
   p.b_is_constant = from.b_is_constant != 0;
   if (from.plan != nullptr) p.plan = from.plan;
+  if (from.formula != nullptr) p.epilogue.formula = from.formula;
   return word("block_scaling", from.block_scaling, kBlockScalings, p.block_scaling);
 }
 
@@ -98,7 +100,6 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
        from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
   p.a_block_scales = from.a_block_scales;
   p.b_block_scales = from.b_block_scales;
-  p.up_bias = from.up_bias;
   return {};
 }
 
@@ -176,6 +177,58 @@ size_t ww_plan_workspace_bytes(const ww_plan* plan) { return plan == nullptr ? 0
 int32_t ww_plan_device(const ww_plan* plan) { return plan == nullptr ? -1 : plan->plan.device(); }
 const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
 const char* ww_plan_explanation(const ww_plan* plan) { return plan == nullptr ? "" : plan->explanation.c_str(); }
+
+const char* ww_formula_names(const char* text) {
+  thread_local std::string names;
+  const int32_t code = guarded([&] {
+    if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
+    const auto formula = formula::parse(text);
+    if (formula) names = formula->names();
+    return formula.status();
+  });
+  return code == WW_OK ? names.c_str() : nullptr;
+}
+
+int32_t ww_formula_apply(const char* text, float* sums, int64_t batch, int64_t rows, int64_t columns, const float* c,
+                         const float* bias, const float* row_bias, const float* residual, float beta) {
+  return guarded([&] {
+    if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
+    const auto formula = formula::parse(text);
+    if (!formula) return formula.status();
+    if (batch < 0 || rows < 0 || columns < 0) {
+      return Status(Code::invalid_argument, "batch, rows, columns: they must not be negative.");
+    }
+    if (sums == nullptr && batch * rows * columns > 0) {
+      return Status(Code::invalid_argument, "sums = null: they must be given.");
+    }
+    const struct {
+      formula::Name name;
+      const float* given;
+    } operands[] = {{formula::Name::c, c},
+                    {formula::Name::bias, bias},
+                    {formula::Name::row_bias, row_bias},
+                    {formula::Name::residual, residual}};
+    for (const auto& [name, given] : operands) {
+      if (formula->uses(name) && given == nullptr) {
+        return Status(Code::invalid_argument, std::string(formula::word(name)) + " = null: the formula names it.");
+      }
+    }
+    const auto at = [](const float* p, int64_t i) { return p == nullptr ? 0.f : p[i]; };
+    for (int64_t i = 0; i < batch * rows * columns; ++i) {
+      const int64_t row = i / columns % rows, column = i % columns;
+      sums[i] = formula->value(formula::Values<float>{.x = sums[i],
+                                                      .c = at(c, i),
+                                                      .bias = at(bias, column),
+                                                      .row_bias = at(row_bias, row),
+                                                      .residual = at(residual, i),
+                                                      .beta = beta,
+                                                      .row = int32_t(row),
+                                                      .column = int32_t(column),
+                                                      .batch = int32_t(i / columns / rows)});
+    }
+    return Status();
+  });
+}
 
 int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream) {
   return guarded([&] {
