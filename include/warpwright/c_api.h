@@ -128,6 +128,11 @@ WW_API const char* ww_plan_explanation(const ww_plan* plan);
 /* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
  * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
 WW_API const char* ww_formula_names(const char* formula);
+/* What a formula makes of sums [batch][rows][columns] in host memory, in place, with the bits of the kernels. C and the
+ * residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
+WW_API int32_t ww_formula_apply(const char* formula, float* sums, int64_t batch, int64_t rows, int64_t columns,
+                                const float* c, const float* bias, const float* row_bias, const float* residual,
+                                float beta);
 
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);

@@ -130,6 +130,16 @@ def formula_names(text: str) -> frozenset[str]:
     return frozenset(names.decode().split())
 
 
+def apply_formula(text: str, x: int, batch: int, rows: int, columns: int, c: int | None, bias: int | None,
+                  row_bias: int | None, residual: int | None, beta: float) -> None:
+    """What an epilogue of the user's own makes of fp32 sums at an address in host memory, in place."""
+    apply = library().ww_formula_apply
+    extent, address = ctypes.c_int64, ctypes.c_void_p
+    apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, address, address, address, address,
+                      ctypes.c_float]
+    raise_on(apply(text.encode(), x, batch, rows, columns, c, bias, row_bias, residual, beta))
+
+
 def new_problem() -> Problem:
     problem = Problem()
     library().ww_gemm_problem_init(ctypes.byref(problem))
@@ -196,6 +206,8 @@ class Plan:
         self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
+        self.reads_c = problem.beta != 0 or problem.formula is not None
+        self.entry = library().ww_plan_run  # for who has a structure at hand
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

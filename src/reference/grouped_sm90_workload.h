@@ -39,6 +39,10 @@ struct GroupedProduct {
 // taken as the kernels take it.
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
 
+// The reference of other operands of real numbers that were put into such a workload; every row that a group has
+// counts. Returns the element of D that is farthest from 0, NaN if one is no number.
+double expect_again(const GroupedProduct& product, Workload& w);
+
 // The operands of such a workload at the addresses of its arrays.
 launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w,
                                                 const std::vector<void*>& p);

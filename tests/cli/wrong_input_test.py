@@ -89,7 +89,11 @@ WRONG = {
     f"{OWN} --op blockwise": ["--a-scales, --b-scales", "e4m3", "both"],
     f"{OWN} --op blockwise --a-scales junk --b-scales junk --table rows": ["--table", "without groups"],
     "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --dtype e4m3 --epilogue swiglu+bias "
-    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--epilogue", "without one"],
+    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--bias", "needs it"],
+    "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --dtype e4m3 --epilogue swiglu "
+    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--d-scales", "needs it"],
+    "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --a junk --b junk --d result --table rows "
+    "--d-scales result": ["--d-scales", "only a result in e4m3"],
     "check ''": ["KERNEL", "''"],
     "check folder": ["'folder'", "no source file"],
     "check none.cpp": ["'none.cpp'", "no file"],
