@@ -156,6 +156,8 @@ typedef struct ww_grouped_problem {
   int32_t scaling;        /* ww_block_scaling */
   int32_t out_scaling;    /* ww_block_scaling */
   int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
+  int32_t gathered;       /* 1: row i of the product is row index[i] of A; Hopper, contiguous groups */
+  int64_t a_rows;         /* that A has then, otherwise 0 */
 } ww_grouped_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -177,6 +179,7 @@ typedef struct ww_grouped_pointers {
   int64_t a_block_rows;      /* rows of tiles that a_block_scales has */
   int64_t d_block_rows;      /* and d_block_scales */
   const float* matrix_alpha; /* a factor for each matrix of B; NULL: 1 */
+  const int32_t* index;      /* of gathered rows */
 } ww_grouped_pointers;
 
 typedef struct ww_grouped_plan ww_grouped_plan;

@@ -48,14 +48,15 @@ class GroupedProblem(ctypes.Structure):
                 ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p),
                 ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
-                ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32)]
+                ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
+                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64)]
 
 
 class GroupedPointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales",
                            "a_block_scales", "b_block_scales", "d_block_scales"),
-                ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha")]
+                ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha", "index")]
 
 
 class QuantizeProblem(ctypes.Structure):

@@ -14,7 +14,8 @@ enum GroupFault : uint32_t {
   kMatrixOutOfRange = 4,
   kBlocksOutOfRange = 8,
   kExtentsOutOfRange = 16,
-  kDepthUnaligned = 32,  // of groups along k with a scale for 128 elements: an offset was taken as the one below it
+  kDepthUnaligned = 32,   // of groups along k with a scale for 128 elements: an offset was taken as the one below it
+  kIndexOutOfRange = 64,  // of a row of A that the product gathers: it was taken as zeros
 };
 
 // All arrays are in device memory.

@@ -10,6 +10,7 @@
 #include "warpwright/kernel/sm90/grouped/accumulate_scaled.h"
 #include "warpwright/kernel/sm90/grouped/bring_scales.h"
 #include "warpwright/kernel/sm90/grouped/clear_edges.h"
+#include "warpwright/kernel/sm90/grouped/gather_rows.h"
 #include "warpwright/kernel/sm90/grouped/grouped_deferred.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 #include "warpwright/kernel/sm90/grouped/grouped_store.h"
@@ -42,9 +43,13 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   if (c.scaled()) {
     plan.region("scales", c.slot_bytes(), c.stages, 16);
     if (c.stages_scales()) plan.region("staged", c.staged_bytes(), 1, smem_alignment(Swizzle::b32));
-    plan.barrier("input.full", c.stages, 2, "mma", {"load", 1}, {"scales", 1});
+  }
+  // Of gathered rows the load role arrives for what the TMA brings and for what its lanes have copied.
+  const int loads = c.gathered ? 2 : 1;
+  if (c.scaled()) {
+    plan.barrier("input.full", c.stages, loads + 1, "mma", {"load", loads}, {"scales", 1});
   } else {
-    plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+    plan.barrier("input.full", c.stages, loads, "mma", {"load", loads});
   }
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
@@ -112,7 +117,8 @@ struct GroupedGemm {
   }
   // Of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
-  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired()>;
+  using Tiles =
+      tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired(), C.gathered>;
   WW_FN static Tiles tiles(const Args& args) {
     return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
@@ -126,6 +132,17 @@ struct GroupedGemm {
     if constexpr (C.paired()) return tile.column;
     if constexpr (C.cluster_n() == 1) return tile.n * C.out_columns();
     return (tile.n * C.cluster + int(machine::cluster_rank())) * C.out_columns();
+  }
+
+  // Into a stage, by one thread, from line `line` and element `k` of B on. `shared`: for all CTAs of the cluster.
+  WW_FN static void load_b(const Args& args, uint32_t base, int line, bool shared, int k, int stage,
+                           Shared<Mbarrier> full) {
+    WW_UNROLL
+    for (int half = 0; half < C.column_blocks(); ++half) {
+      constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
+      load_operand<C.cluster>(b_stage(base, stage).plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(),
+                              C.paired() ? 2 : 1, shared, k, line + half * columns(args), full);
+    }
   }
 
   // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
@@ -147,13 +164,7 @@ struct GroupedGemm {
           const int at = begin + k * C.tile_k();
           load_operand<C.cluster>(a_stage(base, stage->index()), &args.a, C.a_box(), C.paired() && !halved ? 2 : 1,
                                   C.cluster_n() > 1 || beside, at, a_line, stage->full());
-          WW_UNROLL
-          for (int half = 0; half < C.column_blocks(); ++half) {
-            constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-            load_operand<C.cluster>(b_stage(base, stage->index()).plus_bytes(bytes * uint32_t(half)), &args.b,
-                                    C.b_box(), C.paired() ? 2 : 1, C.cluster_m() > 1 && !beside, at,
-                                    b_line + half * columns(args), stage->full());
-          }
+          load_b(args, base, b_line, C.cluster_m() > 1 && !beside, at, stage->index(), stage->full());
           return stdx::move(stage).release();
         });
       }
@@ -429,7 +440,7 @@ struct GroupedGemm {
     const bool elected = machine::elect_one();
     if (elected) {
       if (args.k > 0) {
-        machine::tma_prefetch_map(&args.a);
+        if constexpr (!C.gathered) machine::tma_prefetch_map(&args.a);
         machine::tma_prefetch_map(&args.b);
       }
       pipeline::init_barriers<GroupedGemm>(base);
@@ -437,7 +448,12 @@ struct GroupedGemm {
     machine::sync_warp();
     pipeline::announce_barriers<GroupedGemm>();
     if constexpr (registers != 0) machine::registers_decrease<registers>();
-    load(args, base, input, elected, [] { pipeline::await_peers<GroupedGemm>(); });
+    const auto await_peers = [] { pipeline::await_peers<GroupedGemm>(); };
+    if constexpr (C.gathered) {
+      GatherLoad<GroupedGemm>(args, base, elected).run(input, await_peers);
+    } else {
+      load(args, base, input, elected, await_peers);
+    }
   }
 
   WW_FN static void body(const Args& args) {
