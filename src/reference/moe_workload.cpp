@@ -180,25 +180,29 @@ Workload combine_workload(const Routing& r, int64_t columns, Data data, uint64_t
   return w;
 }
 
-Workload moe_workload(const MoeProblem& p, const Routing& r, Data data, uint64_t seed) {
-  const bool narrow = p.type == DType::e4m3;
+MoeOperands moe_operands(const MoeProblem& p, Data data, uint64_t seed) {
   const int64_t h_blocks = p.hidden / kScaleBlock, i_blocks = p.intermediate / kScaleBlock;
-  Array x = new_array("x", p.type, p.tokens, p.hidden);
-  Array gate_up = new_array("w_gate_up", p.type, p.experts * 2 * p.intermediate, p.hidden);
-  Array down = new_array("w_down", p.type, p.experts * p.hidden, p.intermediate);
-  fill(x, data, seed * 8 + 1);
-  fill(gate_up, data, seed * 8 + 2);
-  fill(down, data, seed * 8 + 3);
-  Array x_scales = new_scales("x_scales", p.tokens, h_blocks, data, seed * 8 + 4);
-  Array gate_up_scales = new_scales("w_gate_up_scales", p.experts * 2 * i_blocks, h_blocks, data, seed * 8 + 5);
-  Array down_scales = new_scales("w_down_scales", p.experts * h_blocks, i_blocks, data, seed * 8 + 6);
+  MoeOperands o{new_array("x", p.type, p.tokens, p.hidden),
+                new_array("w_gate_up", p.type, p.experts * 2 * p.intermediate, p.hidden),
+                new_array("w_down", p.type, p.experts * p.hidden, p.intermediate),
+                new_scales("x_scales", p.tokens, h_blocks, data, seed * 8 + 4),
+                new_scales("w_gate_up_scales", p.experts * 2 * i_blocks, h_blocks, data, seed * 8 + 5),
+                new_scales("w_down_scales", p.experts * h_blocks, i_blocks, data, seed * 8 + 6)};
+  fill(o.x, data, seed * 8 + 1);
+  fill(o.w_gate_up, data, seed * 8 + 2);
+  fill(o.w_down, data, seed * 8 + 3);
+  return o;
+}
+
+Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
+  const bool narrow = p.type == DType::e4m3;
   Workload w;
   w.shape = {p.tokens, p.hidden, p.intermediate};
   w.data = Data::normal;  // what swiglu makes is not whole
   w.sum_tolerance = narrow ? 2e-2 : 5e-3;
-  const auto xs = scaled_elements(x, narrow ? &x_scales : nullptr, 1);
-  const auto w1 = scaled_elements(gate_up, narrow ? &gate_up_scales : nullptr, kScaleBlock);
-  const auto w2 = scaled_elements(down, narrow ? &down_scales : nullptr, kScaleBlock);
+  const auto xs = scaled_elements(o.x, narrow ? &o.x_scales : nullptr, 1);
+  const auto w1 = scaled_elements(o.w_gate_up, narrow ? &o.w_gate_up_scales : nullptr, kScaleBlock);
+  const auto w2 = scaled_elements(o.w_down, narrow ? &o.w_down_scales : nullptr, kScaleBlock);
   std::vector<double> out(size_t(p.tokens * p.hidden), kUntouched), h(size_t(p.intermediate));
   std::vector<bool> used(size_t(p.experts), false), read(size_t(p.tokens), false);
   for (int64_t token = 0; token < r.live(); ++token) {
@@ -226,16 +230,16 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, Data data, uint64_t
   w.expected = std::move(out);
   // What nobody may read.
   for (int64_t t = 0; t < p.tokens; ++t) {
-    if (!read[size_t(t)]) spoil_lines(x, t, 1);
+    if (!read[size_t(t)]) spoil_lines(o.x, t, 1);
   }
   for (int64_t e = 0; e < p.experts; ++e) {
     if (used[size_t(e)]) continue;
-    spoil_lines(gate_up, e * 2 * p.intermediate, 2 * p.intermediate);
-    spoil_lines(down, e * p.hidden, p.hidden);
+    spoil_lines(o.w_gate_up, e * 2 * p.intermediate, 2 * p.intermediate);
+    spoil_lines(o.w_down, e * p.hidden, p.hidden);
   }
-  for (Array* a : {&x, &gate_up, &down}) w.arrays.push_back(std::move(*a));
+  for (Array* a : {&o.x, &o.w_gate_up, &o.w_down}) w.arrays.push_back(std::move(*a));
   if (narrow) {
-    for (Array* a : {&x_scales, &gate_up_scales, &down_scales}) w.arrays.push_back(std::move(*a));
+    for (Array* a : {&o.x_scales, &o.w_gate_up_scales, &o.w_down_scales}) w.arrays.push_back(std::move(*a));
   }
   w.arrays.push_back(ids_array(r, p.id_bytes));
   w.arrays.push_back(words_of("weights", r.weights));

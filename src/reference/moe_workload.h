@@ -43,8 +43,15 @@ Workload route_workload(const Routing& routing, int id_bytes, uint64_t seed);
 // m tokens of n columns and k experts. Arrays: rows, slots, weights, token_count if it is there, out.
 Workload combine_workload(const Routing& routing, int64_t columns, Data data, uint64_t seed);
 
-// Arrays: x, w_gate_up, w_down, for e4m3 their scales, ids, weights, token_count if it is there, status, out.
-Workload moe_workload(const MoeProblem& problem, const Routing& routing, Data data, uint64_t seed);
+// The matrices of a layer; the scales are those of e4m3.
+struct MoeOperands {
+  Array x, w_gate_up, w_down;
+  Array x_scales, w_gate_up_scales, w_down_scales;
+};
+MoeOperands moe_operands(const MoeProblem& problem, Data data, uint64_t seed);
+// Arrays: x, w_gate_up, w_down, for e4m3 their scales, ids, weights, token_count if it is there, status, out. Tokens
+// and experts that nobody asks for are NaN.
+Workload moe_workload(const MoeProblem& problem, const Routing& routing, MoeOperands operands);
 MoePointers moe_pointers(const Workload& w, const std::vector<void*>& arrays);
 
 }  // namespace warpwright::reference
