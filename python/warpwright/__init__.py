@@ -11,12 +11,13 @@ synchronization.
 from ._errors import MissingError, WarpwrightError
 from ._gemm import gemm
 from ._grouped import grouped_gemm
+from ._moe import moe
 from ._quantize import Quantized, dequantize, quantize
 from ._tool import check, explain, schedule, version
 
 __all__ = [
     "MissingError", "Quantized", "WarpwrightError", "__version__", "check", "dequantize", "explain", "gemm",
-    "grouped_gemm", "quantize", "schedule",
+    "grouped_gemm", "moe", "quantize", "schedule",
 ]
 
 

@@ -59,6 +59,20 @@ class GroupedPointers(ctypes.Structure):
                 ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha", "index")]
 
 
+class MoeProblem(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64), ("tokens", ctypes.c_int64), ("hidden", ctypes.c_int64),
+                ("intermediate", ctypes.c_int64), ("experts", ctypes.c_int64), ("top_k", ctypes.c_int64),
+                ("type", ctypes.c_int32), ("id_bytes", ctypes.c_int32), ("sm_limit", ctypes.c_int32),
+                ("gate_up_plan", ctypes.c_char_p), ("down_plan", ctypes.c_char_p)]
+
+
+class MoePointers(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64),
+                *_pointers("x", "w_gate_up", "w_down", "ids", "weights", "out", "token_count", "status", "x_scales",
+                           "w_gate_up_scales", "w_down_scales", "workspace"),
+                ("workspace_bytes", ctypes.c_size_t)]
+
+
 class QuantizeProblem(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64), ("rows", ctypes.c_int64), ("columns", ctypes.c_int64),
                 ("stride", ctypes.c_int64), ("source", ctypes.c_int32), ("kind", ctypes.c_int32),
@@ -69,7 +83,7 @@ class QuantizeProblem(ctypes.Structure):
 GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED, GROUPS_BY_DEPTH = 0, 1, 2, 3
 STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
               "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers,
-              "ww_quantize_problem": QuantizeProblem}
+              "ww_moe_problem": MoeProblem, "ww_moe_pointers": MoePointers, "ww_quantize_problem": QuantizeProblem}
 
 
 def files(folder: str, name: str) -> Iterator[pathlib.Path]:
@@ -95,10 +109,14 @@ def library() -> ctypes.CDLL:
     c.ww_plan_explanation.restype = c.ww_words.restype = ctypes.c_char_p
     c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
     c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
+    c.ww_moe_plan_explanation.restype = ctypes.c_char_p
+    c.ww_moe_plan_workspace_bytes.restype = ctypes.c_size_t
     for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
+                     c.ww_moe_plan_explanation, c.ww_moe_plan_workspace_bytes, c.ww_moe_plan_destroy,
                      c.ww_grouped_plan_name, c.ww_grouped_plan_explanation, c.ww_grouped_plan_destroy):
         function.argtypes = [ctypes.c_void_p]
     c.ww_grouped_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(GroupedPointers), ctypes.c_void_p]
+    c.ww_moe_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(MoePointers), ctypes.c_void_p]
     c.ww_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(Pointers), ctypes.c_void_p]
     problem = Problem()
     c.ww_gemm_problem_init(ctypes.byref(problem))
@@ -143,6 +161,18 @@ def new_grouped_pointers() -> GroupedPointers:
     return pointers
 
 
+def new_moe_problem() -> MoeProblem:
+    problem = MoeProblem()
+    library().ww_moe_problem_init(ctypes.byref(problem))
+    return problem
+
+
+def new_moe_pointers() -> MoePointers:
+    pointers = MoePointers()
+    library().ww_moe_pointers_init(ctypes.byref(pointers))
+    return pointers
+
+
 def new_quantize_problem() -> QuantizeProblem:
     problem = QuantizeProblem()
     library().ww_quantize_problem_init(ctypes.byref(problem))
@@ -172,6 +202,23 @@ class GroupedPlan:
 
     def run(self, pointers: GroupedPointers, stream: int) -> None:
         raise_on(library().ww_grouped_plan_run(self.handle, ctypes.byref(pointers), stream))
+
+
+class MoePlan:
+    """A mixture of experts whose kernels were chosen; it belongs to the device that was current."""
+
+    def __init__(self, problem: MoeProblem):
+        self.handle = ctypes.c_void_p()
+        self.destroy = library().ww_moe_plan_destroy
+        raise_on(library().ww_moe_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
+        self.workspace_bytes = library().ww_moe_plan_workspace_bytes(self.handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self.destroy(self.handle)
+
+    def run(self, pointers: MoePointers, stream: int) -> None:
+        raise_on(library().ww_moe_plan_run(self.handle, ctypes.byref(pointers), stream))
 
 
 class Plan:
