@@ -32,13 +32,12 @@ struct GroupedTile : TileCoord {
   int column = 0;
   bool beside = false;
   bool halved = false;
-  int peer_column = 0;  // of a peer beside it, if the raster was asked
 };
 
 // By a converged warp. AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k
 // begin at multiples of DepthUnit. A cluster's tile has Tall rows. Paired: two CTAs take the units of a PairedRaster,
-// and those of a last round that fills no more than half of the clusters are split; KnowsPeer: a tile says which
-// columns the peer has.
+// and those of a last round that fills no more than half of the clusters are split; KnowsPeer:
+// peer_column() is where the peer's tile begins.
 template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1, bool Paired = false, bool KnowsPeer = false>
 class GroupedTiles {
  public:
@@ -84,11 +83,17 @@ class GroupedTiles {
       seen = old;
     }
   }
+  // Of the tile that next() has given.
+  WW_FN int peer_column() const requires(KnowsPeer) { return peer_.column; }
   // By a converged warp, of what it has found beside the table of groups.
   WW_FN void note_fault(uint32_t fault) { faults_ |= fault; }
 
  private:
   static constexpr int kWindow = 32;
+  struct Peer {
+    int column = 0;
+  };
+  struct NoPeer {};
 
   // Computed again for every tile: whoever walks has no registers to spare while it works on one.
   WW_FN int across() const { return ceil_div(columns_, wide_); }
@@ -106,7 +111,7 @@ class GroupedTiles {
       const int half = index_ < split_ ? -1 : (index_ - split_) % 2;
       if constexpr (KnowsPeer) {
         const int peer = int(machine::warp_uniform(machine::cluster_rank())) ^ 1;
-        tile.peer_column = raster(tile.rows.count).at(number, peer, again_ ? 1 : 0, half).column * wide_;
+        peer_.column = raster(tile.rows.count).at(number, peer, again_ ? 1 : 0, half).column * wide_;
       }
       const PairedTile part =
           raster(tile.rows.count).at(number, int(machine::warp_uniform(machine::cluster_rank())), again_ ? 1 : 0, half);
@@ -280,6 +285,7 @@ class GroupedTiles {
   int reached_ = 0;        // the end of the last group that was read
   GroupRows rows_{};
   uint32_t faults_ = 0;
+  [[no_unique_address]] stdx::conditional_t<KnowsPeer, Peer, NoPeer> peer_;
   // Of this lane's group: its first row or column, how many it has, and the tiles of the window up to its end.
   int first_ = 0, extent_ = 0, matrix_ = 0, through_ = 0;
 };

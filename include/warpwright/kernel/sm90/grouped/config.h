@@ -131,6 +131,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
     if (c.groups != Groups::contiguous || c.any_rows)
       return "grouped_gemm: gathered rows are those of contiguous groups";
     if (c.group_rows != 64) return "grouped_gemm: gathered rows are for 64 rows of a warpgroup";
+    if (c.stages_scales()) return "grouped_gemm: scales of gathered rows do not come by TMA";
     if (c.cluster_n() > 1) return "grouped_gemm: every CTA gathers rows of its own, a cluster lies along m";
   }
   if (c.swiglu && (c.group_rows != 64 || c.out == DType::fp32)) {

@@ -73,12 +73,21 @@ class GatheredRows {
     }
     return wrong;
   }
+  // Of row `row`, one of the lane's own.
+  WW_FN int own(int row) const { return index_[row / 32]; }
   // Of row `row` of the tile, whose group of 32 is known when the kernel is compiled; negative: none.
   WW_FN int at(int group, int row) const { return machine::shuffle(index_[group], uint32_t(row % 32)); }
 
  private:
   int index_[kGroups];
 };
+
+// How many a tile has.
+template <class Kernel>
+WW_FN int gathered_rows(const tile::GroupedTile& tile) {
+  const int left = tile.rows.count - Kernel::first_row(tile);
+  return left < Kernel::config.tile_m ? left : Kernel::config.tile_m;
+}
 
 template <class Kernel>
 class GatherLoad {
@@ -102,10 +111,11 @@ class GatherLoad {
     await_peers();
     while (any_) {
       const tile::GroupedTile tile = next_tile_;
+      const int peer_column = next_peer_column_;
       const GatheredRows<C> rows = next_rows_;
       // The next tile's part of the table is on its way while this one is loaded.
       look_ahead();
-      load_tile(input, tile, rows);
+      load_tile(input, tile, peer_column, rows);
     }
     how.finish();
     if (machine::ballot(wrong_) != 0) walk_.note_fault(kIndexOutOfRange);
@@ -115,31 +125,23 @@ class GatherLoad {
   }
 
  private:
-  WW_FN static int rows_of(const tile::GroupedTile& tile) {
-    const int left = tile.rows.count - Kernel::first_row(tile);
-    return left < C.tile_m ? left : C.tile_m;
-  }
   WW_FN void look_ahead() {
     any_ = walk_.next(next_tile_);
     if (!any_) return;
-    const bool wrong =
-        next_rows_.load(args_, next_tile_.rows.first + Kernel::first_row(next_tile_), rows_of(next_tile_));
+    if constexpr (C.paired()) next_peer_column_ = walk_.peer_column();
+    const bool wrong = next_rows_.load(args_, next_tile_.rows.first + Kernel::first_row(next_tile_),
+                                       gathered_rows<Kernel>(next_tile_));
     wrong_ = wrong_ || wrong;
   }
 
-  WW_FN void load_tile(Input& input, const tile::GroupedTile& tile, const GatheredRows<C>& rows) {
-    const int stages = Kernel::depth(args_, tile), blocks = tile::ceil_div(rows_of(tile), 64);
+  WW_FN void load_tile(Input& input, const tile::GroupedTile& tile, int peer_column, const GatheredRows<C>& rows) {
+    const int stages = Kernel::depth(args_, tile), blocks = tile::ceil_div(gathered_rows<Kernel>(tile), 64);
     for (int k = 0; k < stages; ++k) {
       input.produce([&](auto stage) {
         const int at = k * C.tile_k();
         if (elected_) {
           stage->expect_bytes(C.b_bytes());
-          if constexpr (C.cluster == 1) {
-            const int line = tile.rows.matrix * args_.n + Kernel::first_column(tile);
-            Kernel::load_b(args_, base_, line, false, at, stage->index(), stage->full());
-          } else {
-            load_shared_b(tile, at, stage->index(), stage->full());
-          }
+          load_b(tile, peer_column, at, stage->index(), stage->full());
         }
         // Rows behind the last block of 64 are multiplied by nobody.
         WW_UNROLL
@@ -154,10 +156,11 @@ class GatherLoad {
   // This CTA's part of B for all that have the tile's columns. Two CTAs with the same rows and columns of their own
   // have no operand in common, and yet neither may be a round of stages ahead of the other, at whose empty barriers it
   // arrives: each loads half of its columns and half of its peer's.
-  WW_FN void load_shared_b(const tile::GroupedTile& tile, int k, int stage, Shared<Mbarrier> full) const {
+  WW_FN void load_b(const tile::GroupedTile& tile, [[maybe_unused]] int peer_column, int k, int stage,
+                    Shared<Mbarrier> full) const {
     constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
     constexpr uint16_t everyone = (1u << C.cluster) - 1;
-    const int rank = int(machine::cluster_rank());
+    const int rank = C.cluster == 1 ? 0 : int(machine::cluster_rank());
     const bool beside = C.paired() && tile.beside;
     WW_UNROLL
     for (int half = 0; half < C.column_blocks(); ++half) {
@@ -165,10 +168,16 @@ class GatherLoad {
           Kernel::b_stage(base_, stage).plus_bytes(bytes * uint32_t(half) + C.b_box().bytes() * uint32_t(rank));
       const int line = tile.rows.matrix * args_.n + half * Kernel::columns(args_) + rank * C.b_box().outer;
       const auto load = [&](int column, uint16_t receivers) {
-        machine::tma_load_multicast(to, &args_.b, machine::Coords<2>{k, line + column}, full, receivers);
+        if constexpr (C.cluster == 1) {
+          machine::tma_load(to, &args_.b, machine::Coords<2>{k, line + column}, full);
+        } else {
+          machine::tma_load_multicast(to, &args_.b, machine::Coords<2>{k, line + column}, full, receivers);
+        }
       };
       load(Kernel::first_column(tile), beside ? uint16_t(1u << rank) : everyone);
-      if (beside) load(tile.peer_column, uint16_t(1u << (rank ^ 1)));
+      if constexpr (C.paired()) {
+        if (beside) load(peer_column, uint16_t(1u << (rank ^ 1)));
+      }
     }
   }
 
@@ -196,6 +205,7 @@ class GatherLoad {
   typename Kernel::Tiles walk_;
   tile::GroupedTile next_tile_{};
   GatheredRows<C> next_rows_;
+  int next_peer_column_ = 0;
   bool any_ = false;
   bool wrong_ = false;  // an index of this lane
 };

@@ -26,10 +26,10 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   BlockPlan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
   // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
-  // dense_gemm_plan(), the scales of 256 rows and the walk over groups along k more than that.
+  // dense_gemm_plan(), the scales of 256 rows, the walk over groups along k and a warp that gathers more than that.
   const bool many_scales = c.scaled() && c.tile_m == 256;
   const bool many_sums = c.defers() || (c.accumulators() > 160 && !many_scales);
-  const int mma = groups == 1 ? 0 : c.by_depth() ? 216 : many_sums ? 224 : 216;
+  const int mma = groups == 1 ? 0 : c.by_depth() || c.gathered ? 216 : many_sums ? 224 : 216;
   const int others = groups == 1 ? 0 : 3 * 168 - 2 * mma;
   plan.role("mma", mma_warps, mma).role("load", 1, others).role("store", groups, others);
   plan.role("scales", 1, others);
@@ -117,8 +117,8 @@ struct GroupedGemm {
   }
   // Of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
-  using Tiles =
-      tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired(), C.gathered>;
+  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired(),
+                                   C.paired() && C.gathered>;
   WW_FN static Tiles tiles(const Args& args) {
     return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
@@ -132,17 +132,6 @@ struct GroupedGemm {
     if constexpr (C.paired()) return tile.column;
     if constexpr (C.cluster_n() == 1) return tile.n * C.out_columns();
     return (tile.n * C.cluster + int(machine::cluster_rank())) * C.out_columns();
-  }
-
-  // Into a stage, by one thread, from line `line` and element `k` of B on. `shared`: for all CTAs of the cluster.
-  WW_FN static void load_b(const Args& args, uint32_t base, int line, bool shared, int k, int stage,
-                           Shared<Mbarrier> full) {
-    WW_UNROLL
-    for (int half = 0; half < C.column_blocks(); ++half) {
-      constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-      load_operand<C.cluster>(b_stage(base, stage).plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(),
-                              C.paired() ? 2 : 1, shared, k, line + half * columns(args), full);
-    }
   }
 
   // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
@@ -164,7 +153,13 @@ struct GroupedGemm {
           const int at = begin + k * C.tile_k();
           load_operand<C.cluster>(a_stage(base, stage->index()), &args.a, C.a_box(), C.paired() && !halved ? 2 : 1,
                                   C.cluster_n() > 1 || beside, at, a_line, stage->full());
-          load_b(args, base, b_line, C.cluster_m() > 1 && !beside, at, stage->index(), stage->full());
+          WW_UNROLL
+          for (int half = 0; half < C.column_blocks(); ++half) {
+            constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
+            load_operand<C.cluster>(b_stage(base, stage->index()).plus_bytes(bytes * uint32_t(half)), &args.b,
+                                    C.b_box(), C.paired() ? 2 : 1, C.cluster_m() > 1 && !beside, at,
+                                    b_line + half * columns(args), stage->full());
+          }
           return stdx::move(stage).release();
         });
       }
