@@ -49,6 +49,12 @@ class Moe(unittest.TestCase):
                                         "--schedule", "fifo"))
         self.assertIn("sm90/grouped-128x256-c2-s4/bf16-contiguous-bias-swiglu-gathered", document["launches"])
 
+    def test_fp8(self):
+        document = self.document(*layer(70, 5, 3, 256, 128, "--dtype", "e4m3", "--routing", "bad", "--landing", "late",
+                                        "--schedule", "fifo"))
+        self.assertTrue(document["ok"])
+        self.assertIn("e4m3-to_e4m3-contiguous-bias-swiglu-gathered", document["launches"][1])
+
     def test_own_operands(self):
         # Two experts: the second has weights of 2 behind its swiglu. Token 1 goes to both, token 2 to nobody.
         with tempfile.TemporaryDirectory() as folder:

@@ -71,6 +71,22 @@ TEST(GatheredSm90, swiglu) {
   expect_exact<with_swiglu()>(gathered<with_swiglu()>({300, 208, 136}, {0, 40, 40, 230, 300}, 111));
 }
 
+// Scales of gathered rows: four blocks at once, one at a time, and by an exchange of lanes. Of 130 rows the second
+// warpgroup has a part.
+constexpr GroupedGemmConfig kNarrow{
+    .tile_m = 128, .tile_n = 16, .stages = 3, .groups = Groups::contiguous, .gathered = true};
+constexpr GroupedGemmConfig scales_of_rows() {
+  GroupedGemmConfig c = kNarrow;
+  c.tile_n = 128;
+  c.b_scale_rows = 1;
+  return c;
+}
+TEST(GatheredSm90, scales) {
+  expect_exact<kNarrow>(gathered<kNarrow>({130, 40, 1024}, {0, 20, 130}, 90));
+  expect_exact<kNarrow>(gathered<kNarrow>({130, 40, 640}, {0, 20, 130}, 90));
+  expect_exact<scales_of_rows()>(gathered<scales_of_rows()>({70, 40, 640}, {0, 20, 70}, 50));
+}
+
 // Rows that A does not have are zeros, and said in the status word, of which every cluster finds a part.
 TEST(GatheredSm90, rowsThatAreNotThere) {
   constexpr auto c = paired();
