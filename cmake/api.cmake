@@ -15,6 +15,7 @@ warpwright_embed(embedded_tables data/tuned "*.tsv")
 warpwright_embed(embedded_scripts bench "peer*.py")
 warpwright_embed(embedded_package python/warpwright "_*.py")
 warpwright_embed(embedded_page src/page "*")
+warpwright_embed(embedded_gdb tools/gdb "*.py")
 
 if(WARPWRIGHT_HAVE_CUDA)
   # What the tuned tables name.
@@ -24,7 +25,7 @@ endif()
 
 # libwarpwright.so: the API for C++ and C, and for languages that load a library at run time. What it takes from the
 # archives stays inside.
-foreach(target warpwright_runtime ${runtime_parts} warpwright_text warpwright_catalog warpwright_system)
+foreach(target warpwright_runtime ${runtime_parts} warpwright_text warpwright_catalog warpwright_formula warpwright_system)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 add_library(warpwright_shared SHARED $<TARGET_OBJECTS:warpwright_api>)

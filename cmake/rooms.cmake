@@ -90,14 +90,17 @@ warpwright_light(warpwright_text)
 # What the machine beside us is asked for: other programs, files.
 warpwright_library(warpwright_system src/system warpwright_text)
 
+# Epilogues of the user's own, from their text.
+warpwright_library(warpwright_formula src/formula warpwright_text)
+
 # Instances and their names.
-warpwright_library(warpwright_catalog src/catalog warpwright_text)
+warpwright_library(warpwright_catalog src/catalog warpwright_formula warpwright_text)
 # It includes kernels: who edits one does not wait for the rest of the room.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-warpwright_light(warpwright_system warpwright_catalog)
+warpwright_light(warpwright_system warpwright_catalog warpwright_formula)
 include(images)
 
-warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/fault;src/sim/guard" Boost::context Threads::Threads warpwright_text)
+warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/debug;src/sim/fault;src/sim/guard" Boost::context Threads::Threads warpwright_text)
 add_library(warpwright::sim ALIAS warpwright_sim)
 set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 

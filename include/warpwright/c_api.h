@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/* How a call ended; the same numbers as warpwright::Code. */
 typedef enum ww_code {
   WW_OK = 0,
   WW_INVALID_ARGUMENT = 1, /* the sentence names the argument, its value and the rule */
@@ -39,11 +40,11 @@ typedef enum ww_accumulation { WW_ACCUMULATIONS(WW_C_ACCUMULATION) } ww_accumula
 /* WW_BIAS_NONE, ... */
 #define WW_C_BIAS(name, NAME, value, word) WW_BIAS_##NAME = value,
 typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
-/* WW_ACTIVATION_NONE, ...; WW_ACTIVATION_SWIGLU is of grouped products. */
+/* WW_ACTIVATION_NONE, ...; with WW_ACTIVATION_SWIGLU B is [gate; up], and D has n / 2 columns. */
 #define WW_C_ACTIVATION(name, NAME, value, word) WW_ACTIVATION_##NAME = value,
 typedef enum ww_activation { WW_ACTIVATIONS(WW_C_ACTIVATION) } ww_activation;
 
-/* WW_BLOCK_SCALING_NONE, ...: Blackwell's. */
+/* WW_BLOCK_SCALING_NONE, ...: for Blackwell only. */
 #define WW_C_BLOCK_SCALING(name, NAME, value, word) WW_BLOCK_SCALING_##NAME = value,
 typedef enum ww_block_scaling { WW_BLOCK_SCALINGS(WW_C_BLOCK_SCALING) } ww_block_scaling;
 
@@ -81,6 +82,7 @@ typedef struct ww_gemm_problem {
   int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
+  const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -99,11 +101,12 @@ typedef struct ww_gemm_pointers {
   size_t workspace_bytes;
   const void* a_block_scales; /* block_scaling: tiles of factors, as ww_quantize makes them with WW_SCALES_TILES */
   const void* b_block_scales;
-  const void* up_bias; /* Blackwell, swiglu with a bias: that of the second column of each pair */
 } ww_gemm_pointers;
 
+/* A plan for a dense product, made by ww_plan_create(). */
 typedef struct ww_plan ww_plan;
 
+/* Fill a structure with its defaults and its size. Call them before setting any field. */
 WW_API void ww_gemm_problem_init(ww_gemm_problem* problem);
 WW_API void ww_gemm_pointers_init(ww_gemm_pointers* pointers);
 
@@ -122,6 +125,10 @@ WW_API int32_t ww_plan_device(const ww_plan* plan);
 WW_API const char* ww_plan_name(const ww_plan* plan);
 WW_API const char* ww_plan_explanation(const ww_plan* plan);
 
+/* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
+ * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
+WW_API const char* ww_formula_names(const char* formula);
+
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
 
@@ -133,6 +140,7 @@ typedef enum ww_groups {
   WW_GROUPS_BY_DEPTH = 3
 } ww_groups;
 
+/* A product by groups. Fill it with ww_grouped_problem_init() first. */
 typedef struct ww_grouped_problem {
   uint64_t size; /* sizeof(ww_grouped_problem), set by ww_grouped_problem_init() */
   int64_t m, n, k;
@@ -182,8 +190,10 @@ typedef struct ww_grouped_pointers {
   const int32_t* index;      /* of gathered rows */
 } ww_grouped_pointers;
 
+/* A plan for a product by groups, made by ww_grouped_plan_create(). */
 typedef struct ww_grouped_plan ww_grouped_plan;
 
+/* As the functions for dense products above. */
 WW_API void ww_grouped_problem_init(ww_grouped_problem* problem);
 WW_API void ww_grouped_pointers_init(ww_grouped_pointers* pointers);
 WW_API int32_t ww_grouped_validate(const ww_grouped_problem* problem);
@@ -245,6 +255,7 @@ typedef enum ww_quantization { WW_QUANTIZATIONS(WW_C_QUANTIZATION) } ww_quantiza
 #define WW_C_SCALE_LAYOUT(name, NAME, value, word) WW_SCALES_##NAME = value,
 typedef enum ww_scale_layout { WW_SCALE_LAYOUTS(WW_C_SCALE_LAYOUT) } ww_scale_layout;
 
+/* A matrix to quantize. Fill it with ww_quantize_problem_init() first. */
 typedef struct ww_quantize_problem {
   uint64_t size; /* sizeof(ww_quantize_problem), set by ww_quantize_problem_init() */
   int64_t rows, columns;
@@ -257,6 +268,7 @@ typedef struct ww_quantize_problem {
   int32_t on_host;            /* 1: all memory is the host's, no GPU is needed and the stream is not looked at */
 } ww_quantize_problem;
 
+/* Fills the structure with its defaults; says whether a problem obeys the rules, which needs no GPU. */
 WW_API void ww_quantize_problem_init(ww_quantize_problem* problem);
 WW_API int32_t ww_quantize_validate(const ww_quantize_problem* problem);
 /* What the results of a legal problem take; 0 for one that is not. */

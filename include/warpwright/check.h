@@ -25,6 +25,7 @@
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/tensor_box.h"
 #if WW_IN_SIMULATOR
+#include "warpwright/core/call_site.h"
 #include "warpwright/sim/addresses.h"
 #include "warpwright/sim/simulator.h"
 #endif
@@ -36,14 +37,15 @@ struct Shape {
   int64_t m = 1, n = 1, k = 1;
 };
 
+// An array that the kernel reads.
 template <class T>
 struct Input {
   T* data = nullptr;      // where the kernel finds it
   std::vector<T> values;  // the same on the host, to compute what is expected
 };
 
-// How an output lies in its array, for the report of what is wrong in it: rows of so many columns, of which a block
-// computes a tile at a time. 0: not said.
+// The shape of an output, for the report of what is wrong in it: the columns of a row, and the tile that a block
+// computes at a time. 0: unknown.
 struct Tiling {
   int64_t columns = 0;
   int64_t tile_rows = 0, tile_columns = 0;
@@ -67,7 +69,7 @@ class Arrays {
     return in;
   }
 
-  // A kernel has at least one.
+  // An array that the kernel writes; it has at least one.
   template <class T>
   T* output(std::string name, const std::vector<T>& expected, Tiling tiling = {}) {
     std::vector<std::byte> nothing(expected.size() * sizeof(T), std::byte(0xff));
@@ -89,7 +91,7 @@ class Arrays {
     std::vector<std::byte> initial, expected;
     size_t element = 1;
     void* data = nullptr;
-    std::string (*text)(const std::byte* element) = nullptr;  // of an output: a number as people read it
+    std::string (*text)(const std::byte* element) = nullptr;  // outputs only: a number as people read it
     Tiling tiling;
     bool output() const { return !expected.empty(); }
   };
@@ -153,6 +155,7 @@ struct Differences {
   std::vector<std::string> details;
   bool none() const { return wrong + unwritten == 0; }
 };
+// Compares an output with what was expected.
 inline Differences compare(const Arrays::Array& array, const std::byte* actual) {
   constexpr size_t shown = 4;
   Differences d;
@@ -195,6 +198,7 @@ inline Differences compare(const Arrays::Array& array, const std::byte* actual) 
 }
 
 #if WW_IN_SIMULATOR
+// Arrays for a run in the simulator. The kernel gets addresses that only its words can follow (sim/addresses.h).
 class SimulatedArrays final : public Arrays {
  public:
   using Arrays::Arrays;
@@ -231,12 +235,13 @@ class SimulatedArrays final : public Arrays {
 };
 #endif
 
+// A registered kernel: its name, the shapes it is checked at, its block plan, and how to run it.
 struct Kernel {
   std::string name;
   std::vector<Shape> shapes;
   const BlockPlan* plan = nullptr;
 #if WW_IN_SIMULATOR
-  CallSites sites;  // of all kernels of the file
+  CallSites sites;  // for all kernels of the file
   // Arranges the problem and runs it; `arrays` then holds what the kernel wrote.
   std::function<simulator::Result(SimulatedArrays& arrays, Shape shape, const simulator::Options& options)> run;
 #else
@@ -245,6 +250,7 @@ struct Kernel {
 #endif
 };
 
+// Collects the kernels of a source file.
 class Registry {
  public:
   template <class K>
@@ -296,4 +302,5 @@ class Registry {
 
 }  // namespace warpwright::check
 
+// What your source file defines; the tool calls it once.
 extern "C" void warpwright_kernels(warpwright::check::Registry& registry);

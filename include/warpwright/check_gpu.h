@@ -17,6 +17,7 @@
 
 namespace warpwright::check {
 
+// Arrays in the memory of the current CUDA device.
 class GpuArrays final : public Arrays {
  public:
   using Arrays::Arrays;
@@ -114,7 +115,7 @@ std::optional<std::string> Registry::launch(const typename K::Args& args, unsign
   return std::string(K::plan.kernel) + " could not be launched: " + cudaGetErrorString(e) + ".";
 }
 
-// Why no kernel can be run here; nothing: there is a GPU.
+// Why no kernel can be run here; empty if there is a GPU.
 inline std::optional<std::string> no_gpu() {
   int devices = 0;
   const cudaError_t e = cudaGetDeviceCount(&devices);

@@ -28,7 +28,7 @@
 
 namespace warpwright {
 
-// As close as the matrix allows: rows, then matrices of a batch, follow each other without a gap.
+// A stride without a gap: rows, then matrices of a batch, follow each other directly.
 inline constexpr int64_t kPacked = std::numeric_limits<int64_t>::min();
 
 // How a matrix lies in device memory. Strides count elements.
@@ -37,9 +37,10 @@ struct MatrixLayout {
   // A and B only. K: A is stored [m, k], B [n, k]. MN: A is stored [k, m], B [k, n]. C and D are stored [m, n].
   Major major = Major::K;
   int64_t stride = kPacked;        // from one stored row to the next
-  int64_t batch_stride = kPacked;  // from one matrix to the next; 0, but not for D: all use the same matrix
+  int64_t batch_stride = kPacked;  // from one matrix to the next; 0 (not for D): all share one matrix
 };
 
+// How 8-bit products are summed; core/words.h explains the words.
 WW_WORDS(Accumulation, kAccumulations, WW_ACCUMULATIONS)
 
 // The nodes between a sum and D, in the order of epilogue/config.h, after alpha and beta * C.
@@ -47,14 +48,21 @@ struct Epilogue {
   Bias bias = Bias::none;
   DType bias_type = DType::fp32;
   int64_t bias_batch_stride = 0;  // 0: one bias for all matrices of a batch
+  // swiglu: B is [gate; up] with n / 2 rows each, a bias of columns likewise, and D has n / 2 columns, silu(gate) * up.
   Activation activation = Activation::none;
   bool residual = false;  // adds a matrix of the shape of D
   MatrixLayout residual_layout = {};
   bool quantize = false;  // multiplies by the factor at GemmPointers::d_scale before the conversion
+  // An expression of C++ in the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It names x,
+  // which is alpha times the sum, and what else there is: c, bias or row_bias, residual, beta, row, column, batch
+  // (docs/own-epilogue.md). C is read if it names c. Empty: none.
+  std::string formula = {};
 };
 
+// One product, or a batch of equal ones: extents, layouts, factors and epilogue. Every default is legal, so only the
+// extents must be given.
 struct GemmProblem {
-  int64_t m = 0;  // any may be 0: without m, n or batch nothing is written, without k the sums are 0
+  int64_t m = 0;  // any extent may be 0: without m, n or batch nothing is written, without k the sums are 0
   int64_t n = 0;
   int64_t k = 0;
   int64_t batch = 1;
@@ -80,7 +88,7 @@ struct GemmProblem {
   // kernel may read B without waiting.
   bool b_is_constant = false;
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
-  // Blackwell: elements of A and B have factors for blocks along k, which the tensor core applies. Others have none.
+  // Blackwell only: elements of A and B have factors for blocks along k, which the tensor core applies.
   BlockScaling block_scaling = BlockScaling::none;
 };
 
@@ -102,13 +110,14 @@ struct GemmPointers {
   size_t workspace_bytes = 0;
   const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
   const void* b_block_scales = nullptr;
-  const void* up_bias = nullptr;  // Blackwell, swiglu with a bias: that of the second column of each pair
 };
 
-// By Hopper's rules; make_plan() asks those of the device. The sentence names the argument, its value and the rule.
+// Checks Hopper's rules; make_plan() checks the device's. The sentence names the argument, its value and the rule.
 // Needs no GPU; a problem it accepts may still be unsupported.
 Status validate(const GemmProblem& problem);
 
+// A problem that was validated, with its kernel chosen and ready to run. It can be moved, not copied, and run by
+// several threads at once.
 class GemmPlan {
  public:
   GemmPlan(GemmPlan&&) noexcept;
@@ -123,7 +132,7 @@ class GemmPlan {
   std::string name() const;
   // "sm90/dense-128x256-c2-s4/bf16-nt": the plan with all that the problem fixes, as it is compiled and checked.
   std::string instance() const;
-  // The instance, why it was chosen and whether it was compiled ahead, for people.
+  // For people: the instance, why it was chosen and whether it was compiled ahead.
   std::string explanation() const;
   int device() const;
 

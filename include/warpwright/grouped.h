@@ -8,8 +8,8 @@
 //   }
 //
 // Plans, statuses, threads, devices and capture are as in warpwright/gemm.h. The numbers of the groups are in device
-// memory, where the host does not look: a kernel takes them as the nearest legal ones, never reads or writes beyond a
-// matrix, and says in a status word what it found.
+// memory, where the host does not look: a kernel replaces a wrong number by the nearest legal one, never reads or
+// writes beyond a matrix, and reports in a status word what it found.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -30,6 +30,8 @@ struct ScaleShape {
   int64_t columns = -1;
 };
 
+// A product by groups, or a single one with blockwise scales. The comments of the fields say what each kind of group
+// needs.
 struct GroupedProblem {
   Groups groups = Groups::none;  // none: one product, e4m3 only (gemm.h has the others)
   int64_t m = 0;                 // rows of A and D: of all groups together, rows of no group included
@@ -46,18 +48,18 @@ struct GroupedProblem {
   Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
-  bool accumulate = false;        // groups along k: D, of fp32, is added to
+  bool accumulate = false;        // groups along k: adds to D, which is fp32
   // Hopper, contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
   // each (the tokens of experts). Nothing of A is copied: the kernel gathers the rows while it loads them.
   bool gathered = false;
   int64_t a_rows = 0;
-  ScaleShape a_scales = {};       // a row for each of A, blocks of 128 along k; row-major without gaps
-  ScaleShape b_scales = {};       // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
-  int sm_limit = 0;               // SMs the kernel may occupy; 0: all
-  std::string plan = {};          // take this plan, as plan.name() prints it; empty: the best one
-  // Blackwell; Hopper has none of these. Groups of rows whose elements have factors
-  // for blocks along k, which the tensor core applies. D after swiglu, of neighbouring columns there, has elements and
-  // factors of out_scaling.
+  ScaleShape a_scales = {};  // a row for each of A, blocks of 128 along k; row-major without gaps
+  ScaleShape b_scales = {};  // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
+  int sm_limit = 0;          // SMs the kernel may occupy; 0: all
+  std::string plan = {};     // take this plan, as plan.name() prints it; empty: the best one
+  // Blackwell only. Elements of groups of rows have factors for blocks along k, which the tensor core applies.
+  // After swiglu, which combines neighbouring columns there, out_scaling gives the type of D's elements and
+  // factors.
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;  // gates and ups are kept within bounds
@@ -76,7 +78,7 @@ struct GroupedPointers {
   // alignment for bf16, multiples of 128 for e4m3.
   const uint32_t* rows = nullptr;
   const int32_t* matrices = nullptr;  // of each group, negative: none; null: group g has matrix g
-  uint32_t* status = nullptr;         // the GroupFault bits that a run found; null: nobody asks
+  uint32_t* status = nullptr;         // the GroupFault bits that a run found; may be null
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
   // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns). With it
@@ -92,10 +94,11 @@ struct GroupedPointers {
   const int32_t* index = nullptr;
 };
 
-// By Hopper's rules; make_plan() asks those of the device. The sentence names the argument, its value and the rule.
+// Checks Hopper's rules; make_plan() checks the device's. The sentence names the argument, its value and the rule.
 // Needs no GPU.
 Status validate(const GroupedProblem& problem);
 
+// A problem that was validated, with its kernel chosen and ready to run, as GemmPlan is for dense products.
 class GroupedPlan {
  public:
   GroupedPlan(GroupedPlan&&) noexcept;
@@ -109,7 +112,7 @@ class GroupedPlan {
   std::string name() const;
   // "sm90/grouped-128x192-c2-s4/e4m3-contiguous": the plan with all that the problem fixes.
   std::string instance() const;
-  // The instance and why it was chosen, for people.
+  // For people: the instance and why it was chosen.
   std::string explanation() const;
   int device() const;
 

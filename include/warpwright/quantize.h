@@ -26,8 +26,10 @@
 
 namespace warpwright {
 
+// The forms listed at the top of this file.
 WW_WORDS(Quantization, kQuantizations, WW_QUANTIZATIONS)
 
+// The rows and columns that share a scale factor, and the type of that factor.
 WW_HD constexpr int block_rows(Quantization q) { return q == Quantization::block ? 128 : 1; }
 WW_HD constexpr int block_columns(Quantization q) {
   return q == Quantization::mx ? 32 : q == Quantization::nvfp4 ? 16 : 128;
@@ -39,6 +41,7 @@ WW_HD constexpr DType scale_dtype(Quantization q) {
 // Where the factors lie: `rows` as the Hopper kernels take them, `tiles` as the Blackwell kernels do.
 WW_WORDS(ScaleLayout, kScaleLayouts, WW_SCALE_LAYOUTS)
 
+// A matrix to quantize, and how.
 struct QuantizeProblem {
   int64_t rows = 0;  // may be 0, like columns
   int64_t columns = 0;
@@ -50,16 +53,17 @@ struct QuantizeProblem {
   bool given_tensor_scale = false;  // nvfp4: the factor of the tensor is read; otherwise it is found and written
 };
 
+// Where the source is and where the results go: device memory for quantize(), host memory for quantize_on_host().
 struct QuantizePointers {
   const void* source = nullptr;  // aligned to its elements; to 16 bytes, rows too, for full speed
-  void* values = nullptr;  // value_bytes(): rows without gaps, of two e2m1 in a byte the even column is the low half
+  void* values = nullptr;  // value_bytes(): rows without gaps; two e2m1 share a byte, the even column in its low half
   void* scales = nullptr;  // scale_bytes()
   float* tensor_scale = nullptr;  // nvfp4: largest finite magnitude / (448 * 6), not below the smallest normal number
 };
 
 // The sentence names the argument, its value and the rule. Needs no GPU.
 Status validate(const QuantizeProblem& problem);
-// Of a legal problem.
+// How many bytes the results of a legal problem take.
 int64_t value_bytes(const QuantizeProblem& problem);
 int64_t scale_bytes(const QuantizeProblem& problem);
 
@@ -68,15 +72,16 @@ Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers
 // The same in host memory.
 Status quantize_on_host(const QuantizeProblem& problem, const QuantizePointers& pointers);
 
+// A quantized matrix in host memory.
 struct ScaledMatrix {
   DType type = DType::e4m3;
   DType scale_type = DType::fp32;
   int64_t rows = 0;
   int64_t columns = 0;
-  int block_rows = 1;  // of one factor
+  int block_rows = 1;  // rows and columns that share a factor
   int block_columns = 128;
-  float tensor_scale = 1;       // NVFP4: a factor of all elements, on top of those of the blocks
-  std::vector<uint8_t> values;  // row-major; of two e2m1 in a byte the even column is in the low half
+  float tensor_scale = 1;       // NVFP4: a factor for all elements, on top of those of the blocks
+  std::vector<uint8_t> values;  // row-major; two e2m1 share a byte, the even column in its low half
   std::vector<uint8_t> scales;  // [scale_rows()][scale_columns()] of scale_type
 
   int64_t scale_rows() const { return (rows + block_rows - 1) / block_rows; }
@@ -87,7 +92,7 @@ struct ScaledMatrix {
   double value(int64_t row, int64_t column) const;
 };
 
-// On the host, from fp32 rows of `columns` elements without gaps; of e2m1 the columns must be even.
+// On the host, from fp32 rows of `columns` elements without gaps; for e2m1 the columns must be even in number.
 ScaledMatrix quantize_mx(const float* source, int64_t rows, int64_t columns, DType type);
 ScaledMatrix quantize_nvfp4(const float* source, int64_t rows, int64_t columns);
 ScaledMatrix quantize_per_token(const float* source, int64_t rows, int64_t columns, DType type = DType::e4m3);

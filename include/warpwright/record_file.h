@@ -15,7 +15,7 @@ namespace warpwright::record {
 // Copied from the device.
 struct Launch {
   std::vector<Warp> warps;                 // by CTA
-  std::vector<std::vector<Event>> events;  // of each warp: those for which there was room
+  std::vector<std::vector<Event>> events;  // for each warp, as many as there was room for
   std::map<uint64_t, std::string> files;   // names by their address
 };
 
@@ -45,6 +45,7 @@ inline double ns_per_cycle(const std::vector<Warp>& before, const std::vector<Wa
   return rates[rates.size() / 2];
 }
 
+// The first line of a recording.
 inline constexpr const char* kFileMagic = "warpwright recording 1";
 
 // Lines of words that describe the plan, then the lists as they lie in memory.

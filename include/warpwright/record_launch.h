@@ -34,7 +34,7 @@ class DeviceBuffers {
   DeviceBuffers(const DeviceBuffers&) = delete;
   DeviceBuffers& operator=(const DeviceBuffers&) = delete;
 
-  cudaError_t error() const { return error_; }  // of the allocation
+  cudaError_t error() const { return error_; }  // from the allocation
   const Buffers& get() const { return buffers_; }
 
   // After the launch has ended.
@@ -53,7 +53,7 @@ class DeviceBuffers {
 };
 
 #if defined(WW_RECORD)
-// Only tells the time: with the kernel's own, how fast the SMs' clocks run.
+// A kernel that only reads the clocks; compared with the real kernel's, they show how fast the SMs' clocks run.
 template <class = void>
 __global__ void tick(const Buffers buffers) {
   machine::record::begin(buffers);

@@ -16,6 +16,7 @@ enum class Code : int32_t {
   failed = 4,            // CUDA or a compiler failed on a legal call
 };
 
+// ok, or a code with a sentence. Ignoring one is a warning.
 class [[nodiscard]] Status {
  public:
   Status() = default;

@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pathlib
+import re
 
 import ml_dtypes
 import numpy as np
@@ -119,6 +120,37 @@ def test_gemm_of_any_extents(rng):
     assert not warpwright.gemm(np.zeros((8, 0)), np.zeros((16, 0))).any()
 
 
+# What each means, in float64.
+FORMULAS = {
+    "x / (1 + exp(-1.702 * x))": lambda v: v["x"] / (1 + np.exp(-1.702 * v["x"])),
+    "30 * tanh(x / 30)": lambda v: 30 * np.tanh(v["x"] / 30),
+    "x > 0 ? x * x : 0": lambda v: np.maximum(v["x"], 0) ** 2,
+    "column <= row ? x : -infinity": lambda v: np.where(np.tri(40, 48, dtype=bool), v["x"], -np.inf),
+    "row_bias": lambda v: v["row_bias"] + 0 * v["x"],
+    "float t = x * bias; return t + residual;": lambda v: v["x"] * v["bias"] + v["residual"],
+    "x * sigmoid(x) * c - row_bias": lambda v: v["x"] / (1 + np.exp(-v["x"])) * v["c"] - v["row_bias"],
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_gemm_with_an_epilogue_of_ones_own(rng, text):
+    a, b = (rng.standard_normal((rows, 64)).astype(ml_dtypes.bfloat16) for rows in (40, 48))
+    values = {"bias": rng.standard_normal(48), "row_bias": rng.standard_normal((40, 1)),
+              "residual": rng.standard_normal((40, 48)), "c": rng.standard_normal((40, 48))}
+    values = {name: x.astype(np.float32).astype(float) for name, x in values.items()}
+    values["x"] = 0.5 * a.astype(float) @ b.astype(float).T
+    given = {name.replace("row_", ""): x for name, x in values.items() if name != "x" and re.search(rf"\b{name}\b", text)}
+    got = warpwright.gemm(a, b, alpha=0.5, epilogue=text, out_dtype="fp32", **given)
+    np.testing.assert_allclose(got, FORMULAS[text](values), rtol=2e-6, atol=1e-5)
+
+
+def test_an_epilogue_of_ones_own_is_quantized(rng):
+    a, b = whole(rng, 40, 64), whole(rng, 48, 64)
+    got = warpwright.gemm(a, b, epilogue="max(x, -x)", out_scale=0.5, out_dtype="e4m3")
+    want = np.clip(0.5 * abs(a @ b.T), -448, 448).astype(ml_dtypes.float8_e4m3fn)
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
 def test_gemm_without_rows():
     assert warpwright.gemm(np.zeros((0, 8)), np.zeros((5, 8))).shape == (0, 5)
 
@@ -129,6 +161,17 @@ def test_gemm_without_rows():
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(5)), ["bias", "4", "(5,)"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), activation="tanh"), ["'tanh'", "relu"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), residual=np.zeros((3, 4))), ["residual", "4 x 4"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x * sigmod(x)"),
+     ["epilogue, line 1, column 5: 'sigmod'", "'sigmoid'?\n  x * sigmod(x)\n      ^"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue=""), ["epilogue", "empty"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x + bias"), ["bias", "there is none"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x + bias", bias=np.zeros((4, 1))),
+     ["bias", "there is none"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x", residual=np.zeros((4, 4))),
+     ["residual", "does not name it"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x", c=np.zeros((4, 4))), ["c:", "name it"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x", beta=2.0), ["beta", "2.0"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x", activation="relu"), ["activation"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), a_scale=1.0), ["a_scale, b_scale", "both"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), accumulation="slow"), ["accumulation", "slow"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), sm_limit=4), ["sm_limit", "simulator"]),

@@ -67,6 +67,19 @@ def test_epilogue():
     close(got, want)
 
 
+def test_epilogues_of_ones_own():
+    a, b, residual = make(600, 512), make(384, 512), make(600, 384)
+    x = a.double() @ b.double().T
+    for text, want, given in (
+            ("x / (1 + exp(-1.702 * x))", x * torch.sigmoid(1.702 * x), {}),
+            ("30 * tanh(x / 30)", 30 * torch.tanh(x / 30), {}),
+            ("x > 0 ? x * x : 0", torch.relu(x).square(), {}),
+            ("column <= row ? x : -1", torch.where(torch.ones_like(x).tril().bool(), x, -1.0), {}),
+            ("x * sigmoid(x) * residual", torch.nn.functional.silu(x) * residual.double(), {"residual": residual})):
+        close(warpwright.gemm(a, b, epilogue=text, out_dtype=torch.float32, **given), want, 1e-5)
+        close(warpwright.gemm(a[:16], b, epilogue=text, **{k: v[:16] for k, v in given.items()}), want[:16])
+
+
 def test_fp8_with_factors():
     x, w = torch.randn(256, 512, device="cuda"), torch.randn(384, 512, device="cuda")
     a, b = warpwright.quantize(x, "row"), warpwright.quantize(w, "row")

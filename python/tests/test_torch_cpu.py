@@ -28,6 +28,18 @@ def matrices(x, layout, rows, columns, batch):
     return view.transpose(1, 2) if layout.major == _abi.MAJOR_MN else view
 
 
+# What the kernels would be compiled with, as torch says it.
+FORMULAS = {
+    "x / (1 + exp(-1.702 * x))": lambda x, o: x * torch.sigmoid(1.702 * x),
+    "30 * tanh(x / 30)": lambda x, o: 30 * torch.tanh(x / 30),
+    "x > 0 ? x * x : 0": lambda x, o: torch.relu(x).square(),
+    "column <= row ? x : -infinity": lambda x, o: x.masked_fill(torch.ones(x.shape[-2:]).triu(1).bool(), -torch.inf),
+    "x * sigmoid(x) * residual": lambda x, o: torch.nn.functional.silu(x) * o.residual.double(),
+    "x * bias + beta * c": lambda x, o: x * o.bias.double() + 0.5 * o.c.double(),
+    "x - row_bias": lambda x, o: x - o.bias.double(),
+}
+
+
 def multiply(x, settings):
     x, product = _torch.describe(x, settings)
     p = _torch.problem_of(product)
@@ -38,6 +50,9 @@ def multiply(x, settings):
         d = d * x.a_scale * x.b_scale
     elif p.scaling:
         d = d * x.a_scale.view(p.batch, p.m, 1) * x.b_scale.view(p.batch, 1, p.n)
+    if p.formula:
+        matrices(x.out, p.d, p.m, p.n, p.batch).copy_(FORMULAS[p.formula.decode()](d, x))
+        return
     if p.beta:
         d = d + p.beta * matrices(x.c, p.c, p.m, p.n, p.batch).double()
     if p.bias:
@@ -136,7 +151,7 @@ def test_only_a_view_without_a_stride_of_one_is_copied():
     for a, b, copied in ((*VIEWS[1], False), (*VIEWS[2], False), (*VIEWS[3], True)):
         out = torch.empty(a.shape[0], b.shape[0], dtype=a.dtype)
         x, _ = _torch.describe(_torch.Operands(a, b, out, *[None] * 6),
-                               _torch.Settings(1.0, 0.0, "none", "fast", False, 0, ""))
+                               _torch.Settings(1.0, 0.0, "none", "fast", False, 0, "", ""))
         assert (x.a.data_ptr() != a.data_ptr()) == copied
 
 
@@ -149,6 +164,42 @@ def test_epilogue_and_types():
     assert warpwright.gemm(a, b, out_dtype="fp32").dtype == torch.float32
     assert warpwright.gemm(a.to(NARROW), b.to(NARROW)).dtype == torch.bfloat16
     assert warpwright.gemm(a.half(), b.half()).dtype == torch.float16
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_epilogues_of_ones_own(compiled):
+    a, b, c, residual, bias = make(64, 96), make(40, 96), make(64, 40), make(64, 40), make(40, dtype=torch.float32)
+    x = a.double() @ b.double().T
+    given = {"x * sigmoid(x) * residual": {"residual": residual}, "x - row_bias": {"bias": make(64, 1)},
+             "x * bias + beta * c": {"bias": bias, "c": c, "beta": 0.5}}
+    for text, meaning in FORMULAS.items():
+        options = given.get(text, {})
+
+        def layer(a, b, text=text, options=options):
+            return warpwright.gemm(a, b, epilogue=text, out_dtype=torch.float32, **options)
+
+        if compiled:
+            layer = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        operands = _torch.Operands(a, b, None, c, options.get("bias"), residual, None, None, None)
+        want = meaning(x, operands)
+        torch.testing.assert_close(layer(a, b).double(), want, rtol=1e-5, atol=1e-4)
+
+
+def test_the_text_is_part_of_what_a_plan_is_kept_by():
+    a, b, out = make(8, 16), make(8, 16), make(8, 8)
+    operands = _torch.Operands(a, b, out, *[None] * 6)
+    one, other = (_torch.describe(operands, _torch.Settings(1.0, 0.0, "none", "fast", False, 0, "", text))[1]
+                  for text in ("x * 2", "x * 3"))
+    assert one != other
+    assert _torch.problem_of(one).formula == b"x * 2"
+
+
+def test_an_epilogue_of_ones_own_has_no_gradient():
+    a, b = make(64, 96).requires_grad_(), make(40, 96)
+    with pytest.raises(ValueError, match="epilogue: one of your own has no gradient"):
+        warpwright.gemm(a, b, epilogue="30 * tanh(x / 30)")
+    with torch.no_grad():
+        warpwright.gemm(a, b, epilogue="30 * tanh(x / 30)")
 
 
 def test_factors():
@@ -239,7 +290,7 @@ def test_blockwise_factors():
 
 def test_opcheck():
     a, b, c = make(32, 64).requires_grad_(), make(48, 64).requires_grad_(), make(32, 48)
-    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", "")
     # Older ones compare gradients with tolerances of their own.
     loose = {"rtol": 2e-2, "atol": 2e-2} if "rtol" in inspect.signature(torch.library.opcheck).parameters else {}
     torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), **loose)
@@ -263,6 +314,9 @@ def test_fake_tensors():
         assert warpwright.gemm(a, b, out_dtype=torch.float32).shape == (32, 48)
         with pytest.raises(ValueError, match="both are k"):
             warpwright.gemm(a, torch.empty(48, 65, dtype=torch.bfloat16))
+        assert warpwright.gemm(a, b, epilogue="relu(x)").shape == (32, 48)
+        with pytest.raises(ValueError, match="line 1, column 1: 'rely' is not known"):
+            warpwright.gemm(a, b, epilogue="rely(x)")
 
 
 @pytest.mark.parametrize("shapes", [((64, 128), (96, 128)), ((3, 64, 128), (96, 128)), ((1, 64, 128), (3, 96, 128))])
@@ -431,6 +485,19 @@ WRONG = [
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), target="sim:sm90"), ValueError, ["target", "sim:sm90"]),
     (lambda: warpwright.gemm(make(4, 8), 3), TypeError, ["b:", "int"]),
     (lambda: warpwright.gemm(3, make(4, 8)), TypeError, ["a:", "int"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x * sigmod(x)"), ValueError,
+     ["epilogue, line 1, column 5: 'sigmod'", "'sigmoid'?\n  x * sigmod(x)\n      ^"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue=""), ValueError, ["epilogue", "empty"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue=abs), TypeError, ["epilogue", "function"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x", activation="relu"), ValueError,
+     ["epilogue.activation = relu"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x + bias"), ValueError, ["bias: ", "there is none"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x", bias=make(4)), ValueError, ["bias", "not name it"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x + bias", bias=make(4, 1)), ValueError,
+     ["bias", "there is none"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x + c"), ValueError, ["c: ", "there is none"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x", c=make(4, 4)), ValueError, ["c: ", "not name it"]),
+    (lambda: warpwright.gemm(make(4, 8), make(4, 8), epilogue="x", beta=2.0), ValueError, ["beta: it is 2.0"]),
     (lambda: warpwright.grouped_gemm(make(4, 128), make(4, 128)), ValueError, ["bf16", "gemm()"]),
     (lambda: warpwright.grouped_gemm([1], make(4, 128)), TypeError, ["a:", "list"]),
     (lambda: warpwright.grouped_gemm(make(4, 128), make(2, 8, 128), offsets=torch.zeros(3)), TypeError,

@@ -12,6 +12,7 @@ from ._errors import MissingError, error_of
 
 MAJOR_K, MAJOR_MN = 0, 1
 PACKED = -(2**63)
+INVALID_ARGUMENT = 1
 
 
 def _pointers(*names: str) -> list[tuple[str, type[ctypes.c_void_p]]]:
@@ -31,13 +32,14 @@ class Problem(ctypes.Structure):
                 ("bias_batch_stride", ctypes.c_int64), ("activation", ctypes.c_int32), ("residual", ctypes.c_int32),
                 ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
-                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32)]
+                ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32),
+                ("formula", ctypes.c_char_p)]
 
 
 class Pointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("a", "b", "c", "d", "bias", "residual", "a_scales", "b_scales", "d_scale", "workspace"),
-                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales", "up_bias")]
+                ("workspace_bytes", ctypes.c_size_t), *_pointers("a_block_scales", "b_block_scales")]
 
 
 class GroupedProblem(ctypes.Structure):
@@ -122,6 +124,7 @@ def library() -> ctypes.CDLL:
     c.ww_gemm_problem_init(ctypes.byref(problem))
     if problem.size != ctypes.sizeof(Problem):
         raise MissingError(f"{path} has another interface than this package; build both from one source")
+    c.ww_formula_names.restype = ctypes.c_char_p
     return c
 
 
@@ -135,6 +138,15 @@ def words(table: str) -> dict[str, int]:
 def raise_on(code: int) -> None:
     if code:
         raise error_of(code, library().ww_last_error().decode())
+
+
+@functools.lru_cache(maxsize=256)
+def formula_names(text: str) -> frozenset[str]:
+    """What an epilogue of the user's own names; a text that cannot be read raises ValueError with its line and column."""
+    names = library().ww_formula_names(text.encode())
+    if names is None:
+        raise_on(INVALID_ARGUMENT)
+    return frozenset(names.decode().split())
 
 
 def new_problem() -> Problem:

@@ -19,7 +19,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, d
          residual: torch.Tensor | None = None, a_scale: torch.Tensor | None = None,
          b_scale: torch.Tensor | None = None, out_scale: torch.Tensor | None = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None,
-         target: str | None = None) -> torch.Tensor: ...
+         epilogue: str | None = None, target: str | None = None) -> torch.Tensor: ...
 
 
 @overload
@@ -28,13 +28,14 @@ def gemm(a: NDArray[Any], b: NDArray[Any], *, out: NDArray[Any] | None = None, d
          bias: ArrayLike | None = None, activation: str = "none", residual: ArrayLike | None = None,
          a_scale: ArrayLike | None = None, b_scale: ArrayLike | None = None, out_scale: ArrayLike | None = None,
          accumulation: str = "fast", deterministic: bool = False, plan: str | None = None,
-         target: str | None = None) -> NDArray[Any]: ...
+         epilogue: str | None = None, target: str | None = None) -> NDArray[Any]: ...
 
 
 def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any = None, c: Any = None,
          alpha: float = 1.0, beta: float = 0.0, bias: Any = None, activation: str = "none", residual: Any = None,
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
-         deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
+         deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, epilogue: str | None = None,
+         target: str | None = None) -> Any:
     """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k], or both with a leading batch.
 
     torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream. Any strides
@@ -50,6 +51,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     deterministic  the same bits on any number of SMs
     sm_limit     SMs the kernel may occupy; 0: all
     plan         a plan by name, as ``explain`` prints it
+    epilogue     an expression of C++ in the place of beta * c, bias, activation and residual, such as
+                 ``"30 * tanh(x / 30)"``; what it names of c, bias, row_bias and residual is given, and nothing else
 
     NumPy arrays run in the simulator ``target``: 'sim:sm90', the default, which runs the instance that a GPU would run,
     or 'sim:sm80', 'sim:sm100', ... for what those serve. An instance that was not compiled into the tool is compiled
@@ -68,6 +71,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     True
     >>> warpwright.gemm(a, b, dtype="fp16", out_dtype="fp16", target="sim:sm100").dtype
     dtype('float16')
+    >>> bool((warpwright.gemm(a, b, epilogue="column <= row ? 2 * x : 0") == np.tril(2 * b.T)).all())
+    True
     >>> warpwright.gemm(a, b[:, :40])
     Traceback (most recent call last):
     ValueError: b: it has 40 columns, a has 64; both are k
@@ -82,11 +87,12 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
         return _torch.gemm(a, b, out=out, c=c, alpha=alpha, beta=beta, bias=bias, activation=activation,
                            residual=residual, a_scale=a_scale, b_scale=b_scale, out_dtype=out_dtype,
                            out_scale=out_scale, accumulation=accumulation, deterministic=deterministic,
-                           sm_limit=sm_limit, plan=plan)
+                           sm_limit=sm_limit, plan=plan, epilogue=epilogue)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
     from . import _numpy
 
     return _numpy.gemm(a, b, out=out, dtype=dtype, out_dtype=out_dtype, c=c, alpha=float(alpha), beta=float(beta),
                        bias=bias, activation=activation, residual=residual, a_scale=a_scale, b_scale=b_scale,
-                       out_scale=out_scale, accumulation=accumulation, target=target or "sim:sm90", plan=plan)
+                       out_scale=out_scale, accumulation=accumulation, target=target or "sim:sm90", plan=plan,
+                       epilogue=epilogue)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from . import _tool
+from . import _formula, _tool
 from ._errors import WarpwrightError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _scaling(a_scale: Any, b_scale: Any, batch: tuple[int, ...], m: int, n: int,
 
 def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha: float, beta: float, bias: Any,
          activation: str, residual: Any, a_scale: Any, b_scale: Any, out_scale: Any, accumulation: str, target: str,
-         plan: str | None) -> NDArray[Any]:
+         plan: str | None, epilogue: str | None) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     for name, x in (("a", a), ("b", b)):
         if x.ndim not in (2, 3):
@@ -152,19 +153,31 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
     written = out_word or {"e4m3": "bf16", "e5m2": "bf16", "tf32": "fp32"}.get(word, word)
     addend = "bf16" if written in ("e4m3", "e5m2") else written
     words = []
-    if c is not None or beta:
+    names = _formula.names_of(epilogue)
+    if epilogue is not None:
+        if c is not None:
+            files["c"] = _fitting("c", c, (*batch, m, n), addend)
+        arguments += ["--beta", repr(beta)]
+        # The tool takes words joined by '+' there, too; in brackets it is an expression.
+        words.append(f"({epilogue})" if re.fullmatch(r"[a-z0-9_+]+", epilogue) else epilogue)
+    elif c is not None or beta:
         if c is None:
             raise ValueError("c: beta is not 0, so it is needed")
         arguments += ["--beta", repr(beta)]
         if beta:
             files["c"] = _fitting("c", c, (*batch, m, n), addend)
+    kind = None
     if bias is not None:
         kind, files["bias"] = _bias(bias, batch, m, n)
-        words.append(kind)
-    if activation != "none":
+        words += [] if epilogue else [kind]
+    if epilogue is not None:
+        _formula.check_given(names, c is not None, kind, residual is not None, beta)
+        if activation != "none":
+            raise ValueError(f"activation: the epilogue stands in its place; {activation}(x) in it is the same")
+    elif activation != "none":
         words.append(activation)
     if residual is not None:
-        words.append("residual")
+        words += [] if epilogue else ["residual"]
         files["residual"] = _fitting("residual", residual, (*batch, m, n), addend)
     if out_scale is not None:
         words.append("quantize")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _abi
+from . import _abi, _formula
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float8_e4m3fn: "e4m3",
           torch.float8_e5m2: "e5m2"}
@@ -53,6 +53,7 @@ class Settings(NamedTuple):
     deterministic: bool
     sm_limit: int
     plan: str
+    epilogue: str  # of the user's own; empty: none
 
 
 class Product(NamedTuple):
@@ -234,9 +235,13 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     a, a_layout = _operand("a", x.a, batched)
     b, b_layout = _operand("b", x.b, batched)
     d_layout = _result("out", x.out, shape, (*WIDE, "e4m3"))
-    if settings.beta != 0 and x.c is None:
+    bias = _bias(x.bias, m, n) if x.bias is not None else None
+    if settings.epilogue:
+        _formula.check_given(_formula.names_of(settings.epilogue), x.c is not None, bias[0] if bias else None,
+                             x.residual is not None, settings.beta)
+    elif settings.beta != 0 and x.c is None:
         raise ValueError(f"c: it is needed, beta is {settings.beta}")
-    c = x.c if settings.beta != 0 else None
+    c = x.c if settings.epilogue or settings.beta != 0 else None
     if x.out_scale is not None and (x.out_scale.numel() != 1 or x.out_scale.dtype != torch.float32):
         raise ValueError(f"out_scale: one torch.float32 is needed, not {x.out_scale.numel()} of {x.out_scale.dtype}")
     _word("accumulation", settings.accumulation, _abi.words("accumulation"))
@@ -245,9 +250,8 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
         x.a.device.index, m, n, x.a.shape[-1], batch, a_layout, b_layout, d_layout,
         _result("c", c, shape, WIDE) if c is not None else None,
         _result("residual", x.residual, shape, WIDE) if x.residual is not None else None,
-        _bias(x.bias, m, n) if x.bias is not None else None,
-        _scaling(x.a_scale, x.b_scale, m * batch, n * batch), x.out_scale is not None, _alignment(a, b, x.out),
-        settings)
+        bias, _scaling(x.a_scale, x.b_scale, m * batch, n * batch), x.out_scale is not None,
+        _alignment(a, b, x.out), settings)
     return x._replace(a=a, b=b, c=c), product
 
 
@@ -268,6 +272,8 @@ def problem_of(product: Product) -> _abi.Problem:
         p.bias, p.bias_type = _abi.words("bias")[product.bias[0]], _abi.words("dtype")[product.bias[1]]
     if s.plan:
         p.plan = s.plan.encode()
+    if s.epilogue:
+        p.formula = s.epilogue.encode()
     return p
 
 
@@ -313,13 +319,15 @@ def launch(x: Operands, settings: Settings) -> None:
 @torch.library.custom_op("warpwright::gemm_out", mutates_args=("out",))
 def _gemm_out(a: Tensor, b: Tensor, out: Tensor, c: Optional[Tensor], alpha: float, beta: float, bias: Optional[Tensor],
               activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor],
-              out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int, plan: str) -> None:
+              out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int, plan: str,
+              epilogue: str) -> None:
     launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan))
+           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
 
 
 @_gemm_out.register_fake
 def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
+    _formula.names_of(rest[-1] or None)
     check_out(out, a, None, _shape(a, b))
 
 
@@ -327,21 +335,22 @@ def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
 def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alpha: float, beta: float,
           bias: Optional[Tensor], activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor],
           b_scale: Optional[Tensor], out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int,
-          plan: str) -> Tensor:
+          plan: str, epilogue: str) -> Tensor:
     out = torch.empty(_shape(a, b), dtype=out_dtype, device=a.device)
     launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan))
+           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
     return out
 
 
 @_gemm.register_fake
 def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
+    _formula.names_of(rest[-1] or None)
     return torch.empty(_shape(a, b), dtype=out_dtype, device=a.device)
 
 
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_ = inputs
-    ctx.linear = activation == "none" and a_scale is None and out_scale is None
+    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_, epilogue = inputs
+    ctx.linear = activation == "none" and a_scale is None and out_scale is None and not epilogue
     if ctx.linear:
         ctx.save_for_backward(a, b)
         ctx.alpha, ctx.beta = alpha, beta
@@ -360,7 +369,7 @@ def _sum_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     if not ctx.linear:
-        raise NotImplementedError("warpwright.gemm: with an activation or factors there is no gradient")
+        raise NotImplementedError("warpwright.gemm: with an activation, an epilogue or factors there is no gradient")
     a, b = ctx.saved_tensors
     narrow = gradient.to(a.dtype)
     left = right = None
@@ -372,7 +381,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     for place, factor, like in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes):
         wanted = like is not None and ctx.needs_input_grad[place]
         added.append((_sum_to(gradient.float(), like[0]) * factor).to(like[1]) if wanted else None)
-    return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 7
+    return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
 _gemm.register_autograd(_backward, setup_context=_keep_for_backward)
@@ -381,13 +390,16 @@ _gemm.register_autograd(_backward, setup_context=_keep_for_backward)
 def gemm(a: Any, b: Any, *, out: Any = None, c: Any = None, alpha: float = 1.0, beta: float = 0.0, bias: Any = None,
          activation: str = "none", residual: Any = None, a_scale: Any = None, b_scale: Any = None,
          out_dtype: Any = None, out_scale: Any = None, accumulation: str = "fast", deterministic: bool = False,
-         sm_limit: int = 0, plan: Optional[str] = None) -> Tensor:
+         sm_limit: int = 0, plan: Optional[str] = None, epilogue: Optional[str] = None) -> Tensor:
     shape = _shape(a, b)
     alpha, beta, deterministic, sm_limit = float(alpha), float(beta), bool(deterministic), int(sm_limit)
     gradient = wants_gradient(a, b, c, bias, residual)
-    settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan or "")
+    _formula.check_text(epilogue)
+    if epilogue and gradient:
+        raise ValueError("epilogue: one of your own has no gradient; use torch.no_grad(), or detach the operands")
+    settings = Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan or "", epilogue or "")
     rest = (c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, accumulation, deterministic,
-            sm_limit, plan or "")
+            sm_limit, plan or "", epilogue or "")
     if out is None:
         dtype = result_type(a, out_dtype)
         if gradient or is_traced(a):

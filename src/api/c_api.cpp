@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/c_error.h"
+#include "formula/formula.h"
 #include "warpwright/core/words.h"
 #include "warpwright/gemm.h"
 
@@ -88,6 +89,7 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   p.dependent = from.dependent != 0;
   p.b_is_constant = from.b_is_constant != 0;
   if (from.plan != nullptr) p.plan = from.plan;
+  if (from.formula != nullptr) p.epilogue.formula = from.formula;
   return word("block_scaling", from.block_scaling, kBlockScalings, p.block_scaling);
 }
 
@@ -98,7 +100,6 @@ Status convert(const ww_gemm_pointers* given, GemmPointers& p) {
        from.a_scales, from.b_scales, from.d_scale, from.workspace, from.workspace_bytes};
   p.a_block_scales = from.a_block_scales;
   p.b_block_scales = from.b_block_scales;
-  p.up_bias = from.up_bias;
   return {};
 }
 
@@ -176,6 +177,17 @@ size_t ww_plan_workspace_bytes(const ww_plan* plan) { return plan == nullptr ? 0
 int32_t ww_plan_device(const ww_plan* plan) { return plan == nullptr ? -1 : plan->plan.device(); }
 const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
 const char* ww_plan_explanation(const ww_plan* plan) { return plan == nullptr ? "" : plan->explanation.c_str(); }
+
+const char* ww_formula_names(const char* text) {
+  thread_local std::string names;
+  const int32_t code = guarded([&] {
+    if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
+    const auto formula = formula::parse(text);
+    if (formula) names = formula->names();
+    return formula.status();
+  });
+  return code == WW_OK ? names.c_str() : nullptr;
+}
 
 int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream) {
   return guarded([&] {

@@ -278,7 +278,7 @@ const std::string& key_of(const GemmProblem& p, int alignment, int device) {
   add(p.b_is_constant);
   add(p.block_scaling);
   add(device);
-  return key.append(p.plan);
+  return key.append(p.plan).append(1, '\0').append(p.epilogue.formula);
 }
 
 // 16, or the power of two that divides them all.

@@ -11,6 +11,7 @@
 #include "api/refused.h"
 #include "choice/tuned_grouped.h"
 #include "gpu/executor.h"
+#include "gpu/maker.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"

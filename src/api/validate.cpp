@@ -5,7 +5,10 @@
 #include <cstdint>
 
 #include "api/refused.h"
+#include "problem/check_formula.h"
 #include "problem/check_layout.h"
+#include "problem/lower.h"
+#include "problem/validate.h"
 
 namespace warpwright {
 namespace {
@@ -27,7 +30,8 @@ Status check_types(const GemmProblem& p) {
   if (!wide(p.d.type) && p.d.type != DType::e4m3) {
     return refused("d.type = {}: D must be fp32, bf16, fp16 or e4m3.", name(p.d.type));
   }
-  if (p.beta != 0 && !wide(p.c.type)) return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
+  if (problem::reads_c(p) && !wide(p.c.type))
+    return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
   if (narrow(a) && (p.a.major != Major::K || p.b.major != Major::K)) {
     return refused("{}.major = MN: {} operands must be stored along k.", p.a.major != Major::K ? "a" : "b", name(a));
   }
@@ -49,9 +53,7 @@ Status check_epilogue(const GemmProblem& p) {
   if (e.bias != Bias::none && !wide(e.bias_type)) {
     return refused("epilogue.bias_type = {}: the bias must be fp32, bf16 or fp16.", name(e.bias_type));
   }
-  if (e.activation == Activation::swiglu) {
-    return refused("epilogue.activation = swiglu: it takes pairs of sums, which a dense product does not have.");
-  }
+  if (Status s = problem::check_pairs(p); !s) return s;
   if (e.residual && !wide(e.residual_layout.type)) {
     return refused("epilogue.residual_layout.type = {}: the residual must be fp32, bf16 or fp16.",
                    name(e.residual_layout.type));
@@ -74,6 +76,7 @@ Status validate(const GemmProblem& p) {
     return refused("m = {}, n = {}, batch = {}: the result has more than {} tiles of {} x {}.", p.m, p.n, p.batch,
                    kMostTiles, kSmallestTile, kSmallestTile);
   }
+  if (Status s = problem::check_formula(p); !s) return s;
   if (Status s = check_types(p); !s) return s;
   if (!std::isfinite(p.alpha)) return refused("alpha = {}: it must be finite.", p.alpha);
   if (!std::isfinite(p.beta)) return refused("beta = {}: it must be finite.", p.beta);

@@ -3,10 +3,13 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "catalog/instance.h"
 #include "catalog/words.h"
@@ -233,6 +236,16 @@ void add_epilogue_nodes(Words<C>& words) {
   add_typed<C>(words, "residual", &EpilogueConfig::residual, &EpilogueConfig::residual_type);
   words.rule([](const C& c) { return std::string(c.epilogue.quantize ? "quantize" : ""); },
              [](C& c, std::string_view word) { return word == "quantize" && (c.epilogue.quantize = true); });
+  // "own" and the sixteen digits of the number of its text.
+  words.rule([](const C& c) { return c.epilogue.own == 0 ? std::string() : fmt::format("own{:016x}", c.epilogue.own); },
+             [](C& c, std::string_view word) {
+               if (word.size() != 19 || !word.starts_with("own")) return false;
+               uint64_t id = 0;
+               const auto [stop, error] = std::from_chars(word.data() + 3, word.data() + word.size(), id, 16);
+               if (error != std::errc() || stop != word.data() + word.size() || id == 0) return false;
+               c.epilogue.own = id;
+               return word == fmt::format("own{:016x}", id);
+             });
 }
 template <class C>
 void add_epilogue(Words<C>& words) {

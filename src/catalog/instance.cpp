@@ -163,6 +163,24 @@ Result<Instance> parse_plan(std::string_view plan, const Instance& like) {
   return instance;
 }
 
+uint64_t own_of(const Instance& instance) {
+  return std::visit(
+      []<class C>(const C& c) -> uint64_t {
+        if constexpr (requires { c.epilogue.own; }) return c.epilogue.own;
+        return 0;
+      },
+      instance.config);
+}
+
+Status check_formula(const Instance& instance) {
+  if (own_of(instance) == 0 || !instance.formula.empty()) return {};
+  return Status(
+      Code::unsupported,
+      fmt::format("plan = {}: its epilogue is one of the user's own, of which the name has a number only; with "
+                  "the text, gemm --epilogue runs and checks it.",
+                  name_of(instance)));
+}
+
 Status refuse(const Instance& instance) {
   const char* why = std::visit(
       []<class C>(const C& c) -> const char* {

@@ -2,6 +2,7 @@
 // plans. An *instance* is a plan for one architecture with what the problem fixes: types, majors, epilogue, movers
 // ("sm90/dense-128x256-c2-s4/bf16-nt-silu"). Either name can be read back; nothing is known by a position in a list.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Instance {
   // Parts into which a launch cuts the depth of a tile (DepthSplit::split_k). Part of the plan, not of the machine
   // code: 0 leaves it to the launch.
   int splits = 0;
+  // The text of its own epilogue, where EpilogueConfig::own says that it has one (formula/formula.h). A name has only
+  // the number: who reads one back has to know the text.
+  std::string formula = {};
 
   template <class C>
   const C* as() const {
@@ -70,13 +74,18 @@ const std::vector<std::string>& ahead_names();
 // The same as configurations; every name can be read.
 const std::vector<Instance>& ahead();
 bool is_ahead(const Instance& instance);
+// Unsupported: its own epilogue is known by its number alone, so it cannot be compiled.
+Status check_formula(const Instance& instance);
+// EpilogueConfig::own: 0 where it has no epilogue of the user's own.
+uint64_t own_of(const Instance& instance);
 // The listed kernels for CDNA, in the order of the choice. Every build with clang++-22 has their code objects
 // (cdna.def).
 const std::vector<Instance>& cdna_instances();
 // At most `count` names of the lists that resemble `name` most, the nearest first: of all architectures, or of one.
 std::vector<std::string> nearest_names(std::string_view name, size_t count = 3, std::optional<Arch> arch = {});
 
-// The source that both compilers take: which template, which configuration.
+// The source that both compilers take: which template, which configuration. Only with the text of its own epilogue,
+// where it has one.
 std::string source_of(const Instance& instance);
 
 }  // namespace warpwright::catalog

@@ -13,6 +13,7 @@
 
 #include "catalog/family.h"
 #include "catalog/instance.h"
+#include "formula/formula.h"
 
 namespace warpwright::catalog {
 namespace {
@@ -35,13 +36,16 @@ auto canonical_bytes(const C& config) {
 // The configuration travels as its bytes, so that a field added to it needs no edit here. Host and device compilers lay
 // it out alike; an assertion in kernel/instance.h would tell.
 std::string source_of(const Instance& instance) {
+  // Problems with a text that cannot be read were refused long before.
+  std::string own;
+  if (const auto formula = formula::parse(instance.formula); own_of(instance) != 0 && formula) own = formula->source();
   return std::visit(
       [&]<class C>(const C& c) {
         const Family<C>& f = family<C>();
         return fmt::format(
-            "// {}\n#include \"warpwright/kernel/instance.h\"\n#include \"warpwright/kernel/{}\"\n"
+            "// {}\n#include \"warpwright/kernel/instance.h\"\n#include \"warpwright/kernel/{}\"\n{}"
             "WW_INSTANCE({}, {}, {})\n",
-            image_name(instance), f.header, f.kernel, f.config, fmt::join(canonical_bytes(c), ", "));
+            image_name(instance), f.header, own, f.kernel, f.config, fmt::join(canonical_bytes(c), ", "));
       },
       instance.config);
 }

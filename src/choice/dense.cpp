@@ -34,6 +34,15 @@ constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
     {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
     {.rows = 64, .tokens = 128, .split = 4},
 };
+// The same for an epilogue of the user's own, which another warpgroup's MMAs hide.
+constexpr DenseGemmConfig kDenseOwn[] = {
+    {.tile_m = 128, .tile_n = 208, .stages = 5, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},
+    {.tile_m = 128, .tile_n = 192, .stages = 4, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},
+    {.tile_m = 64, .tile_n = 256, .stages = 4, .cluster = 1, .sharing = TileSharing::ping_pong},
+    {.tile_m = 64, .tile_n = 128, .stages = 8, .cluster = 2, .sharing = TileSharing::ping_pong},
+};
+// An own epilogue of more operations makes another plan the best than the one that was measured without it.
+constexpr int kFewOperations = 8;
 // How much faster by the model an instance must be for waiting until it is compiled. What threads load is hardly
 // fitted: there it is compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
@@ -124,6 +133,9 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
     if (!catalog::is_ahead(instance) && computes(config) && fits(catalog::block_plan(instance))) add(instance, false);
   };
   for (const DenseGemmConfig& c : kDenseOnDemand) add_other(with_features(c, shape));
+  if (shape.epilogue.own != 0) {
+    for (const DenseGemmConfig& c : kDenseOwn) add_other(with_features(c, shape));
+  }
   for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add_other(with_features(deepest(c), shape));
   return list;
 }
@@ -185,7 +197,8 @@ Ranking rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand) {
   for (const Candidate& c : list) {
     if (!c.modelled || (!c.ahead && on_demand == OnDemand::refused) || !takes(c, shape)) continue;
     const int parts = c.facts.split_k ? splits_for(*c.instance.as<DenseGemmConfig>(), shape, multiprocessors) : 1;
-    rows.push_back({&c, parts, model.terms(c.facts, parts).us * (c.ahead ? 1 : compiled)});
+    const Terms terms = model.terms(c.facts, parts);
+    rows.push_back({&c, parts, (terms.us + terms.own_us) * (c.ahead ? 1 : compiled)});
   }
   const size_t compared = std::min<size_t>(rows.size(), size_t(compared_with_trees()));
   std::partial_sort(rows.begin(), rows.begin() + std::ptrdiff_t(compared), rows.end(),
@@ -285,7 +298,7 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
     if (!named) return named.status();
     return chosen(*named, ChosenBy::name);
   }
-  if (const auto tuned = tuned_row(shape, chip)) {
+  if (const auto tuned = tuned_row(shape, chip); tuned && shape.own_operations <= kFewOperations) {
     // A table made by another version may name what this one does not have.
     auto named = parse_plan(tuned->plan, shape);
     if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed))

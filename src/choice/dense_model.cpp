@@ -207,7 +207,19 @@ Terms DenseModel::terms(const PlanFacts& p, int parts) const {
   if (summed > 1) t.fixed_us += fitted::fixup + fitted::fixup_part * summed * area / 16384;
   t.plain_us = t.fixed_us + (waves * before.cycles() + t.last_wave) / kCyclesPerUs;
   t.us = t.plain_us * p.factor;
+  t.own_us = own_us(t);
   return t;
+}
+
+// While a warpgroup computes an epilogue its tensor core stands still, unless another multiplies meanwhile. The four
+// schedulers of an SM issue for 128 lanes a cycle, no more; nobody has measured how much less.
+double DenseModel::own_us(const Terms& t) const {
+  const PlanFacts& p = *t.plan;
+  constexpr double lanes = 128;
+  const double cycles = double(p.tile_m) * p.tile_n * shape_.own_operations / lanes;
+  const double waves = double(t.waves);
+  if (!p.ping_pong) return waves * cycles / kCyclesPerUs;
+  return ((waves - 1) * std::max(0.0, cycles - double(t.depth) * p.step) + cycles) / kCyclesPerUs;
 }
 
 void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) const {
@@ -273,7 +285,9 @@ void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) con
     for (size_t i = 0; i < count; ++i) sum[i] += double(kNodes[at[i]].value);
   }
   // The trees know nothing of threads that load.
-  for (size_t i = 0; i < count; ++i) us[i] = plans[i].us * (plans[i].plan->by_threads ? 1 : std::exp(sum[i]));
+  for (size_t i = 0; i < count; ++i) {
+    us[i] = plans[i].us * (plans[i].plan->by_threads ? 1 : std::exp(sum[i])) + plans[i].own_us;
+  }
 }
 
 PlanEstimate DenseModel::estimate(const Terms& t, double us) const {

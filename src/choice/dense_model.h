@@ -35,6 +35,7 @@ struct Terms {
   double fixed_us = 0;  // launch, exchange of sums, the last result
   double plain_us = 0;  // without factor and trees
   double us = 0;        // with the plan's factor
+  double own_us = 0;    // of an epilogue of the user's own, beside all of these
 };
 
 class DenseModel {
@@ -47,6 +48,8 @@ class DenseModel {
   PlanEstimate estimate(const Terms& terms, double us) const;
 
  private:
+  double own_us(const Terms& terms) const;
+
   const GemmShape& shape_;
   int sms_;
   int64_t resident_[9] = {};  // by CTAs of a cluster

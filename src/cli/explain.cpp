@@ -112,7 +112,8 @@ Explanation explain_dense(const ProblemOptions& options) {
           chip_text(chip),
           shape.text(),
           choice::floor_of(shape, arch),
-          choice.measured_us};
+          choice.measured_us,
+          problem.epilogue.formula};
 }
 
 void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
@@ -120,35 +121,38 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
   Json tile = {e.tile[0], e.tile[1]};
   if (e.tile[2] > 0) tile.push_back(e.tile[2]);
   const Json rings = rings_of(e.plan);
-  out.document({{"kernel", e.plan.kernel},
-                {"plan", e.name},
-                {"instance", e.instance},
-                {"target", target},
-                {"chip", e.chip},
-                {"tile", tile},
-                {"cluster", e.plan.cluster},
-                {"stages", is_cdna(e.arch) ? e.plan.regions[0].stages : e.plan.barriers[0].stages},
-                {"rings", rings},
-                {"roles", roles_json(e.plan)},
-                {"threads", e.plan.threads()},
-                {"ctas_per_sm", e.plan.blocks_per_sm},
-                {"smem_bytes", e.plan.shared_bytes},
-                {"tmem_columns", e.plan.tmem_columns},
-                {"waves", e.waves},
-                {"fill", e.fill},
-                {"reason", e.reason},
-                {"measured_us", e.measured_us > 0 ? Json(e.measured_us) : Json()},
-                {"floor_us", floor.us()},
-                {"floor",
-                 {{"tensor_us", floor.tensor_us},
-                  {"memory_us", floor.memory_us},
-                  {"flops", floor.flops},
-                  {"bytes", floor.bytes}}}});
+  Json document = {{"kernel", e.plan.kernel},
+                   {"plan", e.name},
+                   {"instance", e.instance},
+                   {"target", target},
+                   {"chip", e.chip},
+                   {"tile", tile},
+                   {"cluster", e.plan.cluster},
+                   {"stages", is_cdna(e.arch) ? e.plan.regions[0].stages : e.plan.barriers[0].stages},
+                   {"rings", rings},
+                   {"roles", roles_json(e.plan)},
+                   {"threads", e.plan.threads()},
+                   {"ctas_per_sm", e.plan.blocks_per_sm},
+                   {"smem_bytes", e.plan.shared_bytes},
+                   {"tmem_columns", e.plan.tmem_columns},
+                   {"waves", e.waves},
+                   {"fill", e.fill},
+                   {"reason", e.reason},
+                   {"measured_us", e.measured_us > 0 ? Json(e.measured_us) : Json()},
+                   {"floor_us", floor.us()},
+                   {"floor",
+                    {{"tensor_us", floor.tensor_us},
+                     {"memory_us", floor.memory_us},
+                     {"flops", floor.flops},
+                     {"bytes", floor.bytes}}}};
+  if (!e.formula.empty()) document["epilogue"] = e.formula;
+  out.document(document);
   Table table;
   table.row({"problem", e.problem});
   table.row({"kernel", fmt::format("{} ({})", e.plan.kernel, e.text)});
   table.row({"plan", e.name});
   table.row({"instance", e.instance});
+  if (!e.formula.empty()) table.row({"epilogue", e.formula});
   const std::string empty = empty_text(options);
   if (!empty.empty()) table.row({"empty", empty});
   const bool launched = e.waves > 0;

@@ -22,7 +22,8 @@ struct Explanation {
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
   choice::Floor floor;
-  double measured_us = 0;  // by the tuned table; 0: the plan is not from there
+  double measured_us = 0;    // by the tuned table; 0: the plan is not from there
+  std::string formula = {};  // of an epilogue of the user's own
 };
 
 // "H200", "B200", ...: what a target stands for.

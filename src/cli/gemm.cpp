@@ -79,11 +79,13 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
                    {"predicted_us", nullptr},  // the simulator predicts, and it did not run
                    {"measured_us", outcome.measured_us},
                    {"device", outcome.device}};
+  if (!problem.epilogue.formula.empty()) document["epilogue"] = problem.epilogue.formula;
   Table table;
   table.row({"kernel", kernel});
   table.row({"instance", outcome.instance});
   table.row({"target", fmt::format("sm90 ({})", outcome.device)});
   table.row({"problem", problem_text(problem)});
+  if (!problem.epilogue.formula.empty()) table.row({"epilogue", problem.epilogue.formula});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   if (const std::string empty = empty_text(options); !empty.empty()) table.row({"empty", empty});
@@ -108,8 +110,12 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
 void ask_for_comparison(const ProblemOptions& options, bool on_gpu) {
   if (!on_gpu) throw UsageError("--verify: it is for a GPU; what a simulator computes is always compared");
   const bool plain = !is_grouped(options) && options.epilogue.find("swiglu") == std::string::npos &&
+                     !is_formula(options.epilogue) &&
                      problem::parse_block_scaling(options.scaling).value_or(BlockScaling::none) == BlockScaling::none;
-  if (!plain) throw UsageError("--verify: there is no plain product by groups, with block scales or with swiglu");
+  if (!plain)
+    throw UsageError(
+        "--verify: there is no plain product by groups, with block scales, with swiglu or with an "
+        "epilogue of your own");
   setenv("WARPWRIGHT_VERIFY", "1", 1);
 }
 

@@ -84,11 +84,14 @@ int run_elsewhere(const ProblemOptions& options, Output& out) {
                    {"measured_us", outcome.measured_us},
                    {"device", device->name},
                    {"note", note}};
+  const std::string formula = is_formula(options.epilogue) ? formula_of(options.epilogue) : "";
+  if (!formula.empty()) document["epilogue"] = formula;
   Table table;
   table.row({"kernel", kernel});
   table.row({"instance", run.example.instance});
   table.row({"target", fmt::format("{} ({})", name(arch), device->name)});
   table.row({"problem", run.problem});
+  if (!formula.empty()) table.row({"epilogue", formula});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   table.row({"measured", fmt::format("{:.1f} us", outcome.measured_us)});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -28,11 +29,21 @@ bool cuda_switched_off() { return system::says_off("WARPWRIGHT_CUDA"); }
 
 namespace {
 
+// Where a line of the user's text with a mark below it follows the sentence (formula/formula.h); npos: nowhere.
+size_t picture_at(const std::string& sentence) {
+  const size_t mark = sentence.rfind('\n');
+  if (mark == std::string::npos || mark == 0) return std::string::npos;
+  if (sentence.find_first_not_of(" \t", mark + 1) != sentence.size() - 1 || !sentence.ends_with('^'))
+    return std::string::npos;
+  return sentence.rfind('\n', mark - 1);
+}
+
 // With --json the sentence is also a document, unless the command has already printed its own.
 int end_with(int code, std::string_view who, std::string sentence, bool json = false) {
   // One sentence means one line, whatever the user typed or a library reported.
-  for (char& c : sentence) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  const size_t picture = picture_at(sentence);
+  for (size_t i = 0; i < std::min(picture, sentence.size()); ++i) {
+    if (static_cast<unsigned char>(sentence[i]) < ' ') sentence[i] = ' ';
   }
   fmt::print(stderr, "{}: {}\n", who, sentence);
   if (json) Output(true).document({{"error", {{"message", sentence}, {"exit_code", code}}}});
@@ -40,7 +51,8 @@ int end_with(int code, std::string_view who, std::string sentence, bool json = f
 }
 
 std::string full_stop(std::string sentence) {
-  if (!sentence.empty() && sentence.back() != '.' && sentence.back() != '?') sentence += '.';
+  const bool ends = sentence.empty() || sentence.back() == '.' || sentence.back() == '?';
+  if (!ends && picture_at(sentence) == std::string::npos) sentence += '.';
   return sentence;
 }
 

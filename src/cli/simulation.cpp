@@ -87,12 +87,18 @@ simulator::Finding wrong_result(const simulate::Example& example, const referenc
                                 const simulate::Outcome& outcome, const Mode& mode) {
   simulator::Finding finding;
   finding.rule = "result";
-  finding.message = fmt::format("{} of {} elements are wrong, {} of them were never written; relative error {:.3g}",
-                                outcome.verdict.wrong, workload.expected.size(), outcome.verdict.unwritten,
-                                outcome.verdict.max_rel_error);
-  finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
-  if (!outcome.verdict.other.empty()) finding.details.push_back(outcome.verdict.other);
-  finding.object = workload.output().name;
+  const reference::Verdict& v = outcome.verdict;
+  if (v.wrong == 0 && !v.other.empty()) {
+    finding.message = v.other;
+    if (v.others_wrong > 1) finding.message += fmt::format(", and {} more are wrong", v.others_wrong - 1);
+    finding.object = v.other.substr(0, v.other.find('['));
+  } else {
+    finding.message = fmt::format("{} of {} elements are wrong, {} of them were never written; relative error {:.3g}",
+                                  v.wrong, workload.expected.size(), v.unwritten, v.max_rel_error);
+    finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
+    if (!v.other.empty()) finding.details.push_back(v.other);
+    finding.object = workload.output().name;
+  }
   finding.mode = simulator::mode_text(mode);
   finding.seed = mode.seed;
   return finding;
@@ -134,10 +140,22 @@ std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint
   return list;
 }
 
-std::vector<Mode> plain_modes(std::uint64_t seed) {
+std::vector<Mode> few_modes(std::uint64_t seed) {
   Mode random = mode(Landing::seeded, Scheduling::random);
   random.seed = seed;
-  return {mode(Landing::eager), mode(Landing::late), mode(Landing::timed), random};
+  return {mode(Landing::eager), random};
+}
+
+std::vector<Mode> plain_modes(std::uint64_t seed) {
+  std::vector<Mode> list = few_modes(seed);
+  list.insert(list.begin() + 1, {mode(Landing::late), mode(Landing::timed)});
+  return list;
+}
+
+std::vector<Mode> frozen_modes(const BlockPlan& plan) {
+  std::vector<Mode> list;
+  for (const auto& role : roles_of(plan)) list.push_back(mode(Landing::eager, Scheduling::freeze, role));
+  return list;
 }
 
 void prepare(const simulate::Example& example) {
@@ -289,11 +307,14 @@ int show_swept(const Swept& swept, const SimulatedProduct& product, const Proble
                    {"runs", swept.runs},
                    {"checks", swept.checks},
                    {"out_dtype", name(product.workload.output().type)}};
+  const std::string formula = is_formula(options.epilogue) ? formula_of(options.epilogue) : "";
+  if (!formula.empty()) document["epilogue"] = formula;
   Table table;
   table.row({"kernel", example.plan->kernel});
   table.row({"instance", example.instance});
   table.row({"target", product.target.word});
   table.row({"problem", product.problem});
+  if (!formula.empty()) table.row({"epilogue", formula});
   table.row({"result", swept.ok() ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", swept.max_rel_error)});
   table.row({"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall_s)});

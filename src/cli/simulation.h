@@ -26,6 +26,10 @@ std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint
 
 // Where one run more would show little: copies that land at once, as late as they can, in time and at random.
 std::vector<Mode> plain_modes(std::uint64_t seed);
+// The plainest run and one with a random schedule.
+std::vector<Mode> few_modes(std::uint64_t seed);
+// Each role frozen in turn, where copies land at once.
+std::vector<Mode> frozen_modes(const BlockPlan& plan);
 
 struct Swept {
   int runs = 0;

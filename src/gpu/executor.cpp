@@ -170,6 +170,7 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
   if (timestamps == Timestamps::off) image = embedded_image(name, target.ahead);
   jit::Bytes compiled;
   if (image.empty()) {
+    if (Status s = catalog::check_formula(instance); !s) return s;
     const std::string first = timestamps == Timestamps::on ? "#define WW_RECORD\n" : "";
     auto binary = jit::obtain({first + catalog::source_of(instance), target.on_demand});
     if (!binary) return binary.status();

@@ -21,7 +21,7 @@ GemmPointers placeholders() {
   const auto* const numbers = static_cast<const float*>(at);
   GemmPointers p;
   p.a = p.b = p.c = p.d = at;
-  p.bias = p.up_bias = p.residual = p.a_block_scales = p.b_block_scales = at;
+  p.bias = p.residual = p.a_block_scales = p.b_block_scales = at;
   p.a_scales = p.b_scales = p.d_scale = numbers;
   return p;
 }
@@ -36,7 +36,8 @@ uint64_t legal_stride(int64_t stride, int64_t extent, DType type, uint64_t least
   return (bytes + kTmaAlignment - 1) / kTmaAlignment * kTmaAlignment;
 }
 
-Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, const StoredMatrix& m, bool batched) {
+Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, const StoredMatrix& m, bool batched,
+              bool paired = false) {
   TensorMapSpec spec;
   spec.element = box.type;
   spec.rank = batched ? 3 : 2;
@@ -47,7 +48,7 @@ Status encode(const MapEncoder& maps, TensorMap& map, const TensorBox& box, cons
   spec.box = {uint32_t(box.inner), uint32_t(box.outer), 1};
   spec.swizzle = box.swizzle;
   spec.l2_promotion = promotion_of(row);
-  return maps.encode(spec, map);
+  return maps.encode(paired ? in_pairs(spec, kPairedRows / 2) : spec, map);
 }
 
 MatrixArgs matrix(const StoredMatrix& m) { return {nullptr, m.stride, m.count == 1 ? 0 : m.batch_stride}; }
@@ -69,7 +70,7 @@ Status fill(DenseGemmArgs& args, const DenseGemmConfig& c, const GemmProblem& p,
   args.d_matrix = matrix(low.d);
   if (c.load == Mover::tma && p.k > 0) {
     if (Status s = encode(maps, args.a, c.a_box(), low.a, c.batched); !s) return s;
-    if (Status s = encode(maps, args.b, c.b_box(), low.b, c.batched); !s) return s;
+    if (Status s = encode(maps, args.b, c.b_box(), low.b, c.batched, c.epilogue.pair()); !s) return s;
   }
   if (c.store == Mover::tma) {
     if (Status s = encode(maps, args.d, c.d_box(), low.d, c.batched); !s) return s;
@@ -86,7 +87,7 @@ Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& c, const GemmProblem& 
   args.weights_are_constant = p.b_is_constant;
   if (p.k > 0) {
     if (Status s = encode(maps, args.x, c.x_box(), low.a, false); !s) return s;
-    if (Status s = encode(maps, args.w, c.w_box(), low.b, false); !s) return s;
+    if (Status s = encode(maps, args.w, c.w_box(), low.b, false, c.epilogue.pair()); !s) return s;
   }
   return encode(maps, args.d, c.d_box(), low.d, false);
 }
@@ -126,10 +127,15 @@ EpilogueArgs epilogue_of(const GemmProblem& p, const Lowered& low) {
   return e;
 }
 
-void set_addresses(EpilogueArgs& e, const GemmPointers& p) {
+void set_addresses(EpilogueArgs& e, const GemmProblem& problem, const GemmPointers& p) {
   e.c = p.c;
   e.bias = p.bias;
-  e.up_bias = p.up_bias;
+  // That of the ups follows that of the gates; one of rows is for both.
+  e.up_bias = p.bias;
+  if (p.bias != nullptr && problem.epilogue.bias == Bias::per_column) {
+    e.up_bias =
+        static_cast<const uint8_t*>(p.bias) + uint64_t(problem.n / 2) * element_bytes(problem.epilogue.bias_type);
+  }
   e.residual = p.residual;
   e.scale_at = p.d_scale;
 }
@@ -151,7 +157,7 @@ Status set_addresses(Arguments& args, const catalog::Instance& instance, const G
   if (!is_hopper(instance)) return fill_arguments(args, instance, problem, low, p, maps);
   if (auto* dense = std::get_if<DenseGemmArgs>(&args)) {
     const DenseGemmConfig& c = *instance.as<DenseGemmConfig>();
-    set_addresses(dense->epilogue, p);
+    set_addresses(dense->epilogue, problem, p);
     dense->a_scales = p.a_scales;
     dense->b_scales = p.b_scales;
     dense->a_matrix.data = const_cast<void*>(p.a);
@@ -164,7 +170,7 @@ Status set_addresses(Arguments& args, const catalog::Instance& instance, const G
     return c.store == Mover::tma ? maps.set_address(dense->d, p.d) : Status();
   }
   auto& skinny = std::get<SkinnyGemmArgs>(args);
-  set_addresses(skinny.epilogue, p);
+  set_addresses(skinny.epilogue, problem, p);
   skinny.x_scales = p.a_scales;
   skinny.w_scales = p.b_scales;
   if (problem.k > 0) {

@@ -57,6 +57,12 @@ struct DenseGemmOperands {
   int splits = 1;
 };
 
+// MatrixMap::paired of the operand B.
+template <class Config>
+int pairs_of(const Config& config) {
+  return config.epilogue.pair() ? kPairedRows / 2 : 0;
+}
+
 template <class Encode>
 Status fill(DenseGemmArgs& args, const DenseGemmConfig& config, const DenseGemmOperands& o, Encode&& encode) {
   args = {};
@@ -77,24 +83,26 @@ Status fill(DenseGemmArgs& args, const DenseGemmConfig& config, const DenseGemmO
   args.workspace = o.workspace;
   args.splits = o.splits;
   // A matrix that all of a batch share has a map of one.
-  const auto map = [&](const TensorBox& box, const MatrixArgs& matrix, int64_t rows, int64_t columns, TensorMap& to) {
+  const auto map = [&](const TensorBox& box, const MatrixArgs& matrix, int64_t rows, int64_t columns, TensorMap& to,
+                       int paired = 0) {
     const bool shared = matrix.batch_stride == 0;
     const int64_t apart = shared ? matrix.row_stride * rows : matrix.batch_stride;
     return encode(MatrixMap{box, matrix.data, rows, columns,
                             !config.batched ? 0
                             : shared        ? 1
                                             : o.batches,
-                            uint64_t(apart) * uint64_t(bits(box.type)) / 8, matrix.row_stride},
+                            uint64_t(apart) * uint64_t(bits(box.type)) / 8, matrix.row_stride, paired},
                   to);
   };
-  const auto operand = [&](const TensorBox& box, Major major, const MatrixArgs& matrix, int64_t lines, TensorMap& to) {
-    return map(box, matrix, major == Major::K ? lines : o.k, major == Major::K ? o.k : lines, to);
+  const auto operand = [&](const TensorBox& box, Major major, const MatrixArgs& matrix, int64_t lines, TensorMap& to,
+                           int paired = 0) {
+    return map(box, matrix, major == Major::K ? lines : o.k, major == Major::K ? o.k : lines, to, paired);
   };
   if (config.load == Mover::tma && o.k > 0) {
     if (Status s = operand(config.a_box(), config.a_major, o.a, o.m, args.a); !s) return s;
-    if (Status s = operand(config.b_box(), config.b_major, o.b, o.n, args.b); !s) return s;
+    if (Status s = operand(config.b_box(), config.b_major, o.b, o.n, args.b, pairs_of(config)); !s) return s;
   }
-  if (config.store == Mover::tma) return map(config.d_box(), o.d, o.m, o.n, args.d);
+  if (config.store == Mover::tma) return map(config.d_box(), o.d, o.m, o.n / config.operands(), args.d);
   return {};
 }
 
@@ -124,9 +132,10 @@ Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, const MatrixAr
   args.epilogue = epilogue;
   if (k > 0) {
     if (Status s = encode(MatrixMap{config.x_box(), x.data, m, k, 0, 0, x.row_stride}, args.x); !s) return s;
-    if (Status s = encode(MatrixMap{config.w_box(), w.data, n, k, 0, 0, w.row_stride}, args.w); !s) return s;
+    const MatrixMap weights{config.w_box(), w.data, n, k, 0, 0, w.row_stride, pairs_of(config)};
+    if (Status s = encode(weights, args.w); !s) return s;
   }
-  return encode(MatrixMap{config.d_box(), d.data, m, n, 0, 0, d.row_stride}, args.d);
+  return encode(MatrixMap{config.d_box(), d.data, m, n / config.operands(), 0, 0, d.row_stride}, args.d);
 }
 template <class Encode>
 Status fill(SkinnyGemmArgs& args, const SkinnyGemmConfig& config, void* x, void* w, void* d, int m, int n, int k,
@@ -222,6 +231,7 @@ Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, void* 
   MatrixMap first = config.swap_ab ? of_b : of_a, second = config.swap_ab ? of_a : of_b;
   first.box = config.a_box();
   second.box = config.b_box();
+  second.paired = config.epilogue.pair() ? 1 : 0;  // rows of a tile are gate and up in turn
   args.a_batch_step = (config.swap_ab ? batch.b_stride : batch.a_stride) == 0 ? 0 : 1;
   args.b_batch_step = (config.swap_ab ? batch.a_stride : batch.b_stride) == 0 ? 0 : 1;
   if (Status s = encode(first, args.a); !s) return s;

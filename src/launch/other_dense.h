@@ -18,6 +18,6 @@ void fill(CdnaMatmulArgs& args, const GemmProblem& problem, const problem::Lower
 
 // What every dense kernel passes to its epilogue: numbers and strides, then addresses.
 EpilogueArgs epilogue_of(const GemmProblem& problem, const problem::Lowered& low);
-void set_addresses(EpilogueArgs& args, const GemmPointers& pointers);
+void set_addresses(EpilogueArgs& args, const GemmProblem& problem, const GemmPointers& pointers);
 
 }  // namespace warpwright::launch

@@ -1,7 +1,8 @@
 // What the mma.sync kernels cannot take, said before anything is launched.
 #pragma once
+#include <fmt/format.h>
+
 #include <cstdint>
-#include <string>
 
 #include "problem/refused.h"
 #include "warpwright/kernel/sm80/config.h"
@@ -15,8 +16,9 @@ inline Status refuse_rows(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& arg
   const RowCopy a = row_copy(reinterpret_cast<uint64_t>(args.a), (args.a_stride | args.a_batch_stride) * size);
   const RowCopy b = row_copy(reinterpret_cast<uint64_t>(args.b), (args.b_stride | args.b_batch_stride) * size);
   if (a > c.copy || b > c.copy) {
-    return problem::refused("mma_sync_gemm: the rows of A and B must begin at multiples of " +
-                            std::string(c.copy == RowCopy::bytes16 ? "16" : "4") + " bytes for this instance.");
+    return problem::refused(
+        fmt::format("mma_sync_gemm: the rows of A and B must begin at multiples of {} bytes for this instance.",
+                    c.copy == RowCopy::bytes16 ? 16 : 4));
   }
   return {};
 }

@@ -22,7 +22,7 @@ Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& c, const GemmP
   args.weights_are_constant = p.b_is_constant;
   args.d_row_stride = low.d.stride;
   args.epilogue = epilogue_of(p, low);
-  set_addresses(args.epilogue, pointers);
+  set_addresses(args.epilogue, p, pointers);
   if (Status s = fill_epilogue_maps(args, c, args.batches, args.d_batch_stride, maps); !s) return s;
   if (!c.scaled()) return {};
   return fill_block_scales(args, c, const_cast<void*>(pointers.a_block_scales),

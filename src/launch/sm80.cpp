@@ -24,7 +24,7 @@ Status fill(MmaSyncGemmArgs& args, const MmaSyncGemmConfig& c, const GemmProblem
   args.n = int(p.n);
   args.k = int(p.k);
   args.epilogue = epilogue_of(p, low);
-  set_addresses(args.epilogue, pointers);
+  set_addresses(args.epilogue, p, pointers);
   return p.k == 0 ? Status() : refuse_rows(c, args);
 }
 

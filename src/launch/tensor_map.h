@@ -44,10 +44,14 @@ struct MatrixMap {
   int64_t batches = 0;       // 0: one matrix, and a map of two dimensions
   uint64_t batch_bytes = 0;  // from one matrix to the next
   int64_t row_stride = 0;    // in elements; 0: rows without gaps
+  int paired = 0;            // not 0: in_pairs() of so many
 
   uint64_t row_bytes() const { return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8; }
 };
 TensorMapSpec spec_of(const MatrixMap& matrix);
+// The map of [gates; ups], a matrix or a batch of them, whose boxes take `unit` rows of the first half, as many of the
+// second, and so on: two dimensions more, {k, 0, 0, first row of the box / 2 / unit} being its corner.
+TensorMapSpec in_pairs(TensorMapSpec spec, uint32_t unit);
 
 // The only thing that differs between executors while arguments are made.
 class MapEncoder {

@@ -20,7 +20,9 @@ VerifyMatrix result(const problem::StoredMatrix& m, const void* data) { return o
 
 std::optional<VerifyArgs> verify_arguments(const GemmProblem& p, const problem::Lowered& low,
                                            const GemmPointers& pointers) {
-  if (p.block_scaling != BlockScaling::none || p.epilogue.activation == Activation::swiglu) return std::nullopt;
+  if (p.block_scaling != BlockScaling::none || p.epilogue.activation == Activation::swiglu ||
+      !p.epilogue.formula.empty())
+    return std::nullopt;
   VerifyArgs args;
   args.a = operand(low.a, p.a.major, pointers.a);
   args.b = operand(low.b, p.b.major, pointers.b);

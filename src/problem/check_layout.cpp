@@ -51,7 +51,7 @@ Status check_layouts(const GemmProblem& p) {
   const int64_t columns = result_columns(p);
   if (Status s = operand("a", p.a, p.m); !s) return s;
   if (Status s = operand("b", p.b, p.n); !s) return s;
-  if (p.beta != 0) {
+  if (reads_c(p)) {
     if (Status s = check_layout("c", p.c, p.m, columns, p.batch, false); !s) return s;
   }
   if (Status s = check_layout("d", p.d, p.m, columns, p.batch, true); !s) return s;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "formula/formula.h"
 #include "problem/words.h"
 
 namespace warpwright::problem {
@@ -48,6 +49,12 @@ StoredMatrix stored(const MatrixLayout& layout, int64_t rows, int64_t columns, i
 
 int64_t result_columns(const GemmProblem& p) { return p.epilogue.activation == Activation::swiglu ? p.n / 2 : p.n; }
 
+bool reads_c(const GemmProblem& p) {
+  if (p.epilogue.formula.empty()) return p.beta != 0;
+  const auto formula = formula::parse(p.epilogue.formula);
+  return formula && formula->uses(formula::Name::c);
+}
+
 Lowered lower(const GemmProblem& p) {
   const auto operand = [&](const MatrixLayout& layout, int64_t rows) {
     return layout.major == Major::K ? stored(layout, rows, p.k, p.batch) : stored(layout, p.k, rows, p.batch);
@@ -59,7 +66,7 @@ Lowered lower(const GemmProblem& p) {
   low.c = stored(p.c, p.m, columns, p.batch);
   low.d = stored(p.d, p.m, columns, p.batch);
   low.residual = stored(p.epilogue.residual_layout, p.m, columns, p.batch);
-  low.reads_c = p.beta != 0;
+  low.reads_c = reads_c(p);
 
   GemmShape& s = low.shape;
   s.m = p.m;
@@ -85,6 +92,10 @@ Lowered lower(const GemmProblem& p) {
   s.epilogue.residual = p.epilogue.residual;
   if (p.epilogue.residual) s.epilogue.residual_type = p.epilogue.residual_layout.type;
   s.epilogue.quantize = p.epilogue.quantize;
+  if (!p.epilogue.formula.empty()) {
+    s.epilogue.own = own_id(p.epilogue.formula.c_str());
+    if (const auto formula = formula::parse(p.epilogue.formula)) s.own_operations = formula->operations();
+  }
 
   const bool aligned = p.alignment >= kTmaAlignment;
   // Without depth A and B are not read, whatever their strides are.

@@ -26,6 +26,7 @@ struct GemmShape {
   bool deterministic = false;                   // the same bits on any number of SMs
 
   BlockScaling block_scaling = BlockScaling::none;
+  int own_operations = 0;  // of an epilogue of the user's own, for an element
 
   DType b_dtype() const {
     if (block_scaling != BlockScaling::none) return warpwright::b_dtype(block_scaling, dtype);
@@ -57,6 +58,9 @@ struct Lowered {
 
 // Of D: swiglu makes one of two columns of the product.
 int64_t result_columns(const GemmProblem& problem);
+
+// Whether there is a C: a factor of it, or a formula that names it.
+bool reads_c(const GemmProblem& problem);
 
 // For a problem that validate() accepts.
 Lowered lower(const GemmProblem& problem);

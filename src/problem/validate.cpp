@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "problem/check_formula.h"
 #include "problem/check_layout.h"
 #include "problem/lower.h"
 #include "problem/words.h"
@@ -67,6 +68,7 @@ Status check_row(const char* argument, int64_t value, const char* matrix, DType 
 Status check_common(const GemmProblem& p, Arch arch) {
   const char* const target = warpwright::name(arch);
   if (Status s = check_extents(p.m, p.n, p.k, p.batch); !s) return s;
+  if (Status s = check_formula(p); !s) return s;
   const bool along_k = p.a.major == Major::K && p.b.major == Major::K;
   if (!along_k && arch == Arch::sm80 && bits(p.a.type) != 16) {
     return refused("{}.major = MN: {} operands must be stored along k.", p.a.major != Major::K ? "a" : "b",
@@ -88,7 +90,7 @@ Status check_common(const GemmProblem& p, Arch arch) {
   if (!std::isfinite(p.beta)) return refused("beta = {}: it must be finite.", p.beta);
   if (p.sm_limit < 0) return refused("sm_limit = {}: it must not be negative.", p.sm_limit);
   const Epilogue& e = p.epilogue;
-  if (p.beta != 0 && !wide(p.c.type)) return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
+  if (reads_c(p) && !wide(p.c.type)) return refused("c.type = {}: C must be fp32, bf16 or fp16.", name(p.c.type));
   if (e.bias != Bias::none && !wide(e.bias_type)) {
     return refused("epilogue.bias_type = {}: the bias must be fp32, bf16 or fp16.", name(e.bias_type));
   }
@@ -141,6 +143,7 @@ Status check_alpha_alone(const GemmProblem& p, const char* target) {
     return refused("{} = {}: for {} only alpha times the product is served.", argument, value, target);
   };
   const Epilogue& e = p.epilogue;
+  if (!e.formula.empty()) return lacks("epilogue", e.formula);
   if (p.beta != 0) return lacks("beta", p.beta);
   if (e.bias != Bias::none) return lacks("epilogue.bias", name(e.bias));
   if (e.activation != Activation::none) return lacks("epilogue.activation", name(e.activation));
@@ -211,12 +214,7 @@ Status validate_sm100(const GemmProblem& p) {
   if (p.block_scaling != BlockScaling::none && low.shape.epilogue != factor_and_conversion(p.d.type)) {
     return refused("epilogue: block-scaled products have alpha, and no C, bias or activation.");
   }
-  if (p.epilogue.activation == Activation::swiglu && p.n % 2 != 0) {
-    return refused("n = {}: gate and up come in pairs, so n must be even.", p.n);
-  }
-  if (p.epilogue.activation == Activation::swiglu && p.beta != 0) {
-    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
-  }
+  if (Status s = check_pairs(p); !s) return s;
   if (Status s = check_row("k", p.k, "A", a); !s) return s;
   if (Status s = check_row("k", p.k, "B", p.b.type); !s) return s;
   for (const auto& [argument, m] : {std::pair{"a", &low.a}, {"b", &low.b}}) {
@@ -321,6 +319,19 @@ Status validate_sm100(const GroupedProblem& p) {
 }
 
 }  // namespace
+
+Status check_pairs(const GemmProblem& p) {
+  if (p.epilogue.activation != Activation::swiglu) return {};
+  if (p.n % kPairedRows != 0) {
+    return refused("n = {}: with swiglu B is [gate; up], each in units of 8 rows, so n must be a multiple of {}.", p.n,
+                   kPairedRows);
+  }
+  if (p.b.major != Major::K) return refused("b.major = MN: with swiglu B must be stored [n, k].");
+  if (p.beta != 0) {
+    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
+  }
+  return {};
+}
 
 Status validate(const GemmProblem& p, Arch arch) {
   if (arch == Arch::sm90) return warpwright::validate(p);

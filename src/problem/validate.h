@@ -9,6 +9,8 @@
 namespace warpwright::problem {
 
 Status validate(const GemmProblem& problem, Arch arch);
+// The rules of swiglu, on every architecture that has it.
+Status check_pairs(const GemmProblem& problem);
 Status validate(const GroupedProblem& problem, Arch arch);
 
 }  // namespace warpwright::problem

@@ -34,6 +34,7 @@ GemmSpec spec_of(const GemmProblem& p, Offset offset) {
   spec.beta = double(p.beta);
   spec.scale = double(kResultScale);
   spec.scaling = p.scaling;
+  spec.formula = p.epilogue.formula;
   return spec;
 }
 
@@ -49,7 +50,7 @@ GemmProblem with_packed_addends(GemmProblem p) {
   p.c.stride = p.c.batch_stride = kPacked;
   p.epilogue.residual_layout.stride = p.epilogue.residual_layout.batch_stride = kPacked;
   if (p.epilogue.bias != Bias::none) {
-    p.epilogue.bias_batch_stride = p.epilogue.bias == Bias::per_row ? p.m : problem::result_columns(p);
+    p.epilogue.bias_batch_stride = p.epilogue.bias == Bias::per_row ? p.m : p.n;
   }
   return p;
 }
@@ -85,7 +86,6 @@ GemmPointers pointers_of(const GemmProblem& problem, Offset offset, const Worklo
   p.d = shifted(at("D"), offset.result, problem.d.type);
   p.bias = at("bias");
   p.residual = at("residual");
-  p.up_bias = at("up_bias");
   if (problem.block_scaling != BlockScaling::none) {
     p.a_block_scales = at("a_scales");
     p.b_block_scales = at("b_scales");

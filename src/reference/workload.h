@@ -64,7 +64,7 @@ struct Workload {
   Case shape;
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
-  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written
+  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written; -NaN: is a NaN
   ArrayLayout layout = {};       // of the output; no rows: as its array says
   double alpha = 1, beta = 0;
   uint64_t seed = 0;         // of a kernel that makes its arrays itself
@@ -78,7 +78,8 @@ struct Verdict {
   double max_rel_error = 0;  // norm of the difference over norm of the reference
   uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
   uint64_t unwritten = 0;
-  std::string other = {};  // the first wrong element of another array than the output
+  std::string other = {};     // the first wrong element of another array than the output
+  uint64_t others_wrong = 0;  // elements of such arrays
 };
 
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
@@ -114,9 +115,10 @@ struct GemmSpec {
   double alpha = 1, beta = 0, scale = 1;
   Scaling scaling = Scaling::none;
   int64_t workspace_bytes = 0;
+  std::string formula = {};  // of an epilogue of the user's own
 };
 
-// The arrays are A, B, then C, residual, bias, up_bias, a_scales, b_scales and workspace as far as the product has
+// The arrays are A, B, then C, residual, bias, a_scales, b_scales and workspace as far as the product has
 // them, and D. What lies between the rows of a matrix is NaN.
 Workload gemm_workload(const GemmSpec& spec, Data data, uint64_t seed);
 // What the product of the arrays is: for operands that have changed since.

@@ -33,12 +33,12 @@ class Result {
     layout_ = w.layout.rows > 0 ? w.layout : dense_layout(got_.rows, got_.columns);
     if (w.layout.rows == 0) layout_.batch_stride = 0;
     double squares = 0;
-    for (const double x : w.expected) squares += std::isnan(x) ? 0 : x * x;
+    for (const double x : w.expected) squares += std::isfinite(x) ? x * x : 0;
     far_ = 4 * std::max(tolerance(got_.type), w.sum_tolerance) * std::sqrt(squares / double(w.expected.size()));
   }
 
   // Whether nobody was to write it.
-  bool is_gap(size_t i) const { return std::isnan(w_.expected[i]); }
+  bool is_gap(size_t i) const { return std::isnan(w_.expected[i]) && !std::signbit(w_.expected[i]); }
   bool is_written(size_t i) const {
     const size_t width = size_t(bits(got_.type));
     if (width < 8) return (got_.bytes[i / 2] >> (i % 2 * 4) & 0xf) != 0xf;
@@ -48,7 +48,8 @@ class Result {
   bool is_wrong(size_t i) const {
     if (is_gap(i)) return is_written(i);
     const double have = got(i);
-    if (std::isnan(have)) return true;
+    if (std::isnan(have) || std::isnan(w_.expected[i])) return std::isnan(have) != std::isnan(w_.expected[i]);
+    if (std::isinf(have) || std::isinf(expected(i))) return have != expected(i);
     return w_.data == Data::integers ? have != expected(i) : std::abs(have - w_.expected[i]) > far_;
   }
   double got(size_t i) const { return element(got_, int64_t(i)); }

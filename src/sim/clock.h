@@ -31,6 +31,23 @@ class Clock {
   uint32_t refs = 0;
   std::vector<Chunk> chunks;  // sorted by cta
 
+  // Clocks come and go by the hundred thousand, with arrays too long for the heap's quick lists: a thread keeps some.
+  static Clock* take() {
+    auto& kept = Kept::of_thread().list;
+    if (kept.empty()) return new Clock;
+    Clock* c = kept.back();
+    kept.pop_back();
+    return c;
+  }
+  static void give_back(Clock* c) {
+    auto& kept = Kept::of_thread().list;
+    if (kept.size() < 512) {
+      kept.push_back(c);
+    } else {
+      delete c;
+    }
+  }
+
   uint32_t at(Channel c) const {
     const uint32_t cta = c >> kChannelBits, i = c & kChannelMask;
     for (const Chunk& k : chunks)
@@ -58,6 +75,17 @@ class Clock {
   bool empty() const { return chunks.empty(); }
 
  private:
+  struct Kept {
+    std::vector<Clock*> list;
+    static Kept& of_thread() {
+      static thread_local Kept kept;
+      return kept;
+    }
+    ~Kept() {
+      for (Clock* c : list) delete c;
+    }
+  };
+
   Chunk& chunk(uint32_t cta) {
     auto it = std::lower_bound(chunks.begin(), chunks.end(), cta, [](const Chunk& k, uint32_t c) { return k.cta < c; });
     if (it == chunks.end() || it->cta != cta) it = chunks.insert(it, Chunk{cta, {}});
@@ -86,8 +114,8 @@ class ClockRef {
   void add() {
     if (c_) ++c_->refs;
   }
-  [[gnu::noinline]] static void drop(Clock* c) {
-    if (c && --c->refs == 0) delete c;
+  static void drop(Clock* c) {
+    if (c && --c->refs == 0) Clock::give_back(c);
   }
   Clock* c_ = nullptr;
 };
@@ -114,7 +142,12 @@ class Clocks {  // makes clocks and remembers recent joins
     return e.result;
   }
   Clock* copy(const ClockRef& a) {
-    Clock* c = a ? new Clock(*a.get()) : new Clock;
+    Clock* c = Clock::take();
+    if (a) {
+      c->chunks = a->chunks;
+    } else {
+      c->chunks.clear();
+    }
     c->refs = 0;
     c->id = ++next_id_;
     return c;

@@ -84,6 +84,9 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
         if (a.by) all.insert(a.by);
     }
   }
+  // Warpgroups that take turns come in turn: where all who came before have exited, those of their role who are left
+  // come into question.
+  if (!copies && std::all_of(all.begin(), all.end(), [](const Thread* t) { return t->done; })) all.clear();
   known = !all.empty();
   if (known) return {all.begin(), all.end()};
   // Of the cluster, where one of another CTA has come or nobody of this CTA is left.

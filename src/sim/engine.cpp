@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "debug/debug.h"
 #include "fiber.h"
 #include "report.h"
 
@@ -18,12 +19,13 @@ namespace warpwright::simulator {
 namespace {
 
 thread_local Thread* current = nullptr;
-thread_local const Engine* current_engine = nullptr;
 
 #if defined(WW_ASAN_FIBERS)
 constexpr size_t kStack = 256 * 1024;
 #else
-constexpr size_t kStack = 64 * 1024;
+// No power of two: stacks lie behind each other, and the lines in use of all of them would share few sets of the
+// caches.
+constexpr size_t kStack = 64 * 1024 + 69 * 64;
 #endif
 constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
 
@@ -177,9 +179,11 @@ void Engine::enter(Thread& t) {
   ++stats.switches;
   void* fake = nullptr;
   leaving(&fake, t.stack_bottom, t.stack_size);
+  if (following_threads) follow(&t);
   inside_ = true;
   t.self = std::move(t.self).resume();
   inside_ = false;
+  if (following_threads) follow(nullptr);
   arrived(fake, nullptr, nullptr);
   if (t.given_up.signal != 0) report_given_up(t);
 }
@@ -245,7 +249,15 @@ void Engine::wake(Thread& t, uint64_t time) {
   t.time = std::max(t.time, time);
   if (t.ready || t.done) return;
   t.ready = true;
-  enqueue(*t.warp);
+  Warp& w = *t.warp;
+  if (w.queued) {
+    if (timed()) w.priority = std::min(w.priority, t.time);
+  } else if (timed()) {
+    enqueue(w);
+  } else {
+    w.queued = true;
+    queue_.push_back(&w);
+  }
 }
 
 void Engine::wake_all(std::vector<Thread*>& list, uint64_t time) {
@@ -430,7 +442,7 @@ void Engine::run_warp(Warp& w) {
 Result Engine::run() {
   begin_ = std::chrono::steady_clock::now();
   const Guard guard(*this, options_.hang_seconds);
-  current_engine = this;
+  const Debugged seen(*this);
   const BlockPlan& plan = *launch_.plan;
   int resident = options_.resident_clusters;
   if (resident <= 0) resident = std::max(1, timing.chip.sms * plan.blocks_per_sm / plan.cluster);

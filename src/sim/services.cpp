@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "buffers/buffers.h"
+#include "debug/debug.h"
 #include "engine.h"
 #include "mode.h"
 
@@ -47,6 +48,7 @@ void Engine::adopt(Thread& t, const SyncClocks& from) {
 void Engine::report(Finding f) {
   f.seed = options_.seed;
   f.mode = mode_text(options_);
+  if (options_.step_limit != 0) announce(f);  // otherwise nobody asked for a run
   findings_.push_back(std::move(f));
   if (int(findings_.size()) >= options_.max_findings) throw Abort{};
 }
@@ -117,6 +119,7 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   Finding f = finding_of(std::move(rule), std::move(message), t, at);
   f.object = std::move(object);
   f.details = std::move(details);
+  announce(f);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand
   throw Abort{};

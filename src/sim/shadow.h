@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -35,18 +36,22 @@ struct Access {
   std::vector<Stamp> done;
 };
 
+// Accesses by number. Every check looks one up, so that blocks have a power of two of them.
 class AccessLog {
  public:
-  AccessLog() { list_.emplace_back(); }
+  AccessLog() { add({}); }
   uint32_t add(Access a) {
-    list_.push_back(std::move(a));
-    return uint32_t(list_.size() - 1);
+    if (size_ == blocks_.size() * kBlock) blocks_.push_back(std::make_unique<Access[]>(kBlock));
+    (*this)[size_] = std::move(a);
+    return size_++;
   }
-  Access& operator[](uint32_t i) { return list_[i]; }
-  const Access& operator[](uint32_t i) const { return list_[i]; }
+  Access& operator[](uint32_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const Access& operator[](uint32_t i) const { return blocks_[i / kBlock][i % kBlock]; }
 
  private:
-  std::deque<Access> list_;
+  static constexpr uint32_t kBlock = 256;
+  std::vector<std::unique_ptr<Access[]>> blocks_;
+  uint32_t size_ = 0;
 };
 
 class Shadow {

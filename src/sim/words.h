@@ -10,6 +10,10 @@
 
 namespace warpwright::simulator {
 
+// Names and places are nearly always the same literal.
+inline bool same_text(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
+inline bool same_place(here a, here b) { return a.line == b.line && same_text(a.file, b.file); }
+
 // Lanes of `mask` meet; the last to come runs finish(). `aligned`: all must come from the same line.
 template <class Finish>
 void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool aligned, here at, Finish&& finish) {
@@ -22,8 +26,7 @@ void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool alig
     c.at = at;
     c.mask = mask;
     c.time = 0;
-  } else if (std::strcmp(c.word, word) != 0 || c.mask != mask ||
-             (aligned && (c.at.line != at.line || std::strcmp(c.at.file, at.file) != 0))) {
+  } else if (!same_text(c.word, word) || c.mask != mask || (aligned && !same_place(c.at, at))) {
     e.fail("warp.diverged",
            fmt::format("lanes of one warp meet in different words: {} at {} and {} at {}", c.word, where(c.at), word,
                        where(at)),

@@ -1,6 +1,5 @@
 // mbarrier words and the barrier object itself.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -102,10 +101,10 @@ void Engine::arrive(Bar& b, int64_t count, Arrival who, const Issue* issued) {
     const char* role = who.by->warp->role_name();
     int allowed = 0;
     for (const ArrivalSpec& a : b.spec->arrivals)
-      if (a.role && std::strcmp(a.role, role) == 0) allowed += a.per_phase;
+      if (a.role && same_text(a.role, role)) allowed += a.per_phase;
     int64_t have = count;
     for (const Arrival& a : b.arrivals)
-      if (a.by && std::strcmp(a.by->warp->role_name(), role) == 0) ++have;
+      if (a.by && same_text(a.by->warp->role_name(), role)) ++have;
     if (allowed == 0)
       fail("mbarrier.foreign_arrival",
            fmt::format("{}: {} on {}, where the block plan lets only other roles arrive", simulator::who(*who.by),

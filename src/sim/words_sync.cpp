@@ -1,7 +1,6 @@
 // Words that threads execute together, barriers of block and cluster, fences, identity.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <string>
 
 #include "fault/fault.h"
@@ -81,7 +80,7 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool ali
            fmt::format("{} on {} says {} threads, {} said {}", word, name(), threads, where(b.first_at), b.need), &t,
            at, name());
   }
-  if ((b.aligned || aligned) && (b.first_at.line != at.line || std::strcmp(b.first_at.file, at.file) != 0))
+  if ((b.aligned || aligned) && !same_place(b.first_at, at))
     e.fail("named.aligned",
            fmt::format(
                "the aligned barrier {} is reached from {} and from {}: all threads must execute the same instruction",

@@ -46,6 +46,7 @@ class SimulatedEncoder final : public launch::MapEncoder {
 };
 
 Result<const simulator::Instance*> compiled(const catalog::Instance& instance, const std::string& name) {
+  if (Status s = catalog::check_formula(instance); !s) return s;
   const auto object = jit::obtain_shared_object(catalog::source_of(instance), [&] {
     static std::mutex one_at_a_time;
     const std::lock_guard lock(one_at_a_time);

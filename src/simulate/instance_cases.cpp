@@ -57,9 +57,17 @@ void add_conditions(std::vector<Case>& list, Case small, Case deep) {
   if (flat != list.end()) list.push_back({flat->m, flat->n, 0, Condition::behind});
 }
 
+// The TMA stores whole units of 16 bytes, and pairs come in units of their own.
+template <class C>
+int64_t columns_unit(const C& c) {
+  return std::max<int64_t>(kPairedRows, 128 / bits(c.out_type()) * c.operands());
+}
+
 std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig& c) {
   const bool pingpong = c.sharing == TileSharing::ping_pong;
-  const int64_t outputs = c.group_blocks() * (in_units(c.group_n(), c.output_stage_n()) / c.output_stage_n());
+  const int64_t outputs = c.group_blocks() * (in_units(c.results_n(), c.output_stage_n()) / c.output_stage_n());
+  const bool any_columns = c.store == Mover::threads && !c.epilogue.pair();
+  const int64_t unit = columns_unit(c);
   const int64_t tiles = c.store == Mover::tma ? tiles_for(c.output_stages, outputs) : 2;
   const Walk w{.tall = c.tile_m * c.cluster_m(),
                .wide = c.tile_n * c.cluster_n(),
@@ -69,17 +77,16 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
                .clusters = few_clusters(instance),
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .streams = c.split == DepthSplit::stream_k,
-               .columns = c.store == Mover::threads ? 13 : 16};
+               .columns = any_columns ? 13 : unit};
   std::vector<Case> list = {deep_case(w), many_case(w, 11)};
-  const bool threads = c.load == Mover::threads || c.store == Mover::threads;
-  list.push_back(threads ? Case{133, 77, 75} : Case{133, 80, 75});
-  list.push_back(threads ? Case{9, 9, 0} : Case{9, 16, 0});
+  list.push_back(any_columns ? Case{133, 77, 75} : Case{133, in_units(80, unit), 75});
+  list.push_back(any_columns ? Case{9, 9, 0} : Case{9, unit, 0});
   return list;
 }
 
-// The TMA stores whole units of 16 bytes.
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfig& c) {
-  const int64_t unit = 128 / bits(c.out_type()), clusters = few_clusters(instance);
+  const int64_t unit = c.operands() == 1 ? 128 / bits(c.out_type()) : columns_unit(c);
+  const int64_t clusters = few_clusters(instance);
   const int64_t tiles = tiles_for(c.output_stages, 1);
   return {{c.tokens, 4 * c.rows, int64_t(c.tile_k()) * c.split * (2 * c.stages + 1)},
           {std::max(1, c.tokens - 3), in_units(tiles * clusters * c.rows - 40, unit), c.tile_k() * c.split + 11},

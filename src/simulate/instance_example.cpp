@@ -171,6 +171,7 @@ bool has_example(const catalog::Instance& instance) {
 
 Result<Example> example_of(const catalog::Instance& instance) {
   if (Status s = catalog::refuse(instance); !s) return s;
+  if (Status s = catalog::check_formula(instance); !s) return s;
   Example e;
   e.name = e.instance = catalog::name_of(instance);
   e.plan_name = catalog::plan_name(instance);

@@ -109,7 +109,8 @@ void run_one(const Example& example, const std::vector<std::unique_ptr<Ground>>&
       o.certify = landing == Landing::eager;
       const Outcome out = example.simulate(g->workload, o, 0);
       if (!out.sim.ok()) return seen(out.sim.findings.front().rule, out.sim.findings.front().message);
-      if (!out.verdict.ok) return seen("result", fmt::format("{} elements are wrong", out.verdict.wrong));
+      if (!out.verdict.ok)
+        return seen("result", fmt::format("{} elements are wrong", out.verdict.wrong + out.verdict.others_wrong));
       if (!o.certify) continue;
       gap = doubt(out.sim.certificate, g->certificate);
       mutant.proven = mutant.proven && is_as_certain(out.sim.certificate, g->certificate);

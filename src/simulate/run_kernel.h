@@ -7,16 +7,15 @@
 #include "launch/host_kernels.h"
 #include "problem/refused.h"
 #include "simulate/example.h"
+#include "simulate/executor.h"
 #include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulate {
 
 struct EncodeForSimulator {
   Status operator()(const launch::MatrixMap& m, TensorMap& map) const {
-    const auto why = m.batches > 0 ? simulator::encode_tensor_map(m.box, m.data, m.rows, m.columns, m.batches,
-                                                                  int64_t(m.batch_bytes), map, m.row_bytes())
-                                   : simulator::encode_tensor_map(m.box, m.data, m.rows, m.columns, map, m.row_bytes());
-    return why ? problem::refused(*why) : Status();
+    const Status s = map_encoder()(m, map);
+    return s ? s : problem::refused(s.message());
   }
 };
 

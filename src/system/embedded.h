@@ -18,5 +18,7 @@ std::span<const EmbeddedFile> embedded_scripts();
 std::span<const EmbeddedFile> embedded_package();
 // The parts of the timeline's page: src/page.
 std::span<const EmbeddedFile> embedded_page();
+// The commands for gdb: tools/gdb.
+std::span<const EmbeddedFile> embedded_gdb();
 
 }  // namespace warpwright::system

@@ -44,10 +44,24 @@ int main(void) {
   expect_refused(ww_gemm_validate(&problem), "a = 77");
   problem.a.type = WW_BF16;
   problem.activation = WW_ACTIVATION_SWIGLU;
+  problem.beta = 2.0f;
   expect_refused(ww_gemm_validate(&problem), "swiglu");
+  problem.beta = 0.0f;
   problem.activation = 77;
   expect_refused(ww_gemm_validate(&problem), "activation = 77");
   problem.activation = WW_ACTIVATION_NONE;
+  problem.formula = "30 * tanh(x / 30)";
+  expect(ww_gemm_validate(&problem) == WW_OK, "an epilogue of one's own");
+  problem.formula = "x +\n  rely(x)";
+  expect_refused(ww_gemm_validate(&problem), "epilogue, line 2, column 3: 'rely' is not known; did you mean 'relu'?");
+  /* A caller from before there were formulas has a smaller structure. */
+  problem.size = offsetof(ww_gemm_problem, formula);
+  expect(ww_gemm_validate(&problem) == WW_OK, "a structure without a formula");
+  problem.size = sizeof problem;
+  problem.formula = NULL;
+  expect(strcmp(ww_formula_names("bias * x + row"), "x bias row") == 0, "what a formula names");
+  expect(ww_formula_names("x x") == NULL && strstr(ww_last_error(), "line 1, column 3") != NULL, "where it is wrong");
+  expect(ww_formula_names(NULL) == NULL && strstr(ww_last_error(), "null") != NULL, "no formula");
   problem.size = sizeof problem + 8;
   expect_refused(ww_gemm_validate(&problem), "size");
   problem.size = 0;

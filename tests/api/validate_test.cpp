@@ -144,7 +144,15 @@ TEST(Validate, RefusesWhatOnly8BitOperandsHave) {
 TEST(Validate, RefusesEpiloguesWithoutMeaning) {
   GemmProblem p = good();
   p.epilogue.activation = Activation::swiglu;
-  expect_refused(p, {"swiglu"});
+  p.n = 88;
+  expect_refused(p, {"n = 88", "swiglu", "multiple of 16"});
+  p.n = 96;
+  EXPECT_TRUE(validate(p)) << validate(p).message();
+  p.b.major = Major::MN;
+  expect_refused(p, {"b.major = MN", "swiglu"});
+  p.b.major = Major::K;
+  p.beta = 1;
+  expect_refused(p, {"beta = 1", "swiglu"});
   p = good();
   p.epilogue.bias = Bias::per_column;
   p.epilogue.bias_type = DType::e4m3;
@@ -153,6 +161,48 @@ TEST(Validate, RefusesEpiloguesWithoutMeaning) {
   p.epilogue.residual = true;
   p.epilogue.residual_layout.stride = 8;
   expect_refused(p, {"residual_layout.stride = 8"});
+}
+
+TEST(Validate, HoldsAFormulaToWhatTheProblemHas) {
+  const auto with = [](const char* formula) {
+    GemmProblem p = good();
+    p.epilogue.formula = formula;
+    return p;
+  };
+  EXPECT_TRUE(validate(with("30 * tanh(x / 30)")));
+  EXPECT_EQ(validate(with("x +")).code(), Code::invalid_argument);
+  EXPECT_EQ(validate(with("x +")).message(),
+            "epilogue, line 1, column 4: a value is missing at the end of the text.\n  x +\n     ^");
+  GemmProblem p = with("relu(x)");
+  p.epilogue.activation = Activation::relu;
+  expect_refused(p, {"epilogue.activation = relu", "relu(x) in it is the same"});
+  expect_refused(with("x + bias"), {"bias: the formula names bias, and there is none"});
+  p = with("x");
+  p.epilogue.bias = Bias::per_column;
+  expect_refused(p, {"bias: it is given, and the formula does not name it"});
+  p = with("x + row_bias");
+  p.epilogue.bias = Bias::per_column;
+  expect_refused(p, {"bias: the formula names row_bias, and bias is given"});
+  p.epilogue.bias = Bias::per_row;
+  EXPECT_TRUE(validate(p)) << validate(p).message();
+  p.epilogue.bias_type = DType::e4m3;
+  expect_refused(p, {"bias_type = e4m3"});
+  expect_refused(with("bias + row_bias"), {"a product has one of them"});
+  expect_refused(with("x + residual"), {"residual: the formula names it"});
+  p = with("x");
+  p.epilogue.residual = true;
+  expect_refused(p, {"residual: it is given"});
+  p = with("x + c");
+  p.beta = 2;
+  expect_refused(p, {"beta = 2", "does not name it"});
+  // C is read because the formula names it.
+  p.beta = 0;
+  EXPECT_TRUE(validate(p)) << validate(p).message();
+  p.c.stride = 1;
+  expect_refused(p, {"c.stride = 1"});
+  p = with("x + c");
+  p.c.type = DType::e4m3;
+  expect_refused(p, {"c.type = e4m3"});
 }
 
 TEST(Validate, RefusesAlignmentsThatAreNone) {

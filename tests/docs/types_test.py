@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """docs/types.md: its C++ stands, line for line, in tests/sim/types_page_test.cpp, its reports are what that prints, and the
-commands of its table reach kernels of the types they are named for.
+commands of its table reach kernels of the types they are named for. The C++ of docs/concepts.md about Blackwell stands
+there too.
 
 Usage: types_test.py PROGRAM TOOL"""
 import json
@@ -15,9 +16,9 @@ PAGE = ROOT / "docs" / "types.md"
 SOURCE = ROOT / "tests" / "sim" / "types_page_test.cpp"
 
 
-def blocks(language):
+def blocks(language, text):
     return [[line.strip() for line in block.splitlines() if line.strip()]
-            for block in re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), flags=re.M | re.S)]
+            for block in re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)]
 
 
 def stands_in(block, lines):
@@ -58,10 +59,12 @@ def main():
         return re.sub(r"lane \d+", "lane", re.sub(r"types_page_test\.cpp:\d+", "types_page_test.cpp", text))
 
     said = {without_lines(line.strip()) for line in printed.stdout.splitlines()}
-    code, reports = blocks("cpp"), blocks("text")
+    code, reports = blocks("cpp", PAGE.read_text()), blocks("text", PAGE.read_text())
+    concepts = (ROOT / "docs" / "concepts.md").read_text().partition("\n## Blackwell")[2].partition("\n## ")[0]
+    code += blocks("cpp", concepts)
     failures += [f"not in {SOURCE.name}: {block[0]}" for block in code if not stands_in(block, source)]
     failures += [f"not printed: {line}" for block in reports for line in block if without_lines(line) not in said]
-    if len(code) < 5 or len(reports) < 5:
+    if len(code) < 8 or len(reports) < 5:
         failures.append(f"a page of five types has {len(code)} blocks of code and {len(reports)} reports")
     failures += check_commands(sys.argv[2])
     for failure in failures:

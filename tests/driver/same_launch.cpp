@@ -178,6 +178,12 @@ Comparison compare(const catalog::Instance& instance, reference::Case shape, int
   return {failure.what(), 0};
 }
 
+Comparison compare(const GemmProblem& problem, Arch arch, int sm_limit, Images images) try {
+  return compare_dense(required(simulate::dense_product(problem, choice::simulated_chip(arch))), sm_limit, images);
+} catch (const std::runtime_error& failure) {
+  return {failure.what(), 0};
+}
+
 Comparison compare_packed(const catalog::Instance& instance, reference::Case shape, int sm_limit, Images images) try {
   GemmProblem problem{.m = shape.m, .n = shape.n, .k = shape.k};
   problem.plan = catalog::plan_name(instance) + "-packed";

@@ -4,6 +4,7 @@
 
 #include "catalog/instance.h"
 #include "reference/workload.h"
+#include "warpwright/gemm.h"
 
 namespace warpwright::recorded {
 
@@ -16,6 +17,8 @@ struct Comparison {
 };
 // On the current device, for which the instance must be; at most `sm_limit` SMs (0: all).
 Comparison compare(const catalog::Instance& instance, reference::Case shape, int sm_limit, Images images);
+// The same of a problem, by the instance that is chosen for it.
+Comparison compare(const GemmProblem& problem, Arch arch, int sm_limit, Images images);
 // The same with operands that the TMA cannot address, which a launch ahead copies.
 Comparison compare_packed(const catalog::Instance& instance, reference::Case shape, int sm_limit, Images images);
 

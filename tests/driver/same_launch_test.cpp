@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/session.h"
@@ -119,6 +120,30 @@ TEST_F(EveryInstance, isLaunchedAfterTheCopyOfItsOperandsWhereTheTmaCannotReadTh
     EXPECT_EQ(compared.difference, "") << sm_limit << " SMs";
     EXPECT_EQ(compared.launches, 2);
   }
+}
+
+// With what its text names, by the kernel that was compiled with the text.
+TEST_F(EveryInstance, withAnEpilogueOfTheUsersOwnIsLaunchedAsTheSimulatorHasIt) {
+  GemmProblem problem{.m = 200, .n = 136, .k = 96, .alpha = 0.5f, .beta = 2};
+  problem.epilogue.formula = "x * bias + beta * c + residual * row";
+  problem.epilogue.bias = Bias::per_column;
+  problem.epilogue.residual = true;
+  const std::pair<Arch, int> places[] = {{Arch::sm90, 3}, {Arch::sm100, 4}, {Arch::sm80, 0}};
+  for (const auto& [arch, device] : places) {
+    recorded::set_device(device);
+    const Comparison compared = recorded::compare(problem, arch, 0, Images::stand_in);
+    EXPECT_EQ(compared.difference, "") << name(arch);
+    EXPECT_EQ(compared.launches, 1) << name(arch);
+  }
+  // A mistake is said when the plan is made, before anything is compiled or launched.
+  (void)recorded::lines();
+  problem.epilogue.formula = "x * bias + beta * c + residual * rows";
+  const auto plan = make_plan(problem);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.status().code(), Code::invalid_argument);
+  EXPECT_TRUE(plan.status().message().starts_with("epilogue, line 1, column 34: 'rows' is not known"))
+      << plan.status().message();
+  EXPECT_TRUE(recorded::launches(recorded::lines()).empty());
 }
 
 // Kernels that no problem of the API asks for, as the tool and the tests put them on a GPU.

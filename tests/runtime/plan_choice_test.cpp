@@ -158,6 +158,29 @@ TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
   EXPECT_TRUE(catalog::is_ahead(ahead->instance));
 }
 
+// A long epilogue of the user's own goes to a plan in which another warpgroup multiplies meanwhile, a short one does
+// not; and what was measured without one says nothing of a long one.
+TEST(PlanChoice, HidesALongEpilogueOfTheUsersOwn) {
+  GemmShape shape{8192, 8192, 8192};
+  shape.epilogue.own = 1;
+  shape.own_operations = 3;
+  const auto with = [&] {
+    const auto choice = choose(shape, h200());
+    EXPECT_TRUE(choice) << choice.status().message();
+    return *choice;
+  };
+  const Choice few = with();
+  EXPECT_NE(dense(few.instance)->sharing, TileSharing::ping_pong) << plan_text(few.instance);
+  shape.own_operations = 60;
+  const Choice many = with();
+  EXPECT_EQ(dense(many.instance)->sharing, TileSharing::ping_pong) << plan_text(many.instance);
+  EXPECT_EQ(many.by, ChosenBy::model);
+  EXPECT_EQ(dense(many.instance)->epilogue.own, 1u);
+  const auto plain = catalog::parse_instance("sm90/dense-128x256-c2-s4/bf16-nt-own0000000000000001");
+  ASSERT_TRUE(plain);
+  EXPECT_GT(estimate(*plain, shape, kSms).us, 1.1 * many.estimate.us);
+}
+
 TEST(PlanChoice, OneInstanceServesOperandsOf8BitsWithAndWithoutFactors) {
   for (const GemmShape& plain : {GemmShape{4096, 4096, 4096, DType::e4m3}, {16, 4096, 4096, DType::e4m3}}) {
     GemmShape scaled = plain;

@@ -214,11 +214,12 @@ TEST(Problem, GroupsOnBlackwell) {
 TEST(Problem, SwigluMakesOneColumnOfTwo) {
   GemmProblem p = served();
   p.epilogue.activation = Activation::swiglu;
+  p.n = 80;
   EXPECT_TRUE(validate(p, Arch::sm100));
-  EXPECT_EQ(lower(p).d.columns, 36);
-  EXPECT_EQ(lower(p).d.stride, 36);
-  p.n = 71;
-  expect_refused(p, Arch::sm100, "n = 71:", "even");
+  EXPECT_EQ(lower(p).d.columns, 40);
+  EXPECT_EQ(lower(p).d.stride, 40);
+  p.n = 72;
+  expect_refused(p, Arch::sm100, "n = 72:", "multiple of 16");
 }
 
 TEST(Problem, WordsAndValuesCorrespond) {

@@ -62,6 +62,12 @@ TEST(Timeline, marks_the_cycle_that_sets_the_interval) {
   }
 }
 
+TEST(Timeline, is_drawn_of_a_pipeline_at_once) {
+  const Pipeline p = compile(copy_ring(targets::sm80), targets::sm80);
+  EXPECT_EQ(to_ascii(p), to_ascii(timeline_of(p)));
+  EXPECT_EQ(to_svg(p), to_svg(timeline_of(p)));
+}
+
 TEST(Timeline, lists_hazards) {
   const Timeline t = timeline_of(compile(copy_ring(targets::sm80), targets::sm80));
   EXPECT_EQ(to_svg(t).find("class=\"hazard\""), std::string::npos);

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 
@@ -30,7 +31,8 @@ void expect_exact(reference::Case shape, const simulator::Options& o, int cluste
 template <DenseGemmConfig C>
 void sweep() {
   const int m = C.tile_m * C.cluster_m(), n = C.tile_n * C.cluster_n(), k = C.tile_k();
-  const int unit = C.store == Mover::tma ? 128 / bits(C.out_type()) : 1;
+  const int whole = C.store == Mover::tma ? 128 / bits(C.out_type()) : 1;
+  const int unit = C.operands() == 1 ? whole : std::max(kPairedRows, 2 * whole);
   const reference::Case cases[] = {{m, n, 2 * k}, {m + 9, 2 * n + unit, 3 * k + 3}, {1, unit, 1}, {40, 48, 0}};
   uint64_t seed = 1;
   for (const reference::Case& c : cases) {

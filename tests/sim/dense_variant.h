@@ -21,6 +21,13 @@ inline constexpr EpilogueConfig kFused{.out = DType::bf16,
                                        .bias = Bias::per_column,
                                        .bias_type = DType::fp32,
                                        .activation = Activation::gelu_tanh};
+inline constexpr EpilogueConfig kSwiglu{.out = DType::bf16,
+                                        .alpha = true,
+                                        .bias = Bias::per_column,
+                                        .bias_type = DType::bf16,
+                                        .activation = Activation::swiglu,
+                                        .residual = true,
+                                        .residual_type = DType::fp32};
 inline constexpr EpilogueConfig kQuantized{.out = DType::e4m3,
                                            .alpha = true,
                                            .bias = Bias::per_row,
@@ -48,7 +55,7 @@ inline MatrixArgs matrix_args(void* data, const reference::ArrayLayout& l, DType
 }
 inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference::Workload& w,
                                   const std::vector<void*>& p) {
-  const int64_t m = w.shape.m, n = w.shape.n;
+  const int64_t m = w.shape.m, n = w.shape.n, columns = g.epilogue.pair() ? n / 2 : n;
   EpilogueArgs e;
   e.alpha = float(g.alpha);
   e.beta = float(g.beta);
@@ -56,8 +63,11 @@ inline EpilogueArgs epilogue_args(const reference::GemmSpec& g, const reference:
   e.c = reference::pointer_of(w, p, "C");
   e.residual = reference::pointer_of(w, p, "residual");
   e.bias = reference::pointer_of(w, p, "bias");
-  e.c_row_stride = e.residual_row_stride = n;
-  e.c_batch_stride = e.residual_batch_stride = m * n;
+  e.up_bias = e.bias;
+  if (g.epilogue.bias == Bias::per_column)
+    e.up_bias = static_cast<const uint8_t*>(e.bias) + n / 2 * bits(g.epilogue.bias_type) / 8;
+  e.c_row_stride = e.residual_row_stride = columns;
+  e.c_batch_stride = e.residual_batch_stride = m * columns;
   e.bias_batch_stride = g.epilogue.bias == Bias::per_row ? m : n;
   return e;
 }
@@ -87,7 +97,7 @@ struct DenseVariant {
     g.b_major = C.b_major;
     g.a = C.a_major == Major::K ? layout(s.m, s.k, g.a_type, C.load) : layout(s.k, s.m, g.a_type, C.load);
     g.b = C.b_major == Major::K ? layout(s.n, s.k, g.b_type, C.load) : layout(s.k, s.n, g.b_type, C.load);
-    g.d = layout(s.m, s.n, C.out_type(), C.store);
+    g.d = layout(s.m, s.n / C.operands(), C.out_type(), C.store);
     if (C.batched && C.b_major == Major::MN) g.b.batch_stride = 0;  // one B for all
     g.epilogue = C.epilogue;
     g.scaling = C.scaling;
@@ -133,7 +143,7 @@ struct SkinnyVariant {
     g.a_type = g.b_type = C.type;
     g.a = reference::aligned_layout(s.m, s.k, C.type);
     g.b = reference::aligned_layout(s.n, s.k, C.type);
-    g.d = reference::aligned_layout(s.m, s.n, C.out_type());
+    g.d = reference::aligned_layout(s.m, s.n / C.operands(), C.out_type());
     g.epilogue = C.epilogue;
     g.scaling = C.scaling;
     if (!C.plain_epilogue() || C.scaling != Scaling::none) set_factors(g);

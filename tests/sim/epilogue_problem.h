@@ -143,7 +143,7 @@ class Problem {
         }
         float v = 0;
         if constexpr (kNodes.pair()) {
-          v = Ops{}(sum(batch, row, 2 * column), sum(batch, row, 2 * column + 1), e, source);
+          v = Ops{}(sum(batch, row, column), sum(batch, row, columns_ + column), e, source);
         } else {
           v = Ops{}(sum(batch, row, column), e, source);
         }

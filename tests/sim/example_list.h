@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,19 @@ inline const std::vector<const simulate::Example*>& all() {
     return found;
   }();
   return list;
+}
+
+// The first of each plan; the others differ in types, majors and epilogues.
+inline std::string plan_of(const simulate::Example& e) { return e.instance.substr(0, e.instance.rfind('/')); }
+// The first of each family of an architecture: what is true of the simulator is seen on any of them.
+inline std::string family_of(const simulate::Example& e) { return e.instance.substr(0, e.instance.find('-')); }
+template <class Key>
+std::vector<const simulate::Example*> one_of_each(Key key) {
+  std::vector<const simulate::Example*> found;
+  std::set<std::string> seen;
+  for (const simulate::Example* e : all())
+    if (seen.insert(key(*e)).second) found.push_back(e);
+  return found;
 }
 
 // As the name of a test, which has letters and digits only.

@@ -127,7 +127,7 @@ TEST(GemmEpilogueSm100, HasEveryTypeOfResult) {
                .epilogue_load_stages = 2}>();
 }
 
-// Rows 2i and 2i + 1 of B are gate and up.
+// B is [gates; ups], and rows 2i and 2i + 1 of its tile are gate and up.
 constexpr EpilogueConfig kSwiglu{
     .alpha = true, .bias = Bias::per_column, .activation = Activation::swiglu, .residual = true};
 TEST(GemmEpilogueSm100, MultipliesAPairOfAccumulators) {

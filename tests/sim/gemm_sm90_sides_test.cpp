@@ -60,6 +60,48 @@ TEST(GemmSm90Sides, HalvesTheNSideBetweenTwoWarpgroups) {
                .split = DepthSplit::split_k}>();
 }
 
+// Two rows of B, 8 apart in its tile, make one column of D.
+TEST(GemmSm90Sides, PairsTheRowsOfB) {
+  using dense_variant::kSwiglu;
+  sweep<Config{.tile_m = 64, .tile_n = 96, .stages = 2, .cluster = 1, .epilogue = kSwiglu}>();
+  sweep<Config{.tile_m = 64, .tile_n = 64, .stages = 2, .epilogue = kSwiglu, .batched = true}>();
+  sweep<Config{.tile_m = 64, .tile_n = 64, .stages = 2, .epilogue = kSwiglu, .sharing = kHalves}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 64,
+               .tile_n = 64,
+               .stages = 2,
+               .cluster = 1,
+               .epilogue = {.out = DType::fp32, .activation = Activation::swiglu},
+               .scaling = Scaling::row_column}>();
+  sweep<Config{.tile_m = 64,
+               .tile_n = 32,
+               .stages = 2,
+               .cluster = 1,
+               .epilogue = kSwiglu,
+               .load = Mover::threads,
+               .store = Mover::threads}>();
+}
+TEST(GemmSm90Sides, PairsTheRowsOfBOnTheOtherSide) {
+  using dense_variant::kSwiglu;
+  sweep<Config{.tile_m = 56, .tile_n = 128, .stages = 2, .epilogue = kSwiglu, .swapped = true}>();
+  sweep<Config{.tile_m = 72,
+               .tile_n = 64,
+               .stages = 2,
+               .cluster = 1,
+               .epilogue = kSwiglu,
+               .swapped = true,
+               .store = Mover::threads,
+               .split = DepthSplit::split_k}>();
+  sweep<Config{.tile_m = 48,
+               .tile_n = 128,
+               .stages = 2,
+               .axis = ClusterAxis::n,
+               .epilogue = kSwiglu,
+               .swapped = true,
+               .group_rows = 128,
+               .sharing = kHalves}>();
+}
+
 TEST(GemmSm90Sides, SharesLoadsInPartsThatNeedNotBeEqual) {
   static_assert(Config{.tile_m = 104, .tile_n = 64, .cluster = 4, .axis = ClusterAxis::n, .swapped = true}.a_part() ==
                 8);

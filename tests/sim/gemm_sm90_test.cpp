@@ -307,7 +307,8 @@ TEST(GemmSm90, EveryInstanceIsLegalAndRefusalsSayWhy) {
   expect_refusal({.cluster = 2, .load = Mover::threads, .store = Mover::threads}, "cluster is 1");
   expect_refusal({.cluster = 1, .load = Mover::threads}, "threads store");
   expect_refusal({.tile_m = 64, .sharing = TileSharing::ping_pong, .split = DepthSplit::split_k}, "cooperative");
-  expect_refusal({.epilogue = {.activation = Activation::swiglu}}, "pairs");
+  expect_refusal({.epilogue = {.activation = Activation::swiglu}, .b_major = Major::MN}, "stored [n, k]");
+  expect_refusal({.tile_n = 48, .epilogue = {.activation = Activation::swiglu}}, "multiple of 32");
 }
 
 }  // namespace warpwright

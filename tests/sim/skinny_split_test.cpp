@@ -28,8 +28,9 @@ simulate::Outcome run(const reference::Workload& w, const Options& o, int cluste
 // Several tiles in all directions with tails, less depth than CTAs, no depth.
 template <Config C>
 void sweep() {
+  constexpr int unit = 8 * C.operands();
   const Case cases[] = {
-      {C.tokens, 2 * C.rows, 5 * C.tile_k()}, {C.tokens + 3, C.rows + 8, (C.split - 1) * C.tile_k()}, {1, 8, 0}};
+      {C.tokens, 2 * C.rows, 5 * C.tile_k()}, {C.tokens + 3, C.rows + unit, (C.split - 1) * C.tile_k()}, {1, unit, 0}};
   uint64_t seed = 1;
   for (const Case& c : cases) {
     for (const Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {
@@ -52,6 +53,13 @@ TEST(SkinnySplit, IsExactWhateverTheSplit) {
   sweep<Config{.tokens = 16, .split = 2, .stages = 2}>();
   sweep<Config{.tokens = 32, .split = 4, .stages = 3, .epilogue = factor_and_conversion(DType::fp32)}>();
   sweep<Config{.rows = 128, .tokens = 16, .split = 2, .stages = 2}>();
+}
+
+TEST(SkinnySplit, PairsTheRowsOfTheWeights) {
+  sweep<Config{.tokens = 8, .split = 3, .stages = 2, .epilogue = dense_variant::kSwiglu}>();
+  sweep<Config{.rows = 128, .tokens = 24, .split = 2, .stages = 2, .epilogue = dense_variant::kSwiglu}>();
+  constexpr EpilogueConfig wide{.out = DType::fp32, .activation = Activation::swiglu};
+  sweep<Config{.type = DType::e4m3, .tokens = 16, .stages = 2, .epilogue = wide, .scaling = Scaling::row_column}>();
 }
 
 TEST(SkinnySplit, GivesTheSameBitsInEveryOrderOfEvents) {

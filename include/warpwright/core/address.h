@@ -1,5 +1,4 @@
-// Addresses that a kernel passes around but never dereferences: machine words do that (design: memory access is a
-// word).
+// Addresses that a kernel passes around but never dereferences: machine words do that.
 #pragma once
 #include "warpwright/core/std.h"
 
@@ -80,17 +79,23 @@ struct alignas(64) TensorMap {
   uint64_t opaque[16];
 };
 
+// Extents or an index in a grid.
 struct Index3 {
   uint32_t x = 0, y = 0, z = 0;
 };
 
+// The threads that a fence or an arrival orders memory for.
 enum class Scope : uint8_t { cta, cluster, gpu, sys };
+// The memory order of an access or a fence.
 enum class Order : uint8_t { relaxed, acquire, release, acq_rel };
+// What L2 should do with the lines of a copy.
 enum class CacheHint : uint8_t { normal, evict_first, evict_last };
 // State space named by fence.proxy.async: `all` is the form without a space.
 enum class ProxySpace : uint8_t { all, shared_cta, shared_cluster, global };
+// The architectures that kernels are written for.
 enum class Arch : uint8_t { sm80, sm90, sm100, gfx942, gfx950 };
 
+// The word for an architecture, as instance names have it.
 WW_HD constexpr const char* name(Arch arch) {
   switch (arch) {
     case Arch::sm80:

@@ -7,9 +7,11 @@
 
 namespace warpwright {
 
+// Columns of tensor memory and 32-bit registers of an SM.
 inline constexpr uint32_t kTmemColumns = 512;
 inline constexpr uint32_t kRegisterFile = 65536;
 
+// A role: consecutive warps that do the same thing.
 struct RoleSpec {
   const char* name = nullptr;
   int first_warp = 0;
@@ -26,6 +28,7 @@ struct ArrivalSpec {
   int per_phase = 0;
 };
 
+// An mbarrier for each stage of a ring: how many arrivals complete a phase, who arrives and who waits.
 struct BarrierSpec {
   const char* name = nullptr;
   int stages = 0;
@@ -41,6 +44,7 @@ struct BarrierSpec {
   }
 };
 
+// A region of shared memory, one piece for each stage.
 struct RegionSpec {
   const char* name = nullptr;
   uint32_t offset = 0;
@@ -50,6 +54,7 @@ struct RegionSpec {
   constexpr uint32_t bytes() const { return stage_bytes * uint32_t(stages); }
 };
 
+// A hardware barrier (`bar.sync id`) and how many threads it counts.
 struct NamedBarrierSpec {
   const char* name = nullptr;
   int id = 0;
@@ -57,6 +62,7 @@ struct NamedBarrierSpec {
   bool once = false;
 };
 
+// A range of columns of tensor memory.
 struct TmemSpec {
   const char* name = nullptr;
   uint32_t column = 0;
@@ -79,6 +85,7 @@ constexpr T find_by_name(const T (&list)[N], int count, const char* name) {
 }
 }  // namespace detail
 
+// What a kernel's block is made of. Declare roles first: barriers name them.
 struct BlockPlan {
   const char* kernel = nullptr;
   Arch arch = Arch::sm90;
@@ -239,7 +246,7 @@ struct PlanUnique {
   static_assert(Repeated.empty(), "plan: two barriers or two regions have one name");
   static constexpr bool checked = true;
 };
-// Of a plan without such a barrier, those of one that is right.
+// A plan without a wrong barrier is asked about one that is right.
 template <class K>
 consteval bool plan_names_hold() {
   constexpr int wrong = K::plan.wrong_arrivals();

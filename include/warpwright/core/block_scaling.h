@@ -7,8 +7,10 @@
 
 namespace warpwright {
 
+// The formats with scale factors for blocks along k; core/words.h explains the words.
 WW_WORDS(BlockScaling, kBlockScalings, WW_BLOCK_SCALINGS)
 
+// How many elements share a factor, the type of that factor, and the element type of B when A has the given type.
 WW_HD constexpr int scale_block(BlockScaling s) { return s == BlockScaling::nvfp4 ? 16 : 32; }
 WW_HD constexpr DType scale_dtype(BlockScaling s) { return s == BlockScaling::nvfp4 ? DType::ue4m3 : DType::ue8m0; }
 WW_HD constexpr DType b_dtype(BlockScaling s, DType a) { return s == BlockScaling::w4a8 ? DType::e2m1 : a; }

@@ -14,7 +14,7 @@ struct CallSite {
   uint32_t line;
   const char* file;
 };
-// Of one object, or of one translation unit where WW_SITES is its own.
+// The sites of one object, or of one translation unit where WW_SITES is its own.
 struct CallSites {
   CallSite* first = nullptr;
   CallSite* last = nullptr;

@@ -5,8 +5,10 @@
 
 namespace warpwright {
 
+// Element types. name(DType) gives the word that the tool and Python use.
 WW_WORDS(DType, kDTypes, WW_DTYPES)
 
+// How many element types there are.
 inline constexpr int kDTypeCount = sizeof(kDTypes);
 
 // Bits of one element in memory: tf32 occupies a 32-bit word, ue4m3 a byte whose top bit is zero.
@@ -137,9 +139,11 @@ WW_HD constexpr DType usual_result(DType operands) {
   }
 }
 
+// The DType of a storage type.
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<T>::dtype;
 
+// The storage type of a DType.
 template <DType D>
 using storage_t = typename detail::StorageOf<D>::type;
 

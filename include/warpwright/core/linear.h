@@ -11,8 +11,8 @@
 //
 // Including this header makes -Wreturn-type, -Wunused-result, -Wunused-variable (clang: also -Wunused-value and
 // -Wconsumed) errors for the rest of the translation unit; they are what rejects a receipt that was dropped or named.
-// With WW_LINEAR_UNUSED_WARNS those of what is unused are warnings, and a receipt with a name is not among them: who
-// compiles both ways (src/cli/user) knows which of them are about receipts.
+// With WW_LINEAR_UNUSED_WARNS the diagnostics about unused things are warnings, and none is about a named receipt:
+// whoever compiles both ways (src/cli/user) knows which of them are about receipts.
 #pragma once
 
 #include "warpwright/core/std.h"
@@ -134,6 +134,7 @@ WW_LINEAR_RULE(released_twice, "release() was called twice on one handle")
 WW_LINEAR_RULE(used_after_release, "a handle was used after its release()")
 WW_LINEAR_RULE(overwritten_while_live, "a handle was overwritten before its release()")
 
+// The value of a receipt that carries none out.
 struct Nothing {};
 
 // The location type of an Impl that has no use for locations.
@@ -172,6 +173,7 @@ class Life {
 #endif
 };
 
+// False for any arguments: for a static_assert in a function that must not be instantiated.
 template <class...>
 inline constexpr bool never = false;
 
@@ -198,6 +200,7 @@ class WW_LINEAR_RECEIPT Receipt {
   Value value_;
 };
 
+// Whether T is a receipt of the body Brand.
 template <class T, class Brand>
 inline constexpr bool is_receipt_of = false;
 template <class Brand, class Value>
@@ -259,6 +262,7 @@ class WW_LINEAR_HANDLE Handle {
   [[no_unique_address]] Life life_;
 };
 
+// Makes handles and takes receipts; call scope() instead.
 struct Scope {
   WW_LINEAR_ANY_SIDE
   template <class Impl, class Body>

@@ -14,7 +14,9 @@
 namespace warpwright::linear {
 inline namespace WW_LINEAR_NAMESPACE {
 
+// What the receipt of keep() carries.
 struct Kept {};
+// What the receipt of release_keep() carries.
 struct ReleasedAndKept {};
 
 // The newest stage. It outlives the body, so its duty passes on with keep() or release_keep().
@@ -99,6 +101,7 @@ class WW_LINEAR_HANDLE Previous {
   [[no_unique_address]] Life life_;
 };
 
+// Makes the handles of overlap() and takes their receipts; call overlap() instead.
 struct Window {
   WW_LINEAR_ANY_SIDE
   template <class Count, class Next, class First, class Step, class Last>

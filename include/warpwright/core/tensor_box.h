@@ -12,10 +12,10 @@ struct TensorBox {
   int inner = 0;
   int outer = 0;
   Swizzle swizzle = Swizzle::none;
-  // 4-bit elements that an MMA multiplies by 8-bit ones: in shared memory each has the place of a byte, sixteen of them
-  // in the first half of sixteen bytes.
+  // For 4-bit elements that an MMA multiplies by 8-bit ones: in shared memory sixteen of them fill the first half of
+  // sixteen bytes.
   bool padded = false;
-  // In shared memory, and those that the TMA counts.
+  // Bytes in shared memory, and bytes that the TMA counts.
   WW_HD constexpr uint32_t bytes() const { return padded ? uint32_t(inner) * uint32_t(outer) : transferred(); }
   WW_HD constexpr uint32_t transferred() const {
     return uint32_t(inner) * uint32_t(outer) * uint32_t(warpwright::bits(type)) / 8;

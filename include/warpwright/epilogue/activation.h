@@ -12,13 +12,14 @@ WW_FN float relu(float v) { return v < 0.f ? 0.f : v; }
 
 namespace detail {
 
-// e^x for x <= 0, relative error below 2^-22. Below -87 it is 0: the true value, under 1.7e-38, would be subnormal.
-WW_FN float exp_of_negative(float x) {
-  if (x < -87.f) return 0.f;
-  // x = n * ln 2 + r: adding and subtracting 1.5 * 2^23 rounds to an integer, whose bits are the low bits of the sum.
-  constexpr float magic = 12582912.f;
-  const float shifted = tile::multiply_add(x, 1.44269504f, magic);
-  const float n = tile::add(shifted, -magic);
+// What is left of x when a multiple n of ln 2 is taken off, and p with which e^r is 1 + p r. The low bits of `shifted`
+// are n: adding and subtracting 1.5 * 2^23 rounds to an integer.
+constexpr float kExpShift = 12582912.f;
+struct Rest {
+  float r, p;
+};
+WW_FN Rest rest_of(float x, float shifted) {
+  const float n = tile::add(shifted, -kExpShift);
   // ln 2 in two parts; the first has 9 significant bits, so that n times it is exact.
   float r = tile::multiply_add(n, -0.693359375f, x);
   r = tile::multiply_add(n, 2.12194440e-4f, r);
@@ -28,9 +29,25 @@ WW_FN float exp_of_negative(float x) {
   p = tile::multiply_add(p, r, 1.f / 24);
   p = tile::multiply_add(p, r, 1.f / 6);
   p = tile::multiply_add(p, r, 0.5f);
-  p = tile::multiply_add(p, r, 1.f);
-  p = tile::multiply_add(p, r, 1.f);
-  const uint32_t exponent = (stdx::bit_cast<uint32_t>(shifted) - stdx::bit_cast<uint32_t>(magic) + 127u) << 23;
+  return {r, tile::multiply_add(p, r, 1.f)};
+}
+// e^r, relative error below 2^-22.
+WW_FN float exp_of_rest(float x, float shifted) {
+  const Rest e = rest_of(x, shifted);
+  return tile::multiply_add(e.p, e.r, 1.f);
+}
+// The same less 1.
+WW_FN float exp_of_rest_less_1(float x, float shifted) {
+  const Rest e = rest_of(x, shifted);
+  return tile::multiply(e.p, e.r);
+}
+
+// e^x for x <= 0. Below -87 it is 0: the true value, under 1.7e-38, would be subnormal.
+WW_FN float exp_of_negative(float x) {
+  if (x < -87.f) return 0.f;
+  const float shifted = tile::multiply_add(x, 1.44269504f, kExpShift);
+  const float p = exp_of_rest(x, shifted);
+  const uint32_t exponent = (stdx::bit_cast<uint32_t>(shifted) - stdx::bit_cast<uint32_t>(kExpShift) + 127u) << 23;
   return tile::multiply(p, stdx::bit_cast<float>(exponent));
 }
 

@@ -1,9 +1,9 @@
 // The epilogue: one list of fp32 nodes between the accumulator and the output (epilogue/config.h has the order).
 //
 //   using Ops = epilogue::EpilogueOps<C.epilogue>;
-//   const EpilogueArgs e = Ops::prepare(args.epilogue, tile.batch);              // once for a tile
+//   const Ops::Args e = Ops::prepare(args.epilogue, tile.batch);              // once for a tile
 //   const float v = Ops{}(accumulator, row, column, e);            // C, residual and bias read from memory
-//   const float v = Ops{}(accumulator, e, {c, residual, bias});    // or handed over, by an epilogue-load role
+//   const float v = Ops{}(accumulator, e, {c, residual, bias}, row, column);    // or handed over, by a role that loads
 //   Ops::convert(v), or Ops::pack(values, words) for a vector of them
 //
 // Every node is a sequence of operations with one rounding each, so a result has the same bits on the GPU and in the
@@ -12,6 +12,7 @@
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
 #include "warpwright/epilogue/config.h"
+#include "warpwright/epilogue/own.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/tile/convert.h"
 
@@ -31,8 +32,12 @@ struct EpilogueOps {
   using Out = storage_t<C.out>;
   static_assert(refuse(C) == nullptr, "epilogue: refuse(config) says why this list cannot be compiled");
 
+  struct OfBatch : EpilogueArgs {
+    int batch = 0;
+  };
+  using Args = stdx::conditional_t<C.own != 0, OfBatch, EpilogueArgs>;
   // The arguments for one matrix of a batch, scalars in device memory read.
-  WW_FN static EpilogueArgs prepare(EpilogueArgs args, int batch = 0, machine::here at = {}) {
+  WW_FN static Args prepare(EpilogueArgs args, int batch = 0, machine::here at = {}) {
     if constexpr (C.alpha) {
       if (args.alpha_at != nullptr) args.alpha = machine::load(Global<const float>{args.alpha_at}, at);
     }
@@ -47,7 +52,11 @@ struct EpilogueOps {
     if constexpr (C.residual) {
       args.residual = element<C.residual_type>(args.residual, batch * args.residual_batch_stride).pointer;
     }
-    return args;
+    if constexpr (C.own != 0) {
+      return {args, batch};
+    } else {
+      return args;
+    }
   }
 
   // `row` and `column` lie inside the matrix here and below. Those of a pair are the output's, which has one element
@@ -70,11 +79,23 @@ struct EpilogueOps {
     return s;
   }
 
-  WW_FN float operator()(float accumulator, int row, int column, const EpilogueArgs& args, machine::here at = {}) const
+  WW_FN float operator()(float accumulator, int row, int column, const Args& args, machine::here at = {}) const
       requires(!C.pair()) {
-    return (*this)(accumulator, args, load_source(args, row, column, at));
+    return (*this)(accumulator, args, load_source(args, row, column, at), row, column);
   }
-  WW_FN float operator()(float accumulator, const EpilogueArgs& args, const Source& source) const requires(!C.pair()) {
+  WW_FN float operator()(float accumulator, const Args& args, const Source& source, int row, int column) const
+      requires(!C.pair()) {
+    if constexpr (C.own != 0) {
+      const float v = Own<C.own>{}(OwnValues{scaled(accumulator, args), source.c, source.bias, source.residual,
+                                             args.beta, row, column, args.batch});
+      return quantized(v, args);
+    } else {
+      return (*this)(accumulator, args, source);
+    }
+  }
+  // No node but a function of one's own asks where an element lies.
+  WW_FN float operator()(float accumulator, const Args& args, const Source& source) const
+      requires(!C.pair() && C.own == 0) {
     float v = scaled(accumulator, args);
     if constexpr (C.source) v = tile::multiply_add(args.beta, source.c, v);
     v = biased(v, source.bias);
@@ -129,6 +150,9 @@ struct EpilogueOps {
   }
   WW_FN static float finish(float v, const EpilogueArgs& args, const Source& source) {
     if constexpr (C.residual) v = tile::add(v, source.residual);
+    return quantized(v, args);
+  }
+  WW_FN static float quantized(float v, const EpilogueArgs& args) {
     if constexpr (C.quantize) v = tile::multiply(args.scale, v);
     return v;
   }

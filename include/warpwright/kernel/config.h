@@ -24,6 +24,16 @@ WW_HD constexpr EpilogueConfig factor_and_conversion(DType out) {
   return e;
 }
 
+// Swiglu on Hopper: so many rows of a tile of B, stored [gates; ups], are 8 gates and the 8 ups that belong to them.
+// The two of a pair are then 8 apart on either side of an MMA, which is where one thread has both sums.
+inline constexpr int kPairedRows = 16;
+// Which row of B, of `rows`, is row `row` of such tiles; `rows` for one beyond the matrix.
+WW_HD constexpr int paired_row(int row, int rows) {
+  const int gate = row / kPairedRows * (kPairedRows / 2) + row % (kPairedRows / 2);
+  if (gate >= rows / 2) return rows;
+  return row % kPairedRows < kPairedRows / 2 ? gate : rows / 2 + gate;
+}
+
 // Along which dimension of the result the CTAs of a cluster lie. Along m they share a tile of B, along n one of A.
 enum class ClusterAxis : uint8_t { m, n };
 // cooperative: the MMA warpgroups share a tile, each has its rows. halves: two warpgroups share it, each has all rows

@@ -5,6 +5,7 @@
 
 namespace warpwright {
 
+// How many accumulators there are and where they lie in tensor memory. declare_output() completes one.
 struct OutputPipelineConfig {
   int num_stages = 2;           // accumulators
   int stage_stride_cols = 256;  // columns of tensor memory from one to the next

@@ -33,6 +33,7 @@ class PerKConsumerStage {
   OutputConsumer<opc> ring_;
 };
 
+// The ring, used once for every K tile instead of once for every output tile.
 template <OutputPipelineConfig opc>
 class OutputKPipeline {
  public:

@@ -38,6 +38,7 @@ class OutputStage {
 
 // What MmaStage::mbar() gives: the commit to it is made by release(), so committing to the tag emits nothing.
 struct CommittedByRelease {};
+// Emits nothing: release() commits.
 template <int cta_group>
 WW_FN void commit(CommittedByRelease, machine::here = {}) {}
 // By the thread that issued the MMAs.

@@ -20,6 +20,7 @@ class OutputConsumer;
 template <OutputPipelineConfig opc>
 class OutputKPipeline;
 
+// One role's end of the ring. It carries a position, so it cannot be copied or moved.
 template <OutputPipelineConfig opc>
 class OutputTilePipeline {
  public:
@@ -72,7 +73,7 @@ class OutputTilePipeline {
   WW_FN static void release_from_epilogue(const Stage& stage, machine::here at = {}) {
     Free::release(stage.empty(), at);
   }
-  // Of the stage that was taken last.
+  // Releases the stage that was taken last.
   WW_FN void release_from_epilogue(machine::here at = {}) const {
     const int next = pipeline_.consumer_stage();
     release_from_epilogue(stage((next == 0 ? num_stages : next) - 1), at);

@@ -82,6 +82,7 @@ class ConsumerStage : private Release {
   int index_;
 };
 
+// The stages of the two usual producers, for functions that take one as a parameter.
 template <int Stages>
 using TmaProducerStage = ProducerStage<Stages, PublishByTma>;
 template <int Stages, To T>

@@ -7,6 +7,7 @@
 
 namespace warpwright::inline WW_WORLD::pipeline {
 
+// Columns of tensor memory that a warp has allocated and must free.
 template <int cta_group, uint32_t columns = kTmemColumns>
 class TmemAllocation {
  public:

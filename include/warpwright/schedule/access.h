@@ -9,13 +9,16 @@
 
 namespace warpwright::schedule {
 
+// Where the bytes of an access lie.
 enum class Space : uint8_t { shared, registers, accumulator };
 // update: reads what the previous update of the same place left and writes it back (an accumulator).
 enum class AccessMode : uint8_t { read, write, update };
 
+// All parts of a slot; all roles.
 inline constexpr uint8_t kAllRegions = 0xff;
 inline constexpr uint8_t kAllRoles = 0xff;
 
+// One access of an op: what it touches and how.
 struct Access {
   Space space = Space::shared;
   AccessMode mode = AccessMode::read;
@@ -35,8 +38,10 @@ struct Access {
   }
 };
 
+// The most accesses that an op has.
 inline constexpr int kAccesses = 4;
 
+// The accesses of an op; one too many is an error, not a write beyond the list.
 struct AccessList {
   Access list[kAccesses] = {};
   int8_t count = 0;

@@ -13,6 +13,7 @@ namespace warpwright::schedule {
 // Entry 5, load 5, sync 6, MMA 6.
 inline constexpr int kMaxBlockEntries = 22;
 
+// The entries that a block expands to.
 struct BlockEntries {
   OpDesc ops[kMaxBlockEntries] = {};
   bool prefetch[kMaxBlockEntries] = {};
@@ -24,6 +25,7 @@ struct BlockEntries {
   }
 };
 
+// An MMA and what surrounds it: waits, loads, fragments, barriers and priorities.
 struct MMABlockSpec {
   OpDesc mma = {};
   OpDesc pre_op_0 = {};

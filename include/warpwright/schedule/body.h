@@ -16,6 +16,7 @@ struct DepEdge {
   constexpr bool operator==(const DepEdge&) const = default;
 };
 
+// An op of a body with its cost, its name and its accesses.
 struct OpNode {
   OpDesc op = {};
   ResourceKind resource = ResourceKind::none;
@@ -41,6 +42,7 @@ struct OpNode {
   }
 };
 
+// The ops of one iteration and the dependences between them.
 struct LoopBody {
   List<OpNode> ops = {};
   List<DepEdge> edges = {};

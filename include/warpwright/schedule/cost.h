@@ -5,6 +5,7 @@
 
 namespace warpwright::schedule {
 
+// What an op costs: which unit it takes, for how long, and which registers it defines and frees.
 struct OpCost {
   ResourceKind resource = ResourceKind::none;
   int latency = 0;  // issue to result, cycles
@@ -24,6 +25,7 @@ struct OpCost {
   constexpr int unit_cycles() const { return occupancy < 0 ? latency : occupancy; }
 };
 
+// The costs of all ops on one target, by tag.
 struct TargetCostModel {
   OpCost costs[kDataTags] = {};
   Diagnostic error = {};

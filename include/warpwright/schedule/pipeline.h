@@ -25,6 +25,7 @@ struct BodySpec {
   Diagnostic error = {};
 };
 
+// What compile() would otherwise choose itself.
 struct CompileOptions {
   int depth = 0;           // slots of every shared buffer; 0: as many as the lifetimes
                            // ask for and the memory allows
@@ -34,6 +35,7 @@ struct CompileOptions {
   bool priorities = true;  // around MFMA clusters, where the target has them
 };
 
+// A compiled pipeline: prologue, loop and epilogue, with its waits and barriers, or the error that prevented it.
 struct Pipeline {
   Name name = {};
   Target target = {};
@@ -244,6 +246,7 @@ constexpr void add_priorities(Schedule& s) {
 
 }  // namespace detail
 
+// Makes the pipeline of a body for a target.
 template <PlacementStrategy S = Ims>
 constexpr Pipeline compile(const BodySpec& spec, const Target& target, const CompileOptions& options = {},
                            const S& strategy = {}) {

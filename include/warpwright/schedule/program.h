@@ -5,6 +5,7 @@
 
 namespace warpwright::schedule {
 
+// The blocks of one iteration, in order.
 struct PipelineProgram {
   List<MMABlockSpec> blocks = {};
   List<List<OpDesc>> explicit_blocks = {};  // empty, or one (possibly empty) list for each block

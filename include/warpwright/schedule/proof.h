@@ -7,6 +7,7 @@ namespace warpwright::schedule {
 
 // What verify() asks of a run.
 enum class Question : uint8_t { shared_memory, registers, versions, entries };
+// All of them.
 inline constexpr Question kQuestions[] = {Question::shared_memory, Question::registers, Question::versions,
                                           Question::entries};
 

@@ -15,12 +15,14 @@
 
 namespace warpwright::schedule {
 
+// A schedule with its name.
 struct Registered {
   std::string name;
   Pipeline (*make)() = nullptr;                   // for one target
   Pipeline (*make_for)(const Target&) = nullptr;  // for any
 };
 
+// Collects the schedules of a source file.
 class Registry {
  public:
   void add(std::string name, Pipeline (*make)()) { schedules_.push_back({std::move(name), make, nullptr}); }
@@ -35,4 +37,5 @@ class Registry {
 
 }  // namespace warpwright::schedule
 
+// What your source file defines; the tool calls it once.
 extern "C" void warpwright_schedules(warpwright::schedule::Registry& registry);

@@ -13,8 +13,10 @@ namespace warpwright::schedule {
 
 // What tells a wave that an asynchronous op is done. `none`: the hardware interlocks, or the op is synchronous.
 enum class Counter : uint8_t { none, vm, lgkm, copy_group, wgmma_group, phase };
+// How many kinds of counters there are.
 inline constexpr int kCounters = 6;
 
+// A counter of a target and what a wait on it can say.
 struct CounterDomain {
   Counter id = Counter::none;
   Name name = {};
@@ -22,6 +24,7 @@ struct CounterDomain {
   bool in_order = true;  // retires in issue order, so "at most n in flight" names which
 };
 
+// A machine: its units, counters and capacities.
 struct Target {
   Arch arch = Arch::sm80;
   Name name = {};
@@ -78,6 +81,7 @@ struct Target {
 
 namespace targets {
 
+// The CDNA chips.
 constexpr Target cdna(Arch arch, const char* name, int shared_bytes, int copy_bytes, int macs) {
   Target t;
   t.arch = arch;
@@ -104,6 +108,7 @@ constexpr Target cdna(Arch arch, const char* name, int shared_bytes, int copy_by
 inline constexpr Target gfx942 = cdna(Arch::gfx942, "gfx942", 64 * 1024, 4, 4 * 16 * 16 * 16 / 16);
 inline constexpr Target gfx950 = cdna(Arch::gfx950, "gfx950", 160 * 1024, 16, 4 * 16 * 16 * 32 / 16);
 
+// Chips with mma.sync and cp.async.
 constexpr Target make_sm80() {
   Target t;
   t.arch = Arch::sm80;
@@ -122,6 +127,7 @@ constexpr Target make_sm80() {
 }
 inline constexpr Target sm80 = make_sm80();
 
+// Hopper, with TMA and wgmma.
 constexpr Target make_sm90() {
   Target t;
   t.arch = Arch::sm90;
@@ -155,6 +161,7 @@ constexpr Counter counter_of_sync(const OpDesc& op) {
 // Ops of these counters are counted by the commit behind them, not one by one.
 constexpr bool counts_groups(Counter c) { return c == Counter::copy_group || c == Counter::wgmma_group; }
 
+// Whether a count fits its counter, a wait its target, and buffers and registers the machine.
 constexpr Diagnostic check_count(const Target& t, Counter c, int n, const Name& what) {
   if (!t.has(c)) return {.code = Code::unit_missing, .a = what, .b = t.name};
   const CounterDomain d = t.domain(c);

@@ -9,6 +9,7 @@
 
 namespace warpwright::schedule {
 
+// The picture: bars, and marks between them.
 struct Timeline {
   struct Bar {
     int role = 0;
@@ -91,6 +92,7 @@ inline std::string interval_reason(const Pipeline& p) {
   return s + (p.placement.optimal() ? ", optimal" : "");
 }
 
+// The picture of one iteration of a pipeline or of a schedule.
 inline Timeline timeline_of(const Pipeline& p) {
   using detail::pieces, std::to_string;
   Timeline t;
@@ -197,5 +199,6 @@ inline std::string to_ascii(const Timeline& t, int columns = 96) {
   for (const std::string& fact : t.facts) out += fact + "\n";
   return out;
 }
+inline std::string to_ascii(const Pipeline& p, int columns = 96) { return to_ascii(timeline_of(p), columns); }
 
 }  // namespace warpwright::schedule

@@ -242,8 +242,12 @@ class TimelineSvg {
 
 }  // namespace detail
 
+// The picture as an SVG document.
 inline std::string to_svg(const Timeline& t, const Diagnostics& hazards = {}) {
   return detail::TimelineSvg(t, hazards).draw();
+}
+inline std::string to_svg(const Pipeline& p, const Diagnostics& hazards = {}) {
+  return to_svg(timeline_of(p), hazards);
 }
 
 }  // namespace warpwright::schedule

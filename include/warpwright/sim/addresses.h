@@ -6,6 +6,7 @@
 
 namespace warpwright::simulator {
 
+// A range of addresses that nothing is mapped to.
 class Addresses {
  public:
   // So many bytes, with as many before and behind them that belong to nobody: who runs past an end meets no neighbour.

@@ -15,6 +15,8 @@ namespace warpwright::simulator {
 
 // When asynchronous effects land. `timed` follows the virtual clock and is what predicts a time; the others explore.
 enum class Landing : uint8_t { eager, late, seeded, timed };
+// Which ready warp runs next: the first in line; as fifo, with one role held back; any; or any with few, well-placed
+// changes of priority (`pct`).
 enum class Scheduling : uint8_t { fifo, freeze, random, pct };
 
 // Alters one word at the machine boundary: the bug corpus is made of these.
@@ -46,10 +48,11 @@ struct Fault {
 // A call of a word by a role at which faults can strike.
 struct FaultSite : Fault {
   uint32_t can = 0;     // a bit for each Action beyond drop that would change the call
-  int first_warp = -1;  // that makes it, and
+  int first_warp = -1;  // the first warp that makes the call
   bool by_several_warps = false;
 };
 
+// How a kernel is run. The defaults give one timed run with all checks.
 struct Options {
   Landing landing = Landing::timed;
   Scheduling scheduling = Scheduling::fifo;
@@ -57,11 +60,11 @@ struct Options {
   int pct_depth = 3;        // Scheduling::pct
   uint64_t seed = 1;
   bool check = true;          // races, proxies, uninitialised reads
-  int max_findings = 1;       // stop after so many
+  int max_findings = 1;       // the run stops after this many
   int resident_clusters = 0;  // 0: as many as the simulated chip holds
   uint64_t step_limit = 200'000'000;
-  double max_seconds = 0;   // of real time, then the run is given up; 0: no limit
-  double hang_seconds = 0;  // that a thread may compute without a word, then it is given up; 0: for ever
+  double max_seconds = 0;   // real time after which the run is abandoned; 0: no limit
+  double hang_seconds = 0;  // real time that a thread may compute between two words; 0: no limit
   bool timeline = false;
   bool primary_pending = false;  // a preceding kernel of a dependent launch is still writing its outputs (see Buffer)
   std::vector<Fault> faults;
@@ -69,6 +72,7 @@ struct Options {
   bool certify = false;           // Result::certificate; needs check
 };
 
+// An array in device memory that the launch may touch. Any access outside of all buffers is reported.
 struct Buffer {
   void* data = nullptr;  // its address for the kernel
   uint64_t bytes = 0;
@@ -80,6 +84,7 @@ struct Buffer {
   void* host = nullptr;
 };
 
+// What the checker reports: the rule, a sentence, who did it and where, and how to repeat the run.
 struct Finding {
   std::string rule;     // stable identifier, e.g. "race.proxy"; docs/rules.md explains each
   std::string message;  // one sentence
@@ -89,13 +94,14 @@ struct Finding {
   std::string object;  // barrier or address by its name in the block plan
   std::string file;
   uint32_t line = 0;
-  // Of code that did something wrong without a word; file and line are then those of the last word before it.
+  // Set for a fault between words; file and line are then those of the last word before it.
   const void* instruction = nullptr;
   uint64_t seed = 0;
   std::string mode;  // landing and scheduling
   std::string text() const;
 };
 
+// A bar of the timeline.
 struct Span {         // one bar of the timeline
   std::string track;  // "cta 0 / load / warp 4", "cta 0 / TMA", ...
   std::string name;
@@ -104,15 +110,18 @@ struct Span {         // one bar of the timeline
   bool waiting = false;
   std::string by = {};  // of an engine: the track of the warp that issued the operation
 };
+// An arrow of the timeline.
 struct Edge {  // what released a wait -> the wait
   int from_span = -1, to_span = -1;
 };
+// A moment at which a phase of a barrier completes.
 struct PhaseEnd {  // a phase of a barrier completes
   std::string barrier;
   int cta = 0;
   double at_us = 0;
 };
 
+// What a run did and how long it took.
 struct Stats {
   uint64_t switches = 0;
   uint64_t words = 0;  // calls of machine words by threads
@@ -125,7 +134,7 @@ struct Stats {
   uint64_t tensor_busy_cycles = 0;
 };
 
-// What the certificate rests on, of one barrier with all of its stages, in all CTAs.
+// What the certificate rests on for one barrier: all of its stages, in all CTAs.
 struct BarrierProof {
   std::string name;  // in the block plan
   int64_t phases = 0, arrivals = 0, waits = 0;
@@ -138,17 +147,18 @@ struct Certificate {
   bool asked = false;
   std::vector<std::string> gaps;  // of all barriers
   std::vector<std::string> path;  // what could lead to other instructions: the run speaks for its own path only
-  std::vector<BarrierProof> barriers = {};  // that were used
+  std::vector<BarrierProof> barriers = {};  // those that were used
   bool proven() const { return asked && gaps.empty() && path.empty(); }
 };
 
-// What a run used of a barrier: in the CTA that used it most.
+// How far a run used a stage of a barrier, in the CTA that used it most.
 struct BarrierUse {
   std::string name;  // in the block plan
   int stage = 0;
-  int64_t phases = 0;  // that completed
+  int64_t phases = 0;  // completed
 };
 
+// What came of a run.
 struct Result {
   std::vector<Finding> findings;
   Stats stats;
@@ -161,6 +171,7 @@ struct Result {
   bool ok() const { return findings.empty(); }
 };
 
+// What run() starts: a kernel's block plan, the extents of the grid and the buffers it may touch.
 struct Launch {
   const BlockPlan* plan = nullptr;
   Index3 grid{1, 1, 1};
@@ -169,17 +180,19 @@ struct Launch {
   std::vector<Buffer> buffers;
 };
 
+// Runs `body` once for every thread of the launch, as a fiber.
 Result run(const Launch&, const Options&, const std::function<void()>& body);
 
 // A tensor map of a row-major matrix for the simulated TMA, whose rows are `row_bytes` apart (0: without gaps). Returns
 // a sentence if the hardware's encoder would refuse it.
 std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
                                              TensorMap& out, uint64_t row_bytes = 0);
-// Of `batches` such matrices, `batch_bytes` apart: a map of three dimensions.
+// A map of three dimensions, for `batches` such matrices that are `batch_bytes` apart.
 std::optional<std::string> encode_tensor_map(const TensorBox& box, void* base, int64_t rows, int64_t columns,
                                              int64_t batches, int64_t batch_bytes, TensorMap& out,
                                              uint64_t row_bytes = 0);
 
+// Runs K::body(args) on a grid; threads and shared memory come from the plan of K.
 template <class K>
 Result run_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers, const Options& options) {
   Launch launch{&K::plan, grid, uint32_t(K::plan.threads()), K::plan.shared_bytes, std::move(buffers)};

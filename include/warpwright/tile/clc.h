@@ -22,6 +22,7 @@ namespace warpwright::inline WW_WORLD::tile {
 
 using ::warpwright::ClcConfig;
 
+// The size of a response in shared memory.
 inline constexpr uint32_t kClcResponseBytes = 16;
 
 namespace detail {
@@ -64,6 +65,7 @@ struct ClcRing {
   Shared<machine::ClcResponse> response{};
 };
 
+// The rings that add_clc() has given the plan of K, in the shared memory at `base`.
 template <class K, ClcConfig C>
 WW_FN ClcRing<C> clc_at(uint32_t base) {
   ClcRing<C> ring;

@@ -15,6 +15,7 @@ enum class TileSource : uint8_t { persistent, clc };
 // cluster has the same depth to multiply, wherever tiles begin and end.
 enum class DepthSplit : uint8_t { none, split_k, stream_k };
 
+// How cluster launch control is used.
 struct ClcConfig {
   int stages = 2;  // of the response ring; 0: no scheduler
   // A query waits until the load role has begun the tile before, so that a cluster does not take work that another one

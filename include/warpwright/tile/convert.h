@@ -57,6 +57,21 @@ WW_FN float reciprocal(float a) {
 #endif
 }
 
+WW_FN float divide(float a, float b) {
+#if defined(__CUDACC__)
+  return __fdiv_rn(a, b);
+#else
+  return a / b;
+#endif
+}
+WW_FN float square_root(float a) {
+#if defined(__CUDACC__)
+  return __fsqrt_rn(a);
+#else
+  return std::sqrt(a);
+#endif
+}
+
 // `low` goes to bits 0..15, the element with the smaller index.
 template <DType T>
 WW_FN uint32_t pack2(float low, float high) {
@@ -72,10 +87,12 @@ WW_FN uint32_t pack2(float low, float high) {
 #endif
 }
 
+// Two numbers that were packed in one register.
 struct FloatPair {
   float low, high;
 };
 
+// The two 16-bit numbers of a register.
 template <DType T>
 WW_FN FloatPair unpack2(uint32_t packed) {
   static_assert(T == DType::bf16 || T == DType::fp16, "two elements in one register: bf16 or fp16");

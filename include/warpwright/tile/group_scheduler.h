@@ -13,6 +13,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
+// The size of a slot in shared memory.
 inline constexpr uint32_t kGroupSlotBytes = 32;
 
 // Adds the ring to the block plan, after its roles. Every warp of every reader takes every tile.
@@ -38,6 +39,7 @@ struct GroupSlots {
   pipeline::Ring<Stages> ring;
   Shared<Vec<int, 4>> slot;  // two for each stage
 };
+// The ring that add_group_scheduler() has given the plan of K, in the shared memory at `base`.
 template <class K, int Stages>
 WW_FN GroupSlots<Stages> group_slots_at(uint32_t base) {
   static_assert(K::plan.barrier("schedule.full").stages == Stages, "groups: the plan has another number of slots");
@@ -57,7 +59,7 @@ struct ReleaseSlot {
 };
 }  // namespace detail
 
-// Of one converged warp. next() must be called until it returns false: the scheduler waits for every reader.
+// The tiles as one converged warp sees them. Call next() until it returns false: the scheduler waits for every reader.
 template <int Stages>
 class ScheduledGroupTiles {
  public:

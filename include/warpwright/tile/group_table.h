@@ -1,5 +1,5 @@
 // Rows of one matrix that are multiplied by different matrices, group by group (experts and their tokens). World-free:
-// the host fills the table's addresses, the kernel reads its contents, which nobody has looked at before.
+// the host fills the table's addresses, the kernel reads its contents, which nobody has checked before.
 #pragma once
 #include "warpwright/core/std.h"
 
@@ -14,30 +14,30 @@ enum GroupFault : uint32_t {
   kMatrixOutOfRange = 4,
   kBlocksOutOfRange = 8,
   kExtentsOutOfRange = 16,
-  kDepthUnaligned = 32,   // of groups along k with a scale for 128 elements: an offset was taken as the one below it
+  kDepthUnaligned = 32,   // groups along k, a scale for 128 elements: an offset was rounded down to a multiple of 128
   kIndexOutOfRange = 64,  // of a row of A that the product gathers: it was taken as zeros
 };
 
 // All arrays are in device memory.
 struct GroupTable {
-  // groups + 1 of them: group g has the rows from offsets[g] to offsets[g + 1]; of Groups::by_depth, the columns.
+  // groups + 1 of them: group g has the rows from offsets[g] to offsets[g + 1]; with Groups::by_depth, the columns.
   const uint32_t* offsets = nullptr;
   // Instead of offsets: group g has the first counts[g] of the `slot_rows` rows from g * slot_rows on.
   const uint32_t* counts = nullptr;
   // Instead of both: groups with matrices of their own, {rows, columns, depth, 0} for each.
   const int32_t* extents = nullptr;
-  // The matrix of each group, negative: none, the group is skipped. Null: group g has matrix g.
+  // The matrix of each group; a group with a negative one is skipped. Null: group g has matrix g.
   const int32_t* matrices = nullptr;
-  // One word that the kernel sets to the GroupFault bits it found, 0 for none. Null: nobody asks.
+  // One word that the kernel sets to the GroupFault bits it found, 0 for none. May be null.
   uint32_t* status = nullptr;
   int32_t groups = 0;
-  int32_t rows = 0;          // there are
-  int32_t matrix_count = 0;  // there are
+  int32_t rows = 0;          // of the matrix that the groups share
+  int32_t matrix_count = 0;  // how many matrices there are
   int32_t slot_rows = 0;
-  // Blocks of 128 rows that scale factors are stored for, where each group (or slot) begins a new one. 0: nobody stores
-  // or reads such factors.
+  // Blocks of 128 rows that scale factors are stored for, where each group (or slot) begins a new one. 0: there are no
+  // such factors.
   int32_t blocks = 0;
-  // Of `extents`: the most that a group may have, of rows too. Of Groups::by_depth: the columns there are.
+  // With `extents`: the most columns and depth that a group may have. With Groups::by_depth: the columns there are.
   int32_t columns = 0;
   int32_t depth = 0;
 };

@@ -8,6 +8,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
+// A tile, its group and the rows of that group.
 struct GroupTile {
   int group = -1;
   int matrix = 0;
@@ -64,7 +65,7 @@ class GroupTiles {
     return true;
   }
 
-  // Of the part that was read, which is all of it when at() has returned false.
+  // The faults found so far; all of them when at() has returned false.
   WW_FN uint32_t faults() const { return faults_; }
   // After at() has returned false, by any number of warps: one thread of the grid writes the status word.
   WW_FN void report(machine::here where = {}) const {

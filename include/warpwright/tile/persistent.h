@@ -6,6 +6,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
+// The tiles of this cluster, in order.
 template <Sequence S>
 class PersistentTilesOver {
  public:

@@ -5,6 +5,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
+// The place of an output tile, in tiles.
 struct TileCoord {
   int m = 0;
   int n = 0;
@@ -12,6 +13,7 @@ struct TileCoord {
   constexpr bool operator==(const TileCoord&) const = default;
 };
 
+// a / b, rounded up.
 WW_HD constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
 // Pieces of work by number: count() of them, at(i) is the i-th.
@@ -20,14 +22,17 @@ concept Sequence = stdx::is_trivially_copyable_v<S> && requires(const S& sequenc
   requires stdx::is_same_v<decltype(sequence.count()), int>;
   sequence.at(i);
 };
+// What at() of a sequence returns.
 template <Sequence S>
 struct SequenceItem {
   using type = decltype(stdx::declval<const S&>().at(0));
 };
 
+// A sequence of tile coordinates.
 template <class R>
 concept Raster = Sequence<R> && stdx::is_same_v<typename SequenceItem<R>::type, TileCoord>;
 
+// Row by row.
 struct RowMajor {
   int rows = 0;
   int columns = 0;
@@ -36,6 +41,7 @@ struct RowMajor {
   WW_HD constexpr TileCoord at(int i) const { return {i / columns, i % columns}; }
 };
 
+// Column by column.
 struct ColumnMajor {
   int rows = 0;
   int columns = 0;

@@ -18,6 +18,7 @@ struct Job : TileCoord {
   WW_HD constexpr bool last() const { return part + 1 == parts; }
 };
 
+// The raster that a TileOrder names.
 template <TileOrder O>
 WW_HD constexpr auto raster_of(int rows, int columns, int group) {
   if constexpr (O == TileOrder::row_major) {
@@ -40,6 +41,7 @@ WW_HD constexpr Job job_of(const R& raster, const Work& work, int slot) {
 }
 }  // namespace detail
 
+// Jobs that cover the whole depth of their tile.
 template <Raster R>
 struct WholeTiles {
   R raster{};

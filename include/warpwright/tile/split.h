@@ -92,7 +92,7 @@ struct StreamK {
 
  private:
   WW_HD constexpr int64_t total() const { return int64_t(streamed) * k_tiles; }
-  // Of the run of k-tiles: the first workers have one more when it does not divide evenly.
+  // The share of a worker: where it does not divide evenly, the first workers have one k-tile more.
   WW_HD constexpr int64_t first_of(int worker) const {
     const int64_t each = total() / workers, longer = total() % workers;
     return worker * each + (worker < longer ? worker : longer);

@@ -21,6 +21,7 @@ struct ClusterConfig {
   constexpr bool operator==(const ClusterConfig&) const = default;
 };
 
+// A thread's place in its cluster, and the masks it multicasts with.
 struct KernelContext {
   uint32_t warp = 0;
   bool elect_one_warp = false;    // warp 0
@@ -38,6 +39,7 @@ struct KernelContext {
   uint16_t input_release_mask = 0;    // where the commit of an input stage arrives: all whose loads it held
 };
 
+// The context of a thread, from its rank and number: constexpr, so that tests can ask for any.
 WW_HD constexpr KernelContext kernel_context(ClusterConfig c, uint32_t rank, uint32_t thread, bool elected) {
   KernelContext k;
   const uint32_t m = uint32_t(c.ctas_m), n = uint32_t(c.ctas_n), group = uint32_t(c.cta_group);
@@ -68,7 +70,7 @@ WW_HD constexpr KernelContext kernel_context(ClusterConfig c, uint32_t rank, uin
 
 inline namespace WW_WORLD {
 namespace warp {
-// Of the calling thread; by a converged warp.
+// The context of the calling thread. Call it from a converged warp.
 template <ClusterConfig c>
 WW_FN KernelContext kernel_context(machine::here at = {}) {
   static_assert(c.is_legal(), "a cluster has up to 16 CTAs, and pairs need an even number of them along M");

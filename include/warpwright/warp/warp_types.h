@@ -14,6 +14,7 @@ struct OutputStorage {
   Shared<Mbarrier> peer = {};  // of a pair only
 };
 
+// The types that MmaWarp and EpilogueWarp of one configuration share.
 template <OutputPipelineConfig opc, int mma_threads, int epilogue_threads>
 struct WarpContextTypes {
   static_assert(mma_threads == kWarpThreads, "tensor memory is allocated and freed by one warp");
@@ -40,6 +41,7 @@ struct WarpCore {
 };
 }  // namespace detail
 
+// The addresses that declare_output() has given the plan of K, in the shared memory at `base`.
 template <class K, OutputPipelineConfig opc>
 WW_FN OutputStorage<opc> output_storage(uint32_t base) {
   constexpr uint32_t address = K::plan.region("tmem.address").offset, done = K::plan.barrier("tmem.done").offset;

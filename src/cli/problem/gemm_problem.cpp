@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
 #include "cli/simulation.h"
+#include "formula/formula.h"
 #include "problem/validate.h"
 #include "problem/words.h"
 
@@ -24,6 +26,18 @@ std::optional<E> value_of(const E (&all)[N], const std::string& word) {
   for (const E value : all)
     if (value != E() && word == name(value)) return value;
   return std::nullopt;
+}
+
+// The operands that a formula names are there.
+void read_formula(const std::string& text, Epilogue& e) {
+  e.formula = formula_of(text);
+  e.quantize = e.formula != text;
+  const auto formula = formula::parse(e.formula);
+  if (!formula) throw UsageError(formula.status().message());
+  e.bias = formula->uses(formula::Name::row_bias) ? Bias::per_row
+           : formula->uses(formula::Name::bias)   ? Bias::per_column
+                                                  : Bias::none;
+  e.residual = formula->uses(formula::Name::residual);
 }
 
 void read_epilogue(const std::string& text, Epilogue& e) {
@@ -88,6 +102,18 @@ std::vector<std::string> dense_scalings() {
   return words;
 }
 
+// Words joined by '+' have no other sign, and none of them is x.
+bool is_formula(const std::string& epilogue) {
+  if (epilogue.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_+") != std::string::npos) return true;
+  const auto words = epilogue.empty() ? std::vector<std::string>() : split(epilogue, '+');
+  return std::find(words.begin(), words.end(), "x") != words.end();
+}
+
+std::string formula_of(const std::string& epilogue) {
+  const std::string behind = fmt::format("+{}", kQuantizeWord);
+  return epilogue.ends_with(behind) ? epilogue.substr(0, epilogue.size() - behind.size()) : epilogue;
+}
+
 GemmProblem gemm_problem_of(const ProblemOptions& o) {
   if (o.op != "dense") throw UsageError(fmt::format("op = {}: only dense has a kernel", o.op));
   if (o.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has exactly 1 group", o.groups));
@@ -106,7 +132,11 @@ GemmProblem gemm_problem_of(const ProblemOptions& o) {
   p.b.major = o.layout[1] == 't' ? Major::K : Major::MN;
   p.alpha = float(o.alpha);
   p.beta = float(o.beta);
-  if (!o.epilogue.empty()) read_epilogue(o.epilogue, p.epilogue);
+  if (is_formula(o.epilogue)) {
+    read_formula(o.epilogue, p.epilogue);
+  } else if (!o.epilogue.empty()) {
+    read_epilogue(o.epilogue, p.epilogue);
+  }
   p.plan = o.plan;
   if (const Status s = problem::validate(p, arch_of(o)); !s) throw UsageError(s.message());
   return p;

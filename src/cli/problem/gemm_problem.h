@@ -11,6 +11,9 @@ namespace warpwright::cli {
 // The words of --epilogue and of --scaling that a dense product has.
 std::vector<std::string> dense_epilogues();
 std::vector<std::string> dense_scalings();
+// Whether --epilogue is the text of one of the user's own, and the text: "+quantize" may stand behind it.
+bool is_formula(const std::string& epilogue);
+std::string formula_of(const std::string& epilogue);
 // An epilogue and a scaling are such words joined by '+': bias+relu, tensor+promoted. Throws UsageError for other
 // words, and for what the architecture of the options refuses.
 GemmProblem gemm_problem_of(const ProblemOptions& options);

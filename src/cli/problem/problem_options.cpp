@@ -133,7 +133,10 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
   std::vector<std::string> scalings = dense_scalings();
   scalings.insert(scalings.end(), {"blockwise", "blockwise_rows"});
   line.text("--epilogue", options.epilogue,
-            fmt::format("what happens to a sum on its way out: {}; several joined by '+'", listed(epilogues)))
+            fmt::format(
+                "what happens to a sum on its way out: {}; several joined by '+'; or an expression of C++ over x, "
+                "c, bias, row_bias, residual, beta, row, column and batch, '30 * tanh(x / 30)'",
+                listed(epilogues)))
       .offers(epilogues)
       .group(group);
   line.text("--scaling", options.scaling,

@@ -30,9 +30,10 @@ std::vector<std::string> compile_line(const std::vector<std::string>& compiler, 
   std::vector<std::string> line = {"env", "LC_ALL=C"};
   line.insert(line.end(), compiler.begin(), compiler.end());
   for (const std::string& flag : jit::simulator_flags(headers)) {
-    if (flag != "-w") line.push_back(flag);  // its own warnings are the user's business
+    if (flag == "-w") continue;  // its own warnings are the user's business
+    line.push_back(flag == "-O1" && options.for_debugger ? "-O0" : flag);
   }
-  line.emplace_back("-g1");
+  line.emplace_back(options.for_debugger ? "-g" : "-g1");
   if (compiler.back().find("clang") != std::string::npos) line.emplace_back("-fconstexpr-steps=100000000");
   if (const char* flags = std::getenv("CXXFLAGS"); flags != nullptr) {
     std::istringstream words(flags);

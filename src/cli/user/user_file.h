@@ -11,6 +11,7 @@ namespace warpwright::cli {
 struct CompileOptions {
   std::vector<std::string> folders;  // -I
   std::vector<std::string> macros;   // -D
+  bool for_debugger = false;         // not optimized, with all debug information
 };
 void add_compile_options(CommandLine& line, CompileOptions& options);
 // Throws UsageError if one of them was given: `what` is no file.

@@ -35,8 +35,8 @@ struct DenseGemmSm100Config {
   bool batched = false;    // A and B have maps of three dimensions
   bool swap_ab = false;    // for few rows of A: they are columns of the MMA, whose rows are those of B
   bool dependent = false;  // may start before the kernel ahead on the stream has ended
-  // What happens to a sum before it is stored; its `out` is out_type. Swiglu: rows 2i and 2i + 1 of B are the gate and
-  // the up projection of column i of D, which has n / 2 columns.
+  // What happens to a sum before it is stored; its `out` is out_type. Swiglu: B is [gates; ups], and rows 2i and 2i + 1
+  // of its tile are the gate and the up projection of a column of D, which has n / 2 columns.
   EpilogueConfig epilogue = {.alpha = true};
   int epilogue_warps = kTmemWarps;  // a multiple of 4: warpgroups that divide the columns of a tile among them
   // 0: the threads of the epilogue store D, whatever its alignment. Otherwise D, whose rows are whole 16-byte units,

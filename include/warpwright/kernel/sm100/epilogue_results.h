@@ -133,7 +133,7 @@ class EpilogueResults {
           if constexpr (kNodes.pair()) {
             value[e] = Ops{}(sum(2 * (first + e)), sum(2 * (first + e) + 1), nodes_, added[e]);
           } else {
-            value[e] = Ops{}(sum(first + e), nodes_, added[e]);
+            value[e] = Ops{}(sum(first + e), nodes_, added[e], row_, column + e);
           }
         }
         WW_UNROLL
@@ -252,7 +252,7 @@ class EpilogueResults {
   int end_ = 0;               // of the rows of D that the tile may have
   bool inside_ = false, aligned_ = false;
   Element* d_ = nullptr;
-  EpilogueArgs nodes_;
+  typename Ops::Args nodes_;
   Source row_bias_;
 };
 

@@ -76,7 +76,7 @@ struct StoreTile {
     const int first_row = tile.m * C.tile_m + warp / C.warps_n * C.warp_m();
     const int first_column = tile.n * C.tile_n + warp % C.warps_n * C.warp_n();
     const Shared<uint8_t> own{staging + uint32_t(warp) * staging_bytes(C)};
-    const EpilogueArgs list = Ops::prepare(args.epilogue, tile.batch);
+    const typename Ops::Args list = Ops::prepare(args.epilogue, tile.batch);
     const Global<Out> matrix = Global<Out>{static_cast<Out*>(args.d)} + tile.batch * args.d_batch_stride;
     const uint64_t low = reinterpret_cast<uint64_t>(matrix.pointer) | uint64_t(args.d_stride * int64_t(sizeof(Out)));
     const bool aligned = low % 16 == 0;
@@ -97,7 +97,7 @@ struct StoreTile {
               const bool inside = block + row < args.m && first_column + column + e < args.n;
               v[e] = inside ? Ops{}(sum, block + row, first_column + column + e, list) : 0.f;
             } else {
-              v[e] = Ops{}(sum, list, {});
+              v[e] = Ops{}(sum, list, {}, block + row, first_column + column + e);
             }
           }
           stage(own.plus_bytes(uint32_t(row) * staged_row_bytes(C) + uint32_t(column) * uint32_t(sizeof(Out))), v[0],

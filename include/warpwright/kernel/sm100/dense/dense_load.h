@@ -63,8 +63,16 @@ struct DenseLoad {
     }
     WW_FN void load_b(Shared<uint8_t> tile, int k, Shared<Mbarrier> full) const {
       constexpr uint32_t bytes = C.b_box().bytes();
-      load_box<(C.groups_m() > 1)>(tile.plus_bytes(bytes * self.b_slice), &args.b, corner(k, b_row, args.b_batch_step),
-                                   full, self.b_multicast_mask);
+      const auto from = [&] {
+        if constexpr (!C.epilogue.pair()) {
+          return corner(k, b_row, args.b_batch_step);
+        } else if constexpr (C.batched) {
+          return machine::Coords<5>{{k, 0, 0, b_row / 2, batch * args.b_batch_step}};
+        } else {
+          return machine::Coords<4>{{k, 0, 0, b_row / 2}};
+        }
+      }();
+      load_box<(C.groups_m() > 1)>(tile.plus_bytes(bytes * self.b_slice), &args.b, from, full, self.b_multicast_mask);
     }
     // Factors are not sliced: each CTA loads those of all its rows.
     WW_FN static void load_scales(Shared<uint8_t> to, const TensorMap& map, int blocks, int row, int k,

@@ -51,6 +51,9 @@ struct DenseGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
+  // Columns of the product for one of D. With two of them B is [gates; ups], and 16 rows of its tile are 8 gates and
+  // their 8 ups (kernel/config.h), so that a thread holds the sums of both.
+  WW_HD constexpr int operands() const { return epilogue.pair() ? 2 : 1; }
   WW_HD constexpr int mma_m() const { return swapped ? tile_n : tile_m; }
   WW_HD constexpr int mma_n() const { return swapped ? tile_m : tile_n; }
   WW_HD constexpr int warpgroups() const { return sharing == TileSharing::cooperative ? mma_m() / group_rows : 2; }
@@ -58,6 +61,9 @@ struct DenseGemmConfig {
   WW_HD constexpr int group_n() const { return sharing == TileSharing::halves ? mma_n() / 2 : mma_n(); }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
+  // What a warpgroup makes of a block of 64 of the M side: elements of D along the M side, and along the N side.
+  WW_HD constexpr int block_results_m() const { return swapped ? 64 / operands() : 64; }
+  WW_HD constexpr int results_n() const { return swapped ? group_n() : group_n() / operands(); }
   // Registers of a thread that hold sums.
   WW_HD constexpr int accumulators() const { return group_blocks() * group_n() / 2 * (promote_k == 0 ? 1 : 2); }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster / across : 1; }
@@ -67,8 +73,8 @@ struct DenseGemmConfig {
   // What CTAs beside each other or below each other have in common, a tile of A or B, comes in parts of so many rows,
   // which they load in turn. Each loads one at least: who loads nothing for a CTA does not hold it back, and its stages
   // could come back twice before they were awaited once.
-  WW_HD constexpr int a_part() const { return part_of(tile_m, cluster_n(), a_major); }
-  WW_HD constexpr int b_part() const { return part_of(tile_n, cluster_m(), b_major); }
+  WW_HD constexpr int a_part() const { return part_of(tile_m, cluster_n(), unit_of(a_major)); }
+  WW_HD constexpr int b_part() const { return part_of(tile_n, cluster_m(), unit_of(b_major) * operands()); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(b_type()) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
@@ -77,15 +83,15 @@ struct DenseGemmConfig {
   WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_part()); }
   WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_part()); }
   // What one TMA store takes from a stage of the output ring: a block of rows by the widest row of a swizzle that
-  // divides the tile. Swapped: 64 columns by as many rows as divide both the tile and a stage.
+  // divides the tile. Swapped: a block's columns by as many rows as divide both the tile and a stage.
   WW_HD constexpr TensorBox d_box() const {
     if (swapped) {
       const int rows = output_stage_n();
       int outer = 8;
       while (rows % (2 * outer) == 0 && group_n() % (2 * outer) == 0) outer *= 2;
-      return {out_type(), 64, outer, Swizzle::b128};
+      return {out_type(), block_results_m(), outer, operands() == 1 ? Swizzle::b128 : Swizzle::b64};
     }
-    const int row = group_n() * bits(out_type()) / 8;
+    const int row = results_n() * bits(out_type()) / 8;
     const Swizzle swizzle = row % 128 == 0  ? Swizzle::b128
                             : row % 64 == 0 ? Swizzle::b64
                             : row % 32 == 0 ? Swizzle::b32
@@ -99,7 +105,9 @@ struct DenseGemmConfig {
     const int most = sharing == TileSharing::halves ? 32 : 64;
     return group_n() < most ? group_n() : most;
   }
-  WW_HD constexpr uint32_t output_stage_bytes() const { return uint32_t(64 * output_stage_n() * bits(out_type()) / 8); }
+  WW_HD constexpr uint32_t output_stage_bytes() const {
+    return uint32_t(block_results_m() * output_stage_n() * bits(out_type()) / 8);
+  }
   WW_HD constexpr uint32_t output_bytes() const {
     return store == Mover::tma ? output_stage_bytes() * uint32_t(output_stages * warpgroups()) : 0;
   }
@@ -127,8 +135,8 @@ struct DenseGemmConfig {
  private:
   // One part for each CTA where whole swizzle atoms, or panels, allow it. Otherwise the size with which the busiest CTA
   // loads least, and of those the largest.
-  WW_HD static constexpr int part_of(int rows, int sharers, Major major) {
-    const int unit = major == Major::K ? 8 : 64;
+  WW_HD static constexpr int unit_of(Major major) { return major == Major::K ? 8 : 64; }
+  WW_HD static constexpr int part_of(int rows, int sharers, int unit) {
     if (rows % (sharers * unit) == 0) return rows / sharers;
     int best = unit, least = rows;
     for (int part = 64; part >= unit; part /= 2) {
@@ -179,7 +187,6 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (!wide(c.type) && !narrow(c.type)) return "dense_gemm: A is bf16, fp16, e4m3 or e5m2";
   if (c.mixed && !narrow(c.type)) return "dense_gemm: only the two 8-bit types can be mixed";
   if (const char* why = refuse(c.epilogue)) return why;
-  if (c.epilogue.pair()) return "dense_gemm: no epilogue of pairs";
   const bool halved = c.sharing == TileSharing::halves;
   if (c.group_rows < 64 || c.group_rows % 64 != 0 || c.group_rows > (halved ? 256 : 128)) {
     return halved ? "dense_gemm: the warpgroups of a halved tile have 64, 128, 192 or 256 rows"
@@ -198,6 +205,9 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (halved && (c.group_n() % (c.swapped ? 8 : 16) != 0 || (c.swapped ? c.a_major : c.b_major) != Major::K)) {
     return "dense_gemm: a halved N side is K-major and made of whole swizzle atoms";
   }
+  if (c.epilogue.pair() && c.b_major != Major::K) return "dense_gemm: B of swiglu is stored [n, k]";
+  if (c.epilogue.pair() && !c.swapped && c.group_n() % 32 != 0)
+    return "dense_gemm: with swiglu a warpgroup has a multiple of 32 columns";
   if (c.swapped && bits(c.out_type()) != 16) return "dense_gemm: swapped operands are for results of 16 bits";
   // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";

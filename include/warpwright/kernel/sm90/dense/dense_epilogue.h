@@ -19,7 +19,9 @@ struct DenseEpilogue {
 
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   // Of a block of 64 of the M side: parts of the N side, each of which is a stage of the output ring.
-  static constexpr int kSubtiles = tile::ceil_div(C.group_n(), C.output_stage_n());
+  static constexpr int kSubtiles = tile::ceil_div(C.results_n(), C.output_stage_n());
+  // Of a thread, in a block.
+  static constexpr int kResults = C.group_n() / 2 / C.operands();
   // Of D in subtile `s` of a swapped tile.
   WW_FN static constexpr int rows_of(int s) {
     const int left = C.group_n() - s * C.output_stage_n();
@@ -31,21 +33,39 @@ struct DenseEpilogue {
     return {base + offset + bytes * uint32_t(group * C.output_stages + stage)};
   }
 
-  // Where a thread's sums lie in the result: register r of block b is 64 b + 8 * (r / 2 % 2) further along the M side
-  // and 8 * (r / 4) + r % 2 along the N side.
+  // Where a thread's results lie in D. Register r of block b of the sums is 64 b + 8 * (r / 2 % 2) further along the M
+  // side and 8 * (r / 4) + r % 2 along the N side; results of pairs are counted likewise where the N side has the
+  // pairs, and a pair is what lies 8 apart.
   struct Place {
     int row, column;
     WW_FN static Place of(const tile::TileCoord& tile, int group) {
       const int lane = int(machine::lane_index());
-      const int m = int(machine::warp_index()) % 4 * 16 + lane / 4, n = 2 * (lane % 4);
+      const int m = int(machine::warp_index()) % 4 * (C.block_results_m() / 4) + lane / 4, n = 2 * (lane % 4);
       return {Tiles::first_row(tile, group) + (C.swapped ? n : m),
-              Tiles::first_column(tile, group) + (C.swapped ? m : n)};
+              Tiles::first_column(tile, group) / C.operands() + (C.swapped ? m : n)};
     }
-    WW_FN static constexpr int along_m(int block, int r) { return 64 * block + 8 * (r / 2 % 2); }
-    WW_FN static constexpr int along_n(int r) { return 8 * (r / 4) + r % 2; }
+    WW_FN static constexpr int along_m(int block, int r) {
+      return C.block_results_m() * block + (kPairsAlongM ? 0 : 8 * (r / 2 % 2));
+    }
+    WW_FN static constexpr int along_n(int r) { return 8 * (r / (kPairsAlongM ? 2 : 4)) + r % 2; }
     WW_FN int row_of(int block, int r) const { return row + (C.swapped ? along_n(r) : along_m(block, r)); }
     WW_FN int column_of(int block, int r) const { return column + (C.swapped ? along_m(block, r) : along_n(r)); }
   };
+
+  static constexpr bool kPairsAlongM = C.epilogue.pair() && C.swapped;
+  // Result `r` of a thread's sums of a block.
+  template <class Sums, class F>
+  WW_FN static float result(const Sums& sums, int block, int r, F& finish) {
+    if constexpr (kPairsAlongM) {
+      const int gate = r / 2 * 4 + r % 2;
+      return finish(sums.get(gate), sums.get(gate + 2), block, r);
+    } else if constexpr (C.epilogue.pair()) {
+      const int gate = r / 4 * 8 + r % 4;
+      return finish(sums.get(gate), sums.get(gate + 4), block, r);
+    } else {
+      return finish(sums.get(r), block, r);
+    }
+  }
 
   // The whole list for one element. Elements beyond the matrix are not stored; for them nothing is read. `Whole` tiles
   // have no such elements.
@@ -53,14 +73,14 @@ struct DenseEpilogue {
   struct Finish {
     Place place;
     int m, n;
-    EpilogueArgs args;
+    typename Ops::Args args;
     Global<const float> a_scales, b_scales;
     float scale = 1;
 
     WW_FN static Finish of(const Args& args, const tile::TileCoord& tile, int group) {
       Finish f{Place::of(tile, group),
                args.m,
-               args.n,
+               args.n / C.operands(),
                Ops::prepare(args.epilogue, tile.batch),
                {args.a_scales + tile.batch * args.a_scales_batch_stride},
                {args.b_scales + tile.batch * args.b_scales_batch_stride}};
@@ -72,14 +92,23 @@ struct DenseEpilogue {
     WW_FN bool inside(int block, int r) const {
       return Whole || (place.row_of(block, r) < m && place.column_of(block, r) < n);
     }
-    WW_FN float operator()(float sum, int block, int r) const {
-      if (!inside(block, r)) return 0.f;
-      const int row = place.row_of(block, r), column = place.column_of(block, r);
+    // `column` is one of the product.
+    WW_FN float scaled(float sum, int row, int column) const {
       if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
       if constexpr (C.scaling == Scaling::row_column) {
         sum = tile::multiply(tile::multiply(sum, machine::load(a_scales + row)), machine::load(b_scales + column));
       }
-      return Ops{}(sum, row, column, args);
+      return sum;
+    }
+    WW_FN float operator()(float sum, int block, int r) const requires(!C.epilogue.pair()) {
+      if (!inside(block, r)) return 0.f;
+      const int row = place.row_of(block, r), column = place.column_of(block, r);
+      return Ops{}(scaled(sum, row, column), row, column, args);
+    }
+    WW_FN float operator()(float gate, float up, int block, int r) const requires(C.epilogue.pair()) {
+      if (!inside(block, r)) return 0.f;
+      const int row = place.row_of(block, r), column = place.column_of(block, r);
+      return Ops{}(scaled(gate, row, column), scaled(up, row, n + column), row, column, args);
     }
   };
 
@@ -102,8 +131,8 @@ struct DenseEpilogue {
         const int r = first + column / 2;  // a thread holds half of 16 columns, 8 registers
         WW_UNROLL
         for (int i = 0; i < 4; ++i) {
-          packed[i] = tile::pack2<C.out_type()>(finish(sums.get(r + 2 * i), block, r + 2 * i),
-                                                finish(sums.get(r + 2 * i + 1), block, r + 2 * i + 1));
+          packed[i] = tile::pack2<C.out_type()>(result(sums, block, r + 2 * i, finish),
+                                                result(sums, block, r + 2 * i + 1, finish));
         }
       };
       const auto put = [&](int column, const uint32_t(&packed)[4]) {
@@ -130,7 +159,7 @@ struct DenseEpilogue {
         const int row = int(machine::warp_index()) % 4 * 16 + lane / 4 + 8 * (i / 2 % 2);
         const int column = 8 * (i / 4) + 2 * (lane % 4);
         const int r = first + i;
-        const float low = finish(sums.get(r), block, r), high = finish(sums.get(r + 1), block, r + 1);
+        const float low = result(sums, block, r, finish), high = result(sums, block, r + 1, finish);
         const Shared<Element> at = to.plus_bytes(subtile.offset(row, column));
         if constexpr (C.out_type() == DType::fp32) {
           machine::store(at.template as<Vec<float, 2>>(), Vec<float, 2>{{low, high}});
@@ -154,8 +183,7 @@ struct DenseEpilogue {
       WW_UNROLL
       for (int half = 0; half < 2; ++half) {
         const int r = first + 4 * i + 2 * half;
-        packed[i][half] =
-            tile::pack2<C.out_type()>(finish(sums.get(r), block, r), finish(sums.get(r + 1), block, r + 1));
+        packed[i][half] = tile::pack2<C.out_type()>(result(sums, block, r, finish), result(sums, block, r + 1, finish));
       }
     };
     const auto put = [&](int i) {
@@ -173,6 +201,39 @@ struct DenseEpilogue {
     for (int i = 0; i < Rows / 8; i += 2) put(i);
   }
 
+  // The same of pairs: a warp has eight columns.
+  template <int Rows, class Sums, class F>
+  WW_FN static void write_swapped_pairs(Shared<Element> to, const Sums& sums, int block, int first, F& finish) {
+    constexpr SmemTile subtile{C.out_type(), Rows, C.block_results_m(), C.d_box().swizzle};
+    constexpr int blocks = Rows / 8;
+    const int lane = int(machine::lane_index()), column = int(machine::warp_index()) % 4 * 8;
+    const Shared<Vec<uint32_t, 4>> tile = to.template as<Vec<uint32_t, 4>>();
+    uint32_t packed[blocks];
+    WW_UNROLL
+    for (int i = 0; i < blocks; ++i) {
+      const int r = first + 2 * i;
+      packed[i] = tile::pack2<C.out_type()>(result(sums, block, r, finish), result(sums, block, r + 1, finish));
+    }
+    // stmatrix takes four 8x8 matrices, two or one; the lanes that name no row of one name some row.
+    const auto at = [&](int i, int count) {
+      return tile.plus_bytes(subtile.offset(8 * (i + lane / 8 % count) + lane % 8, column));
+    };
+    constexpr int fours = blocks / 4 * 4, twos = fours + blocks % 4 / 2 * 2;
+    WW_UNROLL
+    for (int i = 0; i < fours; i += 4) {
+      const uint32_t four[4] = {packed[i], packed[i + 1], packed[i + 2], packed[i + 3]};
+      machine::stmatrix<true>(at(i, 4), four);
+    }
+    if constexpr (twos > fours) {
+      const uint32_t two[2] = {packed[fours], packed[fours + 1]};
+      machine::stmatrix<true>(at(fours, 2), two);
+    }
+    if constexpr (blocks > twos) {
+      const uint32_t one[1] = {packed[twos]};
+      machine::stmatrix<true>(at(twos, 1), one);
+    }
+  }
+
   // Passes the warpgroup's part to its store warp.
   template <class Sums, int Blocks, class F>
   WW_FN static void hand_out(const Sums (&sums)[Blocks], Output& output, uint32_t base, int group, F finish) {
@@ -184,8 +245,14 @@ struct DenseEpilogue {
           const Shared<Element> to = output_stage(base, group, stage->index());
           if constexpr (C.swapped) {
             constexpr int whole = C.output_stage_n(), last = rows_of(kSubtiles - 1);
-            const int first = s * whole / 2;
-            if (s < kSubtiles - 1) {
+            const int first = s * whole / 2 / C.operands();
+            if constexpr (C.epilogue.pair()) {
+              if (s < kSubtiles - 1) {
+                write_swapped_pairs<whole>(to, sums[block], block, first, finish);
+              } else {
+                write_swapped_pairs<last>(to, sums[block], block, first, finish);
+              }
+            } else if (s < kSubtiles - 1) {
               write_swapped<whole>(to, sums[block], block, first, finish);
             } else {
               write_swapped<last>(to, sums[block], block, first, finish);
@@ -210,8 +277,8 @@ struct DenseEpilogue {
     WW_UNROLL
     for (int block = 0; block < Blocks; ++block) {
       WW_UNROLL
-      for (int r = 0; r < C.group_n() / 2; ++r) {
-        const float v = finish(sums[block].get(r), block, r);
+      for (int r = 0; r < kResults; ++r) {
+        const float v = result(sums[block], block, r, finish);
         if (finish.inside(block, r)) {
           machine::store(
               d + (finish.place.row_of(block, r) * args.d_matrix.row_stride + finish.place.column_of(block, r)),

@@ -188,12 +188,13 @@ struct DenseGemm {
       }
       const int block = kBlocks == 1 ? 0 : subtile / Epilogue::kSubtiles;
       const int s = kBlocks == 1 ? subtile : subtile % Epilogue::kSubtiles;
-      const int row = Tiles::first_row(job, group), column = Tiles::first_column(job, group);
+      const int row = Tiles::first_row(job, group), column = Tiles::first_column(job, group) / C.operands();
       const Shared<typename Epilogue::Element> from = Epilogue::output_stage(base, group, stage);
       if constexpr (C.swapped) {
         for (int i = 0; i < Epilogue::rows_of(s); i += C.d_box().outer) {
-          machine::tma_store(&args.d, Tiles::corner(column + block * 64, row + s * C.output_stage_n() + i, job.batch),
-                             from.plus_bytes(C.d_box().bytes() * uint32_t(i / C.d_box().outer)));
+          machine::tma_store(
+              &args.d, Tiles::corner(column + block * C.block_results_m(), row + s * C.output_stage_n() + i, job.batch),
+              from.plus_bytes(C.d_box().bytes() * uint32_t(i / C.d_box().outer)));
         }
       } else {
         machine::tma_store(&args.d, Tiles::corner(column + s * C.d_box().inner, row + block * 64, job.batch), from);

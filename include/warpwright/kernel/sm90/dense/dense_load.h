@@ -48,16 +48,21 @@ struct DenseLoad {
     return {Tiles::row_in_cluster(), uint16_t(column << Tiles::column_in_cluster())};
   }
 
-  // `line` is the tile's first row of A or B, which comes in `Parts`.
-  template <Major M, int Parts, int Sharers, CacheHint Hint>
+  // `line` is the tile's first row of A or B, which comes in `Parts`. Paired: B of swiglu.
+  template <Major M, int Parts, int Sharers, CacheHint Hint, bool Paired>
   WW_FN static void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int part_rows, int k,
                                  int line, int batch, Sharing sharing, Shared<Mbarrier> full) {
     constexpr bool Multicast = Sharers > 1;
     const int part = Multicast ? sharing.part : 0;
     if constexpr (M == Major::K) {
       const auto load_part = [&](int i) {
-        load_box<Multicast, Hint>(to.plus_bytes(box.bytes() * uint32_t(i)), map,
-                                  Tiles::corner(k, line + i * box.outer, batch), sharing.receivers, full);
+        const int first = line + i * box.outer;
+        const Shared<uint8_t> place = to.plus_bytes(box.bytes() * uint32_t(i));
+        if constexpr (Paired) {
+          load_box<Multicast, Hint>(place, map, Tiles::paired_corner(k, first, batch), sharing.receivers, full);
+        } else {
+          load_box<Multicast, Hint>(place, map, Tiles::corner(k, first, batch), sharing.receivers, full);
+        }
       };
       if constexpr (Parts == Sharers) {
         load_part(part);
@@ -92,10 +97,10 @@ struct DenseLoad {
           // The bytes of all shares arrive here, the peers' too.
           stage->expect_bytes(kABytes + kBBytes);
           const Shared<uint8_t> b = b_stage(base, stage->index());
-          load_operand<C.a_major, C.tile_m / C.a_part(), C.cluster_n(), C.a_hint>(
+          load_operand<C.a_major, C.tile_m / C.a_part(), C.cluster_n(), C.a_hint, false>(
               a_stage(base, stage->index()), &args.a, C.a_box(), C.a_part(), k * C.tile_k(), row, a_batch, of_a,
               stage->full());
-          load_operand<C.b_major, C.tile_n / C.b_part(), C.cluster_m(), C.b_hint>(
+          load_operand<C.b_major, C.tile_n / C.b_part(), C.cluster_m(), C.b_hint, C.epilogue.pair()>(
               b, &args.b, C.b_box(), C.b_part(), k * C.tile_k(), column, b_batch, of_b, stage->full());
           return stdx::move(stage).release();
         });
@@ -143,7 +148,7 @@ struct DenseLoad {
   };
 
   // A tile of an operand in device memory: rows of the matrix of `inner_end` elements, `outer_end` of them.
-  template <Major M>
+  template <Major M, bool Paired = false>
   struct Source {
     const Element* matrix;
     int64_t row_stride;
@@ -158,7 +163,8 @@ struct DenseLoad {
     }
     // 16 bytes of run `run` of the tile.
     WW_FN Piece piece(int run, int chunk) const {
-      const int row = outer + (M == Major::K ? run : run % C.tile_k());
+      int row = outer + (M == Major::K ? run : run % C.tile_k());
+      if constexpr (Paired) row = paired_row(row, outer_end);
       const int column =
           inner + (M == Major::K ? 0 : run / C.tile_k() * kRunElements) + chunk * kChunk / int(sizeof(Element));
       Piece p;
@@ -177,7 +183,8 @@ struct DenseLoad {
 
   // Copies the tiles of A and B of a stage into the swizzled layout; beyond the matrices they are zero. Eight lanes
   // move a run of 128 bytes. Nothing is assumed of the matrices' alignment: a lane joins two aligned vectors.
-  WW_FN static void copy_stage(const Source<C.a_major>& a, const Source<C.b_major>& b) {
+  using SourceB = Source<C.b_major, C.epilogue.pair()>;
+  WW_FN static void copy_stage(const Source<C.a_major>& a, const SourceB& b) {
     constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
     constexpr int rounds = tile::ceil_div(runs, 16);  // of the four warps
     // In flight; with two MMA warpgroups this role has few registers.
@@ -227,8 +234,8 @@ struct DenseLoad {
         input.produce([&](auto stage) {
           copy_stage(Source<C.a_major>::of(args.a_matrix, job.batch, row, args.m, k * C.tile_k(), args.k,
                                            a_stage(base, stage->index())),
-                     Source<C.b_major>::of(args.b_matrix, job.batch, column, args.n, k * C.tile_k(), args.k,
-                                           b_stage(base, stage->index())));
+                     SourceB::of(args.b_matrix, job.batch, column, args.n, k * C.tile_k(), args.k,
+                                 b_stage(base, stage->index())));
           return stdx::move(stage).release();
         });
       }

@@ -139,6 +139,14 @@ struct DenseTiles {
       return machine::Coords<2>{inner, outer};
     }
   }
+  // The same of B of swiglu: blocks of 8 rows of each half (launch/dense.cpp).
+  WW_FN static auto paired_corner(int k, int line, [[maybe_unused]] int batch) {
+    if constexpr (C.batched) {
+      return machine::Coords<5>{k, 0, 0, line / kPairedRows, batch};
+    } else {
+      return machine::Coords<4>{k, 0, 0, line / kPairedRows};
+    }
+  }
 };
 
 }  // namespace warpwright::inline WW_WORLD::kernel::sm90

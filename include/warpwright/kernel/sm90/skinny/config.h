@@ -25,6 +25,10 @@ struct SkinnyGemmConfig {
 
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
+  // Rows of W for one column of D: with swiglu two, [gates; ups], in pairs as those of DenseGemmConfig.
+  WW_HD constexpr int operands() const { return epilogue.pair() ? 2 : 1; }
+  // Columns of D that a warpgroup makes.
+  WW_HD constexpr int group_columns() const { return 64 / operands(); }
   WW_HD constexpr bool plain_epilogue() const {
     return epilogue == factor_and_conversion(out_type()) && scaling != Scaling::row_column;
   }
@@ -43,12 +47,14 @@ struct SkinnyGemmConfig {
   WW_HD constexpr TensorBox w_box() const { return {type, tile_k(), rows, Swizzle::b128}; }
   WW_HD constexpr TensorBox x_box() const { return {type, tile_k(), tokens, Swizzle::b128}; }
   WW_HD constexpr uint32_t stage_bytes() const { return w_box().bytes() + x_box().bytes(); }
-  // The tokens of an owner by the 64 columns of D that a warpgroup makes: one box, of fp32 two.
+  // The tokens of an owner by the columns of D that a warpgroup makes: one box, of 64 in fp32 two.
   WW_HD constexpr TensorBox d_box() const {
-    return {out_type(), out_type() == DType::fp32 ? 32 : 64, owned_tokens(),
-            bits(out_type()) == 8 ? Swizzle::b64 : Swizzle::b128};
+    const int inner = out_type() == DType::fp32 ? 32 : group_columns(), row = inner * bits(out_type()) / 8;
+    return {out_type(), inner, owned_tokens(), row == 128 ? Swizzle::b128 : row == 64 ? Swizzle::b64 : Swizzle::b32};
   }
-  WW_HD constexpr uint32_t output_stage_bytes() const { return d_box().bytes() * uint32_t(64 / d_box().inner); }
+  WW_HD constexpr uint32_t output_stage_bytes() const {
+    return d_box().bytes() * uint32_t(group_columns() / d_box().inner);
+  }
   // What the owner receives: from every CTA 4 sums of each thread for each of its blocks of 8 tokens.
   WW_HD constexpr uint32_t partial_bytes() const {
     return split == 1 ? 0 : uint32_t(split * (owned_tokens() / 8) * warpgroups() * 128) * 16;
@@ -64,7 +70,6 @@ WW_HD constexpr const char* refuse(const SkinnyGemmConfig& c) {
     return "skinny_gemm: operands are bf16, fp16, e4m3 or e5m2";
   }
   if (const char* why = refuse(c.epilogue)) return why;
-  if (c.epilogue.pair()) return "skinny_gemm: no epilogue of pairs";
   if (c.promote_k < 0 || c.promote_k % c.tile_k() != 0) return "skinny_gemm: promote_k is a multiple of tile_k";
   if (c.rows != 64 && c.rows != 128) return "skinny_gemm: one or two MMA warpgroups of 64 rows of W";
   if (c.tokens < 8 || c.tokens % 8 != 0 || c.tokens > 256) return "skinny_gemm: wgmma takes N in eights up to 256";

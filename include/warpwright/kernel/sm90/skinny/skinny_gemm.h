@@ -92,6 +92,8 @@ struct SkinnyGemm {
   using Result = storage_t<C.out_type()>;
   using Ops = epilogue::EpilogueOps<C.epilogue>;
   using Quad = Vec<float, 4>;
+  static constexpr int kResults = 4 / C.operands();  // that a thread makes of a quad
+  using Results = Vec<float, kResults>;
   static constexpr int kBlocks = C.owned_tokens() / 8;   // of 8 tokens, of an owner
   static constexpr int kThreads = C.warpgroups() * 128;  // of the role mma
   static constexpr uint32_t kW = plan.region("input.w").offset, kWBytes = plan.region("input.w").stage_bytes;
@@ -127,8 +129,13 @@ struct SkinnyGemm {
   WW_FN static void load_weights(const Args& args, uint32_t base, int stage, int k, const tile::TileCoord& tile,
                                  Shared<Mbarrier> full) {
     // Weights are read by few CTAs, tokens by all.
-    machine::tma_load<CacheHint::evict_first>(w_stage(base, stage), &args.w,
-                                              machine::Coords<2>{k * C.tile_k(), tile.n * C.rows}, full);
+    if constexpr (C.epilogue.pair()) {
+      machine::tma_load<CacheHint::evict_first>(
+          w_stage(base, stage), &args.w, machine::Coords<4>{k * C.tile_k(), 0, 0, tile.n * C.rows / kPairedRows}, full);
+    } else {
+      machine::tma_load<CacheHint::evict_first>(w_stage(base, stage), &args.w,
+                                                machine::Coords<2>{k * C.tile_k(), tile.n * C.rows}, full);
+    }
   }
   WW_FN static void load_tokens(const Args& args, uint32_t base, int stage, int k, const tile::TileCoord& tile,
                                 Shared<Mbarrier> full) {
@@ -198,20 +205,21 @@ struct SkinnyGemm {
   // The first token of those that this CTA owns.
   WW_FN static int first_token() { return C.split == 1 ? 0 : int(machine::cluster_rank()) * C.owned_tokens(); }
 
-  // The whole list for one element. Sum i of a block is that of weight + 8 * (i / 2) and token + 8 * block + i % 2.
-  // Elements beyond the matrix are not stored; for them nothing is read.
+  // The whole list for one element. Sum i of a block is that of weight + 8 * (i / 2) and token + 8 * block + i % 2; of
+  // pairs the first two are gates, the others their ups. Elements beyond the matrix are not stored; for them nothing is
+  // read.
   struct Finish {
     int token, weight, m, n;
-    EpilogueArgs args;
+    typename Ops::Args args;
     Global<const float> x_scales, w_scales;
     float scale = 1;
 
     WW_FN static Finish of(const Args& args, const tile::TileCoord& tile, int group) {
       const int lane = int(machine::lane_index());
       Finish f{tile.m * C.tokens + first_token() + 2 * (lane % 4),
-               tile.n * C.rows + group * 64 + int(machine::warp_index()) % 4 * 16 + lane / 4,
+               (tile.n * C.rows + group * 64 + int(machine::warp_index()) % 4 * 16) / C.operands() + lane / 4,
                args.m,
-               args.n,
+               args.n / C.operands(),
                Ops::prepare(args.epilogue),
                {args.x_scales},
                {args.w_scales}};
@@ -220,31 +228,43 @@ struct SkinnyGemm {
       }
       return f;
     }
-    WW_FN float operator()(float sum, int block, int i) const {
-      const int row = token + 8 * block + i % 2, column = weight + 8 * (i / 2);
-      if (row >= m || column >= n) return 0.f;
+    // `column` is one of the product.
+    WW_FN float scaled(float sum, int row, int column) const {
       if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
       if constexpr (C.scaling == Scaling::row_column) {
         sum = tile::multiply(tile::multiply(sum, machine::load(x_scales + row)), machine::load(w_scales + column));
       }
-      return Ops{}(sum, row, column, args);
+      return sum;
+    }
+    WW_FN float operator()(float sum, int block, int i) const requires(!C.epilogue.pair()) {
+      const int row = token + 8 * block + i % 2, column = weight + 8 * (i / 2);
+      if (row >= m || column >= n) return 0.f;
+      return Ops{}(scaled(sum, row, column), row, column, args);
+    }
+    WW_FN float operator()(float gate, float up, int block, int i) const requires(C.epilogue.pair()) {
+      const int row = token + 8 * block + i % 2, column = weight;
+      if (row >= m || column >= n) return 0.f;
+      return Ops{}(scaled(gate, row, column), scaled(up, row, n + column), row, column, args);
     }
   };
 
-  // Writes a thread's four results of a block of 8 tokens, transposed: a row in memory is one token.
-  WW_FN static void write_block(Shared<Result> to, int block, const Quad& v) {
-    constexpr SmemTile tile{C.out_type(), C.owned_tokens(), 64, C.d_box().swizzle};
+  // Writes a thread's results of a block of 8 tokens, transposed: a row in memory is one token.
+  WW_FN static void write_block(Shared<Result> to, int block, const Results& v) {
+    constexpr SmemTile tile{C.out_type(), C.owned_tokens(), C.group_columns(), C.d_box().swizzle};
+    constexpr int matrices = kResults / 2;
     const int lane = int(machine::lane_index());
-    const int warp_column = int(machine::warp_index()) % 4 * 16;
+    const int warp_column = int(machine::warp_index()) % 4 * (C.group_columns() / 4);
     if constexpr (bits(C.out_type()) == 16) {
       // Lanes 0..7 name the rows of the first matrix, 8..15 those of the second, which lies 8 rows of W further.
-      const int column = warp_column + lane / 8 % 2 * 8;
-      const uint32_t packed[2] = {tile::pack2<C.out_type()>(v[0], v[1]), tile::pack2<C.out_type()>(v[2], v[3])};
+      const int column = warp_column + lane / 8 % matrices * 8;
+      uint32_t packed[matrices];
+      WW_UNROLL
+      for (int i = 0; i < matrices; ++i) packed[i] = tile::pack2<C.out_type()>(v[2 * i], v[2 * i + 1]);
       machine::stmatrix<true>(to.template as<Vec<uint32_t, 4>>().plus_bytes(tile.offset(block * 8 + lane % 8, column)),
                               packed);
     } else {
       WW_UNROLL
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < kResults; ++i) {
         const int row = block * 8 + 2 * (lane % 4) + i % 2, column = warp_column + lane / 4 + 8 * (i / 2);
         machine::store(to.plus_bytes(tile.offset(row, column)), Ops::convert(v[i]));
       }
@@ -268,9 +288,15 @@ struct SkinnyGemm {
       WW_UNROLL
       for (int block = 0; block < kBlocks; ++block) {
         const Quad sum = quad(block);
-        Quad v;
+        Results v;
         WW_UNROLL
-        for (int i = 0; i < 4; ++i) v[i] = finish(sum[i], block, i);
+        for (int i = 0; i < kResults; ++i) {
+          if constexpr (C.epilogue.pair()) {
+            v[i] = finish(sum[i], sum[i + 2], block, i);
+          } else {
+            v[i] = finish(sum[i], block, i);
+          }
+        }
         write_block(to, block, v);
       }
       if constexpr (C.epilogue.source || C.epilogue.residual) machine::fence_proxy_async<ProxySpace::global>();
@@ -363,11 +389,10 @@ struct SkinnyGemm {
       tile::TileCoord tile;
       walk.next(tile);
       WW_UNROLL
-      for (int i = 0; i < 64 / C.d_box().inner; ++i) {
-        machine::tma_store(
-            &args.d,
-            machine::Coords<2>{tile.n * C.rows + group * 64 + i * C.d_box().inner, tile.m * C.tokens + first_token()},
-            output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
+      for (int i = 0; i < C.group_columns() / C.d_box().inner; ++i) {
+        const int column = (tile.n * C.rows + group * 64) / C.operands() + i * C.d_box().inner;
+        machine::tma_store(&args.d, machine::Coords<2>{column, tile.m * C.tokens + first_token()},
+                           output_stage(base, group, stage).plus_bytes(C.d_box().bytes() * uint32_t(i)));
       }
     });
   }

@@ -1,0 +1,10 @@
+// Whether the formula of a problem can be read and names just what the problem has.
+#pragma once
+#include "warpwright/gemm.h"
+#include "warpwright/status.h"
+
+namespace warpwright::problem {
+
+Status check_formula(const GemmProblem& problem);
+
+}  // namespace warpwright::problem
