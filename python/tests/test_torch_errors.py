@@ -28,6 +28,7 @@ WRONG = [
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), out_dtype=torch.int8), TypeError, ["out", "int8"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), dtype="fp16"), ValueError, ["dtype", "convert"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), activation="tanh"), ValueError, ["activation", "tanh", "silu"]),
+    (lambda: warpwright.gemm(make(4, 8), make(16, 8), activation="swiglu"), ValueError, ["activation", "swiglu", "grouped_gemm"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="slow"), ValueError, ["accumulation", "slow"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), accumulation="promoted"), ValueError, ["promoted", "bf16"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), bias=make(5)), ValueError, ["bias", "(5,)"]),

@@ -256,6 +256,8 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     if x.out_scale is not None and (x.out_scale.numel() != 1 or x.out_scale.dtype != torch.float32):
         raise ValueError(f"out_scale: one torch.float32 is needed, not {x.out_scale.numel()} of {x.out_scale.dtype}")
     known_word("accumulation", settings.accumulation, _abi.words("accumulation"))
+    if settings.activation == "swiglu":
+        raise ValueError("activation: gemm has no 'swiglu', grouped_gemm does")
     known_word("activation", settings.activation, _abi.words("activation"))
     product = Product(
         x.a.device.index, m, n, x.a.shape[-1], batch, a_layout, b_layout, d_layout,
