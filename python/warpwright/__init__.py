@@ -16,13 +16,14 @@ from ._convert import convert
 from ._errors import MissingError, WarpwrightError
 from ._gemm import gemm
 from ._grouped import grouped_gemm
+from ._moe import moe
 from ._quantize import Quantized, dequantize, quantize
 from ._simulate import simulate
 from ._tool import version
 
 __all__ = [
     "MissingError", "Quantized", "WarpwrightError", "__version__", "bench", "check", "convert", "dequantize", "explain",
-    "gemm", "grouped_gemm", "quantize", "schedule", "simulate", "trace", "tune",
+    "gemm", "grouped_gemm", "moe", "quantize", "schedule", "simulate", "trace", "tune",
 ]
 
 

@@ -98,7 +98,7 @@ Loop hot_loop(const CodeObjectKernel& kernel) {
     if (in.target < 0 || in.target > int64_t(i)) continue;
     int count = 0;
     for (size_t j = size_t(in.target); j <= i; ++j) count += starts(kernel.code[j].opcode, "v_mfma");
-    // Of nested loops with the same instructions the inner one.
+    // Of nested loops with the same instructions, take the inner one.
     const int length = int(i) - int(in.target);
     if (count > most || (count == most && count > 0 && length < best.last - best.first)) {
       most = count;

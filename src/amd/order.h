@@ -48,7 +48,7 @@ struct Loop {
 };
 Loop hot_loop(const CodeObjectKernel& kernel);
 std::vector<Event> events_of(const CodeObjectKernel& kernel, const Loop& loop);
-// Of what a wave has executed.
+// The events of what a wave has executed.
 std::vector<Event> events_of(const CodeObjectKernel& kernel, const std::vector<int>& trace);
 
 struct OrderReport {

@@ -54,7 +54,7 @@ struct GemmPlan::State {
   launch::Arguments args;
   size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
   bool early = false;     // it starts before the launch ahead has ended
-  // Of the first product, where WARPWRIGHT_VERIFY asks for it.
+  // Whether the first product was compared, where WARPWRIGHT_VERIFY asks for it.
   mutable std::atomic<bool> verified = false;
   mutable gpu::Workspaces workspaces;
 
@@ -114,7 +114,7 @@ Arch arch_for(const GemmProblem& problem, const gpu::Device& device) {
 
 Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   auto device = gpu::this_device();
-  // A wrong problem is one without a GPU, too.
+  // A wrong problem is refused without a GPU as well.
   const Arch arch = device ? arch_for(problem, *device) : Arch::sm90;
   if (Status s = problem::validate(problem, arch); !s) return s;
   if (!device) return device.status();

@@ -1,3 +1,5 @@
+#include "problem/validate.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "problem/check_formula.h"
 #include "problem/check_layout.h"
 #include "problem/lower.h"
-#include "problem/validate.h"
 
 namespace warpwright {
 namespace {

@@ -62,6 +62,10 @@ template <>
 const Family<TmemLifecycleConfig>& family();
 template <>
 const Family<PackRowsConfig>& family();
+template <>
+const Family<RouteConfig>& family();
+template <>
+const Family<CombineConfig>& family();
 
 // The value of a table of core/words.h that has this word.
 template <class E, size_t N>
@@ -131,7 +135,7 @@ void add_pair(Words<C>& words, int C::*first, int C::*second) {
              });
   words.required();
 }
-// "c2", "c2n", "c2x4": CTAs of a cluster and along which side they lie, or two rows of four; "c1" is said too.
+// "c2", "c2n", "c2x4": CTAs of a cluster and along which side they lie, or two rows of four; "c1" is always written.
 template <class C>
 void add_cluster(Words<C>& words) {
   words.rule(
@@ -180,7 +184,7 @@ void add_layout(Words<C>& words, bool says_nt) {
       });
 }
 
-// A type that is said only where it is not the usual one: "c", "c_fp32".
+// A type that is written only where it is not the usual one: "c", "c_fp32".
 template <class C>
 void add_typed(Words<C>& words, std::string word, bool EpilogueConfig::*is, DType EpilogueConfig::*type) {
   words.rule(

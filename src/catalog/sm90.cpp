@@ -15,7 +15,7 @@ constexpr WordTable<Groups, 3> kGroups{
 // Fields whose word was not there keep this mark.
 constexpr int kUnset = 0;
 
-// The type of the operands is said first, and D has the type that they usually give unless it is said.
+// The type of the operands comes first; D has the type that they usually give unless another is written.
 template <class C, class SetOut>
 bool read_type(C& c, std::string_view word, SetOut set_out) {
   const auto type = read_dtype(word);
@@ -163,7 +163,7 @@ Family<GroupedGemmConfig> grouped() {
       f.features, [](const C& c) { return c.out; }, [](C& c, DType type) { c.out = type; });
   add_table(f.features, kGroups, &C::groups, Groups::none);
   f.features.flag("any_rows", &C::any_rows).value("row_scales", &C::b_scale_rows, 1);
-  f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu);
+  f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu).flag("gathered", &C::gathered);
   f.begin = [](C& c) { c.cluster = 1, c.stages = c.output_stages = c.group_rows = kUnset; };
   f.finish = [](C& c) {
     if (c.group_rows == kUnset) c.group_rows = usual_group_rows(c);

@@ -133,7 +133,7 @@ DenseModel::DenseModel(const GemmShape& shape, int multiprocessors) : shape_(sha
   const int a_bits = bits(s.dtype), b_bits = bits(s.b_dtype());
   depth_bytes_ = s.k * a_bits / 8;
   batch_ = double(s.batch);
-  // Of rows that follow each other as closely as the TMA allows.
+  // The pitch of rows that follow each other as closely as the TMA allows.
   constexpr int64_t tma_unit = 16;
   const int64_t a_pitch = ceil_div((s.a_major == Major::K ? s.k : s.m) * a_bits / 8, tma_unit) * tma_unit;
   const int64_t b_pitch = ceil_div((s.b_major == Major::K ? s.k : s.n) * b_bits / 8, tma_unit) * tma_unit;

@@ -17,7 +17,7 @@ namespace {
 constexpr double kGroupedBytesPerUs = 4.2e6;  // by all SMs together
 constexpr double kCacheBytesPerUs = 7.5e6;    // from the L2
 constexpr double kLaunchUs = 2.2;             // launch (an early one), first bytes, last store
-// Of the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
+// For the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
 // takes at least this long; the shorter one of loading and reading memory hides but for this part, and the end of a
 // tile's results but for this time.
 constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3, kTokensFirstBytesPerUs = 135e3;
@@ -33,7 +33,7 @@ constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups 
 constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
 constexpr double kDeferredStore = 0.2;    // of the end where results are stored behind the next tile's MMAs
 constexpr double kShortRing = 1.015;      // how much longer with three stages of bf16
-// Of groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
+// For groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
 constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
 
 int64_t rows_of_a_group(const GroupedProblem& p) {
@@ -108,7 +108,7 @@ bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
   const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
   const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
   return c.type == p.type && c.out == p.out && grouped_so && scaled_so && c.bias == fused(p) &&
-         c.swiglu == (p.activation == Activation::swiglu);
+         c.swiglu == (p.activation == Activation::swiglu) && c.gathered == p.gathered;
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // Two tiles of 64 tokens fill the chip where one of 128 does not.
@@ -133,6 +133,7 @@ Instance features_of(const GroupedProblem& p) {
   c.b_scale_rows = p.type == DType::e4m3 ? p.b_scale_rows : kScaleBlock;
   c.bias = fused(p);
   c.swiglu = p.activation == Activation::swiglu;
+  c.gathered = p.gathered;
   return Instance{c};
 }
 
@@ -146,6 +147,7 @@ std::string described(const GroupedProblem& p) {
   if (p.activation == Activation::swiglu) text += ", swiglu";
   if (p.bias != Bias::none) text += ", a bias";
   if (p.accumulate) text += ", added to D";
+  if (p.gathered) text += ", of gathered rows";
   return text;
 }
 
@@ -160,7 +162,7 @@ Result<Instance> named_instance(const GroupedProblem& p, const std::vector<Insta
   const bool whole = p.plan.find('/') != std::string::npos;
   auto named = whole ? catalog::parse_instance(p.plan) : catalog::parse_plan(p.plan, features_of(p));
   if (named && !whole) {
-    // Of the blockwise kernel for few rows D is the only feature.
+    // The blockwise kernel for few rows has D as its only feature.
     if (const auto* few = named->as<SkinnyBlockwiseConfig>()) {
       SkinnyBlockwiseConfig c = *few;
       c.out = p.out;

@@ -25,7 +25,7 @@ GroupedWaves waves_of(int64_t tiles, int64_t clusters) {
   return w;
 }
 
-// Of clusters.
+// How many tiles of a cluster there are.
 int64_t tiles_of(const GroupedGemmConfig& c, int64_t groups, int64_t rows, int64_t n) {
   if (!c.paired()) {
     return groups * parts_of(rows, c.tile_m * c.cluster_m()) * parts_of(n, c.out_columns() * c.cluster_n());

@@ -8,7 +8,7 @@
 
 namespace warpwright::choice {
 
-// Of a group; of groups along k those of the result.
+// The rows that a group usually has; for groups along k, the rows of the result.
 int64_t usual_rows(const GroupedProblem& problem);
 
 // Tiles over the chip, in clusters.

@@ -72,10 +72,10 @@ auto best_parts(int least, const With& with) {
 
 // What has to be compiled first must be so much faster than all that was compiled ahead.
 constexpr double kWorthCompiling = 1.15;
-// Of those that the model cannot tell apart the first listed.
+// Among plans that the model cannot tell apart, the first listed is taken.
 constexpr double kAsGood = 1.01;
 
-// Of a list that is not empty; `Timed` has the fields time and ahead.
+// The list must not be empty; `Timed` has the fields time and ahead.
 template <class Timed>
 const Timed& least_time(const std::vector<Timed>& list) {
   const bool any = std::any_of(list.begin(), list.end(), [](const Timed& t) { return t.ahead; });

@@ -40,7 +40,7 @@ Step step_of(const DenseGemmSm100Config& c, int busy_sms) {
   return s;
 }
 
-// Of one thread of the epilogue, for a tile.
+// What one thread of the epilogue takes for a tile.
 double finish_cycles(const DenseGemmSm100Config& c, int parts) {
   const double columns = c.group_columns();
   const double read = columns / 64 * kClock.tmem_read_64;

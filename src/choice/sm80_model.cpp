@@ -55,7 +55,7 @@ TileStep tile_step(const MmaSyncGemmConfig& c, double flops_per_cycle, int slots
   return s;
 }
 
-// Of a tile: results to memory, and where its depth is shared what the others left.
+// For a tile: results to memory and, where its depth is shared, what the others left.
 double store_cycles(const MmaSyncGemmConfig& c, int parts, int blocks) {
   const double elements = double(c.tile_m) * c.tile_n;
   const double store = blocks * elements * bits(c.out_type()) / 8 / kStoreBytes;

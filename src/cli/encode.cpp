@@ -33,7 +33,7 @@ Check operand_type() { return one_of({"bf16", "fp16", "tf32", "fp32", "e4m3", "f
 
 DType type_of(const std::string& word) {
   DType type = DType::bf16;
-  if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' names no type", word));
+  if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
   return type;
 }
 
@@ -65,7 +65,7 @@ int run_idesc(const IdescOptions& options, Output& out) {
     desc.kind = scaled_mma_kind(desc.a, desc.b, desc.scale);
   }
   if (const char* rule = idesc_error(desc)) {
-    throw UsageError(fmt::format("--a {} --b {} --c {} --m {} --n {} --a-major {} --b-major {}{}{} is no MMA: {}",
+    throw UsageError(fmt::format("--a {} --b {} --c {} --m {} --n {} --a-major {} --b-major {}{}{} is not an MMA: {}",
                                  options.a, options.b, options.c, options.m, options.n, options.a_major,
                                  options.b_major, options.scale.empty() ? "" : " --scale ", options.scale, rule));
   }
@@ -88,7 +88,7 @@ int run_smem(const SmemOptions& options, Output& out) {
   const Swizzle swizzle = swizzle_of(options, arch, type, major);
   const int k = options.k == 0 ? mma_k(type) : options.k;
   if (const char* rule = operand_error(arch, type, major, swizzle)) {
-    throw UsageError(fmt::format("--arch {} --type {} --swizzle {} --major {} is no operand: {}", options.arch,
+    throw UsageError(fmt::format("--arch {} --type {} --swizzle {} --major {} is not an operand: {}", options.arch,
                                  options.type, options.swizzle, options.major, rule));
   }
   if (options.rows % 8 != 0) throw UsageError(fmt::format("--rows: '{}' is not a multiple of 8", options.rows));

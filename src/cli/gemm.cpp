@@ -106,7 +106,7 @@ int run_on_gpu(const ProblemOptions& options, Output& out) {
   return verdict.ok ? exit_ok : exit_wrong;
 }
 
-// Lets the library compare the first product, too: on the device, or, where that is AMD's, on the host.
+// Lets the library compare the first product as well: on the device or, for AMD, on the host.
 void ask_for_comparison(const ProblemOptions& options, bool on_gpu) {
   if (!on_gpu) throw UsageError("--verify: it is for a GPU; what a simulator computes is always compared");
   const bool plain = !is_grouped(options) && options.epilogue.find("swiglu") == std::string::npos &&
@@ -151,7 +151,7 @@ void configure_gemm(CommandLine& line, Context& context) {
   add_problem_options(line, options->problem);
   add_own_operands(line, options->own);
   line.flag("--verify", options->verify,
-            "on a GPU: compare with a plain product, too, on the device; for AMD on the host");
+            "on a GPU: also compare with a plain product computed on the device (AMD: on the host)");
   context.runs(line, "./warpwright gemm --m 512 --n 512 --k 256 --target sim:sm90",
                [options](Output& out) { return run_gemm(*options, out); });
 }

@@ -81,7 +81,7 @@ Tried try_grouped(std::string what, const GroupedProblem& problem, const gpu::De
                   simulate::workload_of(problem, sample, device.arch, reference::Data::normal, 1));
 }
 
-// A product of every kind that the device may have; what it has not is told apart by its sentence.
+// A product of every kind that the device may have; a sentence tells which it does not have.
 std::vector<Tried> try_products(const gpu::Device& device) {
   std::vector<Tried> list;
   const auto dense = [&](std::string what, GemmProblem problem, DType type, Arch arch) {
@@ -156,7 +156,7 @@ int run_report(const ReportOptions& options, Output& out) {
   Json products = Json::array();
   int right = 0, failed = 0;
   if (const auto device = gpu_here()) {
-    // The library compares the first product of every plan, too: on the device, or, for AMD, on the host.
+    // The library compares the first product of every plan as well: on the device or, for AMD, on the host.
     setenv("WARPWRIGHT_VERIFY", "1", 1);
     for (const Tried& t : try_products(*device)) {
       (t.ok ? right : failed) += 1;

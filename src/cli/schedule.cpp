@@ -249,7 +249,7 @@ Report users_report(const Options& options) {
   r.target = user.pipeline.target.name.c_str();
   fill_compiled(r, std::move(user.pipeline));
   if (!r.legal())
-    throw UsageError(fmt::format("'{}' of '{}' is no schedule for {}: {}", r.name, options.name,
+    throw UsageError(fmt::format("'{}' of '{}' is not a schedule for {}: {}", r.name, options.name,
                                  r.target.empty() ? "its target" : r.target, r.reason));
   return r;
 }
@@ -258,7 +258,8 @@ Report users_report(const Options& options) {
 Report wanted(const Options& options) {
   if (is_source_file(options.name)) return users_report(options);
   refuse_compile_options(options.compile, options.name);
-  if (!options.of_file.empty()) throw UsageError(fmt::format("--name: it is for a file, and {} is none", options.name));
+  if (!options.of_file.empty())
+    throw UsageError(fmt::format("--name: it is for a file, and {} is not one", options.name));
   if (options.target.empty()) throw UsageError("--target is required");
   Report r = report_of(options.name, options.target);
   if (!r.legal()) {

@@ -51,7 +51,8 @@ std::vector<amd::MatmulProof> prove_code_object(const std::string& path, const s
   if (!variant) throw UsageError(fmt::format("--isa: no kernel is made from the schedule '{}'", schedule));
   if (target.rfind("gfx", 0) != 0) throw UsageError(fmt::format("--isa: {} has no AMD code objects", target));
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) throw UsageError(fmt::format("--isa: '{}' is no file", path));
+  if (!std::filesystem::is_regular_file(path, ignored))
+    throw UsageError(fmt::format("--isa: '{}' is not a file", path));
   if (amd::find_disassembler().empty()) {
     throw MissingError("--isa needs llvm-objdump of version 20 or later: install the package llvm-22");
   }

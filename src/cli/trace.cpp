@@ -187,7 +187,7 @@ std::string time_text(const Json& facts) {
       facts["measured_us"].get<double>());
 }
 
-// Writes the files and tells what is in them; `note` is said last.
+// Writes the files and says what is in them; `note` comes last.
 int finish(std::vector<Traced> traced, const Files& files, const std::string& target, std::string_view note,
            Output& out) {
   std::vector<timeline::TimelineRun> runs;
@@ -276,8 +276,7 @@ int trace_user(const TraceOptions& options, const CommandLine& line, Output& out
   for (const auto& option : line.options()) {
     const std::string& name = option->facts().name;
     if (option->facts().count > 0 && std::find(taken.begin(), taken.end(), name) == taken.end())
-      throw UsageError(
-          fmt::format("{}: it is no option of a kernel of your own, whose file is '{}'", name, options.file));
+      throw UsageError(fmt::format("{}: it is not an option for a kernel of your own ('{}')", name, options.file));
   }
   const simulate::Example& example = kernel_of(options);
   reference::Case shape = example.cases.front();
@@ -301,7 +300,7 @@ int trace_user(const TraceOptions& options, const CommandLine& line, Output& out
 int run_trace(const TraceOptions& options, Output& out) {
   if (!options.problem.landing.empty() || !options.problem.schedule.empty() || options.problem.seeds != 0) {
     throw UsageError(
-        "--landing, --schedule and --seeds: a timeline is one run by the clock, which decides all; leave them out");
+        "--landing, --schedule and --seeds: a timeline is one timed run, which fixes all three; leave them out");
   }
   if (options.problem.target == "gpu" || is_grouped(options.problem) || arch_of(options.problem) != Arch::sm90) {
     return trace_product(options, out);

@@ -167,8 +167,8 @@ std::string regret_text(const measure::TuneReport& report) {
 
 int run_tune(const TuneCommand& options, Output& out) {
   if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
-    throw UsageError("--shapes, --sizes and --random: one of them, and no other, says what to tune");
-  if (options.regret && options.random == 0) throw UsageError("--regret: it is of problems that --random draws");
+    throw UsageError("--shapes, --sizes and --random: give exactly one of them");
+  if (options.regret && options.random == 0) throw UsageError("--regret: it is for problems that --random draws");
   if (options.random > 0 && options.op != "dense")
     throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
   if (options.random > 0 && !options.regret) {

@@ -14,7 +14,7 @@ namespace warpwright::gpu {
 // The constant `symbol` of an image, `bytes` long.
 Result<std::vector<uint8_t>> constant_of(std::span<const uint8_t> image, std::string_view symbol, size_t bytes);
 
-// Of the image of an instance.
+// The facts that the image of an instance carries.
 Result<InstanceFacts> facts_of(std::span<const uint8_t> image);
 
 }  // namespace warpwright::gpu

@@ -27,7 +27,7 @@ struct Door {
   std::string (*error_text)(int code);
 };
 
-// That of maker(). Only where there is a device.
+// The door of maker(). Call it only where there is a device.
 const Door& door();
 
 }  // namespace warpwright::gpu

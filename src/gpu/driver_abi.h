@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The names of cuda.h: who includes that, too, has the same types.
+// The names of cuda.h: whoever includes that as well has the same types.
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
@@ -61,7 +61,7 @@ inline constexpr int kPoolReleaseThreshold = 4;
 inline constexpr int kAllocationPinned = 1;
 inline constexpr int kLocationDevice = 1;
 
-// Of tensor maps.
+// Constants for tensor maps.
 inline constexpr int kTypeUint8 = 0;
 inline constexpr int kTypeFloat16 = 6;
 inline constexpr int kTypeFloat32 = 7;

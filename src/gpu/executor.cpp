@@ -28,7 +28,7 @@ Result<Device> describe_amd(int number) {
   if (!gpu) return gpu.status();
   const auto arch = arch_of(gpu->architecture);
   if (!arch) {
-    return Status(Code::missing, fmt::format("device {} ({}) is {}; of AMD's there are kernels for gfx942 and gfx950.",
+    return Status(Code::missing, fmt::format("device {} ({}) is {}; for AMD there are kernels for gfx942 and gfx950.",
                                              number, gpu->name, hip::chip_of(gpu->architecture)));
   }
   return Device{number, gpu->name, gpu->compute_units, 0, 0, *arch, gpu->lds_bytes};

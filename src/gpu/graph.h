@@ -16,7 +16,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   abi::Graph get() const { return graph_; }
-  // Of its edges, those across which the second kernel may start before the first has ended.
+  // The share of its edges across which the second kernel may start before the first has ended.
   double early_share() const;
 
  private:

@@ -67,7 +67,7 @@ class LoadedInstance {
   Status put(void** arguments, unsigned ctas, void* stream, bool dependent) const;
 
   abi::KernelHandle kernel_ = nullptr;
-  hip::Kernel amd_kernel_;  // in the place of the other
+  hip::Kernel amd_kernel_;  // instead of the other
   InstanceFacts facts_;
   int device_ = 0;
   int clusters_ = 0;

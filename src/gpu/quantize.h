@@ -5,7 +5,7 @@
 
 namespace warpwright::gpu {
 
-// Of a legal problem, on a stream of the current device. Legal during stream capture, the first time too.
+// For a legal problem, on a stream of the current device. Legal during stream capture, even the first time.
 Status quantize(Quantization kind, DType type, bool given_tensor_scale, const QuantizeArgs& args, void* stream);
 
 }  // namespace warpwright::gpu

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The names of hip_runtime_api.h: who includes that, too, has the same types.
+// The names of hip_runtime_api.h: whoever includes that as well has the same types.
 struct ihipStream_t;
 struct ihipEvent_t;
 struct ihipModule_t;

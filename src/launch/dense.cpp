@@ -30,7 +30,7 @@ bool is_hopper(const catalog::Instance& instance) { return catalog::arch_of(inst
 
 uint64_t element_bytes(DType type) { return uint64_t(bits(type)) / 8; }
 
-// The stride of a dimension of one element is never taken, but must be legal all the same.
+// The stride of a dimension of one element is never used, but must still be legal.
 uint64_t legal_stride(int64_t stride, int64_t extent, DType type, uint64_t least) {
   const uint64_t bytes = extent > 1 ? uint64_t(stride) * element_bytes(type) : least;
   return (bytes + kTmaAlignment - 1) / kTmaAlignment * kTmaAlignment;

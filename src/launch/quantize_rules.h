@@ -35,7 +35,7 @@ struct ScaleExtents {
     return {down, across, down, across};
   }
   WW_HD constexpr int64_t count() const { return padded_rows * padded_columns; }
-  // Of one factor, a padded one too.
+  // The place of one factor, which may be padding.
   WW_HD constexpr int64_t at(ScaleLayout layout, int64_t row, int64_t column) const {
     if (layout == ScaleLayout::columns) return column * padded_rows + row;
     if (layout == ScaleLayout::rows) return row * columns + column;

@@ -1,4 +1,4 @@
-// What the mma.sync kernels cannot take, said before anything is launched.
+// What the mma.sync kernels cannot take, refused before anything is launched.
 #pragma once
 #include <fmt/format.h>
 

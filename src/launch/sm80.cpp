@@ -11,7 +11,7 @@ Status fill(MmaSyncGemmArgs& args, const MmaSyncGemmConfig& c, const GemmProblem
   args.a = pointers.a;
   args.b = pointers.b;
   args.d = pointers.d;
-  // Of a single row the stride is never taken, and may be any.
+  // The stride of a single row is never used, and may be anything.
   const auto rows = [](const problem::StoredMatrix& m) { return m.rows > 1 ? m.stride : 0; };
   args.a_stride = rows(low.a);
   args.b_stride = rows(low.b);

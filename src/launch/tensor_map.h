@@ -11,7 +11,7 @@
 
 namespace warpwright::launch {
 
-// Of addresses and strides that the TMA takes, in bytes.
+// The alignment of addresses and strides that the TMA takes, in bytes.
 constexpr int64_t kTmaAlignment = 16;
 
 enum class L2Promotion : uint8_t { none, b64, b128, b256 };

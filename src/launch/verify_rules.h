@@ -105,7 +105,7 @@ WW_HD double activated(Activation activation, double x) {
   return x;
 }
 
-// Of a result: how far two neighbours lie apart relative to their size and near 0, and what is beyond the largest.
+// For a result: how far two neighbours lie apart relative to their size and near 0, and what lies beyond the largest.
 struct Rounding {
   double relative, absolute, largest;
   bool saturates;

@@ -61,7 +61,7 @@ Operands::Operands(const BenchShape& shape, uint64_t least_bytes)
       a_(a_stride_ * size_t(sets_)),
       b_(b_stride_ * size_t(sets_)),
       d_(d_stride_ * size_t(sets_)) {
-  // Of two seeds: with equal rows in A and B the diagonal would be a sum of squares, where 8-bit sums lose most.
+  // Two seeds: with equal rows in A and B the diagonal would be a sum of squares, where 8-bit sums lose most.
   fill_normal(shape.dtype, 1, a_, a_stride_ * size_t(sets_));
   fill_normal(shape.b_dtype(), 2, b_, b_stride_ * size_t(sets_));
 }

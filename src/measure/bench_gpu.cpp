@@ -157,8 +157,8 @@ Status profile_dense(const BenchShape& shape, const std::string& plan, int peer_
     PeerGemm peer;
     gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
     if (peer_choice >= peer.choices())
-      return Status(Code::invalid_argument,
-                    fmt::format("cuBLASLt offers {} algorithms, there is no number {}.", peer.choices(), peer_choice));
+      return Status(Code::invalid_argument, fmt::format("cuBLASLt offers {} algorithms; number {} does not exist.",
+                                                        peer.choices(), peer_choice));
     peer.choose(peer_choice);
     const Ours ours(shape, plan, {}, operands);
     const LaunchSet launches[2] = {ours.launch(), peer_launch(peer, operands)};

@@ -28,7 +28,7 @@ class Budget {
 // Puts the product of one set of operands on a stream.
 using LaunchSet = std::function<void(int set, const gpu::Stream&)>;
 
-// Of the edges between launches that follow each other on a stream, those across which the next may start before the
+// The share of edges between launches that follow each other on a stream across which the next may start before the
 // last has ended.
 double early_share(const LaunchSet& launch, int sets, const gpu::Stream& stream);
 

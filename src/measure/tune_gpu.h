@@ -40,7 +40,7 @@ struct TuneReportOf {
 };
 using TuneReport = TuneReportOf<choice::TunedTable, TuneRow>;
 
-// That compiled the kernels ahead: "CUDA 13.0"; empty without one.
+// The toolkit that compiled the kernels ahead: "CUDA 13.0"; empty without one.
 std::string toolkit_version();
 
 // A candidate replaces the current choice only if the whole interval of its ratio lies above 1.

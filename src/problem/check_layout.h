@@ -12,7 +12,7 @@ constexpr int64_t kLargestBatch = 65535;
 // Strides of a tensor map are below 2^40 bytes, and no product of these overflows 63 bits.
 constexpr int64_t kLargestStride = int64_t(1) << 36;
 
-// Of `rows` stored rows of `columns` elements. `output`: no two elements may share their place.
+// For `rows` stored rows of `columns` elements. `output`: no two elements may share their place.
 Status check_layout(const char* argument, const MatrixLayout& layout, int64_t rows, int64_t columns, int64_t batch,
                     bool output);
 // Those of A, B, C, D and the residual.

@@ -56,7 +56,7 @@ struct Lowered {
   bool d_fits_tma = false;  // whatever moves A and B
 };
 
-// Of D: swiglu makes one of two columns of the product.
+// The columns of D: swiglu makes one of two columns of the product.
 int64_t result_columns(const GemmProblem& problem);
 
 // Whether there is a C: a factor of it, or a formula that names it.

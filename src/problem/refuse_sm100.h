@@ -1,4 +1,4 @@
-// What the Blackwell GEMM cannot take, said before anything is launched: the tensor, its shape and the rule.
+// What the Blackwell GEMM cannot take, refused before anything is launched: the tensor, its shape and the rule.
 #pragma once
 #include <fmt/format.h>
 

@@ -234,7 +234,7 @@ Status validate_sm100(const GemmProblem& p) {
   return {};
 }
 
-// Hopper takes the scales of A as rows: who says how many there are is told that they lie otherwise here.
+// Hopper takes the scales of A by rows: a caller who gives their extents learns that they lie differently here.
 Status check_scales_by_columns(const GroupedProblem& p) {
   const int64_t blocks = (p.k + 127) / 128, padded = (p.m + 3) / 4 * 4;
   if ((p.a_scales.rows == -1 || p.a_scales.rows == blocks) &&
@@ -261,6 +261,7 @@ Status validate_sm100(const GroupedProblem& p) {
   }
   if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
+  if (p.gathered || p.a_rows != 0) return refused("gathered = true: sm100 has no kernel for it.");
   if (p.scaling == BlockScaling::none) {
     if (p.type != DType::e4m3) {
       return refused("type = {}: elements with blockwise scales are e4m3.", name(p.type));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,12 @@ uint32_t faults_of(const GroupedProduct& s) {
     is(offset < reached, kOffsetsDecrease);
     reached = std::max(reached, offset);
   }
+  // Rows that no group has are not looked up.
+  for (const Rows& part : s.gathered() ? rows_of(s) : std::vector<Rows>()) {
+    for (int64_t r = part.first; r < part.end; ++r) {
+      is(s.index[size_t(r)] < 0 || s.index[size_t(r)] >= s.a_rows, kIndexOutOfRange);
+    }
+  }
   return found;
 }
 
@@ -153,6 +160,13 @@ struct Given {
   const Array *a, *b, *a_scales, *b_scales, *bias, *d;
 };
 
+// Which row of A row `r` of the product is; none: the table names one that A does not have.
+std::optional<int64_t> taken_row(const GroupedProduct& product, int64_t a_rows, int64_t r) {
+  const int64_t from = product.gathered() ? product.index[size_t(r)] : r;
+  if (from < 0 || from >= a_rows) return {};
+  return from;
+}
+
 Results results_of(const GroupedProduct& product, const Given& given, const Finish& finish) {
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
@@ -164,9 +178,11 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
                   std::vector<double>(size_t(d_rows * d_blocks), untouched)};
   for (const Rows& part : rows_of(product)) {
     for (int64_t r = part.first; r < part.end; ++r) {
+      const auto from = taken_row(product, given.a->rows, r);
       const auto sum_of = [&](int64_t c) {
-        const double sum = dot(x.data() + r * k + part.first_k, y.data() + (part.matrix * n + c) * k + part.first_k,
-                               part.end_k - part.first_k);
+        const double sum = !from ? 0
+                                 : dot(x.data() + *from * k + part.first_k,
+                                       y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
         if (given.bias == nullptr) return sum;
         return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
       };
@@ -209,10 +225,11 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   const int64_t d_rows = by_depth ? m * product.group_count() : m;
   // The tensor core keeps 14 bits of the sums of a block; swiglu multiplies two of them.
   if (has_scales) w.sum_tolerance = product.swiglu ? 3e-3 : 1e-3;
-  Array a = new_array("A", product.type, m, k), b = new_array("B", product.type, matrices * n, k);
+  const int64_t a_rows = product.gathered() ? product.a_rows : m;
+  Array a = new_array("A", product.type, a_rows, k), b = new_array("B", product.type, matrices * n, k);
   fill(a, data, seed * 4 + 1);
   fill(b, data, seed * 4 + 2);
-  Array a_scales = new_scales("a_scales", m, k_blocks, data, seed * 4 + 3);
+  Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
   Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
   if (product.bias) fill(bias, data, seed * 4 + 5);
@@ -233,13 +250,15 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
       product,
       {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
       {data == Data::integers});
-  std::vector<bool> used(size_t(m), false), used_k(size_t(k), !by_depth);
+  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth);
   for (const Rows& part : rows_of(product)) {
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
-    std::fill(used.begin() + part.first, used.begin() + part.end, true);
+    for (int64_t r = part.first; r < part.end; ++r) {
+      if (const auto from = taken_row(product, a_rows, r)) used[size_t(*from)] = true;
+    }
   }
   w.expected = product.judge_scales ? results.factors : results.values;
-  for (int64_t r = 0; r < m && !by_depth; ++r) {
+  for (int64_t r = 0; r < a_rows && !by_depth; ++r) {
     if (used[size_t(r)]) continue;
     spoil(a, r);
     spoil(a_scales, r);
@@ -261,7 +280,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   if (product.groups != Groups::none) {
     w.arrays.push_back(integers("rows", product.rows));
     if (!product.matrices.empty()) w.arrays.push_back(integers("matrices", product.matrices));
-    w.arrays.push_back(integers("status", std::vector<uint32_t>{~0u}));
+    if (product.gathered()) w.arrays.push_back(integers("index", product.index));
+    // The host has cleared the word to which clusters add what they find.
+    w.arrays.push_back(integers("status", std::vector<uint32_t>{product.gathered() ? 0u : ~0u}));
     w.arrays.back().scratch = true;
     w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
@@ -304,6 +325,8 @@ launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, c
   o.shared_bias = product.shared_bias;
   o.d_scales = pointer_of(w, p, "d_scales");
   o.accumulate = product.accumulate;
+  o.index = static_cast<const int32_t*>(pointer_of(w, p, "index"));
+  o.a_rows = int(product.a_rows);
   GroupTable& t = o.groups;
   t.rows = int(w.shape.m);
   t.groups = product.group_count();
@@ -333,6 +356,7 @@ GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& 
   pointers.status = o.groups.status;
   pointers.bias = o.bias;
   pointers.d_scales = static_cast<float*>(o.d_scales);
+  pointers.index = o.index;
   return pointers;
 }
 

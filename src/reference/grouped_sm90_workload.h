@@ -24,11 +24,14 @@ struct GroupedProduct {
   DType bias_type = DType::fp32;
   bool shared_bias = false;
   bool accumulate = false;
-  bool illegal = false;       // Blackwell: the table says the same by values that are not legal (GroupedSpec)
+  bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
+  std::vector<int32_t> index = {};  // of gathered rows: which one of A's a_rows each row of the product is
+  int64_t a_rows = 0;
   bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
 
   int group_count() const;
   int matrices_given() const;
+  bool gathered() const { return a_rows > 0; }
   int64_t columns() const { return swiglu ? shape.n / 2 : shape.n; }  // of D
 };
 

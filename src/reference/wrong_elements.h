@@ -8,7 +8,7 @@
 
 namespace warpwright::reference {
 
-// Of the result that a block computes; 0: not known.
+// The part of the result that a block computes; 0: unknown.
 struct Tile {
   int64_t rows = 0, columns = 0;
 };

@@ -162,7 +162,7 @@ void Engine::start(Wave& w) {
       throw;  // how the library ends a fiber that is destroyed
     } catch (...) {
       try {
-        fail("exception", "the kernel threw something that is no std::exception", p->where);
+        fail("exception", "the kernel threw something that is not a std::exception", p->where);
       } catch (const Abort&) {
       }
     }

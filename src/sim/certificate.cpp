@@ -8,8 +8,8 @@
 // Then, by induction along the run, each wait is enabled by the same arrivals in every order, so no order deadlocks;
 // and the order that the race checker uses is the same in all of them, so no order races. Named barriers have the same
 // conditions in named.lap and named.over, and the cluster's barrier in cluster.lap: what breaks them is a finding. What
-// could change the path itself (an answer of try_wait, a value in global memory, a cancelled launch) is said apart:
-// then the proof is for the path of this run.
+// could change the path itself (an answer of try_wait, a value in global memory, a cancelled launch) is listed
+// separately: then the proof is for the path of this run.
 #include <fmt/format.h>
 
 #include <algorithm>

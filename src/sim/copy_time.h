@@ -10,7 +10,7 @@ namespace warpwright::simulator {
 // The rows of a box that lie in the tensor: what a load reads of device memory.
 void ask_for_box(Engine& e, const model::TensorMapFields& map, const int32_t* coords);
 
-// Of a load whose lines were asked for. `to` are the destinations: whatever has
+// When a load ends whose lines were asked for. `to` are the destinations: whatever has
 // a `cta`.
 template <class Destinations>
 uint64_t load_done(Engine& e, const Thread& t, uint32_t bytes, const Destinations& to) {
@@ -31,7 +31,7 @@ struct StoreDone {
   uint64_t read = 0, written = 0;
 };
 StoreDone store_done(Engine& e, const Thread& t, uint32_t bytes);
-// Of a copy to the shared memory of another CTA of the cluster.
+// When a copy to the shared memory of another CTA of the cluster ends.
 uint64_t cluster_copy_done(Engine& e, const Thread& t, uint32_t bytes);
 
 }  // namespace warpwright::simulator

@@ -89,7 +89,7 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
   if (!copies && std::all_of(all.begin(), all.end(), [](const Thread* t) { return t->done; })) all.clear();
   known = !all.empty();
   if (known) return {all.begin(), all.end()};
-  // Of the cluster, where one of another CTA has come or nobody of this CTA is left.
+  // The whole cluster counts if somebody of another CTA has come, or nobody of this CTA is left.
   const auto add = [&](const Cta& cta) {
     for (const auto& t : cta.threads)
       if (may_arrive(b, *t) && (!copies || t->waiting == Wait::mbarrier)) all.insert(t.get());
@@ -316,7 +316,7 @@ class Deadlock {
       });
     }
     if (s.missing.empty()) s.missing = idle;
-    // Of a role some threads of which live, those that have exited are none to wait for.
+    // Where some threads of a role live, nobody waits for those that have exited.
     for (const auto& [role, t] : gone)
       if (there.count(role) == 0)
         s.gone += fmt::format("{}{} has exited (last word at {})", s.gone.empty() ? "" : "; ", role, where(t->where));

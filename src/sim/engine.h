@@ -415,8 +415,8 @@ class Engine {
   bool in_one_stage(uint32_t at, uint32_t bytes) const;
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
   uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
-  // That the kernel ahead of a dependent launch has ended: from griddepcontrol.wait, then as everything else is handed
-  // on.
+  // A thread learns from griddepcontrol.wait that the kernel ahead of a dependent launch has ended; this is then handed
+  // on like everything else.
   void learn_primary_ended(Thread& t);
   bool knows_primary_ended(const Thread& t) const;
   // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock

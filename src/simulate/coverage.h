@@ -21,7 +21,7 @@ void forget(CallSites sites);
 
 class Coverage {
  public:
-  // Of all runs since forget().
+  // Covers all runs since forget().
   Coverage(const BlockPlan& plan, CallSites sites);
   void add(const std::vector<simulator::BarrierUse>& run);
 

@@ -52,7 +52,7 @@ void add_conditions(std::vector<Case>& list, Case small, Case deep) {
                             Condition::varied, Condition::real})
     list.push_back({small.m, small.n, small.k, c});
   list.push_back({deep.m, deep.n, deep.k, Condition::constant});
-  // Without depth nobody loads, and D is written all the same.
+  // Without depth nobody loads, but D is still written.
   const auto flat = std::find_if(list.begin(), list.end(), [](const Case& c) { return c.k == 0; });
   if (flat != list.end()) list.push_back({flat->m, flat->n, 0, Condition::behind});
 }
@@ -100,8 +100,12 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
-  const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : c.paired() ? 2 * wide + 8 : wide + 8;
-  const int64_t broad = c.paired() ? 4 * wide + 8 : n;
+  const int64_t halves = c.column_blocks();
+  const int64_t n = c.swiglu && !c.paired() ? 512
+                    : c.out == DType::e4m3  ? 256
+                    : c.paired()            ? 2 * wide + 8 * halves
+                                            : wide + 8;
+  const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
   if (c.by_depth()) {
@@ -206,7 +210,7 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
-  // Of many groups along k each has a result of its own.
+  // Many groups along k have a result each.
   const auto* const grouped = instance.as<GroupedGemmConfig>();
   for (Case& c : list) {
     if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);

@@ -11,7 +11,7 @@
 
 namespace warpwright::simulate {
 
-// Of the instances that make a dense product.
+// A problem for an instance that makes a dense product.
 GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
 // What keeps an instance from being run under this condition.
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
@@ -20,10 +20,10 @@ reference::Offset offset_of(const catalog::Instance& instance);
 
 // Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
 inline constexpr int kManyGroups = 40;
-// Of the result, what a block computes at a time; nothing where that depends on more than the configuration.
+// The part of the result that a block computes at a time; empty where more than the configuration decides it.
 reference::Tile tile_of(const catalog::Instance& instance);
 
-// Of those that make products by groups or with blockwise scales, with uneven groups of which one has no rows.
+// The same for products by groups or with blockwise scales; the groups are uneven, and one of them has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);
 reference::GroupedProduct grouped_product(const catalog::Instance& instance, reference::Case shape);
 

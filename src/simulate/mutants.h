@@ -26,8 +26,8 @@ std::string argument_for(const simulator::Fault& mutant);
 
 struct Mutant {
   simulator::Fault fault;
-  // Of the report. "result": the result is wrong; "certificate": the runs are right, and one of another interleaving
-  // might not be. Empty: nothing was seen.
+  // The rule that the report names. "result": the result is wrong; "certificate": the runs are right, and one of
+  // another interleaving might not be. Empty: nothing was seen.
   std::string rule;
   std::string report;  // its first line
   reference::Case at;  // where it was seen

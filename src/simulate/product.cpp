@@ -165,7 +165,7 @@ int ctas_on_chip(const DenseProduct& p) {
   const GemmProblem& q = p.problem;
   int64_t work = p.decision.choice.estimate.tiles;
   if (const auto* c = instance.as<DenseGemmConfig>()) {
-    // Of a depth that is shared evenly every cluster has a part.
+    // Every cluster has a part of a depth that is shared evenly.
     const int64_t parts =
         c->split == DepthSplit::stream_k ? resident_clusters(instance) * c->cluster : std::max(1, instance.splits);
     work = c->tiles(int(q.m), int(q.n), int(q.batch)) * parts;

@@ -78,7 +78,7 @@ class Json {
       return static_cast<T>(real());
     }
   }
-  // Of a field, or `otherwise` when there is none.
+  // The value of a field, or `otherwise` when there is none.
   template <class T>
   T value(std::string_view name, T otherwise) const {
     const Json* field = find(name);

@@ -46,7 +46,7 @@ struct RecordedTimeline {
   uint64_t lost = 0;  // events for which there was no room
 };
 
-// Of the first `most_ctas` CTAs, rounded to whole clusters; 0: of all. What an engine did is known by its effects: a
+// Draws the first `most_ctas` CTAs, rounded to whole clusters; 0: all. What an engine did is known by its effects: a
 // load lands when the wait that it blocks ends, and one that blocked nobody is drawn where it was issued; a group of
 // wgmmas ends with the wait for it, at the latest.
 RecordedTimeline timeline_of(const BlockPlan& plan, const Recording& recording, double ns_per_cycle, int most_ctas = 0);

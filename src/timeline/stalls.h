@@ -22,7 +22,7 @@ struct RoleTime {
   std::vector<TimelineShare> waits;  // by what is waited for, "input.full"; the largest first
 };
 
-// Of the tensor core, or of the MFMA units: the time in which none of their operations is under way, by what stands in
+// For the tensor core, or the MFMA units: the time in which none of their operations is under way, by what stands in
 // the way of the next one. A wait of the warp that issues them leads to what released it: a copy that is under way, or
 // what the warp that makes the copy, or the arrival, does meanwhile.
 struct IdleTime {

@@ -60,7 +60,7 @@ for schedule, target, file, sentence in (
     ("default", "gfx942", objects / "matmul_default_bf16.co", "is for gfx950, not for gfx942"),
     ("default", "sm80", objects / "matmul_default_bf16.co", "has no AMD code objects"),
     ("legacy/ping-pong", "gfx950", objects / "matmul_pingpong_bf16.co", "no kernel is made from the schedule"),
-    ("default", "gfx950", "/does/not/exist.co", "is no file"),
+    ("default", "gfx950", "/does/not/exist.co", "is not a file"),
 ):
     done = run(schedule, target, file)
     assert done.returncode == 2 and sentence in done.stderr, (schedule, target, done.returncode, done.stdout, done.stderr)

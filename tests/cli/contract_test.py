@@ -197,10 +197,10 @@ class BadUsage(unittest.TestCase):
         self.refused("check", names=["--all", "--list"])
         self.refused("check", "nothing", names=["'nothing'", "nearest"])
         self.refused("check", "sm90/dense-100x256-c2-s4/bf16-nt", names=["100"])
-        self.refused("check", "mine.cu", names=["'mine.cu'", "is no file"])
+        self.refused("check", "mine.cu", names=["'mine.cu'", "is not a file"])
         self.refused("check", RING, "-I", "folder", names=["-I", RING])
         self.refused("check", "--all", "-D", "X=1", names=["-D", "--all"])
-        self.refused("trace", "mine.cpp", names=["'mine.cpp'", "is no file"])
+        self.refused("trace", "mine.cpp", names=["'mine.cpp'", "is not a file"])
         self.refused("trace", "mine.cpp", "--dtype", "fp16", names=["--dtype", "'mine.cpp'"])
         self.refused("trace", "--kernel", "mine", "--m", "64", "--n", "64", "--k", "64", names=["--kernel", "FILE"])
         self.refused("trace", "--m", "64", "--n", "64", "--k", "64", "-I", "folder", names=["-I"])
@@ -220,7 +220,7 @@ class BadUsage(unittest.TestCase):
         self.refused("schedule", "show", "ping-pong", names=["--target"])
         self.refused("schedule", "show", "ping-pong", "--target", "gfx950", "-D", "X", names=["-D", "ping-pong"])
         self.refused("schedule", "show", "ping-pong", "--target", "gfx950", "--name", "mine", names=["--name", "ping-pong"])
-        self.refused("schedule", "show", "mine.cpp", names=["'mine.cpp'", "is no file"])
+        self.refused("schedule", "show", "mine.cpp", names=["'mine.cpp'", "is not a file"])
         for name in ("ping-pong", "legacy/ping-pong"):
             for verb in ("show", "verify", "svg"):
                 self.refused("schedule", verb, name, "--target", "gfx942", names=[name, "gfx942", "131072", "65536"])

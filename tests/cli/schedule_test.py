@@ -230,7 +230,7 @@ class OwnSchedules(unittest.TestCase):
         empty.write_text("int nothing = NOTHING;\n")
         self.assertIn("does not define extern \"C\" void warpwright_schedules", self.refused("-D", "NOTHING=1", file=empty))
         self.assertIn("empty.cpp:1: this does not compile: 'NOTHING' was not declared", self.refused(file=empty))
-        self.assertIn("is no file", self.refused(file=self.file.with_name("absent.cpp")))
+        self.assertIn("is not a file", self.refused(file=self.file.with_name("absent.cpp")))
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ class YourKernel(unittest.TestCase):
         self.assertEqual(self.results["said"].code, 0)
 
     def test_calls_that_are_not_recorded(self):
-        self.report("not recorded", "incomplete", "its calls are not known")
+        self.report("not recorded", "incomplete", "its calls are unknown")
 
     def test_mutants_of_ones_own_kernel(self):
         result = self.results["mutants"]
@@ -163,7 +163,7 @@ class YourKernel(unittest.TestCase):
             path = pathlib.Path(folder) / "empty.cpp"
             path.write_text("int nothing;\n")
             for command in ("check", "trace"):
-                for file, word in ((path, "warpwright_kernels"), (path.with_name("absent.cpp"), "is no file")):
+                for file, word in ((path, "warpwright_kernels"), (path.with_name("absent.cpp"), "is not a file")):
                     result = subprocess.run([TOOL, command, str(file)], capture_output=True, text=True, timeout=60)
                     self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                     self.assertIn(word, result.stderr)

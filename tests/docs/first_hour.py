@@ -1,6 +1,8 @@
 """A new user's first hour, step by step, with the seconds of each: a fresh clone, the two commands of README.md, a kernel
 of one's own, a mistake in it, its report and its repair, its timeline, and Python.
 
+It is the hour of somebody without CUDA: device code would be compiled for many minutes, and nobody would run it.
+
 Usage: first_hour.py [--cold] [--whole] [--keep]
   --cold    without a compiler cache: an empty home, as in fresh_user.sh
   --whole   all of `./warpwright test`, which builds everything; otherwise one test of the tool
@@ -63,10 +65,11 @@ class Hour:
 
 def environment(folder, cold):
     if not cold:
-        return {**os.environ, "WARPWRIGHT_BUILD_DIR": "", "WARPWRIGHT_CACHE_DIR": str(folder / "cache")}
+        return {**os.environ, "WARPWRIGHT_BUILD_DIR": "", "WARPWRIGHT_CACHE_DIR": str(folder / "cache"),
+                "WARPWRIGHT_CUDA": "off"}
     (folder / "home").mkdir()
     kept = {name: os.environ[name] for name in ("PIP_CERT", "LANG") if name in os.environ}
-    return {**kept, "HOME": str(folder / "home"), "TERM": "dumb",
+    return {**kept, "HOME": str(folder / "home"), "TERM": "dumb", "WARPWRIGHT_CUDA": "off",
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 

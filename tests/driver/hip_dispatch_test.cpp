@@ -105,7 +105,7 @@ TEST_F(HipDispatch, whatTheKernelsDoNotHaveIsRefusedWithArgumentValueAndRule) {
 
 TEST_F(HipDispatch, otherChipsAreRefused) {
   EXPECT_EQ(plan_on(mi250x, square(512)),
-            "device 2 (AMD Instinct MI250X) is gfx90a; of AMD's there are kernels for gfx942 and gfx950.");
+            "device 2 (AMD Instinct MI250X) is gfx90a; for AMD there are kernels for gfx942 and gfx950.");
   EXPECT_NE(plan_on(radeon, square(512)).find("gfx1100"), std::string::npos);
   EXPECT_FALSE(gpu::arch_of("gfx9420"));
   EXPECT_EQ(gpu::arch_of("gfx942:sramecc+:xnack-"), Arch::gfx942);

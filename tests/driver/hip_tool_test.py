@@ -65,7 +65,7 @@ class Tool(unittest.TestCase):
 
     def test_what_is_lacking_is_said(self):
         for devices, arguments, code, words in (
-                ("gfx90a", ("--target", "gpu"), 3, "is gfx90a; of AMD's there are kernels for gfx942 and gfx950"),
+                ("gfx90a", ("--target", "gpu"), 3, "is gfx90a; for AMD there are kernels for gfx942 and gfx950"),
                 ("gfx942", ("--target", "gfx950"), 3, "this is AMD Instinct MI300X, gfx942"),
                 ("gfx950", ("--target", "sm90"), 3, "WARPWRIGHT_CUDA=off"),
                 ("gfx950", ("--target", "gpu", "--dtype", "fp16"), 2, "a.type = fp16: for gfx950"),

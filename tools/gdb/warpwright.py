@@ -70,16 +70,12 @@ def rows(function):
 
 def ranges(numbers):
     """0-3, 7"""
-    parts, begin = [], None
+    parts = []
     for n in sorted(numbers):
-        if begin is not None and n == end + 1:
-            end = n
+        if parts and n == parts[-1][1] + 1:
+            parts[-1][1] = n
         else:
-            if begin is not None:
-                parts.append((begin, end))
-            begin = end = n
-    if begin is not None:
-        parts.append((begin, end))
+            parts.append([n, n])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 

@@ -24,7 +24,7 @@ struct Swiglu {
 };
 
 WW_FN float magnitude(float x) { return stdx::bit_cast<float>(stdx::bit_cast<uint32_t>(x) & 0x7fff'ffffu); }
-// Of two magnitudes; a NaN stays.
+// The larger of two magnitudes; a NaN stays.
 WW_FN float larger(float a, float b) { return b != b || b > a ? b : a; }
 
 // The factor of a block whose largest magnitude is known: its code, and what elements are multiplied by before they are

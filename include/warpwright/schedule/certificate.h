@@ -55,7 +55,7 @@ constexpr Certificate certificate_of(const LoopBody& body, const Target& target,
   }
   for (size_t i = 0; i < mii.cycle.size(); ++i) {
     const int from = mii.cycle[i], to = mii.cycle[(i + 1) % mii.cycle.size()];
-    // Of parallel edges the one that is hardest to meet just below the bound.
+    // Among parallel edges, the one that is hardest to meet just below the bound.
     const DepEdge* hardest = nullptr;
     const auto excess = [&](const DepEdge& e) { return edge_delay(body, e) - (mii.recurrence - 1) * e.distance; };
     for (const DepEdge& e : body.edges) {

@@ -10,7 +10,7 @@ struct ScheduleEntry {
   int time_slot = 0;  // ordinal in its phase
   Phase phase = Phase::kernel;
   bool is_prefetch = false;
-  // Of a modulo schedule: which op of the body this is (-1: made by the compiler), and the iteration of the body that
+  // In a modulo schedule: which op of the body this is (-1: made by the compiler), and the iteration of the body that
   // it belongs to: in the prologue counted from the first, in the kernel from the kernel's own, in the epilogue from
   // the number of iterations (so negative).
   int16_t source = -1;

@@ -58,7 +58,7 @@ constexpr void find_shared_turns(const Pipeline& p, const Trace& trace, Diagnost
   }
 }
 
-// Of roles that run programs of their own.
+// For roles that run programs of their own.
 constexpr Diagnostics verify_split(const Pipeline& p, int iterations, Question question) {
   Diagnostics found;
   SplitRun run;

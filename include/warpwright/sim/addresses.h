@@ -1,5 +1,5 @@
 // Addresses without memory. A kernel under the checker is given these, and its words find the bytes behind them; code
-// that follows one by itself ends in a fault, which the checker reports.
+// that dereferences one ends in a fault, which the checker reports.
 #pragma once
 #include <cstdint>
 #include <utility>

@@ -162,7 +162,7 @@ class GroupTiles {
   int reached_ = 0;  // the end of the last group that was read
   int tiles_through_window_ = 0, blocks_before_ = 0;
   uint32_t faults_ = 0;
-  // Of this lane's group.
+  // This lane's group.
   int first_row_ = 0, end_row_ = 0, matrix_ = 0, block_ = 0, depth_ = 0;
   int height_ = 0, width_;  // in tiles
   int tiles_ = 0;           // in this group and all ahead of it

@@ -34,8 +34,8 @@ struct PairedRaster {
   // A division without signs is shorter, and everybody waits for the next tile.
   WW_HD static constexpr int quotient(int a, int b) { return int(uint32_t(a) / uint32_t(b)); }
 
-  // Of unit i, for CTA `rank`. step: 1 for the second pair of a unit that has one. half: -1, or which half of a unit
-  // that is split.
+  // The tile of unit i, for CTA `rank`. step: 1 for the second pair of a unit that has one. half: -1, or which half of
+  // a unit that is split.
   WW_HD constexpr PairedTile at(int i, int rank, int step, int half) const {
     const int pairs = full() / 2;
     const int nearest = (pairs + band / 2) / band, last = nearest > 1 ? nearest - 1 : 0;

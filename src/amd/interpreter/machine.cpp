@@ -240,7 +240,7 @@ void Machine::wait_lgkm(Wave& w, int count) {
   }
 }
 
-// Each queue's oldest operation may land by itself; a scalar load is as good as any other for the purpose.
+// Each queue's oldest operation may land alone; a scalar load is as good as any other for the purpose.
 void Machine::land_some(Wave& w) {
   for (std::deque<Flight>* queue : {&w.vm, &w.lgkm}) {
     if (random() % 8 != 0) continue;

@@ -30,7 +30,7 @@ using Lanes = uint32_t[kLanes];
 using LaneFunction = void (*)(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c);
 using ScalarFunction = uint64_t (*)(uint64_t a, uint64_t b, uint32_t& scc);
 
-// Of an access to memory or to the LDS, in OpEntry::b.
+// What an access to memory or to the LDS is like, in OpEntry::b.
 enum AccessFlag { kSigned = 1, kHalf = 2, kHighHalf = 4, kBuffer = 8, kStore = 16, kTwo = 32, kStride64 = 64 };
 
 struct OpEntry {

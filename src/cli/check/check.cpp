@@ -79,7 +79,7 @@ std::vector<const simulate::Example*> examples_named(const CheckOptions& options
   // Not in the catalogue: any instance that can be compiled.
   const auto instance = catalog::parse_instance(name);
   if (!instance) {
-    throw UsageError(fmt::format("'{}' is no instance and no source file; the nearest instances are {}", name,
+    throw UsageError(fmt::format("'{}' is neither an instance nor a source file; the nearest instances are {}", name,
                                  listed(nearest_instances(name))));
   }
   auto example = simulate::example_of(*instance);
@@ -229,11 +229,11 @@ int run_list(Output& out) {
   return exit_ok;
 }
 
-// One run of a file's first kernel and size, in the plainest mode unless another is named. Outside of gdb it starts gdb,
-// which calls it again.
+// One run of a file's first kernel and size, in the plainest mode unless another is named. Outside of gdb it starts
+// gdb, which calls it again.
 int run_in_debugger(CheckOptions options, Output& out) {
   if (!is_source_file(options.kernel))
-    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is none", options.kernel));
+    throw UsageError(fmt::format("--debug: it is for a source file, and '{}' is not one", options.kernel));
   if (options.mutate || options.certify)
     throw UsageError("--debug: it makes one plain run; leave --mutate and --certify out");
   if (!is_debugged()) start_debugger();
@@ -266,7 +266,9 @@ int run_check(const CheckOptions& options, Output& out) {
   }
   if (options.debug) return run_in_debugger(options, out);
   if (options.mutate && options.certify)
-    throw UsageError("--certify: it speaks of the kernel as it is, --mutate of it with a fault; name one of them");
+    throw UsageError(
+        "--certify: it is about the kernel as it is, --mutate about the kernel with a fault; give one of them, not "
+        "both");
   if (options.certify) {
     if (!options.sizes.empty()) throw UsageError("--certify: it takes the kernel's own sizes; leave --sizes out");
     if (!options.all) return check_certificates(examples_named(options), out);
@@ -320,21 +322,23 @@ void configure_check(CommandLine& line, Context& context) {
       .offers(kernel_names())
       .type("NAME|FILE");
   line.list("--sizes", options->sizes,
-            "MxNxK,... (default: sizes that refill every stage and reach the edges; what a size does not exercise no "
-            "seed finds)")
+            "MxNxK,... (default: sizes that refill every stage and reach the edges; no seed finds what the sizes do "
+            "not exercise)")
       .delimiter(',');
   line.number("--seeds", options->seeds, "seeds of the random landings and schedules (default 2)", 0, 1'000'000);
   line.number("--seed", options->seed, "the first seed (default 1)", 0, INT64_MAX);
-  line.number("--max-seconds", options->max_seconds, "stop then; the verdict is incomplete", 1, 1'000'000);
+  line.number("--max-seconds", options->max_seconds, "stop after this time; the verdict is then incomplete", 1,
+              1'000'000);
   add_mode_options(line, options->modes);
   line.flag("--all", options->all,
             "every instance of the catalogue at all its sizes, in few modes; a kernel that is named is run in all");
   line.flag("--mutate", options->mutate,
-            "leave out, double, move or misdirect each synchronization, call by call, and say what would go unseen");
+            "omit, double, move or misdirect each synchronization, call by call, and list what would go unnoticed");
   line.flag("--certify", options->certify,
-            "say of every barrier why the run stands for all interleavings, or what keeps it from it");
-  line.flag("--debug", options->debug,
-            "run FILE once in gdb, not optimized: break on its lines, step, look at any thread (docs/debug-with-gdb.md)");
+            "explain for every barrier why the run stands for all interleavings, or why it does not");
+  line.flag(
+      "--debug", options->debug,
+      "run FILE once in gdb, not optimized: break on its lines, step, look at any thread (docs/debug-with-gdb.md)");
   add_compile_options(line, options->compile);
   line.flag("--list", options->list, "show what can be checked");
   context.runs(line, "./warpwright check sm90/dense-128x256-c2-s4/bf16-nt --seeds 8",

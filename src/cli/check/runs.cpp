@@ -34,7 +34,7 @@ std::string not_exercised(const CheckWork& work, const Checked& checked) {
   const bool exercised = checked.unturned.empty() && checked.unreached.empty() && checked.knows_calls;
   if (exercised && checked.gaps.empty()) return {};
   if (exercised) {
-    return fmt::format("{}: nothing wrong was found, but another interleaving could go otherwise: {}",
+    return fmt::format("{}: nothing wrong was found, but another interleaving could behave differently: {}",
                        work.example->name, checked.gaps.front());
   }
   std::string text =
@@ -42,7 +42,7 @@ std::string not_exercised(const CheckWork& work, const Checked& checked) {
   for (const std::string& one : checked.unturned) text += "\n  " + one;
   for (const std::string& one : checked.unreached) text += "\n  never called: " + one;
   if (!checked.knows_calls) {
-    text += "\n  its calls are not known: the compiler does not optimize, or this host is no x86-64";
+    text += "\n  its calls are unknown: the compiler does not optimize, or this host is not x86-64";
   }
   if (!checked.unturned.empty()) {
     if (const auto size = simulate::turning_size(*work.example, work.cases))
@@ -75,7 +75,7 @@ class Subject {
     Mode mode = work_.runs[number].mode;
     mode.max_seconds = seconds_left;
     mode.hang_seconds = 1;
-    // Who loops for ever with words is told so in a minute; what is shipped does not.
+    // A kernel that loops for ever with words is stopped within a minute; the shipped ones do not.
     if (work_.example->instance.empty()) mode.step_limit = kUsersSteps;
     mode.certify = mode.landing == simulator::Landing::eager && mode.scheduling == simulator::Scheduling::fifo;
     const auto workload = workload_of(which);

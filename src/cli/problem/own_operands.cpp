@@ -17,7 +17,6 @@
 #include "reference/problem_workload.h"
 
 namespace warpwright::cli {
-namespace {
 
 std::vector<std::uint8_t> read_file(const char* option, const std::string& path) {
   std::error_code ignored;
@@ -27,6 +26,8 @@ std::vector<std::uint8_t> read_file(const char* option, const std::string& path)
   }
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+namespace {
 
 std::vector<std::int32_t> read_integers(const char* option, const std::string& path) {
   const auto bytes = read_file(option, path);

@@ -33,6 +33,9 @@ struct OwnOperands {
 
 void add_own_operands(CommandLine& line, OwnOperands& own);
 
+// All of a file that the option names. Throws UsageError.
+std::vector<std::uint8_t> read_file(const char* option, const std::string& path);
+
 // The file for the result. Throws UsageError unless --a, --b and --d are given and the file can be written.
 system::WholeFile result_file(const OwnOperands& own);
 system::WholeFile factors_file(const OwnOperands& own);

@@ -42,7 +42,7 @@ struct ScheduleWord {
   int depth = 0;
 };
 
-// Of the instances that `check --list` names.
+// The names of the instances that `check --list` shows.
 std::vector<std::string> kernel_names();
 
 // Throws UsageError where it is none.

@@ -79,12 +79,12 @@ void compile(std::vector<std::string> line, const std::string& file, const std::
 
 void add_compile_options(CommandLine& line, CompileOptions& options) {
   line.list("-I", options.folders,
-            "a folder of headers for the compiler of FILE, which also gets CXXFLAGS; may be given again")
+            "a folder of headers for the compiler of FILE, which also gets CXXFLAGS; may be repeated")
       .not_empty()
       .repeated()
       .type("FOLDER")
       .group("Compiler");
-  line.list("-D", options.macros, "a macro for the compiler of FILE; may be given again")
+  line.list("-D", options.macros, "a macro for the compiler of FILE; may be repeated")
       .not_empty()
       .repeated()
       .type("NAME[=VALUE]")
@@ -94,7 +94,7 @@ void add_compile_options(CommandLine& line, CompileOptions& options) {
 void refuse_compile_options(const CompileOptions& options, const std::string& what) {
   if (options.folders.empty() && options.macros.empty()) return;
   throw UsageError(
-      fmt::format("{}: it is for a source file, and {} is none", options.folders.empty() ? "-D" : "-I", what));
+      fmt::format("{}: it is for a source file, and {} is not one", options.folders.empty() ? "-D" : "-I", what));
 }
 
 bool is_source_file(const std::string& word) {
@@ -106,7 +106,7 @@ bool is_source_file(const std::string& word) {
 
 void* open_user_file(const std::string& file, const CompileOptions& options, const char* entry,
                      const char* declaration) {
-  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is no file", file));
+  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("'{}' is not a file", file));
   const auto headers = jit::header_folder();
   if (!headers) throw MissingError(headers.status().message());
   const auto compiler = jit::host_compiler();

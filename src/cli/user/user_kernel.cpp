@@ -97,7 +97,7 @@ Status takes(const check::Kernel& kernel, reference::Case shape) {
   for (const check::Arrays::Array& array : arrays.all()) {
     if (array.output()) return {};
   }
-  return problem::refused("it declares no output, so that nothing could be compared.");
+  return problem::refused("it declares no output, so nothing could be compared.");
 }
 
 simulate::Example example_of(const check::Kernel& kernel) {

@@ -36,7 +36,7 @@ UserSchedule compile_user_schedule(const std::string& file, const CompileOptions
   const schedule::Registered& chosen = schedule_named(registry.schedules(), file, name);
   if (chosen.make == nullptr) {
     if (target == nullptr)
-      throw UsageError(fmt::format("--target is required: '{}' of '{}' is made for any", chosen.name, file));
+      throw UsageError(fmt::format("--target is required: '{}' of '{}' can be made for any target", chosen.name, file));
     return {chosen.name, chosen.make_for(*target)};
   }
   UserSchedule user{chosen.name, chosen.make()};

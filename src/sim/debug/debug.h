@@ -20,8 +20,8 @@ class Debugged {
   const Engine* outer_;
 };
 
-// Writes down which thread runs, where a debugger can read it without calling anything: conditions of breakpoints ask at
-// every turn. Costs a little, and is for one run at a time.
+// Writes down which thread runs, where a debugger can read it without calling anything: conditions of breakpoints ask
+// at every turn. Costs a little, and is for one run at a time.
 void follow_threads();
 extern bool following_threads;
 void follow(const Thread* running);  // null: none

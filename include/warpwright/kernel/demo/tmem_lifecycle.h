@@ -101,7 +101,7 @@ struct TmemLifecycle {
   }
 
   // The whole warp owns the tensor memory; one lane of it multiplies. An accumulator without a product (k = 0) is
-  // passed on all the same: the epilogue knows not to read it.
+  // passed on nevertheless: the epilogue knows not to read it.
   WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, Storage at) {
     auto mma = MmaWarp::create(at.tmem_address, at.accum, at.done, kOneCta);
     Input input(input_ring);

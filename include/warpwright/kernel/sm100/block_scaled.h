@@ -51,7 +51,7 @@ struct BlockScaledMultiply {
   WW_FN static Tmem scales(Tmem allocation, int i) {
     return allocation.column(uint32_t(C.first_scale_column() + C.scale_columns() * i));
   }
-  // Of them, those of the second operand.
+  // Where the factors of the second operand begin.
   WW_FN static Tmem b_scales(Tmem scales) {
     return scales.column(uint32_t(kScaleTileTmemColumns * kTiles * C.a_scale_blocks()));
   }

@@ -56,13 +56,13 @@ struct DenseGemmSm100Config {
   WW_HD constexpr int groups_m() const { return cluster_m / cta_group; }
   // The rows of B in the shared memory of one CTA.
   WW_HD constexpr int b_rows() const { return tile_n / cta_group; }
-  // Of a tile each CTA loads only a slice; the CTAs that share the tile send each other theirs.
+  // Each CTA loads only a slice of a tile; the CTAs that share the tile send each other theirs.
   WW_HD constexpr TensorBox a_box() const { return operand_box(first_type(), tile_m / cluster_n); }
   WW_HD constexpr TensorBox b_box() const { return operand_box(second_type(), b_rows() / groups_m()); }
-  // Of the operands of the MMA.
+  // The types of the MMA's operands.
   WW_HD constexpr DType first_type() const { return swap_ab ? b_dtype(scaling, type) : type; }
   WW_HD constexpr DType second_type() const { return swap_ab ? type : b_dtype(scaling, type); }
-  // Of one whole tile in the shared memory of a CTA.
+  // The bytes of one whole tile in the shared memory of a CTA.
   WW_HD constexpr uint32_t a_bytes() const { return a_box().bytes() * uint32_t(cluster_n); }
   WW_HD constexpr uint32_t b_bytes() const { return b_box().bytes() * uint32_t(groups_m()); }
   // What the loads of a tile do not fill of it.
@@ -440,7 +440,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
   }
   if (c.swap_ab && c.epilogue_warps != kTmemWarps)
     return "grouped_gemm: four warps quantize where tokens are the columns";
-  // Of a result there are two accumulators, gate and up.
+  // A result has two accumulators, gate and up.
   if (!c.swap_ab && d.group_columns() % (2 * scale_block(c.out_scaling)) != 0) {
     return "grouped_gemm: a thread has whole blocks of quantized results";
   }

@@ -18,7 +18,7 @@ struct QuantizeParts {
   using Block = epilogue::QuantizedBlock<C.out_scaling>;
   static constexpr int kPairs = 2 * Block::kElements;  // accumulators of a block
 
-  // Of one tile.
+  // The factors of one tile.
   struct Factors {
     float alpha;
     float tensor_scale;

@@ -22,7 +22,7 @@ template <DenseGemmSm100Config C>
 using FreeInputOf = stdx::conditional_t<(C.cluster() > 1), pipeline::ReleaseByWarpCommitMulticast<C.cta_group>,
                                         pipeline::ReleaseByWarpCommit<C.cta_group>>;
 
-// Of the kernel K, by its plan.
+// The input ring of the kernel K, by its plan.
 template <class K, int Stages>
 WW_FN pipeline::Ring<Stages> input_ring_of(uint32_t base) {
   constexpr uint32_t full = K::plan.barrier("input.full").offset, empty = K::plan.barrier("input.empty").offset;

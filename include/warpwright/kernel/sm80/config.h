@@ -27,7 +27,7 @@ struct MmaSyncGemmConfig {
   int warps_m = 2, warps_n = 4;
   int depth = 0;   // tiles of K in shared memory; 0: what the schedule's compiler chooses
   int unroll = 1;  // tiles of K in one iteration
-  // Of the schedule: see schedule/mma_sync.h.
+  // Parameters of the schedule: see schedule/mma_sync.h.
   int pieces = 4;
   int copies_a = 1, copies_b = 1;
   bool spread = true;

@@ -131,7 +131,7 @@ struct Source {
     left.bytes -= C.unroll * schedule::kMmaSyncRowBytes;
     left.elements -= C.unroll * C.tile_k();
   }
-  // Of A (channel 0) or B.
+  // Copies a part of A (channel 0) or B.
   template <int Channel, int Part, int Ahead>
   WW_FN void copy(uint32_t slot) const {
     if constexpr (Channel == 0) {

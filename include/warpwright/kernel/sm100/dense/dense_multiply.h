@@ -49,7 +49,7 @@ struct DenseMultiply {
     }
   }
 
-  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows
+  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on nevertheless: the epilogue knows
   // not to read it.
   template <class K>
   WW_FN static void multiply(const DenseGemmSm100Args& args, uint32_t base, const KernelContext& self,

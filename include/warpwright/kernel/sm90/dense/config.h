@@ -57,7 +57,7 @@ struct DenseGemmConfig {
   WW_HD constexpr int mma_m() const { return swapped ? tile_n : tile_m; }
   WW_HD constexpr int mma_n() const { return swapped ? tile_m : tile_n; }
   WW_HD constexpr int warpgroups() const { return sharing == TileSharing::cooperative ? mma_m() / group_rows : 2; }
-  // Of the N side, for each MMA warpgroup.
+  // The part of the N side that each MMA warpgroup has.
   WW_HD constexpr int group_n() const { return sharing == TileSharing::halves ? mma_n() / 2 : mma_n(); }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
@@ -98,8 +98,8 @@ struct DenseGemmConfig {
                                             : Swizzle::none;
     return {out_type(), int(swizzle_bytes(swizzle)) * 8 / bits(out_type()), 64, swizzle};
   }
-  // Of the N side, what a stage of the output ring holds; the last stage of a swapped tile may hold less. Halved tiles
-  // are large and leave little room.
+  // The part of the N side that a stage of the output ring holds; the last stage of a swapped tile may hold less.
+  // Halved tiles are large and leave little room.
   WW_HD constexpr int output_stage_n() const {
     if (!swapped) return d_box().inner;
     const int most = sharing == TileSharing::halves ? 32 : 64;

@@ -18,11 +18,11 @@ struct DenseEpilogue {
   using Element = storage_t<C.out_type()>;
 
   static constexpr BlockPlan plan = dense_gemm_plan(C);
-  // Of a block of 64 of the M side: parts of the N side, each of which is a stage of the output ring.
+  // Into how many parts of the N side a block of 64 of the M side is cut, each a stage of the output ring.
   static constexpr int kSubtiles = tile::ceil_div(C.results_n(), C.output_stage_n());
-  // Of a thread, in a block.
+  // Results that a thread has in a block.
   static constexpr int kResults = C.group_n() / 2 / C.operands();
-  // Of D in subtile `s` of a swapped tile.
+  // The rows of D in subtile `s` of a swapped tile.
   WW_FN static constexpr int rows_of(int s) {
     const int left = C.group_n() - s * C.output_stage_n();
     return left < C.output_stage_n() ? left : C.output_stage_n();

@@ -114,7 +114,7 @@ struct DenseLoad {
   static constexpr int kChunk = int(sizeof(Chunk));
   static constexpr int kRunElements = 128 / int(sizeof(Element));
 
-  // Of 128 bytes of a row, a row of the swizzle, the 16 that a lane moves.
+  // The 16 bytes that a lane moves, of the 128 in a row of the swizzle.
   struct Piece {
     const uint8_t* from = nullptr;
     int valid = 0;  // bytes that belong to the row; the others are zero

@@ -115,14 +115,14 @@ struct DenseTiles {
     const int rank = int(machine::cluster_rank());
     return C.cluster_m() == 1 ? rank : rank % C.cluster_n();
   }
-  // Of this CTA's tile.
+  // The first row of this CTA's tile.
   WW_FN static int first_row(const tile::TileCoord& tile) {
     return (tile.m * C.cluster_m() + row_in_cluster()) * C.tile_m;
   }
   WW_FN static int first_column(const tile::TileCoord& tile) {
     return (tile.n * C.cluster_n() + column_in_cluster()) * C.tile_n;
   }
-  // Of the part of it that a warpgroup has. From one warpgroup to the next, along the sides of the MMA:
+  // The same for the part of it that a warpgroup has. From one warpgroup to the next, along the sides of the MMA:
   static constexpr int kGroupM = C.sharing == TileSharing::cooperative ? C.group_rows : 0;
   static constexpr int kGroupN = C.sharing == TileSharing::halves ? C.group_n() : 0;
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {

@@ -12,7 +12,7 @@ struct SumPlace {
   int columns = 0;
 };
 
-// Of all blocks of a warpgroup. Blocks side by side have the same rows.
+// The scales of all blocks of a warpgroup. Blocks side by side have the same rows.
 template <GroupedGemmConfig C>
 struct StageScales {
   using Slots = ScaleSlots<C>;

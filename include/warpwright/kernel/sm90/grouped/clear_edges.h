@@ -8,7 +8,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// Of a stage that threads may have written to: a peer's TMA, which writes there next, must see that they have.
+// Releases a stage that threads may have written to: a peer's TMA, which writes there next, must see that they have.
 template <int Cluster>
 struct ReleaseCleared {
   const bool* cleared = nullptr;

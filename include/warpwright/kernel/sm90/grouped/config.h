@@ -27,12 +27,14 @@ struct GroupedGemmConfig {
   int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
   int raster_group = 8;
   Groups groups = Groups::none;
-  // Of Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
+  // For Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
   bool any_rows = false;
   int b_scale_rows = kScaleBlock;  // rows of B with one scale: 128 or 1
   // B is [gate; up] of n / 2 rows each, and D = silu(gate) * up has n / 2 columns. A tile has its columns of both.
   bool swiglu = false;
   bool bias = false;  // there may be one
+  // A table says which row of A each row of the product takes: sm90/grouped/gather_rows.h.
+  bool gathered = false;
 
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
   WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
@@ -46,7 +48,7 @@ struct GroupedGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr int warpgroups() const { return tile_m / group_rows; }
   WW_HD constexpr bool takes_turns() const { return scaled() && warpgroups() == 2; }
-  // Of 64 rows and out_columns() columns.
+  // Blocks of 64 rows and out_columns() columns.
   WW_HD constexpr int group_blocks() const { return group_rows / 64 * column_blocks(); }
   // Scaled sums are added to a second set, one block at a time.
   WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * out_columns() / 2; }
@@ -59,13 +61,16 @@ struct GroupedGemmConfig {
   }
   // Results wait for the next tile's MMAs: sm90/grouped/grouped_deferred.h.
   WW_HD constexpr bool defers() const {
-    return !scaled() && !by_depth() && !swiglu && !bias && out == DType::bf16 && warpgroups() == 2;
+    return !scaled() && !by_depth() && !swiglu && !bias && !gathered && out == DType::bf16 && warpgroups() == 2;
   }
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
+  // Stages whose gathered rows are still on their way when another one is begun. A consumer holds one stage until the
+  // next is there, so two at least must have been published.
+  WW_HD constexpr int stages_behind() const { return stages < 4 ? stages - 2 : stages / 2; }
   WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), paired() ? tile_m / 2 : a_share(), Swizzle::b128}; }
   WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128}; }
   // The dense kernel whose epilogue this one shares.
@@ -84,12 +89,12 @@ struct GroupedGemmConfig {
   // Lines of scales of B: for each column, or for the one or two blocks of 128 that a block of columns touches.
   WW_HD constexpr int block_lines() const { return row_scales() ? out_columns() : block_scales() == 1 ? 1 : 2; }
   WW_HD constexpr int scale_lines() const { return column_blocks() * block_lines(); }
-  // Of one block along k. There is a slot for each stage.
+  // The scales of one block along k. There is a slot for each stage.
   WW_HD constexpr uint32_t slot_bytes() const {
     return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
-  // Of many lines the TMA brings eight blocks along k at once, where their alignment allows it (scales_staged in the
-  // arguments), and a warp hands them out to the slots.
+  // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it
+  // (scales_staged in the arguments), and a warp hands them out to the slots.
   WW_HD constexpr bool stages_scales() const { return scaled() && (tile_m == 256 || by_depth()); }
   static constexpr int kStagedBlocks = 8;
   WW_HD constexpr TensorBox a_scale_box() const { return {DType::fp32, kStagedBlocks, tile_m, Swizzle::b32}; }
@@ -121,6 +126,13 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   if (c.by_depth()) {
     if (c.out == DType::e4m3 || c.swiglu || c.bias) return "grouped_gemm: groups along k have sums only";
     if (c.scaled() && !c.row_scales()) return "grouped_gemm: groups along k have a scale for each row of B";
+  }
+  if (c.gathered) {
+    if (c.groups != Groups::contiguous || c.any_rows)
+      return "grouped_gemm: gathered rows are those of contiguous groups";
+    if (c.group_rows != 64) return "grouped_gemm: gathered rows are for 64 rows of a warpgroup";
+    if (c.stages_scales()) return "grouped_gemm: scales of gathered rows do not come by TMA";
+    if (c.cluster_n() > 1) return "grouped_gemm: every CTA gathers rows of its own, a cluster lies along m";
   }
   if (c.swiglu && (c.group_rows != 64 || c.out == DType::fp32)) {
     return "grouped_gemm: swiglu is for 64 rows of a warpgroup and results of bf16 or e4m3";
@@ -170,11 +182,17 @@ struct GroupedGemmArgs {
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
   bool accumulate = false;    // by_depth with an fp32 result: added to what D holds
-  // Of a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
+  // For a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
   // b_scales.
   TensorMap a_scale_map;
   TensorMap b_scale_map;
   bool scales_staged = false;  // the maps are there
+  // Of a configuration that gathers, in place of `a`: row i of the product is row a_index[i] of A, which has `a_rows`
+  // rows of k elements without gaps; i is below groups.rows. A row that A does not have is taken as zeros. Then the
+  // status word is 0 before the launch, and faults are added to it.
+  const void* a_data = nullptr;
+  const int32_t* a_index = nullptr;
+  int32_t a_rows = 0;
 };
 
 // sm90/skinny/skinny_blockwise.h: the product with blockwise scales for few rows of A, by the arrangement of

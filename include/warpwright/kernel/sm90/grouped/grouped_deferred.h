@@ -50,7 +50,7 @@ class GroupedDeferred {
 
  private:
   WW_FN int stages() const { return tile::ceil_div(args_.k, C.tile_k()); }
-  // Of the next tile all that matters is how many rows there are.
+  // All that matters about the next tile is how many rows there are.
   WW_FN void look_ahead() {
     tile::GroupedTile tile;
     any_ = walk_.next(tile);

@@ -91,7 +91,7 @@ struct GroupedEpilogue {
     for (int i = 0; i < kColumns / 2; ++i) values.set(i, tile::multiply(values.get(i), inverse[i / 2 % 2]));
   }
 
-  // Of one row of blocks; what is to be converted and stored is in its first block then.
+  // Finishes one row of blocks; its first block then holds what is to be converted and stored.
   template <class Values, int Blocks>
   WW_FN static void finish(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     const int first = row_block * C.column_blocks();

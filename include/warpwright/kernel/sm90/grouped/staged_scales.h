@@ -36,7 +36,7 @@ struct StagedScales {
   using OfRows = StagedFours<C.tile_m>;
   using OfColumns = stdx::conditional_t<C.row_scales(), StagedFours<C.scale_lines()>, AnyFours<C.scale_lines()>>;
 
-  // Of the blocks in a box, those that are meant. A box begins at a multiple of 16 bytes, which may be ahead of them.
+  // Which blocks of a box are meant. A box begins at a multiple of 16 bytes, which may be ahead of them.
   struct Range {
     int begin = 0, end = 0;
   };

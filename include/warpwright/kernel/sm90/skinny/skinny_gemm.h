@@ -310,7 +310,7 @@ struct SkinnyGemm {
     Output output(output_ring);
     Sums sums[1];
     const Depth part = depth(args);
-    // Of a plain epilogue; loaded while the first weights are on their way.
+    // The factor of a plain epilogue, loaded while the first weights are on their way.
     const float alpha = plain_factor<C>(args.epilogue, args.x_scales, args.w_scales);
     const auto step = [&](int stage, bool fresh) { issue(sums[0], base, group, stage, fresh); };
     // Calls then(tile, own) with own(block) the sums of this CTA.
