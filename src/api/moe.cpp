@@ -8,7 +8,9 @@
 
 #include "api/refused.h"
 #include "choice/tuned_grouped.h"
+#include "gpu/driver.h"
 #include "gpu/executor.h"
+#include "gpu/maker.h"
 #include "gpu/run_memory.h"
 #include "launch/moe.h"
 #include "warpwright/grouped.h"

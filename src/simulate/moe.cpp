@@ -1,5 +1,7 @@
 #include "simulate/moe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>

@@ -40,8 +40,9 @@ struct Combine {
       for (int i = 0; i < kAtOnce; ++i) {
         if (first + i >= args.top_k) continue;
         const int slot = machine::load(slots + (first + i));
-        weight[i] = machine::load(weights + (first + i));
-        there[i] = slot >= 0 && weight[i] == weight[i];
+        const float given = machine::load(weights + (first + i));
+        weight[i] = given;
+        there[i] = slot >= 0 && given == given;  // a number
         if (!there[i]) continue;
         const Global<const Element> row{static_cast<const Element*>(args.rows)};
         eight[i] = machine::load((row + (int64_t(slot) * args.columns + column)).template as<const Eight>());
