@@ -40,3 +40,19 @@ if(NOT WARPWRIGHT_SANITIZE)
   target_link_options(warpwright_shared PRIVATE -Wl,--no-undefined)
 endif()
 install(TARGETS warpwright_shared EXPORT warpwright-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+
+# The warm call of the Python package in compiled code, of Python's stable interface: only where its headers are. The
+# package does without it, more slowly.
+add_custom_target(warpwright_python)
+find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
+if(Python3_Development.Module_FOUND)
+  add_library(warpwright_native MODULE "${PROJECT_SOURCE_DIR}/python/native/native.cpp")
+  set_target_properties(warpwright_native PROPERTIES PREFIX "" OUTPUT_NAME _native.abi3 SUFFIX .so CXX_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  target_include_directories(warpwright_native SYSTEM PRIVATE ${Python3_INCLUDE_DIRS})
+  target_link_libraries(warpwright_native PRIVATE warpwright_headers warpwright_flags)
+  add_dependencies(warpwright_python warpwright_native)
+  if(SKBUILD)
+    install(TARGETS warpwright_native LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
+endif()

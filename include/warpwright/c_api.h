@@ -128,6 +128,11 @@ WW_API const char* ww_plan_explanation(const ww_plan* plan);
 /* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
  * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
 WW_API const char* ww_formula_names(const char* formula);
+/* What a formula makes of sums [batch][rows][columns] in host memory, in place, with the bits of the kernels. C and the
+ * residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
+WW_API int32_t ww_formula_apply(const char* formula, float* sums, int64_t batch, int64_t rows, int64_t columns,
+                                const float* c, const float* bias, const float* row_bias, const float* residual,
+                                float beta);
 
 /* One product, by a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
@@ -164,6 +169,8 @@ typedef struct ww_grouped_problem {
   int32_t scaling;        /* ww_block_scaling */
   int32_t out_scaling;    /* ww_block_scaling */
   int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
+  int32_t gathered;       /* 1: row i of the product is row index[i] of A; Hopper, contiguous groups */
+  int64_t a_rows;         /* that A has then, otherwise 0 */
 } ww_grouped_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -185,6 +192,7 @@ typedef struct ww_grouped_pointers {
   int64_t a_block_rows;      /* rows of tiles that a_block_scales has */
   int64_t d_block_rows;      /* and d_block_scales */
   const float* matrix_alpha; /* a factor for each matrix of B; NULL: 1 */
+  const int32_t* index;      /* of gathered rows */
 } ww_grouped_pointers;
 
 /* A plan for a product by groups, made by ww_grouped_plan_create(). */
@@ -199,6 +207,50 @@ WW_API void ww_grouped_plan_destroy(ww_grouped_plan* plan);
 WW_API int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointers* pointers, void* stream);
 WW_API const char* ww_grouped_plan_name(const ww_grouped_plan* plan);
 WW_API const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan);
+
+/* A mixture of experts: the host API of warpwright/moe.h. */
+typedef struct ww_moe_problem {
+  uint64_t size; /* sizeof(ww_moe_problem), set by ww_moe_problem_init() */
+  int64_t tokens, hidden, intermediate, experts, top_k;
+  int32_t type;             /* of x and the weights: WW_BF16, or WW_E4M3 with blockwise scales */
+  int32_t id_bytes;         /* of an expert's number: 4 or 8 */
+  int32_t sm_limit;         /* 0: all SMs */
+  const char* gate_up_plan; /* of the first product; NULL: the best one */
+  const char* down_plan;    /* of the second one */
+} ww_moe_problem;
+
+/* What was found wrong in the routing: bits of the status word. */
+enum { WW_EXPERT_OUT_OF_RANGE = 1, WW_WEIGHT_NOT_A_NUMBER = 2, WW_TOKENS_OUT_OF_RANGE = 4 };
+
+/* Device memory. What a problem does not use is ignored. */
+typedef struct ww_moe_pointers {
+  uint64_t size; /* sizeof(ww_moe_pointers), set by ww_moe_pointers_init() */
+  const void* x;
+  const void* w_gate_up;
+  const void* w_down;
+  const void* ids;
+  const float* weights;
+  void* out;
+  const uint32_t* token_count; /* NULL: all tokens are there */
+  uint32_t* status;            /* NULL: nobody asks */
+  const float* x_scales;
+  const float* w_gate_up_scales;
+  const float* w_down_scales;
+  void* workspace; /* of ww_moe_plan_workspace_bytes(); NULL: the run takes its own */
+  size_t workspace_bytes;
+} ww_moe_pointers;
+
+typedef struct ww_moe_plan ww_moe_plan;
+
+WW_API void ww_moe_problem_init(ww_moe_problem* problem);
+WW_API void ww_moe_pointers_init(ww_moe_pointers* pointers);
+WW_API int32_t ww_moe_validate(const ww_moe_problem* problem);
+WW_API int32_t ww_moe_plan_create(const ww_moe_problem* problem, ww_moe_plan** plan);
+WW_API void ww_moe_plan_destroy(ww_moe_plan* plan);
+WW_API int32_t ww_moe_plan_run(const ww_moe_plan* plan, const ww_moe_pointers* pointers, void* stream);
+WW_API size_t ww_moe_plan_workspace_bytes(const ww_moe_plan* plan);
+/* The instances of its launches, a line each. */
+WW_API const char* ww_moe_plan_explanation(const ww_moe_plan* plan);
 
 /* From bf16, fp16 or fp32 to narrow elements with scale factors: the host API of warpwright/quantize.h. */
 /* WW_QUANTIZE_TOKEN, ... */

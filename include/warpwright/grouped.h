@@ -49,10 +49,14 @@ struct GroupedProblem {
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
   bool accumulate = false;        // groups along k: adds to D, which is fp32
-  ScaleShape a_scales = {};       // [m, blocks of 128 along k], row-major without gaps
-  ScaleShape b_scales = {};       // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
-  int sm_limit = 0;               // SMs the kernel may occupy; 0: all
-  std::string plan = {};          // take this plan, as plan.name() prints it; empty: the best one
+  // Hopper, contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
+  // each (the tokens of experts). Nothing of A is copied: the kernel gathers the rows while it loads them.
+  bool gathered = false;
+  int64_t a_rows = 0;
+  ScaleShape a_scales = {};  // a row for each of A, blocks of 128 along k; row-major without gaps
+  ScaleShape b_scales = {};  // [matrices * n / b_scale_rows (each rounded up), blocks of 128 along k]
+  int sm_limit = 0;          // SMs the kernel may occupy; 0: all
+  std::string plan = {};     // take this plan, as plan.name() prints it; empty: the best one
   // Blackwell only. Elements of groups of rows have factors for blocks along k, which the tensor core applies.
   // After swiglu, which combines neighbouring columns there, out_scaling gives the type of D's elements and
   // factors.
@@ -63,7 +67,7 @@ struct GroupedProblem {
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
 struct GroupedPointers {
-  const void* a = nullptr;          // [m, k], 16-byte aligned like b and d
+  const void* a = nullptr;          // [m, k], gathered [a_rows, k], 16-byte aligned like b and d
   const void* b = nullptr;          // [matrices][n, k]
   const float* a_scales = nullptr;  // fp32, as they are: no transposition, no padding
   const float* b_scales = nullptr;
@@ -85,6 +89,9 @@ struct GroupedPointers {
   int64_t a_block_rows = 0;             // rows of tiles that a_block_scales has
   int64_t d_block_rows = 0;             // and d_block_scales
   const float* matrix_alpha = nullptr;  // a factor for each matrix of B; null: 1
+  // Of gathered rows: m numbers of rows of A. A row that A does not have is taken as zeros, and said in the status
+  // word.
+  const int32_t* index = nullptr;
 };
 
 // Checks Hopper's rules; make_plan() checks the device's. The sentence names the argument, its value and the rule.

@@ -2,15 +2,18 @@
 
 import doctest
 import inspect
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import warpwright
-from warpwright import _gemm, _grouped, _quantize, _tool
+from warpwright import _commands, _gemm, _grouped, _quantize, _simulate, _tool
 
 
 def whole(rng, *shape):
@@ -188,22 +191,68 @@ def test_gemm_without_rows():
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), out=np.zeros((4, 5), np.float32)), ["out", "4 x 4"]),
     (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), plan="no_such"), ["no_such", "nearest"]),
     (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), dtype="tf32"), ["tf32", "bf16"]),
-    (lambda: warpwright.gemm(np.full((8, 8), np.nan), np.zeros((8, 8))), ["--a, --b", "nan"]),
+    (lambda: warpwright.gemm(np.full((8, 8), np.nan), np.zeros((8, 8))), ["a, b:", "nan"]),
     (lambda: warpwright.gemm(np.full((8, 8), 9e3), np.full((8, 8), 9e3), dtype="fp16", target="sim:sm100",
-                             out_dtype="fp16"), ["--a, --b", "65504", "fp16"]),
+                             out_dtype="fp16"), ["a, b:", "65504", "fp16"]),
     (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), out=np.broadcast_to(np.float32(0), (8, 8))),
      ["out:", "read-only"]),
     (lambda: warpwright.quantize(np.zeros((4, 8)), "row7"), ["scheme", "row7", "token"]),
     (lambda: warpwright.quantize(np.zeros(8)), ["x:", "two dimensions"]),
     (lambda: warpwright.check("no_such_kernel"), ["no_such_kernel", "nearest"]),
     (lambda: warpwright.schedule("ping-pong", "gfx942"), ["ping-pong", "gfx942"]),
-    (lambda: warpwright.explain(-1, 8, 8), ["--m", "-1"]),
+    (lambda: warpwright.explain(-1, 8, 8), ["m:", "-1"]),
+    (lambda: warpwright.explain(8, 8, 8, epilogue="tanh"), ["epilogue", "tanh", "silu"]),
+    (lambda: warpwright.explain(8, 8, 8, target="sm99"), ["target:", "sm99"]),
+    (lambda: warpwright.check("--list"), ["kernel:", "'--list'"]),
+    (lambda: warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", sizes=[(1, 2)]), ["sizes:", "1x2"]),
+    (lambda: warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", seeds=-1), ["seeds:", "-1"]),
+    (lambda: warpwright.schedule("ping-pong", "gfx1"), ["target:", "gfx1"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), activation="relu+silu"), ["activation:", "relu+silu"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), activation="bias"), ["activation:", "bias"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), alpha=float("nan")), ["alpha:", "nan"]),
+    (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), a_scale=1.0, b_scale=1.0), ["scaling = tensor"]),
+    (lambda: warpwright.gemm(np.zeros((5000, 5000)), np.zeros((5000, 5000))), ["m = 5000", "2^33"]),
+    (lambda: warpwright.trace(8), ["n is required"]),
+    (lambda: warpwright.trace(8, 8, 8, target="gpu"), ["target:", "gpu"]),
+    (lambda: warpwright.trace(file="--help"), ["file:", "'--help'"]),
+    (lambda: warpwright.trace(file="none.cpp"), ["none.cpp", "no file"]),
+    (lambda: warpwright.bench(suite="sparse"), ["suite:", "sparse", "dense"]),
+    (lambda: warpwright.bench(sizes=[(8, 8)]), ["sizes 8x8", "MxNxK"]),
+    (lambda: warpwright.bench(against="deepgemm"), ["against deepgemm", "suite blockwise"]),
+    (lambda: warpwright.tune(), ["shapes, sizes and random", "one of them"]),
+    (lambda: warpwright.tune(random=0), ["random:", "0"]),
 ])
-def test_bad_input_gets_a_sentence(call, words):
+def test_bad_input_gets_a_sentence_in_words_of_python(call, words):
     with pytest.raises(ValueError) as caught:
         call()
     for word in words:
         assert word in str(caught.value)
+    said = str(caught.value).replace("'--list'", "").replace("'--help'", "")  # what was written, in quotation marks
+    assert "--" not in said and not said.startswith("warpwright ")
+
+
+def test_what_needs_a_gpu_says_so(monkeypatch):
+    monkeypatch.setenv("WARPWRIGHT_CUDA", "off")
+    for call in (lambda: warpwright.bench(sizes=[(8, 8, 8)]), lambda: warpwright.tune(sizes=[(8, 8, 8)])):
+        with pytest.raises(warpwright.MissingError, match="needs CUDA") as caught:
+            call()
+        assert "--" not in str(caught.value)
+
+
+def test_the_module_is_the_tool():
+    package = str(pathlib.Path(warpwright.__file__).parents[1])
+    said = subprocess.run([sys.executable, "-m", "warpwright", "--version"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": package})
+    assert said.returncode == 0 and said.stdout.split()[-1] == warpwright.__version__
+    wrong = subprocess.run([sys.executable, "-m", "warpwright", "gem"], capture_output=True, text=True,
+                           env={**os.environ, "PYTHONPATH": package})
+    assert wrong.returncode == 2 and "gemm" in wrong.stderr
+
+
+def test_trace_writes_what_it_is_told(tmp_path):
+    both = warpwright.trace(64, 64, 64, html=tmp_path / "a.html", perfetto=tmp_path / "a.json", dtype="fp16")
+    assert both["instance"].endswith("/fp16-nt") and both["ok"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.html", "a.json"}
 
 
 def test_operands_of_the_wrong_kind_are_refused():
@@ -250,7 +299,7 @@ def test_explain_names_the_plan():
 
 def test_examples_of_the_docstrings():
     count = 0
-    for module in (_gemm, _grouped, _quantize, _tool):
+    for module in (_commands, _gemm, _grouped, _quantize, _simulate, _tool):
         result = doctest.testmod(module)
         assert result.failed == 0
         count += result.attempted

@@ -50,14 +50,29 @@ class GroupedProblem(ctypes.Structure):
                 ("b_scales_rows", ctypes.c_int64), ("b_scales_columns", ctypes.c_int64), ("plan", ctypes.c_char_p),
                 ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
-                ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32)]
+                ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
+                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64)]
 
 
 class GroupedPointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("a", "b", "a_scales", "b_scales", "d", "rows", "matrices", "status", "bias", "d_scales",
                            "a_block_scales", "b_block_scales", "d_block_scales"),
-                ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha")]
+                ("a_block_rows", ctypes.c_int64), ("d_block_rows", ctypes.c_int64), *_pointers("matrix_alpha", "index")]
+
+
+class MoeProblem(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64), ("tokens", ctypes.c_int64), ("hidden", ctypes.c_int64),
+                ("intermediate", ctypes.c_int64), ("experts", ctypes.c_int64), ("top_k", ctypes.c_int64),
+                ("type", ctypes.c_int32), ("id_bytes", ctypes.c_int32), ("sm_limit", ctypes.c_int32),
+                ("gate_up_plan", ctypes.c_char_p), ("down_plan", ctypes.c_char_p)]
+
+
+class MoePointers(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint64),
+                *_pointers("x", "w_gate_up", "w_down", "ids", "weights", "out", "token_count", "status", "x_scales",
+                           "w_gate_up_scales", "w_down_scales", "workspace"),
+                ("workspace_bytes", ctypes.c_size_t)]
 
 
 class QuantizeProblem(ctypes.Structure):
@@ -70,7 +85,7 @@ class QuantizeProblem(ctypes.Structure):
 GROUPS_NONE, GROUPS_CONTIGUOUS, GROUPS_MASKED, GROUPS_BY_DEPTH = 0, 1, 2, 3
 STRUCTURES = {"ww_matrix_layout": MatrixLayout, "ww_gemm_problem": Problem, "ww_gemm_pointers": Pointers,
               "ww_grouped_problem": GroupedProblem, "ww_grouped_pointers": GroupedPointers,
-              "ww_quantize_problem": QuantizeProblem}
+              "ww_moe_problem": MoeProblem, "ww_moe_pointers": MoePointers, "ww_quantize_problem": QuantizeProblem}
 
 
 def files(folder: str, name: str) -> Iterator[pathlib.Path]:
@@ -96,10 +111,14 @@ def library() -> ctypes.CDLL:
     c.ww_plan_explanation.restype = c.ww_words.restype = ctypes.c_char_p
     c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
     c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
+    c.ww_moe_plan_explanation.restype = ctypes.c_char_p
+    c.ww_moe_plan_workspace_bytes.restype = ctypes.c_size_t
     for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
+                     c.ww_moe_plan_explanation, c.ww_moe_plan_workspace_bytes, c.ww_moe_plan_destroy,
                      c.ww_grouped_plan_name, c.ww_grouped_plan_explanation, c.ww_grouped_plan_destroy):
         function.argtypes = [ctypes.c_void_p]
     c.ww_grouped_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(GroupedPointers), ctypes.c_void_p]
+    c.ww_moe_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(MoePointers), ctypes.c_void_p]
     c.ww_plan_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(Pointers), ctypes.c_void_p]
     problem = Problem()
     c.ww_gemm_problem_init(ctypes.byref(problem))
@@ -130,6 +149,16 @@ def formula_names(text: str) -> frozenset[str]:
     return frozenset(names.decode().split())
 
 
+def apply_formula(text: str, x: int, batch: int, rows: int, columns: int, c: int | None, bias: int | None,
+                  row_bias: int | None, residual: int | None, beta: float) -> None:
+    """What an epilogue of the user's own makes of fp32 sums at an address in host memory, in place."""
+    apply = library().ww_formula_apply
+    extent, address = ctypes.c_int64, ctypes.c_void_p
+    apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, address, address, address, address,
+                      ctypes.c_float]
+    raise_on(apply(text.encode(), x, batch, rows, columns, c, bias, row_bias, residual, beta))
+
+
 def new_problem() -> Problem:
     problem = Problem()
     library().ww_gemm_problem_init(ctypes.byref(problem))
@@ -151,6 +180,18 @@ def new_grouped_problem() -> GroupedProblem:
 def new_grouped_pointers() -> GroupedPointers:
     pointers = GroupedPointers()
     library().ww_grouped_pointers_init(ctypes.byref(pointers))
+    return pointers
+
+
+def new_moe_problem() -> MoeProblem:
+    problem = MoeProblem()
+    library().ww_moe_problem_init(ctypes.byref(problem))
+    return problem
+
+
+def new_moe_pointers() -> MoePointers:
+    pointers = MoePointers()
+    library().ww_moe_pointers_init(ctypes.byref(pointers))
     return pointers
 
 
@@ -185,6 +226,23 @@ class GroupedPlan:
         raise_on(library().ww_grouped_plan_run(self.handle, ctypes.byref(pointers), stream))
 
 
+class MoePlan:
+    """A mixture of experts whose kernels were chosen; it belongs to the device that was current."""
+
+    def __init__(self, problem: MoeProblem):
+        self.handle = ctypes.c_void_p()
+        self.destroy = library().ww_moe_plan_destroy
+        raise_on(library().ww_moe_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
+        self.workspace_bytes = library().ww_moe_plan_workspace_bytes(self.handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self.destroy(self.handle)
+
+    def run(self, pointers: MoePointers, stream: int) -> None:
+        raise_on(library().ww_moe_plan_run(self.handle, ctypes.byref(pointers), stream))
+
+
 class Plan:
     """A product that was validated and whose kernel was chosen; it belongs to the device that was current."""
 
@@ -196,6 +254,8 @@ class Plan:
         self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
+        self.reads_c = problem.beta != 0 or problem.formula is not None
+        self.entry = library().ww_plan_run  # for who has a structure at hand
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

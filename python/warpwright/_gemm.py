@@ -1,4 +1,4 @@
-"""gemm(): torch tensors on the GPU, NumPy arrays in the simulator."""
+"""gemm(): torch tensors where they are, NumPy arrays in the simulator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,21 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu")
+
+
 def is_torch(x: Any) -> bool:
-    return type(x).__module__.split(".")[0] == "torch" or hasattr(x, "__torch_function__")
+    return hasattr(x, "__torch_function__")
+
+
+_of_torch: Any = None  # _torch.gemm, found once: an import costs as much as a tenth of a warm call
+
+
+def _find_torch() -> None:
+    global _of_torch
+    from . import _torch
+
+    _of_torch = _torch.gemm
 
 
 @overload
@@ -36,10 +49,11 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, epilogue: str | None = None,
          target: str | None = None) -> Any:
-    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [m, k] and ``b`` [n, k], or both with a leading batch.
+    """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [..., m, k] and ``b`` [n, k], or both with leading dimensions.
 
-    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream. Any strides
-    are taken without a copy as long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
+    torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream; on the CPU torch
+    multiplies them by the same rules, or the kernels do, within ``simulate()``. Any strides are taken without a copy as
+    long as one of the last two is 1. ``out`` receives the result; otherwise a tensor of
     ``out_dtype`` (the type of ``a``, bf16 for 8-bit types) is made.
 
     bias         [n], added to every row; ``[m, 1]``, added to every column
@@ -78,18 +92,19 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     ValueError: b: it has 40 columns, a has 64; both are k
     """
     if is_torch(a) or is_torch(b):
-        from . import _torch
-
         if target not in (None, "gpu", "sm90"):
-            raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
+            raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
+                             "simulate() sends those on the CPU through the simulator")
         if dtype is not None:
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
-        return _torch.gemm(a, b, out=out, c=c, alpha=alpha, beta=beta, bias=bias, activation=activation,
-                           residual=residual, a_scale=a_scale, b_scale=b_scale, out_dtype=out_dtype,
-                           out_scale=out_scale, accumulation=accumulation, deterministic=deterministic,
-                           sm_limit=sm_limit, plan=plan, epilogue=epilogue)
+        if _of_torch is None:
+            _find_torch()
+        return _of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+                         accumulation, deterministic, sm_limit, plan, epilogue)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     from . import _numpy
 
     return _numpy.gemm(a, b, out=out, dtype=dtype, out_dtype=out_dtype, c=c, alpha=float(alpha), beta=float(beta),

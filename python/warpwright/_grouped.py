@@ -30,7 +30,8 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
 def grouped_gemm(a: NDArray[Any], b: NDArray[Any], *, offsets: ArrayLike | None = None,
                  counts: ArrayLike | None = None, depths: ArrayLike | None = None, experts: ArrayLike | None = None,
                  a_scale: NDArray[Any] | None = None, b_scale: NDArray[Any] | None = None,
-                 out: NDArray[Any] | None = None, out_dtype: DTypeLike | None = None, accumulate: bool = False,
+                 bias: ArrayLike | None = None, activation: str = "none", out: NDArray[Any] | None = None,
+                 out_dtype: DTypeLike | None = None, scales_out: NDArray[Any] | None = None, accumulate: bool = False,
                  usual_rows: int = 0, plan: str | None = None, target: str | None = None) -> NDArray[Any]: ...
 
 
@@ -38,8 +39,8 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                  a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
                  out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
                  usual_rows: int = 0, sm_limit: int = 0, plan: str | None = None, target: str | None = None) -> Any:
-    """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream; NumPy
-    arrays in the simulator.
+    """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream, or by torch on the
+    CPU; NumPy arrays in the simulator.
 
     contiguous   ``a`` [m, k], ``b`` [matrices, n, k], ``offsets`` [groups + 1]: rows offsets[g] to offsets[g + 1]
                  are group g; any number, no alignment
@@ -54,13 +55,14 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     names the matrix of each group, negative for none; otherwise group g has matrix g. Rows of no group are not written:
     give ``out`` if they matter.
 
-    torch tensors have tables of int32, which stay on the device, a gradient (bf16, without ``out``), and an epilogue:
+    What happens to the sums:
 
     bias         [matrices, n], or [n] for all, fp32 or bf16
     activation   'none', or 'swiglu': ``b`` is [gate; up], and the result silu(gate) * up with n / 2 columns
     scales_out   fp32 [rows of the result, columns / 128]: receives the factors of a float8_e4m3fn result
 
-    A table that is not legal is clamped, never read or written beyond a matrix, and said in ``status``, one int32.
+    torch tensors have tables of int32, which stay on the device, and a gradient (bf16, without ``out``). A table that is
+    not legal is clamped, never read or written beyond a matrix, and said in ``status``, one int32.
 
         offsets = torch.tensor([0, 3, 7], device="cuda", dtype=torch.int32)
         d = warpwright.grouped_gemm(a, b, offsets=offsets)
@@ -89,23 +91,24 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
         from . import _torch_grouped
 
         if target not in (None, "gpu", "sm90"):
-            raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
+            raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
+                             "simulate() sends those on the CPU through the simulator")
         return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
                                            a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
                                            out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
                                            status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
-    unused = {"bias": bias, "activation": None if activation == "none" else activation, "scales_out": scales_out,
-              "sm_limit": sm_limit or None, "status": status}
+    unused = {"sm_limit": sm_limit or None, "status": status}
     for name, value in unused.items():
         if value is not None:
             raise ValueError(f"{name}: the simulator multiplies NumPy arrays without it; leave it out")
     from . import _numpy_grouped
 
     return _numpy_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
-                                       a_scale=a_scale, b_scale=b_scale, out=out, out_dtype=out_dtype,
-                                       accumulate=bool(accumulate), plan=plan, target=target or "sim:sm90")
+                                       a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
+                                       out_dtype=out_dtype, scales_out=scales_out, accumulate=bool(accumulate),
+                                       plan=plan, target=target or "sim:sm90")
 
 
 def kind_of(offsets: Any, counts: Any, depths: Any) -> int:

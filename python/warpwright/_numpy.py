@@ -67,8 +67,9 @@ def result_array(out: Any, shape: tuple[int, ...], out_dtype: Any) -> tuple[NDAr
 
 
 def simulate(arguments: Sequence[str], files: dict[str, NDArray[Any]], target: str, out_word: str | None,
-             plan: str | None) -> NDArray[Any]:
-    """Runs ``gemm`` of the tool on arrays in files; the elements of the result, in the type that the kernel wrote."""
+             plan: str | None, with_scales: bool = False) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Runs ``gemm`` of the tool on arrays in files; the elements of the result, in the type that the kernel wrote, and
+    its factors, if there are some."""
     if not target.startswith("sim:"):
         raise ValueError(f"target: NumPy arrays are multiplied by a simulator, not by {target!r}")
     command = ["gemm", *arguments, "--target", target]
@@ -82,10 +83,12 @@ def simulate(arguments: Sequence[str], files: dict[str, NDArray[Any]], target: s
             array.tofile(path)
             command += [f"--{name}", path]
         result = os.path.join(folder, "d")
-        document = _tool.run(*command, "--d", result)
+        scales = os.path.join(folder, "d-scales")
+        document = _tool.run(*command, "--d", result, *(("--d-scales", scales) if with_scales else ()))
         if not document["ok"]:
             raise WarpwrightError(document["report"])
-        return np.fromfile(result, numpy_type(document["out_dtype"]))
+        values = np.fromfile(result, numpy_type(document["out_dtype"]))
+        return values, np.fromfile(scales, np.float32) if with_scales else None
 
 
 def _operand_word(a: NDArray[Any], b: NDArray[Any]) -> str:
@@ -141,6 +144,9 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
     word = _operand_word(a, b) if dtype is None else type_word("dtype", dtype, ELEMENTS)
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not np.isfinite(value):
+            raise ValueError(f"{name}: {value} is not a finite number")
     batch, m, n, k = a.shape[:-2], a.shape[-2], b.shape[-2], a.shape[-1]
     result, out_word = result_array(out, (*batch, m, n), out_dtype)
     if 0 in result.shape:
@@ -190,6 +196,6 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
         raise ValueError(f"accumulation: {accumulation!r} is not 'fast' or 'promoted'")
     if scaling:
         arguments += ["--scaling", "+".join(scaling)]
-    values = simulate(arguments, files, target, out_word, plan)
+    values, _ = simulate(arguments, files, target, out_word, plan)
     result[...] = values.reshape(result.shape).astype(result.dtype)
     return result

@@ -56,8 +56,27 @@ def _scale(name: str, scale: Any, *shapes: tuple[int, ...]) -> NDArray[Any]:
     return array
 
 
+def _bias(bias: Any, b: NDArray[Any]) -> NDArray[Any]:
+    """In fp32, for every matrix."""
+    array, n = numbers("bias", bias), b.shape[-2]
+    wanted = (b.shape[0], n) if b.ndim == 3 else (n,)
+    if array.shape not in (wanted, (n,)):
+        raise ValueError(f"bias: its shape is {array.shape}; {wanted} is taken, or ({n},) for all matrices")
+    return np.ascontiguousarray(np.broadcast_to(array, wanted), np.float32)
+
+
+def _scales_out(scales: Any, shape: tuple[int, ...], word: str | None) -> None:
+    if (scales is not None) != (word == "e4m3"):
+        raise ValueError("scales_out: a float8_e4m3fn result needs it for its factors, others have none")
+    if scales is not None:
+        if not isinstance(scales, np.ndarray) or not scales.flags.writeable:
+            raise TypeError("scales_out: a NumPy array that can be written is needed")
+        _scale("scales_out", scales, (*shape[:-1], shape[-1] // SCALE_BLOCK))
+
+
 def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, a_scale: Any, b_scale: Any,
-                 out: Any, out_dtype: Any, accumulate: bool, plan: str | None, target: str) -> NDArray[Any]:
+                 bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
+                 plan: str | None, target: str) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     kind = kind_of(offsets, counts, depths)
     by_depth, has_matrices = kind == _abi.GROUPS_BY_DEPTH, kind in (_abi.GROUPS_CONTIGUOUS, _abi.GROUPS_MASKED)
@@ -65,7 +84,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
                         if t is not None), ("", None))
     if table is not None:
         table = _integers(name, table)
-    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, "none")
+    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, activation)
     word = _word("a", a)
     if _word("b", b) != word:
         raise TypeError(f"b: its type is {b.dtype}, that of a is {a.dtype}")
@@ -96,6 +115,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
     elif has_matrices and b.shape[0] != groups:
         raise ValueError(f"b: it has {b.shape[0]} matrices for {groups} groups; experts names the matrix of each")
     result, out_word = result_array(out, shape, out_dtype)
+    _scales_out(scales_out, shape, out_word)
 
     arguments = ["--op", OPERATIONS[kind], "--m", str(rows), "--n", str(n), "--k", str(k), "--groups", str(groups),
                  "--dtype", word]
@@ -112,13 +132,23 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
         files["table"] = table
     if experts is not None:
         files["experts"] = experts
+    epilogue = []
+    if bias is not None:
+        epilogue.append("bias")
+        files["bias"] = _bias(bias, b)
+    if activation != "none":
+        epilogue.append(activation)
+    if epilogue:
+        arguments += ["--epilogue", "+".join(epilogue)]
     if accumulate:
         files["c"] = result.astype(np.float32)
     if result.size == 0 or groups == 0:
         return result
-    product = simulate(arguments, files, target, out_word, plan).reshape(shape).astype(result.dtype)
+    product, scales = simulate(arguments, files, target, out_word, plan, scales_out is not None)
     written = _written(kind, shape, table, experts)
-    result[written] = product[written]
+    result[written] = product.reshape(shape).astype(result.dtype)[written]
+    if scales_out is not None and scales is not None:
+        scales_out[written] = scales.reshape(scales_out.shape)[written]
     return result
 
 

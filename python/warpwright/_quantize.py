@@ -117,7 +117,7 @@ def quantize(x: Any, scheme: str = TOKEN, *, dtype: str | None = None, layout: s
             return Quantized(*_torch_quantize.quantize(x, scheme, dtype, layout, tensor_scale), dtype, layout)
     elif scheme in DTYPES:
         return _numpy_by_library(x, scheme, dtype, layout, tensor_scale)
-    values, scales = _by_parts(x, scheme, dtype)
+    values, scales = by_parts(x, scheme, dtype)
     if layout == "columns":
         scales = _by_columns(scales)
     return Quantized(values, scales, scheme, 1.0, dtype, layout)
@@ -132,7 +132,7 @@ def _by_columns(scales: Any) -> Any:
     return np.ascontiguousarray(np.pad(scales.T, ((0, 0), (0, -rows % 4))))
 
 
-def _by_parts(x: Any, scheme: str, dtype: str) -> tuple[Any, Any]:
+def by_parts(x: Any, scheme: str, dtype: str) -> tuple[Any, Any]:
     """Values and factors by operations on whole arrays; the bits are those of the library."""
     rows, columns = x.shape
     tall, wide = (extent or max(whole, 1) for extent, whole in zip(SCHEMES[scheme], x.shape))
@@ -248,5 +248,7 @@ def dequantize(q: Quantized) -> Any:
     if q.scheme in DTYPES:
         scales = _look_up(_ue8m0() if q.scheme == MX else _ue4m3(), scales)
     factors = repeat(repeat(scales, tall, 0), wide, 1)[:rows, :columns]
+    if torch_tensor:
+        return values * factors * q.tensor_scale
     with np.errstate(invalid="ignore"):  # zero times infinity
         return values * factors * q.tensor_scale

@@ -1,4 +1,4 @@
-"""The command line tool as functions: what it prints with --json, as Python objects."""
+"""The tool: how it is found and run, and its sentences in the words of Python."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Sequence, Union
 
 from ._abi import files
 from ._errors import MissingError, WarpwrightError
 
 USAGE, MISSING = 2, 3
+Sizes = Iterable[Sequence[int]]
+Option = Union[str, int, float, bool, os.PathLike[str], Sizes, None]
+# Options whose argument has another name in Python.
+ARGUMENTS = {"a-scales": "a_scale", "b-scales": "b_scale", "d-scales": "scales_out"}
 
 
 @functools.lru_cache(maxsize=None)
@@ -25,11 +30,47 @@ def _path() -> str:
     raise MissingError("the tool of warpwright was not found; WARPWRIGHT_TOOL names it")
 
 
+def in_python(sentence: str) -> str:
+    """A sentence of the tool as it is said to who wrote Python: arguments for options, no name of a command.
+
+    >>> in_python("warpwright gemm: --a-scales and --out-scale: only sim:sm90 takes them.")
+    'a_scale and out_scale: only sim:sm90 takes them.'
+    """
+    sentence = re.sub(r"^warpwright( [a-z]+)+: ", "", sentence)
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)",
+                  lambda found: ARGUMENTS.get(found[1], found[1].replace("-", "_")), sentence)
+
+
+def options(**named: Option) -> list[str]:
+    """The options of a command; None and False: not given."""
+    arguments: list[str] = []
+    for name, value in named.items():
+        if value is None or value is False:
+            continue
+        arguments.append("--" + name.replace("_", "-"))
+        if value is True:
+            continue
+        if isinstance(value, (str, int, float, os.PathLike)):
+            arguments.append(str(value))
+        else:
+            arguments.append(",".join("x".join(str(int(extent)) for extent in size) for size in value))
+    return arguments
+
+
+def operand(name: str, value: Any) -> str:
+    """A kernel or a file; what looks like an option is none."""
+    text = os.fspath(value)
+    if not isinstance(text, str) or text.startswith("-") or not text:
+        raise ValueError(f"{name}: {value!r} is no instance and no file")
+    return text
+
+
 def run(*arguments: str) -> dict[str, Any]:
     """Runs the tool with --json and returns its document. Bad input raises ValueError with the tool's sentence."""
     result = subprocess.run([_path(), *arguments, "--json"], capture_output=True, text=True, check=False)
     # Not the notes on what is compiled the first time.
     sentence = "\n".join(line for line in result.stderr.splitlines() if not line.startswith("Compiling ")).strip()
+    sentence = in_python(sentence)
     if result.returncode == USAGE:
         raise ValueError(sentence)
     if result.returncode == MISSING:
@@ -49,50 +90,8 @@ def version() -> str:
     return text.split()[-1]
 
 
-def check(kernel: str, *, sizes: Iterable[Sequence[int]] | None = None, seeds: int = 2) -> dict[str, Any]:
-    """Runs a kernel in the simulator over sizes, landings and schedules.
-
-    ``kernel`` is an instance, as ``check --list`` names them, or any other that can be compiled, or a C++ source file
-    that registers kernels of your own. The result has
-    ``verdict`` (``clean``, ``failed`` or ``incomplete``), ``runs``, ``checks`` and, unless it is clean, ``report``.
-
-    >>> import warpwright
-    >>> warpwright.check("sm90/dense-64x64-c1-s4/bf16-nt", seeds=1)["verdict"]
-    'clean'
-    """
-    arguments = ["check", str(kernel), "--seeds", str(int(seeds))]
-    if sizes is not None:
-        arguments += ["--sizes", ",".join("x".join(str(int(extent)) for extent in size) for size in sizes)]
-    return run(*arguments)
-
-
-def schedule(name: str, target: str) -> dict[str, Any]:
-    """Verifies a schedule (``default``, ``ping-pong``, ``4-wave``, ``blocks`` or ``legacy/...``) for a target such as ``gfx950``.
-
-    The result has ``entries``, ``ii``, ``mii``, ``proven`` and ``hazards``.
-
-    >>> import warpwright
-    >>> warpwright.schedule("ping-pong", "gfx950")["proven"]
-    True
-    """
-    return run("schedule", "verify", name, "--target", target)
-
-
-def explain(m: int, n: int, k: int, *, dtype: str = "bf16", target: str = "sm90", **options: Any) -> dict[str, Any]:
-    """The plan for a product and why it is taken; needs no GPU. Further options are those of ``warpwright explain``.
-
-    >>> import warpwright
-    >>> warpwright.explain(16, 4096, 4096)["kernel"]
-    'skinny_gemm'
-    """
-    arguments = ["explain", "--m", str(m), "--n", str(n), "--k", str(k), "--dtype", dtype, "--target", target]
-    for key, value in options.items():
-        arguments += ["--" + key.replace("_", "-"), str(value)]
-    return run(*arguments)
-
-
 def main() -> None:
-    """The command ``warpwright``: the tool itself."""
+    """The command ``warpwright`` and ``python -m warpwright``: the tool itself."""
     import sys
 
     try:

@@ -2,202 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
-from . import _abi
-from ._grouped import SCALE_BLOCK, kind_of, result_shape
-from ._torch import MOST_PLANS, as_tensor, check_out, is_traced, result_type, type_of, wants_gradient
-
-
-class Operands(NamedTuple):
-    """The tensors of a grouped product."""
-
-    a: Tensor
-    b: Tensor
-    offsets: Optional[Tensor]
-    counts: Optional[Tensor]
-    depths: Optional[Tensor]
-    experts: Optional[Tensor]
-    a_scale: Optional[Tensor]
-    b_scale: Optional[Tensor]
-    bias: Optional[Tensor]
-    out: Tensor
-    scales_out: Optional[Tensor]
-    status: Optional[Tensor]
-
-
-class Settings(NamedTuple):
-    """The rest of a call."""
-
-    activation: str
-    accumulate: bool
-    usual_rows: int
-    sm_limit: int
-    plan: str
-
-
-class Product(NamedTuple):
-    """All that a plan depends on."""
-
-    device: Optional[int]
-    kind: int
-    m: int
-    n: int
-    k: int
-    groups: int
-    matrices: int
-    type: str
-    out: str
-    scales: tuple[int, int, int, int]  # rows and columns of those of a and of b
-    b_scale_rows: int
-    bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
-    settings: Settings
-
-
-_plans: dict[Product, _abi.GroupedPlan] = {}
-
-
-def _table(name: str, x: Tensor, count: Optional[int] = None) -> Tensor:
-    if x.dtype != torch.int32:
-        raise TypeError(f"{name}: its type is {x.dtype}; torch.int32 is taken")
-    if x.dim() > 1 or not x.is_contiguous():
-        raise ValueError(f"{name}: a contiguous vector is needed, not one of shape {tuple(x.shape)}")
-    if count is not None and x.numel() != count:
-        raise ValueError(f"{name}: it has {x.numel()} elements, {count} are needed")
-    return x
-
-
-def _contiguous(name: str, x: Tensor) -> None:
-    if not x.is_contiguous():
-        raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
-
-
-def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
-    """The shape of the result."""
-    a = as_tensor("a", a)
-    b = as_tensor("b", b, a.device)
-    kind = kind_of(offsets, counts, depths)
-    numbers = as_tensor("depths", depths).numel() if depths is not None else 0
-    return result_shape(a.shape, b.shape, kind, numbers, activation)
-
-
-def _scales(x: Operands, word: str) -> tuple[int, int, int, int]:
-    shapes = []
-    for name, scale in (("a_scale", x.a_scale), ("b_scale", x.b_scale)):
-        if (scale is None) != (word == "bf16"):
-            raise ValueError(f"{name}: float8 operands have factors, bf16 ones have none")
-        if scale is None:
-            shapes += [-1, -1]
-            continue
-        if scale.dtype != torch.float32:
-            raise TypeError(f"{name}: its type is {scale.dtype}; torch.float32 is taken")
-        if scale.dim() < 2:
-            raise ValueError(f"{name}: factors of blocks are a matrix, not of shape {tuple(scale.shape)}")
-        _contiguous(name, scale)
-        shapes += [math.prod(scale.shape[:-1]), scale.shape[-1]]
-    return shapes[0], shapes[1], shapes[2], shapes[3]
-
-
-def _b_scale_rows(x: Operands) -> int:
-    """Rows of a matrix that share a factor: one, or a whole block."""
-    return 1 if x.b_scale is not None and x.b_scale.dim() > 1 and x.b_scale.shape[-2] == x.b.shape[-2] else SCALE_BLOCK
-
-
-def _bias(bias: Tensor, b: Tensor) -> tuple[str, bool]:
-    word = type_of("bias", bias, ("fp32", "bf16"))
-    n = b.shape[-2]
-    wanted = (b.shape[0], n) if b.dim() == 3 else (n,)
-    if tuple(bias.shape) not in (wanted, (n,)):
-        raise ValueError(f"bias: its shape is {tuple(bias.shape)}; {wanted} is taken, or ({n},) for all matrices")
-    _contiguous("bias", bias)
-    return word, bias.dim() == 1 and b.dim() == 3
-
-
-def _check_scales_out(x: Operands, out_word: str) -> None:
-    if (x.scales_out is not None) != (out_word == "e4m3"):
-        raise ValueError("scales_out: a float8_e4m3fn result needs it for its factors, others have none")
-    if x.scales_out is None:
-        return
-    wanted = (*x.out.shape[:-1], x.out.shape[-1] // SCALE_BLOCK)
-    if x.scales_out.dtype != torch.float32:
-        raise TypeError(f"scales_out: its type is {x.scales_out.dtype}; torch.float32 is taken")
-    if tuple(x.scales_out.shape) != wanted:
-        raise ValueError(f"scales_out: its shape is {tuple(x.scales_out.shape)}, {wanted} is needed")
-    _contiguous("scales_out", x.scales_out)
-
-
-def describe(x: Operands, settings: Settings) -> Product:
-    """Checks a call; it can be launched as soon as the tensors are on a GPU."""
-    shape = shape_of(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
-    kind = kind_of(x.offsets, x.counts, x.depths)
-    for name, tensor in zip(Operands._fields, x):
-        if tensor is not None:
-            as_tensor(name, tensor, x.a.device)
-    word = type_of("a", x.a, ("bf16", "e4m3"))
-    if x.b.dtype != x.a.dtype:
-        raise TypeError(f"b: its type is {x.b.dtype}, that of a is {x.a.dtype}")
-    out_word = type_of("out", x.out, ("bf16", "fp32", "e4m3"))
-    for name, tensor in (("a", x.a), ("b", x.b), ("out", x.out)):
-        _contiguous(name, tensor)
-    check_out(x.out, x.a, None, shape)
-    _check_scales_out(x, out_word)
-    groups = 1
-    if x.counts is not None:
-        groups = x.a.shape[0]
-        _table("counts", x.counts, groups)
-    elif x.offsets is not None:
-        groups = max(0, _table("offsets", x.offsets).numel() - 1)
-    elif x.depths is not None:
-        groups = max(0, _table("depths", x.depths).numel() - 1)
-    if x.experts is not None:
-        _table("experts", x.experts, groups)
-    if x.status is not None:
-        _table("status", x.status, 1)
-    return Product(x.a.device.index, kind, math.prod(x.a.shape[:-1]), x.b.shape[-2], x.a.shape[-1], groups,
-                   x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
-                   _bias(x.bias, x.b) if x.bias is not None else None, settings)
-
-
-def problem_of(product: Product) -> _abi.GroupedProblem:
-    s = product.settings
-    p = _abi.new_grouped_problem()
-    p.m, p.n, p.k, p.groups = product.m, product.n, product.k, product.kind
-    p.group_count, p.matrix_count = product.groups, product.matrices
-    p.usual_rows, p.sm_limit = s.usual_rows, s.sm_limit
-    p.type, p.out = _abi.words("dtype")[product.type], _abi.words("dtype")[product.out]
-    p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
-    p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
-    if product.bias:
-        p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
-        p.shared_bias = int(product.bias[1])
-    if s.plan:
-        p.plan = s.plan.encode()
-    return p
-
+from . import _torch_grouped_launch, _torch_reference_grouped
+from ._simulate import simulated_target
+from ._torch_describe import autocast_type, cast, check_out, is_watched, result_type, wants_gradient
+from ._torch_grouped_describe import Operands, Settings, shape_of
+from ._torch_reference import swiglu
+from ._torch_transforms import refuse_vmap, register_autocast
 
 def launch(x: Operands, settings: Settings) -> None:
-    if x.a.device.type != "cuda":
-        raise ValueError(f"a: it is on {x.a.device}; a GPU is needed")
-    product = describe(x, settings)
-    with torch.cuda.device(x.a.device):
-        found = _plans.get(product)
-        if found is None:
-            found = _abi.GroupedPlan(problem_of(product))
-            if len(_plans) >= MOST_PLANS:
-                _plans.clear()
-            _plans[product] = found
-        q = _abi.new_grouped_pointers()
-        rows = next((table for table in (x.offsets, x.counts, x.depths) if table is not None), None)
-        for name, tensor in (("a", x.a), ("b", x.b), ("a_scales", x.a_scale), ("b_scales", x.b_scale), ("d", x.out),
-                             ("rows", rows), ("matrices", x.experts), ("status", x.status), ("bias", x.bias),
-                             ("d_scales", x.scales_out)):
-            if tensor is not None:
-                setattr(q, name, tensor.data_ptr())
-        found.run(q, torch.cuda.current_stream().cuda_stream)
+    """Computes ``x.out`` where the tensors are."""
+    kind = x.a.device.type
+    if kind == "cuda":
+        _torch_grouped_launch.launch(x, settings)
+    elif kind != "cpu":
+        raise ValueError(f"a: it is on {x.a.device}; tensors on a GPU and on the CPU are multiplied")
+    elif (target := simulated_target()) is not None:
+        from . import _torch_simulated
+
+        _torch_simulated.grouped_gemm(x, settings, target)
+    else:
+        _torch_reference_grouped.grouped_gemm(x, settings)
 
 
 @torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "scales_out", "status"))
@@ -216,33 +45,49 @@ def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor],
     check_out(out, a, None, shape_of(a, b, offsets, counts, depths, activation))
 
 
+register_autocast("grouped_gemm", _op)
+refuse_vmap(_op, "grouped_gemm: vmap does not go through it; its groups are what a mapped dimension would be")
+
+
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
                  a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
                  out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
                  usual_rows: int = 0, sm_limit: int = 0, plan: Optional[str] = None) -> Tensor:
+    key = None
+    if not torch.compiler.is_compiling():
+        tensors = (a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status)
+        key = _torch_grouped_launch.key_of(tensors, (activation, accumulate, usual_rows, sm_limit, plan, out_dtype))
+        if key is not None:
+            made = _torch_grouped_launch.again(key, tensors)
+            if made is not None:
+                return made
+    wanted = autocast_type(a.device) if isinstance(a, Tensor) else None
+    a, b = cast(a, wanted), cast(b, wanted)
     shape = shape_of(a, b, offsets, counts, depths, activation)
+    usual = torch.float32 if depths is not None else None
     if wants_gradient(a, b, bias):
-        unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale,
-                  "activation": None if activation == "none" else activation}
+        unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale}
         for name, value in unused.items():
             if value is not None:
                 raise ValueError(f"{name}: grouped_gemm has no gradient with it; use torch.no_grad(), or leave it out")
         from . import _torch_grouped_gradient
 
-        usual = torch.float32 if depths is not None else None
-        return _torch_grouped_gradient.grouped_gemm(
-            a, b, offsets, counts, depths, experts, bias, result_type(a, out_dtype or usual), int(usual_rows),
-            int(sm_limit), plan or "")
+        dtype = result_type(a, out_dtype or usual)
+        sums = _torch_grouped_gradient.grouped_gemm(a, b, offsets, counts, depths, experts, bias, dtype,
+                                                    int(usual_rows), int(sm_limit), plan or "")
+        # torch knows the gradient of what follows the sums.
+        return swiglu(sums.float()).to(dtype) if activation == "swiglu" else sums
     if out is None:
         if accumulate:
             raise ValueError("accumulate: it adds to out, which is not given")
-        usual = torch.float32 if depths is not None else None
         out = torch.empty(shape, dtype=result_type(a, out_dtype or usual), device=a.device)
     given = check_out(out, a, out_dtype, shape)
     operands = Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, given, scales_out, status)
     settings = Settings(activation, bool(accumulate), int(usual_rows), int(sm_limit), plan or "")
-    if is_traced(a):
+    if is_watched(a, b, bias, given, offsets, counts, depths):
         _op(*operands, *settings)
-    else:
+    elif key is None:
         launch(operands, settings)
+    else:
+        _torch_grouped_launch.remember(key, _torch_grouped_launch.launch(operands, settings), given)
     return given

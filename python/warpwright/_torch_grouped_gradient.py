@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from . import _torch_grouped
-from ._torch_grouped import Operands, Settings
+from ._torch_grouped_describe import Operands, Settings, shape_of
+from ._torch_transforms import refuse_vmap, register_autocast
 
 UNIT = 8  # elements of bf16 that the kernels move at once
 
@@ -22,7 +23,7 @@ def _product(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[T
              experts: Optional[Tensor], bias: Optional[Tensor], out_dtype: torch.dtype, usual_rows: int, sm_limit: int,
              plan: str) -> Tensor:
     # Rows of no group have a gradient too: none.
-    out = torch.zeros(_torch_grouped.shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
+    out = torch.zeros(shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
     _torch_grouped.launch(Operands(a, b, offsets, counts, depths, experts, None, None, bias, out, None, None),
                           Settings("none", False, usual_rows, sm_limit, plan))
     return out
@@ -31,7 +32,7 @@ def _product(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[T
 @_product.register_fake
 def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
       experts: Optional[Tensor], bias: Optional[Tensor], out_dtype: torch.dtype, *rest: Any) -> Tensor:
-    return torch.empty(_torch_grouped.shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
+    return torch.empty(shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -120,6 +121,8 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
 
 
 _product.register_autograd(_backward, setup_context=_keep)
+register_autocast("grouped_product", _product)
+refuse_vmap(_product, "grouped_gemm: vmap does not go through it; its groups are what a mapped dimension would be")
 
 
 def grouped_gemm(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from . import _abi
 from ._quantize import NVFP4, new_problem, scale_shape
-from ._torch import DTYPES
+from ._torch_describe import DTYPES, is_watched
+from ._torch_transforms import refuse_vmap
 
 VALUES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "e2m1": torch.uint8}
 
@@ -54,17 +55,20 @@ def _(x: Tensor, scheme: str, dtype: str, layout: str,
     return _empty(x, scheme, dtype, layout)
 
 
+refuse_vmap(_op, "quantize: vmap does not go through it; quantize the matrices one by one, or their rows as one matrix")
+
+
 def quantize(x: Tensor, scheme: str, dtype: str, layout: str, tensor_scale: Any) -> tuple[Tensor, Tensor, str, Any]:
     if DTYPES.get(x.dtype) not in ("bf16", "fp16", "fp32"):
         raise TypeError(f"x: its type is {x.dtype}; torch.bfloat16, torch.float16 and torch.float32 are taken")
-    if x.device.type not in ("cuda", "cpu"):
-        raise ValueError(f"x: it is on {x.device}; a GPU or the CPU is needed")
+    if x.device.type not in ("cuda", "cpu", "meta"):
+        raise ValueError(f"x: it is on {x.device}; tensors on a GPU and on the CPU are quantized")
     if tensor_scale is not None:
         if not isinstance(tensor_scale, Tensor):
             tensor_scale = torch.full((1,), float(tensor_scale), dtype=torch.float32, device=x.device)
         if tensor_scale.numel() != 1 or tensor_scale.dtype != torch.float32 or tensor_scale.device != x.device:
             raise ValueError(f"tensor_scale: one torch.float32 on {x.device} is needed, not {tensor_scale.numel()} of "
                              f"{tensor_scale.dtype} on {tensor_scale.device}")
-    run = _op if torch.compiler.is_compiling() else _run
+    run = _op if is_watched(x) else _run
     values, scales, tensor = run(x, scheme, dtype, layout, tensor_scale)
     return values, scales, scheme, tensor if scheme == NVFP4 else 1.0

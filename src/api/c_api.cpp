@@ -189,6 +189,47 @@ const char* ww_formula_names(const char* text) {
   return code == WW_OK ? names.c_str() : nullptr;
 }
 
+int32_t ww_formula_apply(const char* text, float* sums, int64_t batch, int64_t rows, int64_t columns, const float* c,
+                         const float* bias, const float* row_bias, const float* residual, float beta) {
+  return guarded([&] {
+    if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
+    const auto formula = formula::parse(text);
+    if (!formula) return formula.status();
+    if (batch < 0 || rows < 0 || columns < 0) {
+      return Status(Code::invalid_argument, "batch, rows, columns: they must not be negative.");
+    }
+    if (sums == nullptr && batch * rows * columns > 0) {
+      return Status(Code::invalid_argument, "sums = null: they must be given.");
+    }
+    const struct {
+      formula::Name name;
+      const float* given;
+    } operands[] = {{formula::Name::c, c},
+                    {formula::Name::bias, bias},
+                    {formula::Name::row_bias, row_bias},
+                    {formula::Name::residual, residual}};
+    for (const auto& [name, given] : operands) {
+      if (formula->uses(name) && given == nullptr) {
+        return Status(Code::invalid_argument, std::string(formula::word(name)) + " = null: the formula names it.");
+      }
+    }
+    const auto at = [](const float* p, int64_t i) { return p == nullptr ? 0.f : p[i]; };
+    for (int64_t i = 0; i < batch * rows * columns; ++i) {
+      const int64_t row = i / columns % rows, column = i % columns;
+      sums[i] = formula->value(formula::Values<float>{.x = sums[i],
+                                                      .c = at(c, i),
+                                                      .bias = at(bias, column),
+                                                      .row_bias = at(row_bias, row),
+                                                      .residual = at(residual, i),
+                                                      .beta = beta,
+                                                      .row = int32_t(row),
+                                                      .column = int32_t(column),
+                                                      .batch = int32_t(i / columns / rows)});
+    }
+    return Status();
+  });
+}
+
 int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream) {
   return guarded([&] {
     GemmProblem p;

@@ -62,6 +62,8 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   p.accumulate = from.accumulate != 0;
   if (Status s = word("scaling", from.scaling, kBlockScalings, p.scaling); !s) return s;
   p.clamped_swiglu = from.clamped_swiglu != 0;
+  p.gathered = from.gathered != 0;
+  p.a_rows = from.a_rows;
   return word("out_scaling", from.out_scaling, kBlockScalings, p.out_scaling);
 }
 
@@ -118,7 +120,7 @@ int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointe
     if (Status s = take_grouped("pointers", pointers, from); !s) return s;
     return plan->plan.run({from.a, from.b, from.a_scales, from.b_scales, from.d, from.rows, from.matrices, from.status,
                            from.bias, from.d_scales, from.a_block_scales, from.b_block_scales, from.d_block_scales,
-                           from.a_block_rows, from.d_block_rows, from.matrix_alpha},
+                           from.a_block_rows, from.d_block_rows, from.matrix_alpha, from.index},
                           stream);
   });
 }

@@ -88,6 +88,19 @@ Status check_depth_groups(const GroupedProblem& p) {
   return {};
 }
 
+Status check_gather(const GroupedProblem& p) {
+  if (Status s = check_extent("a_rows", p.a_rows); !s) return s;
+  if (!p.gathered) {
+    if (p.a_rows != 0)
+      return refused("a_rows = {}: without gathered rows A has m = {} rows; it must be 0.", p.a_rows, p.m);
+    return {};
+  }
+  if (p.groups != Groups::contiguous) return refused("gathered = true: gathered rows are those of contiguous groups.");
+  if (p.out == DType::fp32) return refused("out = fp32: D of gathered rows must be bf16 or e4m3.");
+  if (p.m > 0 && p.a_rows == 0) return refused("a_rows = 0: A must have a row that can be gathered.");
+  return {};
+}
+
 // A launch that is left out finds nothing wrong, and says so where the kernel would.
 Status report_nothing(uint32_t* status, void* stream) {
   if (status == nullptr) return {};
@@ -145,8 +158,10 @@ Status validate(const GroupedProblem& p) {
     return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, launch::matrices_of(p),
                    INT32_MAX);
   }
+  if (Status s = check_gather(p); !s) return s;
   if (p.type == DType::e4m3) {
-    if (Status s = check_scales("a_scales", p.a_scales, p.m, blocks_of(p.k), "one for each row of A"); !s) return s;
+    const int64_t a_rows = p.gathered ? p.a_rows : p.m;
+    if (Status s = check_scales("a_scales", p.a_scales, a_rows, blocks_of(p.k), "one for each row of A"); !s) return s;
     const bool by_row = p.b_scale_rows == 1;
     if (Status s =
             check_scales("b_scales", p.b_scales, launch::matrices_of(p) * (by_row ? p.n : blocks_of(p.n)),
@@ -202,6 +217,10 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
     return refused("device = {}: the plan was made for device {}.", *current, state_->device.number);
   }
   const catalog::Instance& instance = state_->choice.instance;
+  // Clusters add what they find in the table of gathered rows.
+  if (p.gathered) {
+    if (Status s = report_nothing(pointers.status, stream); !s) return s;
+  }
   launch::Arguments args;
   if (Status s = launch::fill_arguments(args, instance, p, pointers, gpu::map_encoder()); !s) return s;
   // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.

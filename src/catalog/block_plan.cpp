@@ -12,6 +12,8 @@
 #include "warpwright/kernel/sm80/dense_gemm.h"
 #include "warpwright/kernel/sm90/dense/dense_plan.h"
 #include "warpwright/kernel/sm90/grouped/grouped_gemm.h"
+#include "warpwright/kernel/sm90/moe/combine.h"
+#include "warpwright/kernel/sm90/moe/route.h"
 #include "warpwright/kernel/sm90/pack_rows.h"
 #include "warpwright/kernel/sm90/skinny/skinny_blockwise.h"
 #include "warpwright/kernel/sm90/skinny/skinny_gemm.h"
@@ -34,6 +36,8 @@ struct BlockPlanOf {
   BlockPlan operator()(const ClusterRingConfig& c) const { return kernel::sm90::cluster_ring_plan(c); }
   BlockPlan operator()(const TmemLifecycleConfig& c) const { return kernel::sm100::tmem_lifecycle_plan(c); }
   BlockPlan operator()(const PackRowsConfig& c) const { return kernel::sm90::pack_rows_plan(c); }
+  BlockPlan operator()(const RouteConfig& c) const { return kernel::sm90::route_plan(c); }
+  BlockPlan operator()(const CombineConfig& c) const { return kernel::sm90::combine_plan(c); }
 };
 
 }  // namespace

@@ -62,6 +62,10 @@ template <>
 const Family<TmemLifecycleConfig>& family();
 template <>
 const Family<PackRowsConfig>& family();
+template <>
+const Family<RouteConfig>& family();
+template <>
+const Family<CombineConfig>& family();
 
 // The value of a table of core/words.h that has this word.
 template <class E, size_t N>

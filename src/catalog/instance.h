@@ -17,15 +17,17 @@
 #include "warpwright/kernel/sm80/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
+#include "warpwright/kernel/sm90/moe/config.h"
 #include "warpwright/kernel/sm90/pack_rows_config.h"
 #include "warpwright/kernel/sm90/skinny/config.h"
 #include "warpwright/status.h"
 
 namespace warpwright::catalog {
 
-using Config = std::variant<DenseGemmConfig, SkinnyGemmConfig, GroupedGemmConfig, SkinnyBlockwiseConfig,
-                            DenseGemmSm100Config, BlockwiseFp8Sm100Config, GroupedGemmSm100Config, MmaSyncGemmConfig,
-                            CdnaMatmulConfig, RingCopyConfig, ClusterRingConfig, TmemLifecycleConfig, PackRowsConfig>;
+using Config =
+    std::variant<DenseGemmConfig, SkinnyGemmConfig, GroupedGemmConfig, SkinnyBlockwiseConfig, DenseGemmSm100Config,
+                 BlockwiseFp8Sm100Config, GroupedGemmSm100Config, MmaSyncGemmConfig, CdnaMatmulConfig, RingCopyConfig,
+                 ClusterRingConfig, TmemLifecycleConfig, PackRowsConfig, RouteConfig, CombineConfig>;
 
 struct Instance {
   Config config;

@@ -105,6 +105,25 @@ Family<PackRowsConfig> pack_rows() {
   f.features.number("bytes", &C::element_bytes);
   return f;
 }
+Family<RouteConfig> route() {
+  using C = RouteConfig;
+  Family<C> f{"route", "sm90/moe/route.h", "sm90::Route", "RouteConfig", "route-w8-b4", {}, {}};
+  f.plan.number("w", &C::warps).number("b", &C::blocks_per_sm);
+  f.features.number("ids", &C::id_bytes);
+  return f;
+}
+Family<CombineConfig> combine() {
+  using C = CombineConfig;
+  Family<C> f{"combine", "sm90/moe/combine.h", "sm90::Combine", "CombineConfig", "combine-w8-b4", {}, {}};
+  f.plan.number("w", &C::warps).number("b", &C::blocks_per_sm);
+  f.features.rule([](const C& c) { return std::string(name(c.type)); },
+                  [](C& c, std::string_view word) {
+                    const auto type = read_dtype(word);
+                    if (type) c.type = *type;
+                    return type.has_value();
+                  });
+  return f;
+}
 
 }  // namespace
 
@@ -136,6 +155,16 @@ const Family<TmemLifecycleConfig>& family() {
 template <>
 const Family<PackRowsConfig>& family() {
   static const Family<PackRowsConfig> f = pack_rows();
+  return f;
+}
+template <>
+const Family<RouteConfig>& family() {
+  static const Family<RouteConfig> f = route();
+  return f;
+}
+template <>
+const Family<CombineConfig>& family() {
+  static const Family<CombineConfig> f = combine();
   return f;
 }
 

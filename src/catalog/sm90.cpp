@@ -163,7 +163,7 @@ Family<GroupedGemmConfig> grouped() {
       f.features, [](const C& c) { return c.out; }, [](C& c, DType type) { c.out = type; });
   add_table(f.features, kGroups, &C::groups, Groups::none);
   f.features.flag("any_rows", &C::any_rows).value("row_scales", &C::b_scale_rows, 1);
-  f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu);
+  f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu).flag("gathered", &C::gathered);
   f.begin = [](C& c) { c.cluster = 1, c.stages = c.output_stages = c.group_rows = kUnset; };
   f.finish = [](C& c) {
     if (c.group_rows == kUnset) c.group_rows = usual_group_rows(c);

@@ -108,7 +108,7 @@ bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
   const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
   const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
   return c.type == p.type && c.out == p.out && grouped_so && scaled_so && c.bias == fused(p) &&
-         c.swiglu == (p.activation == Activation::swiglu);
+         c.swiglu == (p.activation == Activation::swiglu) && c.gathered == p.gathered;
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // Two tiles of 64 tokens fill the chip where one of 128 does not.
@@ -133,6 +133,7 @@ Instance features_of(const GroupedProblem& p) {
   c.b_scale_rows = p.type == DType::e4m3 ? p.b_scale_rows : kScaleBlock;
   c.bias = fused(p);
   c.swiglu = p.activation == Activation::swiglu;
+  c.gathered = p.gathered;
   return Instance{c};
 }
 
@@ -146,6 +147,7 @@ std::string described(const GroupedProblem& p) {
   if (p.activation == Activation::swiglu) text += ", swiglu";
   if (p.bias != Bias::none) text += ", a bias";
   if (p.accumulate) text += ", added to D";
+  if (p.gathered) text += ", of gathered rows";
   return text;
 }
 

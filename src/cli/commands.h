@@ -62,6 +62,7 @@ void configure_encode(CommandLine& line, Context& context);
 void configure_explain(CommandLine& line, Context& context);
 void configure_gemm(CommandLine& line, Context& context);
 void configure_lint(CommandLine& line, Context& context);
+void configure_moe(CommandLine& line, Context& context);
 void configure_mutants(CommandLine& line, Context& context);
 void configure_report(CommandLine& line, Context& context);
 void configure_schedule(CommandLine& line, Context& context);
@@ -74,6 +75,7 @@ inline constexpr Command kCommands[] = {
     {"test", "run the test suite (from a checkout)", configure_test},
     {"lint", "formatting and static checks (from a checkout)", configure_lint},
     {"gemm", "one matrix product, compared with a float64 reference", configure_gemm},
+    {"moe", "a mixture of experts, compared with a float64 reference", configure_moe},
     {"check", "the checker over sizes, landings and schedules of a kernel", configure_check},
     {"mutants", "the bug corpus: what the checker finds", configure_mutants},
     {"trace", "write the timeline of a matrix product or of a kernel of your own", configure_trace},

@@ -82,6 +82,10 @@ int64_t work_of(const PackRowsConfig& c, const PackRowsArgs& args) {
   for (const RowsToPack& m : args.list) segments += pack_segments(m, c.element_bytes);
   return ceil_div(segments, c.warps);
 }
+int64_t work_of(const RouteConfig&, const RouteArgs& args) { return args.experts; }
+int64_t work_of(const CombineConfig& c, const CombineArgs& args) {
+  return ceil_div(args.tokens * ceil_div(args.columns, kCombineColumns), c.warps);
+}
 int64_t work_of(const RingCopyConfig& c, const RingCopyArgs& args) {
   return ceil_div(args.rows, c.tile_rows) * ceil_div(args.columns, c.tile_columns);
 }

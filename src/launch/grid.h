@@ -27,6 +27,8 @@ int64_t work_of(const GroupedGemmSm100Config& config, const GroupedGemmSm100Args
 int64_t work_of(const CdnaMatmulConfig& config, const CdnaMatmulArgs& args);
 int64_t work_of(const MmaSyncGemmConfig& config, const MmaSyncGemmArgs& args);
 int64_t work_of(const PackRowsConfig& config, const PackRowsArgs& args);
+int64_t work_of(const RouteConfig& config, const RouteArgs& args);
+int64_t work_of(const CombineConfig& config, const CombineArgs& args);
 int64_t work_of(const RingCopyConfig& config, const RingCopyArgs& args);
 
 // CTAs of a grid, of which at most `clusters` clusters run at once: a persistent one has no more than those; one whose

@@ -8,17 +8,6 @@
 namespace warpwright::launch {
 namespace {
 
-Status check_operand(const char* argument, const void* pointer, uintptr_t alignment) {
-  if (pointer == nullptr) {
-    return Status(Code::invalid_argument, fmt::format("{} = null: the problem needs it.", argument));
-  }
-  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} = {}: it must be a multiple of {} bytes.", argument, fmt::ptr(pointer), alignment));
-  }
-  return {};
-}
-
 GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointers& pointers) {
   GroupedProductOperands o;
   o.a = const_cast<void*>(pointers.a);
@@ -33,11 +22,26 @@ GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointer
   o.shared_bias = p.shared_bias;
   if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
   o.accumulate = p.accumulate;
+  if (p.gathered) {
+    o.index = pointers.index;
+    o.a_rows = int(p.a_rows);
+  }
   o.groups = table_of(p, pointers);
   return o;
 }
 
 }  // namespace
+
+Status check_operand(const char* argument, const void* pointer, uintptr_t alignment) {
+  if (pointer == nullptr) {
+    return Status(Code::invalid_argument, fmt::format("{} = null: the problem needs it.", argument));
+  }
+  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} = {}: it must be a multiple of {} bytes.", argument, fmt::ptr(pointer), alignment));
+  }
+  return {};
+}
 
 GroupTable table_of(const GroupedProblem& p, const GroupedPointers& pointers) {
   GroupTable t;
@@ -75,6 +79,9 @@ Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) 
   if (Status s = check_operand("d", pointers.d, kTmaAlignment); !s) return s;
   if (p.groups != Groups::none) {
     if (Status s = check_operand("rows", pointers.rows, sizeof(uint32_t)); !s) return s;
+  }
+  if (p.gathered) {
+    if (Status s = check_operand("index", pointers.index, sizeof(int32_t)); !s) return s;
   }
   if (p.bias != Bias::none) {
     if (Status s = check_operand("bias", pointers.bias, uintptr_t(bits(p.bias_type)) / 4); !s) return s;

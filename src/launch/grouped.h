@@ -12,6 +12,8 @@ namespace warpwright::launch {
 // Matrices that B consists of.
 int64_t matrices_of(const GroupedProblem& problem);
 
+// Whether a pointer that a problem needs is given, at a multiple of so many bytes.
+Status check_operand(const char* argument, const void* pointer, uintptr_t alignment);
 // Whether the pointers that the problem needs are given and aligned.
 Status check_pointers(const GroupedProblem& problem, const GroupedPointers& pointers);
 

@@ -23,6 +23,8 @@ struct GroupedProductOperands {
   bool shared_bias = false;
   void* d_scales = nullptr;
   bool accumulate = false;
+  const int32_t* index = nullptr;  // of gathered rows
+  int a_rows = 0;
 };
 
 // Where the scales are aligned for the TMA.
@@ -62,8 +64,15 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
   args.d_scales = static_cast<float*>(o.d_scales);
   args.d_scales_stride = columns / kScaleBlock;
   args.accumulate = o.accumulate;
+  if (config.gathered) {
+    args.a_data = o.a;
+    args.a_index = o.index;
+    args.a_rows = o.a_rows;
+  }
   if (o.k > 0) {
-    if (Status s = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a); !s) return s;
+    if (!config.gathered) {
+      if (Status s = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a); !s) return s;
+    }
     const int64_t b_rows = int64_t(o.n) * o.groups.matrix_count;
     if (Status s = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b); !s) return s;
     if (config.stages_scales()) {

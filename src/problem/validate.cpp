@@ -261,6 +261,7 @@ Status validate_sm100(const GroupedProblem& p) {
   }
   if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
+  if (p.gathered || p.a_rows != 0) return refused("gathered = true: sm100 has no kernel for it.");
   if (p.scaling == BlockScaling::none) {
     if (p.type != DType::e4m3) {
       return refused("type = {}: elements with blockwise scales are e4m3.", name(p.type));

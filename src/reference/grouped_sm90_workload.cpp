@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,12 @@ uint32_t faults_of(const GroupedProduct& s) {
     is(offset < reached, kOffsetsDecrease);
     reached = std::max(reached, offset);
   }
+  // Rows that no group has are not looked up.
+  for (const Rows& part : s.gathered() ? rows_of(s) : std::vector<Rows>()) {
+    for (int64_t r = part.first; r < part.end; ++r) {
+      is(s.index[size_t(r)] < 0 || s.index[size_t(r)] >= s.a_rows, kIndexOutOfRange);
+    }
+  }
   return found;
 }
 
@@ -142,6 +149,61 @@ struct Finish {
   }
 };
 
+// What D and d_scales must be; NaN where nobody writes.
+struct Results {
+  std::vector<double> values, factors;
+  double farthest = 0;  // the element of D that is farthest from 0; NaN if one is no number
+};
+
+// The arrays of a product; null: it has none.
+struct Given {
+  const Array *a, *b, *a_scales, *b_scales, *bias, *d;
+};
+
+// Which row of A row `r` of the product is; none: the table names one that A does not have.
+std::optional<int64_t> taken_row(const GroupedProduct& product, int64_t a_rows, int64_t r) {
+  const int64_t from = product.gathered() ? product.index[size_t(r)] : r;
+  if (from < 0 || from >= a_rows) return {};
+  return from;
+}
+
+Results results_of(const GroupedProduct& product, const Given& given, const Finish& finish) {
+  const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
+  const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
+  const std::vector<double> x = scaled(*given.a, given.a_scales, [](int64_t r) { return r; });
+  const std::vector<double> y =
+      scaled(*given.b, given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
+  constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
+  Results results{std::vector<double>(size_t(d_rows * columns), untouched),
+                  std::vector<double>(size_t(d_rows * d_blocks), untouched)};
+  for (const Rows& part : rows_of(product)) {
+    for (int64_t r = part.first; r < part.end; ++r) {
+      const auto from = taken_row(product, given.a->rows, r);
+      const auto sum_of = [&](int64_t c) {
+        const double sum = !from ? 0
+                                 : dot(x.data() + *from * k + part.first_k,
+                                       y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        if (given.bias == nullptr) return sum;
+        return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
+      };
+      const int64_t row = part.out + r - part.first;
+      double* const line = results.values.data() + row * columns;
+      for (int64_t c = 0; c < columns; ++c) {
+        line[c] = product.swiglu ? finish.swiglu(sum_of(c), sum_of(columns + c)) : sum_of(c);
+        if (product.accumulate) line[c] += element(*given.d, row * columns + c);
+      }
+      for (int64_t block = 0; product.out == DType::e4m3 && block < d_blocks; ++block) {
+        results.factors[size_t(row * d_blocks + block)] = finish.quantize(line + block * kScaleBlock, kScaleBlock);
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        if (!(std::fabs(line[c]) <= std::fabs(results.farthest))) results.farthest = line[c];
+        if (std::isnan(results.farthest)) return results;
+      }
+    }
+  }
+  return results;
+}
+
 }  // namespace
 
 int GroupedProduct::group_count() const {
@@ -163,16 +225,14 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   const int64_t d_rows = by_depth ? m * product.group_count() : m;
   // The tensor core keeps 14 bits of the sums of a block; swiglu multiplies two of them.
   if (has_scales) w.sum_tolerance = product.swiglu ? 3e-3 : 1e-3;
-  Array a = new_array("A", product.type, m, k), b = new_array("B", product.type, matrices * n, k);
+  const int64_t a_rows = product.gathered() ? product.a_rows : m;
+  Array a = new_array("A", product.type, a_rows, k), b = new_array("B", product.type, matrices * n, k);
   fill(a, data, seed * 4 + 1);
   fill(b, data, seed * 4 + 2);
-  Array a_scales = new_scales("a_scales", m, k_blocks, data, seed * 4 + 3);
+  Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
   Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
   if (product.bias) fill(bias, data, seed * 4 + 5);
-  const std::vector<double> x = scaled(a, has_scales ? &a_scales : nullptr, [](int64_t r) { return r; });
-  const std::vector<double> y = scaled(b, has_scales ? &b_scales : nullptr,
-                                       [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   Array d = new_array("D", product.out, d_rows, columns);
   d.output = true;
   poison(d);
@@ -186,34 +246,19 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   d_scales.output = true;
   poison(d_scales);
 
-  const Finish finish{data == Data::integers};
-  constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
-  std::vector<bool> used(size_t(m), false), used_k(size_t(k), !by_depth);
-  std::vector<double> values(size_t(d_rows * columns), untouched), factors(size_t(d_rows * d_blocks), untouched);
+  const Results results = results_of(
+      product,
+      {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
+      {data == Data::integers});
+  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth);
   for (const Rows& part : rows_of(product)) {
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
     for (int64_t r = part.first; r < part.end; ++r) {
-      used[size_t(r)] = true;
-      const auto sum_of = [&](int64_t c) {
-        const double sum = dot(x.data() + r * k + part.first_k, y.data() + (part.matrix * n + c) * k + part.first_k,
-                               part.end_k - part.first_k);
-        if (!product.bias) return sum;
-        return finish.add(sum, element(bias, (product.shared_bias ? 0 : part.matrix) * n + c));
-      };
-      const int64_t row = part.out + r - part.first;
-      double* const line = values.data() + row * columns;
-      for (int64_t c = 0; c < columns; ++c) {
-        line[c] = product.swiglu ? finish.swiglu(sum_of(c), sum_of(columns + c)) : sum_of(c);
-        if (product.accumulate) line[c] += element(d, row * columns + c);
-      }
-      if (product.out != DType::e4m3) continue;
-      for (int64_t block = 0; block < d_blocks; ++block) {
-        factors[size_t(row * d_blocks + block)] = finish.quantize(line + block * kScaleBlock, kScaleBlock);
-      }
+      if (const auto from = taken_row(product, a_rows, r)) used[size_t(*from)] = true;
     }
   }
-  w.expected = product.judge_scales ? factors : values;
-  for (int64_t r = 0; r < m && !by_depth; ++r) {
+  w.expected = product.judge_scales ? results.factors : results.values;
+  for (int64_t r = 0; r < a_rows && !by_depth; ++r) {
     if (used[size_t(r)]) continue;
     spoil(a, r);
     spoil(a_scales, r);
@@ -235,7 +280,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   if (product.groups != Groups::none) {
     w.arrays.push_back(integers("rows", product.rows));
     if (!product.matrices.empty()) w.arrays.push_back(integers("matrices", product.matrices));
-    w.arrays.push_back(integers("status", std::vector<uint32_t>{~0u}));
+    if (product.gathered()) w.arrays.push_back(integers("index", product.index));
+    // The host has cleared the word to which clusters add what they find.
+    w.arrays.push_back(integers("status", std::vector<uint32_t>{product.gathered() ? 0u : ~0u}));
     w.arrays.back().scratch = true;
     w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
@@ -245,11 +292,22 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.push_back(std::move(d));
     w.arrays.push_back(std::move(d_scales));
   } else {
-    if (product.out == DType::e4m3 && data == Data::integers) w.also.push_back(exactly(d_scales, factors));
+    if (product.out == DType::e4m3 && data == Data::integers) w.also.push_back(exactly(d_scales, results.factors));
     if (product.out == DType::e4m3) w.arrays.push_back(std::move(d_scales));
     w.arrays.push_back(std::move(d));
   }
   return w;
+}
+
+double expect_again(const GroupedProduct& product, Workload& w) {
+  const auto find = [&](const char* name) -> const Array* {
+    const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const Array& a) { return a.name == name; });
+    return found == w.arrays.end() ? nullptr : &*found;
+  };
+  const Given given{find("A"), find("B"), find("a_scales"), find("b_scales"), find("bias"), find("D")};
+  Results results = results_of(product, given, {false});
+  w.expected = std::move(product.judge_scales ? results.factors : results.values);
+  return results.farthest;
 }
 
 launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w,
@@ -267,6 +325,8 @@ launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, c
   o.shared_bias = product.shared_bias;
   o.d_scales = pointer_of(w, p, "d_scales");
   o.accumulate = product.accumulate;
+  o.index = static_cast<const int32_t*>(pointer_of(w, p, "index"));
+  o.a_rows = int(product.a_rows);
   GroupTable& t = o.groups;
   t.rows = int(w.shape.m);
   t.groups = product.group_count();
@@ -296,6 +356,7 @@ GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& 
   pointers.status = o.groups.status;
   pointers.bias = o.bias;
   pointers.d_scales = static_cast<float*>(o.d_scales);
+  pointers.index = o.index;
   return pointers;
 }
 

@@ -24,11 +24,14 @@ struct GroupedProduct {
   DType bias_type = DType::fp32;
   bool shared_bias = false;
   bool accumulate = false;
-  bool illegal = false;       // Blackwell: the table says the same by values that are not legal (GroupedSpec)
+  bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
+  std::vector<int32_t> index = {};  // of gathered rows: which one of A's a_rows each row of the product is
+  int64_t a_rows = 0;
   bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
 
   int group_count() const;
   int matrices_given() const;
+  bool gathered() const { return a_rows > 0; }
   int64_t columns() const { return swiglu ? shape.n / 2 : shape.n; }  // of D
 };
 
@@ -38,6 +41,10 @@ struct GroupedProduct {
 // and a_scales and must not be written in D; columns that no group has are NaN in A and B. A table that is not legal is
 // taken as the kernels take it.
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
+
+// The reference of other operands of real numbers that were put into such a workload; every row that a group has
+// counts. Returns the element of D that is farthest from 0, NaN if one is no number.
+double expect_again(const GroupedProduct& product, Workload& w);
 
 // The operands of such a workload at the addresses of its arrays.
 launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, const Workload& w,

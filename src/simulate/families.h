@@ -18,6 +18,8 @@ bool complete(Example& e, const catalog::Instance& instance, const RingCopyConfi
 bool complete(Example& e, const catalog::Instance& instance, const ClusterRingConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const TmemLifecycleConfig& c);
 bool complete(Example& e, const catalog::Instance& instance, const PackRowsConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& c);
+bool complete(Example& e, const catalog::Instance& instance, const CombineConfig& c);
 
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
 void complete_any_columns(Example& e, const catalog::Instance& instance);

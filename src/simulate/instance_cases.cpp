@@ -100,8 +100,12 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
-  const int64_t n = c.swiglu ? 512 : c.out == DType::e4m3 ? 256 : c.paired() ? 2 * wide + 8 : wide + 8;
-  const int64_t broad = c.paired() ? 4 * wide + 8 : n;
+  const int64_t halves = c.column_blocks();
+  const int64_t n = c.swiglu && !c.paired() ? 512
+                    : c.out == DType::e4m3  ? 256
+                    : c.paired()            ? 2 * wide + 8 * halves
+                                            : wide + 8;
+  const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
   if (c.by_depth()) {

@@ -223,6 +223,23 @@ std::vector<int32_t> many_matrices(int count) {
   return matrices;
 }
 
+// Rows of A of a product that gathers: fewer than it has, so that some are taken more than once. Every sixteenth is
+// taken by nobody.
+int64_t gathered_from(Case s) { return s.m / 2 + 16; }
+std::vector<int32_t> index_of(Case s) {
+  std::vector<int32_t> index;
+  const auto rows = int32_t(gathered_from(s));
+  for (int64_t i = 0; i < s.m; ++i) {
+    const auto row = int32_t(i * 37 + 5) % rows;
+    index.push_back(row % 16 == 7 ? row - 1 : row);
+  }
+  if (s.condition == Condition::varied) {
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : rows;
+    if (s.m > 40) index[40] = INT32_MIN;
+  }
+  return index;
+}
+
 GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
   const bool varied = s.condition == Condition::varied;
@@ -237,6 +254,8 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
+    p.gathered = c->gathered;
+    if (c->gathered) p.a_rows = gathered_from(s);
   } else {
     p.out = instance.as<SkinnyBlockwiseConfig>()->out;
   }
@@ -372,6 +391,10 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .accumulate = p.accumulate};
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
     product.rows = table_of(*c, s);
+    if (c->gathered) {
+      product.index = index_of(s);
+      product.a_rows = p.a_rows;
+    }
     if (s.condition == Condition::varied && has_matrices(*c)) {
       product.matrices = many_matrices(int(kGroups));
       product.matrix_count = int(kGroups);

@@ -46,6 +46,7 @@ Outcome simulate(const reference::Workload& w, const simulator::Options& options
   const auto* result = static_cast<const uint8_t*>(pointers.back());
   out.output.assign(result, result + w.output().bytes.size());
   out.verdict = reference::judge(w, out.output);
+  if (out.sim.ok()) reference::judge_others(w, pointers, out.verdict);
   return out;
 }
 

@@ -61,6 +61,13 @@ int main(void) {
   problem.formula = NULL;
   expect(strcmp(ww_formula_names("bias * x + row"), "x bias row") == 0, "what a formula names");
   expect(ww_formula_names("x x") == NULL && strstr(ww_last_error(), "line 1, column 3") != NULL, "where it is wrong");
+  float sums[4] = {1, 2, 3, 4}, bias[2] = {10, 20};
+  expect(ww_formula_apply("x * bias + row", sums, 1, 2, 2, NULL, bias, NULL, NULL, 0) == 0, "a formula on the host");
+  expect(sums[0] == 10 && sums[1] == 40 && sums[2] == 31 && sums[3] == 81, "what it makes of sums");
+  expect_refused(ww_formula_apply("x + c", sums, 1, 2, 2, NULL, bias, NULL, NULL, 0), "c = null");
+  expect_refused(ww_formula_apply("x", sums, 1, -2, 2, NULL, NULL, NULL, NULL, 0), "negative");
+  expect_refused(ww_formula_apply("x", NULL, 1, 2, 2, NULL, NULL, NULL, NULL, 0), "sums = null");
+  expect_refused(ww_formula_apply("x x", sums, 1, 2, 2, NULL, NULL, NULL, NULL, 0), "column 3");
   expect(ww_formula_names(NULL) == NULL && strstr(ww_last_error(), "null") != NULL, "no formula");
   problem.size = sizeof problem + 8;
   expect_refused(ww_gemm_validate(&problem), "size");

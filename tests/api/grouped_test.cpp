@@ -57,6 +57,30 @@ TEST(GroupedApi, NamesTheArgumentItsValueAndTheRule) {
   EXPECT_EQ(sentence(good, [](P& p) { p.sm_limit = -2; }), "sm_limit = -2: it must not be negative.");
 }
 
+TEST(GroupedApi, GathersRowsOfContiguousGroups) {
+  const GroupedProblem good{.groups = Groups::contiguous,
+                            .m = 500,
+                            .n = 64,
+                            .k = 64,
+                            .group_count = 3,
+                            .type = DType::bf16,
+                            .gathered = true,
+                            .a_rows = 40};
+  using P = GroupedProblem;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.groups = Groups::masked, p.m = 600; }),
+            "gathered = true: gathered rows are those of contiguous groups.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.a_rows = 0; }), "a_rows = 0: A must have a row that can be gathered.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.a_rows = -3; }), "a_rows = -3: it must not be negative.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::fp32; }), "out = fp32: D of gathered rows must be bf16 or e4m3.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.gathered = false; }),
+            "a_rows = 40: without gathered rows A has m = 500 rows; it must be 0.");
+  for (const auto& instance : choice::instances_for(good)) {
+    EXPECT_TRUE(instance.as<GroupedGemmConfig>()->gathered) << catalog::name_of(instance);
+  }
+  EXPECT_FALSE(choice::instances_for(good).empty());
+}
+
 TEST(GroupedApi, RefusesScalesOfAnotherShape) {
   const GroupedProblem good = blockwise(256, 200, 528);
   using P = GroupedProblem;

@@ -125,7 +125,7 @@ with tempfile.TemporaryDirectory() as folder:
         try:
             from_tool.run("gemm")
         except kind as error:
-            assert str(error) == "warpwright gemm: it stopped.", error
+            assert str(error) == "it stopped.", error
         else:
             raise AssertionError(f"exit code {code} was taken for a result")
 

@@ -180,6 +180,16 @@ class BadUsage(unittest.TestCase):
                 for command in ("bench", "tune"):
                     self.refused(command, "--shapes", path, names=[word])
 
+    def test_an_epilogue_of_ones_own_is_shown(self):
+        text = "float t = x + bias; return t > 0 ? t * t : 0;"
+        shape = ("--m", "40", "--n", "48", "--k", "64", "--epilogue", text)
+        for command in (("explain", *shape), ("gemm", *shape, "--target", "sim:sm90")):
+            document = json.loads(run(*command, "--json").stdout)
+            self.assertEqual(document["epilogue"], text)
+            self.assertRegex(document["instance"], r"-bias-own[0-9a-f]{16}$")
+            self.assertIn(text, run(*command).stdout)
+        self.assertNotIn("epilogue", json.loads(run("explain", *shape[:6], "--epilogue", "relu", "--json").stdout))
+
     def test_explain_of_what_no_kernel_serves(self):
         base = ("explain", "--m", "64", "--n", "64", "--k", "64")
         self.refused(*base, "--target", "gfx90a", names=["--target", "'gfx90a'"])

@@ -18,6 +18,7 @@ TOOL = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITHOUT_CUDA = {"WARPWRIGHT_CUDA": "off"}
 SIZE = ("--m", "64", "--n", "64", "--k", "64")
+LAYER = ("--tokens", "8", "--experts", "2", "--top-k", "1", "--hidden", "64", "--intermediate", "64")
 RING, DENSE = "sm90/ring_copy-32x64-s4/fp32", "sm90/dense-128x256-c2-s4/bf16-nt"
 SCHEDULE = ("name", "target", "entries", "ii", "mii", "proven", "hazards")
 
@@ -26,6 +27,8 @@ DOCUMENTS = {
     "demo": ((), ("target", "kernel", "plan", "instance", "ok", "max_rel_error", "checks", "predicted_us", "timeline")),
     "gemm": ((*SIZE, "--target", "sim:sm90"),
              ("ok", "target", "kernel", "plan", "instance", "max_rel_error", "wall_s", "predicted_us")),
+    "moe": ((*LAYER, "--target", "sim:sm90"),
+            ("ok", "target", "launches", "status", "max_rel_error", "runs", "checks", "wall_s")),
     "check": ((RING, "--seeds", "1"), ("verdict", "runs", "seeds", "report")),
     "mutants": (("--only", "M23", "--seeds", "1"), ("caught", "total", "misdiagnosed", "false_alarms", "cases")),
     "trace": ((*SIZE, "--target", "sim:sm90"), ("html", "perfetto", "spans", "edges", "plan", "instance")),
@@ -44,7 +47,7 @@ DOCUMENTS = {
 }
 # These need a GPU, or a checkout: without one they end with 3.
 MISSING = {"bench": ("--sizes", "64x64x64"), "tune": ("--sizes", "64x64x64"), "test": (), "lint": (),
-           "gemm": (*SIZE, "--target", "sm90")}
+           "gemm": (*SIZE, "--target", "sm90"), "moe": (*LAYER, "--target", "sm90")}
 # These ran and found something wrong.
 WRONG = [("schedule", "verify", "legacy/ping-pong", "--target", "gfx950"),
          ("check", DENSE, "--seeds", "100000", "--max-seconds", "1")]
@@ -53,6 +56,8 @@ PROBLEM = {"--op", "--m", "--n", "--k", "--groups", "--batch", "--dtype", "--out
            "--beta", "--epilogue", "--scaling", "--target", "--plan", "--seed", "--landing", "--schedule", "--seeds"}
 OPTIONS = {"gemm": PROBLEM | {"--verify"}, "report": {"--out"}, "trace": PROBLEM | {"--html", "--perfetto"}, "explain": PROBLEM, "test": {"--gpu"},
            "lint": {"--all", "--fix"},
+           "moe": {"--tokens", "--experts", "--top-k", "--hidden", "--intermediate", "--dtype", "--routing", "--target",
+                   "--seed", "--landing", "--schedule", "--seeds", "--operands"},
            "check": {"--sizes", "--seeds"}, "mutants": {"--only"}, "schedule show": {"--target"},
            "schedule verify": {"--target"}, "schedule svg": {"--target"},
            "bench": {"--suite", "--shapes", "--against"}, "tune": {"--shapes"},

@@ -24,6 +24,7 @@ ENVIRONMENT = {**os.environ, "WARPWRIGHT_CUDA": "off"}
 GEMM = "gemm --m 8 --n 8 --k 64"
 SIM = f"{GEMM} --target sim:sm90"
 OWN = f"{SIM} --a junk --b junk --d result"
+MOE = "moe --tokens 8 --experts 2 --top-k 1 --hidden 64 --intermediate 64"
 TRACE = "trace --m 64 --n 64 --k 64"
 IDESC = "encode idesc --b bf16 --c f32 --a-major K --b-major K"
 RING, DENSE = "sm90/ring_copy-32x64-s4/fp32", "sm90/dense-128x256-c2-s4/bf16-nt"
@@ -45,6 +46,14 @@ WRONG = {
     f"{GEMM} --dtype bf61": ["--dtype", "'bf61'", "did you mean 'bf16'?"],
     f"{SIM} --schedule freeze:lod": ["--schedule", "'lod'", "did you mean 'load'?"],
     f"{GEMM} --epilogue ''": ["--epilogue", "''"],
+    f"{GEMM} --epilogue 'x * sigmod(x)'": ["line 1, column 5", "'sigmoid'?\n  x * sigmod(x)\n      ^"],
+    f"{GEMM} --epilogue 'x + y'": ["line 1, column 5", "'y' is not known", "row_bias"],
+    f"{GEMM} --epilogue 'relu(x)' --beta 2": ["beta = 2", "does not name it"],
+    f"{GEMM} --epilogue 'x' --target sim:gfx950": ["epilogue = x", "gfx950"],
+    f"{GEMM} --epilogue 'bias + row_bias'": ["bias and row_bias"],
+    f"{GEMM} --epilogue '2 * x' --op grouped_contiguous": ["--epilogue", "swiglu"],
+    f"{SIM} --epilogue '2 * x' --a matrix --b matrix --d result --bias junk": ["--bias", "has none"],
+    "check sm90/dense-64x64-c1-s8/bf16-nt-owne44698d5d0ed9202": ["plan = sm90", "gemm --epilogue"],
     f"{GEMM} --scaling ''": ["--scaling", "''"],
     f"{GEMM} --alpha inf": ["--alpha", "'inf'", "finite"],
     "gemm --op grouped_contiguous --groups 0 --m 8 --n 8 --k 64 --target sim:sm100": ["groups = 0", "at least 1"],
@@ -81,7 +90,11 @@ WRONG = {
     f"{OWN} --op blockwise": ["--a-scales, --b-scales", "e4m3", "both"],
     f"{OWN} --op blockwise --a-scales junk --b-scales junk --table rows": ["--table", "without groups"],
     "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --dtype e4m3 --epilogue swiglu+bias "
-    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--epilogue", "without one"],
+    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--bias", "needs it"],
+    "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --dtype e4m3 --epilogue swiglu "
+    "--out-dtype e4m3 --a junk --b junk --d result --table rows": ["--d-scales", "needs it"],
+    "gemm --m 8 --n 256 --k 64 --target sim:sm90 --op grouped_contiguous --a junk --b junk --d result --table rows "
+    "--d-scales result": ["--d-scales", "only a result in e4m3"],
     "check ''": ["KERNEL", "''"],
     "check folder": ["'folder'", "no source file"],
     "check none.cpp": ["'none.cpp'", "no file"],
@@ -92,6 +105,14 @@ WRONG = {
     f"check {DENSE} --sizes 64x64": ["--sizes", "'64x64'", f"{DENSE} is MxNxK"],
     f"check {RING} --max-seconds 0": ["--max-seconds", "'0'"],
     f"check {RING} --seeds 1e9": ["--seeds", "'1e9'"],
+    f"{MOE} --hidden 12": ["--hidden", "64, 12"],
+    "moe --tokens 8 --experts 2 --top-k 1 --hidden 12 --intermediate 64": ["hidden = 12", "multiple of 8"],
+    f"{MOE} --dtype fp16": ["--dtype", "'fp16'"],
+    f"{MOE} --routing none": ["--routing", "'none'"],
+    f"{MOE} --operands none": ["--operands", "sim:sm90"],
+    f"{MOE} --target sim:sm90 --operands none": ["--operands", "none/ids", "cannot be read"],
+    f"{MOE} --target sim:sm100": ["--target", "'sim:sm100'"],
+    f"{MOE} --down-plan dense-64x64-c1-s4": ["plan = dense-64x64-c1-s4"],
     "mutants --only ''": ["--only", "''"],
     "mutants --only M999": ["--only", "'M999'", "M01"],
     "mutants --only M13.nevr": ["--only", "'M13.nevr'", "did you mean 'M13.never'?"],
@@ -208,7 +229,8 @@ class WrongInput(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                 # Operands are looked at when the kernel is there, and the first time it is compiled.
                 said = re.sub(r"^Compiling \S+ for the simulator.*\n", "", done.stderr)
-                self.assertRegex(said, r"\Awarpwright( [a-z]+)+: [^\n]*\.\n\Z")
+                # Only a text of the user's is shown below it, with a mark.
+                self.assertRegex(said, r"\Awarpwright( [a-z]+)+: [^\n]*(\.|[.?]\n  [^\n]*\n[ \t]*\^)\n\Z")
                 for word in words:
                     self.assertIn(word, said)
                 self.assertEqual(sorted(self.folder.rglob("*")), self.files)

@@ -30,6 +30,8 @@ inline GroupedProblem problem_of(const reference::GroupedProduct& p, const std::
           .bias_type = p.bias_type,
           .shared_bias = p.shared_bias,
           .accumulate = p.accumulate,
+          .gathered = p.gathered(),
+          .a_rows = p.a_rows,
           .plan = plan};
 }
 
@@ -59,7 +61,7 @@ inline uint32_t run_grouped(const std::string& instance, const reference::Groupe
   return status;
 }
 
-// Whether an instance has the tests of grouped_modes_sm90_test.cpp.
-inline bool has_modes(const GroupedGemmConfig& c) { return c.any_rows || c.by_depth() || c.bias; }
+// Whether an instance has the tests of grouped_modes_sm90_test.cpp; those that gather have moe_sm90_test.cpp.
+inline bool has_modes(const GroupedGemmConfig& c) { return !c.gathered && (c.any_rows || c.by_depth() || c.bias); }
 
 }  // namespace warpwright::grouped_sm90

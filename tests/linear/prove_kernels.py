@@ -24,9 +24,9 @@ import prove  # noqa: E402
 SKIPPED = 77
 # What of a name decides which code a kernel consists of, beside its family.
 FORMS = ["clc", "splitk", "streamk", "pingpong", "swap", "by_threads", "stored_by_threads", "along_k", "swiglu",
-         "batched", "promoted", "grouped", "pointers", "contiguous"]
+         "batched", "promoted", "grouped", "pointers", "contiguous", "gathered"]
 # Kernels without a handle: their waves and warps are ordered by schedules, which are proven elsewhere.
-WITHOUT_HANDLES = ("sm80/", "gfx", "sm90/pack_rows")
+WITHOUT_HANDLES = ("sm80/", "gfx", "sm90/pack_rows", "sm90/route", "sm90/combine")
 
 
 def instances(everything):

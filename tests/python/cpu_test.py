@@ -6,30 +6,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import venv
+
+from environment import prepared
 
 folder, tool, library = (pathlib.Path(argument) for argument in sys.argv[1:4])
 root = pathlib.Path(__file__).resolve().parents[2]
-python = folder / "bin" / "python"
-packages = ["numpy", "ml_dtypes", "pytest", "mypy"]
-
-
-def ready():
-    imports = "import numpy, ml_dtypes, pytest, mypy"
-    return python.exists() and subprocess.run([python, "-c", imports], capture_output=True).returncode == 0
-
-
-if not ready():
-    try:
-        venv.create(folder, with_pip=True, clear=True)
-    except subprocess.CalledProcessError:
-        print("a virtual environment with pip could not be made; Debian's python3-venv makes it possible")
-        sys.exit(77)
-    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
-    if installed.returncode:
-        print("the packages could not be installed:", *packages)
-        sys.exit(77)
-
+python = prepared(folder, ["numpy", "ml_dtypes", "pytest", "mypy"])
 environment = {**os.environ, "WARPWRIGHT_TOOL": str(tool), "WARPWRIGHT_LIBRARY": str(library),
                "PYTHONDONTWRITEBYTECODE": "1"}
 suite = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root / "python" / "tests")],

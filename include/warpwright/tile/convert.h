@@ -57,7 +57,7 @@ WW_FN float reciprocal(float a) {
 #endif
 }
 
-// Correctly rounded.
+// a / b and the root, correctly rounded.
 WW_FN float divide(float a, float b) {
 #if defined(__CUDACC__)
   return __fdiv_rn(a, b);

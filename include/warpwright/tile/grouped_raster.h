@@ -36,8 +36,9 @@ struct GroupedTile : TileCoord {
 
 // By a converged warp. AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k
 // begin at multiples of DepthUnit. A cluster's tile has Tall rows. Paired: two CTAs take the units of a PairedRaster,
-// and those of a last round that fills no more than half of the clusters are split.
-template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1, bool Paired = false>
+// and those of a last round that fills no more than half of the clusters are split; KnowsPeer:
+// peer_column() is where the peer's tile begins.
+template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1, bool Paired = false, bool KnowsPeer = false>
 class GroupedTiles {
  public:
   // It also has `wide` of the `columns` of every group.
@@ -72,9 +73,27 @@ class GroupedTiles {
       machine::store(Global<uint32_t>{table_.status}, faults_);
     }
   }
+  // Where every cluster has found a part of the faults, and the word was 0 before the launch.
+  WW_FN void add_to_report() const {
+    if (table_.status == nullptr || faults_ == 0 || machine::lane_index() != 0) return;
+    const Global<uint32_t> word{table_.status};
+    for (uint32_t seen = 0;;) {
+      const uint32_t old = machine::atomic_compare_swap(word, seen, seen | faults_);
+      if (old == seen) return;
+      seen = old;
+    }
+  }
+  // Of the tile that next() has given.
+  WW_FN int peer_column() const requires(KnowsPeer) { return peer_.column; }
+  // By a converged warp, of what it has found beside the table of groups.
+  WW_FN void note_fault(uint32_t fault) { faults_ |= fault; }
 
  private:
   static constexpr int kWindow = 32;
+  struct Peer {
+    int column = 0;
+  };
+  struct NoPeer {};
 
   // Computed again for every tile: whoever walks has no registers to spare while it works on one.
   WW_FN int across() const { return ceil_div(columns_, wide_); }
@@ -90,6 +109,10 @@ class GroupedTiles {
   WW_FN bool take(GroupedTile& tile, int number) {
     if constexpr (Paired) {
       const int half = index_ < split_ ? -1 : (index_ - split_) % 2;
+      if constexpr (KnowsPeer) {
+        const int peer = int(machine::warp_uniform(machine::cluster_rank())) ^ 1;
+        peer_.column = raster(tile.rows.count).at(number, peer, again_ ? 1 : 0, half).column * wide_;
+      }
       const PairedTile part =
           raster(tile.rows.count).at(number, int(machine::warp_uniform(machine::cluster_rank())), again_ ? 1 : 0, half);
       tile.row = part.row;
@@ -262,6 +285,7 @@ class GroupedTiles {
   int reached_ = 0;        // the end of the last group that was read
   GroupRows rows_{};
   uint32_t faults_ = 0;
+  [[no_unique_address]] stdx::conditional_t<KnowsPeer, Peer, NoPeer> peer_;
   // This lane's group: its first row or column, how many it has, and the tiles of the window up to its end.
   int first_ = 0, extent_ = 0, matrix_ = 0, through_ = 0;
 };

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -18,7 +17,6 @@
 #include "reference/problem_workload.h"
 
 namespace warpwright::cli {
-namespace {
 
 std::vector<std::uint8_t> read_file(const char* option, const std::string& path) {
   std::error_code ignored;
@@ -28,6 +26,8 @@ std::vector<std::uint8_t> read_file(const char* option, const std::string& path)
   }
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+namespace {
 
 std::vector<std::int32_t> read_integers(const char* option, const std::string& path) {
   const auto bytes = read_file(option, path);
@@ -49,65 +49,15 @@ reference::Array* find(reference::Workload& w, const char* name) {
 }
 
 // A reference that is no number, or that the result's type cannot hold, compares with nothing.
-void require_finite(const reference::Workload& w) {
-  const DType type = w.output().type;
+void require_finite(double x, DType type) {
   const double largest = type == DType::fp16   ? 65504
                          : type == DType::e4m3 ? 448
                          : type == DType::e5m2 ? 57344
                                                : 3.38e38;
-  for (const double x : w.expected) {
-    if (!(std::fabs(x) <= largest)) {
-      throw UsageError(fmt::format(
-          "--a, --b: an element of the product is {}; the simulator compares results, which must be within {} of {}", x,
-          largest, name(type)));
-    }
-  }
-}
-
-// The part of A, B and D that belongs to one group.
-struct GroupPart {
-  std::int64_t first = 0, end = 0;      // rows of A
-  std::int64_t first_k = 0, end_k = 0;  // columns of A and B
-  std::int64_t matrix = 0;
-  std::int64_t out = 0;  // row of D that the first one goes to
-};
-
-std::vector<GroupPart> parts_of(const reference::GroupedProduct& p) {
-  const int64_t m = p.shape.m, k = p.shape.k;
-  if (p.groups == Groups::none) return {{0, m, 0, k, 0, 0}};
-  std::vector<GroupPart> parts;
-  for (int g = 0; g < p.group_count(); ++g) {
-    const std::int64_t matrix = p.matrices.empty() ? g : p.matrices[std::size_t(g)];
-    const std::int64_t begin = p.rows[std::size_t(g)];
-    if (p.groups == Groups::by_depth) {
-      parts.push_back({0, m, begin, p.rows[std::size_t(g) + 1], 0, g * m});
-    } else if (p.groups == Groups::masked) {
-      const std::int64_t slot = g * (m / p.group_count());
-      parts.push_back({slot, slot + begin, 0, k, matrix, slot});
-    } else {
-      parts.push_back({begin, p.rows[std::size_t(g) + 1], 0, k, matrix, begin});
-    }
-  }
-  std::erase_if(parts, [](const GroupPart& part) { return part.matrix < 0; });
-  return parts;
-}
-
-// Elements times their factors; `rows_each` rows of a matrix of `tall` rows share a line of factors.
-std::vector<double> values_of(const reference::Array& a, const reference::Array* scales, std::int64_t tall,
-                              std::int64_t rows_each) {
-  std::vector<double> x(std::size_t(a.rows * a.columns));
-  const std::int64_t lines = tall == 0 ? 0 : (tall + rows_each - 1) / rows_each;
-  for (std::int64_t r = 0; r < a.rows; ++r) {
-    for (std::int64_t c = 0; c < a.columns; ++c) {
-      double value = reference::element(a, r * a.columns + c);
-      if (scales != nullptr) {
-        const std::int64_t line = r / tall * lines + r % tall / rows_each;
-        value *= reference::element(*scales, line * scales->columns + c / kScaleBlock);
-      }
-      x[std::size_t(r * a.columns + c)] = value;
-    }
-  }
-  return x;
+  if (std::fabs(x) <= largest) return;
+  throw UsageError(fmt::format(
+      "--a, --b: an element of the product is {}; the simulator compares results, which must be within {} of {}", x,
+      largest, name(type)));
 }
 
 // Checks a table and puts it into the product.
@@ -167,32 +117,6 @@ std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std
   return bytes;
 }
 
-void multiply(const reference::GroupedProduct& p, reference::Workload& w) {
-  const int64_t m = p.shape.m, n = p.shape.n, k = p.shape.k;
-  const std::vector<double> x = values_of(*find(w, "A"), find(w, "a_scales"), m, 1);
-  const std::vector<double> y = values_of(*find(w, "B"), find(w, "b_scales"), n, p.b_scale_rows);
-  reference::Array& d = *find(w, "D");
-  w.expected.assign(std::size_t(d.rows * d.columns), std::numeric_limits<double>::quiet_NaN());
-  std::vector<double> sums;
-  for (const GroupPart& part : parts_of(p)) {
-    for (std::int64_t r = part.first; r < part.end; ++r) {
-      for (std::int64_t c = 0; c < n; ++c) {
-        const double *left = x.data() + r * k, *right = y.data() + (part.matrix * n + c) * k;
-        double sum = 0;
-        for (std::int64_t i = part.first_k; i < part.end_k; ++i) sum += left[i] * right[i];
-        const std::int64_t at = (part.out + r - part.first) * n + c;
-        if (p.accumulate) sum += reference::element(d, at);
-        sums.push_back(sum);
-        w.expected[std::size_t(at)] = sum;
-      }
-    }
-  }
-  reference::Workload written;
-  written.arrays = {reference::Array{"D", d.type, 0, 0, true, {}}};
-  written.expected = std::move(sums);
-  require_finite(written);
-}
-
 }  // namespace
 
 void add_own_operands(CommandLine& line, OwnOperands& own) {
@@ -209,8 +133,9 @@ void add_own_operands(CommandLine& line, OwnOperands& own) {
   file("--c", own.c,
        "C of --beta, or of an --epilogue that names c; for grouped_k fp32 that the result is added to, instead of "
        "zeros");
-  file("--bias", own.bias, "fp32 bias of --epilogue bias or row_bias");
+  file("--bias", own.bias, "fp32 bias of --epilogue bias or row_bias; of groups one for each matrix");
   file("--residual", own.residual, "residual of --epilogue residual, elements of the result's type (bf16 for e4m3)");
+  file("--d-scales", own.d_scales, "receives the fp32 factors of a result in e4m3 of a product by groups");
   file("--out-scale", own.out_scale, "fp32 factor of --epilogue quantize");
 }
 
@@ -218,6 +143,12 @@ system::WholeFile result_file(const OwnOperands& own) {
   if (own.a.empty() || own.b.empty() || own.d.empty()) throw UsageError("--a, --b and --d: all three or none");
   system::WholeFile file(own.d);
   if (const Status s = file.check_writable(); !s) throw UsageError("--d: " + s.message());
+  return file;
+}
+
+system::WholeFile factors_file(const OwnOperands& own) {
+  system::WholeFile file(own.d_scales);
+  if (const Status s = file.check_writable(); !s) throw UsageError("--d-scales: " + s.message());
   return file;
 }
 
@@ -251,13 +182,24 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, ref
   }
   reference::expect_again(problem, 0, w);
   // A formula may mean what is no number.
-  if (problem.epilogue.formula.empty()) require_finite(w);
+  if (!problem.epilogue.formula.empty()) return;
+  for (const double x : w.expected) require_finite(x, w.output().type);
 }
 
 reference::Workload own_grouped_workload(const OwnOperands& own, reference::GroupedProduct& product) {
   reference::GroupedProduct& p = product;
   const int64_t n = p.shape.n, k = p.shape.k;
-  if (p.swiglu || p.bias) throw UsageError("--epilogue: operands of your own are for products without one");
+  if (own.bias.empty() == p.bias) {
+    throw UsageError(p.bias ? "--bias: the product needs it, as --a, --b and --d"
+                            : "--bias: this product has none; --epilogue bias says that it has one");
+  }
+  if (own.d_scales.empty() == (p.out == DType::e4m3)) {
+    throw UsageError(p.out == DType::e4m3 ? "--d-scales: a result in e4m3 needs it for its factors"
+                                          : "--d-scales: only a result in e4m3 has factors");
+  }
+  if (!own.residual.empty() || !own.out_scale.empty()) {
+    throw UsageError("--residual, --out-scale: products by groups have none");
+  }
   if (p.groups != Groups::none) {
     if (own.table.empty()) throw UsageError("--table: groups of your own operands need one");
     take_table(read_integers("--table", own.table), p, p.group_count());
@@ -284,10 +226,14 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
   const std::int64_t given = own.experts.empty() || b_bytes == 0 ? usual : std::int64_t(b.size() / b_bytes);
   require_size("--b", b.size(), std::size_t(given) * b_bytes);
   if (has_scales) require_size("--b-scales", b_scales.size(), std::size_t(given) * b_scales_bytes);
+  auto bias = p.bias ? read_file("--bias", own.bias) : std::vector<std::uint8_t>();
+  const std::size_t bias_bytes = std::size_t(n) * sizeof(float);
+  if (p.bias) require_size("--bias", bias.size(), std::size_t(given) * bias_bytes);
   if (has_matrices) {
     const std::vector<std::int32_t> used = take_experts(own, given, p);
     b = chosen(b, used, b_bytes, p.group_count());
     if (has_scales) b_scales = chosen(b_scales, used, b_scales_bytes, p.group_count());
+    if (p.bias) bias = chosen(bias, used, bias_bytes, p.group_count());
   }
   reference::Workload w = grouped_product_workload(p, reference::Data::normal, 0);
   const auto put = [&](const char* name, const char* option, std::vector<std::uint8_t> bytes) {
@@ -301,12 +247,14 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
     put("a_scales", "--a-scales", read_file("--a-scales", own.a_scales));
     put("b_scales", "--b-scales", std::move(b_scales));
   }
+  if (p.bias) put("bias", "--bias", std::move(bias));
   if (p.accumulate) {
     auto& d = *find(w, "D");
     auto before = own.c.empty() ? std::vector<std::uint8_t>(d.bytes.size()) : read_file("--c", own.c);
     put("D", "--c", std::move(before));
   }
-  multiply(p, w);
+  // Elements in e4m3 have factors of their own, which hold anything.
+  require_finite(expect_again(p, w), p.out == DType::e4m3 ? DType::fp32 : p.out);
   return w;
 }
 

@@ -17,11 +17,14 @@ namespace warpwright::cli {
 struct OwnOperands {
   std::string a, b, d;
   std::string a_scales, b_scales, c;
-  std::string table, experts;             // of products by groups
-  std::string bias, residual, out_scale;  // of dense products
+  std::string table, experts;  // of products by groups
+  std::string bias;
+  std::string residual, out_scale;  // of dense products
+  std::string d_scales;             // of products by groups
+  bool judge_scales = false;        // what the simulator returns are these, not D
 
   bool any() const { return !a.empty() || !b.empty() || !d.empty() || any_grouped() || any_addend(); }
-  bool any_grouped() const { return !table.empty() || !experts.empty(); }
+  bool any_grouped() const { return !table.empty() || !experts.empty() || !d_scales.empty(); }
   bool any_addend() const {
     return !a_scales.empty() || !b_scales.empty() || !c.empty() || !bias.empty() || !residual.empty() ||
            !out_scale.empty();
@@ -30,8 +33,12 @@ struct OwnOperands {
 
 void add_own_operands(CommandLine& line, OwnOperands& own);
 
+// All of a file that the option names. Throws UsageError.
+std::vector<std::uint8_t> read_file(const char* option, const std::string& path);
+
 // The file for the result. Throws UsageError unless --a, --b and --d are given and the file can be written.
 system::WholeFile result_file(const OwnOperands& own);
+system::WholeFile factors_file(const OwnOperands& own);
 void write_result(const system::WholeFile& file, const std::vector<std::uint8_t>& result);
 
 // Puts the operands of a dense product into its workload, with the reference that belongs to them: what the problem

@@ -1,5 +1,6 @@
 // What the warp that brings scales does in grouped_gemm.h: it walks over the tiles like everybody else.
 #pragma once
+#include "warpwright/kernel/sm90/grouped/gather_rows.h"
 #include "warpwright/kernel/sm90/grouped/stage_scales.h"
 #include "warpwright/kernel/sm90/grouped/staged_scales.h"
 #include "warpwright/tile/grouped_raster.h"
@@ -23,10 +24,11 @@ class BringScales {
         return;
       }
     }
-    const ScaleLines a{{args_.a_scales}, args_.a_scales_stride, args_.groups.rows, blocks()};
+    const ScaleLines a{
+        {args_.a_scales}, args_.a_scales_stride, C.gathered ? args_.a_rows : args_.groups.rows, blocks()};
     while (walk_.next(tile_)) {
-      Slots::bring(ring_, Kernel::scale_slots(base_), a, tile_.rows.first + Kernel::first_row(tile_), of_b(),
-                   line_of_b(), first(), Kernel::depth(args_, tile_));
+      Slots::bring(ring_, Kernel::scale_slots(base_), a, line_of_a(), of_b(), line_of_b(), first(),
+                   Kernel::depth(args_, tile_));
     }
   }
 
@@ -62,6 +64,27 @@ class BringScales {
   WW_FN ScaleLines of_b() const {
     return {Global<const float>{args_.b_scales} + int64_t(tile_.rows.matrix) * b_lines() * blocks(), blocks(),
             b_lines(), blocks()};
+  }
+  // Those of the rows that the load role gathers. What an index means is said there, and what is wrong with it.
+  struct GatheredLines {
+    GatheredRows<C> known;
+    Global<const int32_t> table;
+    int rows = 0, none = 0;
+    WW_FN int own(int i) const { return known.own(i) < 0 ? none : known.own(i); }
+    WW_FN int any(int i) const {
+      const int row = i < rows ? machine::load(table + i) : -1;
+      return uint32_t(row) < uint32_t(none) ? row : none;
+    }
+  };
+  WW_FN auto line_of_a() const {
+    const int line = tile_.rows.first + Kernel::first_row(tile_);
+    if constexpr (C.gathered) {
+      GatheredLines lines{{}, Global<const int32_t>{args_.a_index} + line, gathered_rows<Kernel>(tile_), args_.a_rows};
+      (void)lines.known.load(args_, line, lines.rows);
+      return lines;
+    } else {
+      return line;
+    }
   }
   WW_FN auto line_of_b() const {
     constexpr int lines = C.block_lines();

@@ -33,6 +33,8 @@ struct GroupedGemmConfig {
   // B is [gate; up] of n / 2 rows each, and D = silu(gate) * up has n / 2 columns. A tile has its columns of both.
   bool swiglu = false;
   bool bias = false;  // there may be one
+  // A table says which row of A each row of the product takes: sm90/grouped/gather_rows.h.
+  bool gathered = false;
 
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
   WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
@@ -59,13 +61,16 @@ struct GroupedGemmConfig {
   }
   // Results wait for the next tile's MMAs: sm90/grouped/grouped_deferred.h.
   WW_HD constexpr bool defers() const {
-    return !scaled() && !by_depth() && !swiglu && !bias && out == DType::bf16 && warpgroups() == 2;
+    return !scaled() && !by_depth() && !swiglu && !bias && !gathered && out == DType::bf16 && warpgroups() == 2;
   }
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
+  // Stages whose gathered rows are still on their way when another one is begun. A consumer holds one stage until the
+  // next is there, so two at least must have been published.
+  WW_HD constexpr int stages_behind() const { return stages < 4 ? stages - 2 : stages / 2; }
   WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), paired() ? tile_m / 2 : a_share(), Swizzle::b128}; }
   WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128}; }
   // The dense kernel whose epilogue this one shares.
@@ -122,6 +127,13 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
     if (c.out == DType::e4m3 || c.swiglu || c.bias) return "grouped_gemm: groups along k have sums only";
     if (c.scaled() && !c.row_scales()) return "grouped_gemm: groups along k have a scale for each row of B";
   }
+  if (c.gathered) {
+    if (c.groups != Groups::contiguous || c.any_rows)
+      return "grouped_gemm: gathered rows are those of contiguous groups";
+    if (c.group_rows != 64) return "grouped_gemm: gathered rows are for 64 rows of a warpgroup";
+    if (c.stages_scales()) return "grouped_gemm: scales of gathered rows do not come by TMA";
+    if (c.cluster_n() > 1) return "grouped_gemm: every CTA gathers rows of its own, a cluster lies along m";
+  }
   if (c.swiglu && (c.group_rows != 64 || c.out == DType::fp32)) {
     return "grouped_gemm: swiglu is for 64 rows of a warpgroup and results of bf16 or e4m3";
   }
@@ -175,6 +187,12 @@ struct GroupedGemmArgs {
   TensorMap a_scale_map;
   TensorMap b_scale_map;
   bool scales_staged = false;  // the maps are there
+  // Of a configuration that gathers, in place of `a`: row i of the product is row a_index[i] of A, which has `a_rows`
+  // rows of k elements without gaps; i is below groups.rows. A row that A does not have is taken as zeros. Then the
+  // status word is 0 before the launch, and faults are added to it.
+  const void* a_data = nullptr;
+  const int32_t* a_index = nullptr;
+  int32_t a_rows = 0;
 };
 
 // sm90/skinny/skinny_blockwise.h: the product with blockwise scales for few rows of A, by the arrangement of

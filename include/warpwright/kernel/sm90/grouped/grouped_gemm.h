@@ -10,6 +10,7 @@
 #include "warpwright/kernel/sm90/grouped/accumulate_scaled.h"
 #include "warpwright/kernel/sm90/grouped/bring_scales.h"
 #include "warpwright/kernel/sm90/grouped/clear_edges.h"
+#include "warpwright/kernel/sm90/grouped/gather_rows.h"
 #include "warpwright/kernel/sm90/grouped/grouped_deferred.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 #include "warpwright/kernel/sm90/grouped/grouped_store.h"
@@ -25,10 +26,10 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   BlockPlan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
   // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
-  // dense_gemm_plan(), the scales of 256 rows and the walk over groups along k more than that.
+  // dense_gemm_plan(), the scales of 256 rows, the walk over groups along k and a warp that gathers more than that.
   const bool many_scales = c.scaled() && c.tile_m == 256;
   const bool many_sums = c.defers() || (c.accumulators() > 160 && !many_scales);
-  const int mma = groups == 1 ? 0 : c.by_depth() ? 216 : many_sums ? 224 : 216;
+  const int mma = groups == 1 ? 0 : c.by_depth() || c.gathered ? 216 : many_sums ? 224 : 216;
   const int others = groups == 1 ? 0 : 3 * 168 - 2 * mma;
   plan.role("mma", mma_warps, mma).role("load", 1, others).role("store", groups, others);
   plan.role("scales", 1, others);
@@ -42,9 +43,13 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   if (c.scaled()) {
     plan.region("scales", c.slot_bytes(), c.stages, 16);
     if (c.stages_scales()) plan.region("staged", c.staged_bytes(), 1, smem_alignment(Swizzle::b32));
-    plan.barrier("input.full", c.stages, 2, "mma", {"load", 1}, {"scales", 1});
+  }
+  // Of gathered rows the load role arrives for what the TMA brings and for what its lanes have copied.
+  const int loads = c.gathered ? 2 : 1;
+  if (c.scaled()) {
+    plan.barrier("input.full", c.stages, loads + 1, "mma", {"load", loads}, {"scales", 1});
   } else {
-    plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
+    plan.barrier("input.full", c.stages, loads, "mma", {"load", loads});
   }
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   plan.barrier("output.full", c.output_stages * groups, 128, "store", {"mma", 128});
@@ -112,7 +117,8 @@ struct GroupedGemm {
   }
   // The columns of D.
   WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
-  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired()>;
+  using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired(),
+                                   C.paired() && C.gathered>;
   WW_FN static Tiles tiles(const Args& args) {
     return Tiles(args.groups, columns(args), C.out_columns() * C.cluster_n(), C.raster_group);
   }
@@ -429,7 +435,7 @@ struct GroupedGemm {
     const bool elected = machine::elect_one();
     if (elected) {
       if (args.k > 0) {
-        machine::tma_prefetch_map(&args.a);
+        if constexpr (!C.gathered) machine::tma_prefetch_map(&args.a);
         machine::tma_prefetch_map(&args.b);
       }
       pipeline::init_barriers<GroupedGemm>(base);
@@ -437,7 +443,12 @@ struct GroupedGemm {
     machine::sync_warp();
     pipeline::announce_barriers<GroupedGemm>();
     if constexpr (registers != 0) machine::registers_decrease<registers>();
-    load(args, base, input, elected, [] { pipeline::await_peers<GroupedGemm>(); });
+    const auto await_peers = [] { pipeline::await_peers<GroupedGemm>(); };
+    if constexpr (C.gathered) {
+      GatherLoad<GroupedGemm>(args, base, elected).run(input, await_peers);
+    } else {
+      load(args, base, input, elected, await_peers);
+    }
   }
 
   WW_FN static void body(const Args& args) {

@@ -172,25 +172,42 @@ struct ScaleSlots {
     }
   }
 
-  // By the whole warp: the scales of blocks `first` to first + blocks of a tile that begins in line a_line;
+  // By the whole warp: the scales of blocks `first` to first + blocks of a tile that begins in line a_line; or, where
+  // rows are gathered, whose line i is a_line.own(i) for the lane that reads it, and a_line.any(i) for every lane.
   // line_of_b(i) is the matrix line of line i of B. What a matrix does not have is zero.
-  template <class LineOfB>
-  WW_FN static void bring(Producer& ring, Shared<float> slots, const ScaleLines& a, int a_line, const ScaleLines& b,
+  template <class LineOfA, class LineOfB>
+  WW_FN static void bring(Producer& ring, Shared<float> slots, const ScaleLines& a, LineOfA a_line, const ScaleLines& b,
                           LineOfB line_of_b, int first, int blocks) {
     // Staged scales are in memory of the other kind.
     if (!C.stages_scales() && a.in_fours() && b.in_fours()) {
-      bring_by<AlignedFours>(ring, slots, a, a_line, b, line_of_b, first, blocks);
+      bring_by<AlignedFours>(ring, slots, a, own(a_line), b, line_of_b, first, blocks);
     } else if constexpr (kManyLines) {
-      bring_by<AnyFours>(ring, slots, a, a_line, b, line_of_b, first, blocks);
+      bring_by<AnyFours>(ring, slots, a, any(a_line), b, line_of_b, first, blocks);
     } else {
-      bring_by<Singles>(ring, slots, a, a_line, b, line_of_b, first, blocks);
+      bring_by<Singles>(ring, slots, a, own(a_line), b, line_of_b, first, blocks);
     }
   }
 
  private:
-  template <template <int> class Fours, class LineOfB>
-  WW_FN static void bring_by(Producer& ring, Shared<float> slots, const ScaleLines& a, int a_line, const ScaleLines& b,
-                             LineOfB line_of_b, int first, int blocks) {
+  template <class LineOfA>
+  WW_FN static auto own(const LineOfA& line) {
+    if constexpr (C.gathered) {
+      return [&line](int i) { return line.own(i); };
+    } else {
+      return line;
+    }
+  }
+  template <class LineOfA>
+  WW_FN static auto any(const LineOfA& line) {
+    if constexpr (C.gathered) {
+      return [&line](int i) { return line.any(i); };
+    } else {
+      return line;
+    }
+  }
+  template <template <int> class Fours, class LineOfA, class LineOfB>
+  WW_FN static void bring_by(Producer& ring, Shared<float> slots, const ScaleLines& a, LineOfA a_line,
+                             const ScaleLines& b, LineOfB line_of_b, int first, int blocks) {
     using OfRows = Fours<C.tile_m>;
     using OfColumns = Fours<C.scale_lines()>;
     const int end = first + blocks;

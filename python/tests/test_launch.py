@@ -1,0 +1,143 @@
+"""The short way of calls like one before, in Python: CPU tensors in the place of those on a GPU, a stand-in for plans."""
+
+import contextlib
+import ctypes
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import warpwright
+from warpwright import _abi, _torch_describe, _torch_grouped_launch, _torch_launch, _torch_native
+
+BF16 = torch.bfloat16
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    try:
+        _abi.library()
+    except warpwright.MissingError as error:
+        pytest.skip(str(error))
+    made = []
+
+    class Plan:
+        """Multiplies what it is pointed to, as its problem says."""
+
+        def __init__(self, problem):
+            self.problem, self.runs, self.code = problem, [], 0
+            self.workspace_bytes, self.workspaces, self.handle = 0, {}, ctypes.c_void_p(1)
+            self.reads_c = getattr(problem, "beta", 0) != 0
+            self.entry = lambda handle, reference, stream: self.take(reference._obj, stream)
+            made.append(self)
+
+        def take(self, pointers, stream):
+            self.runs.append(({name: getattr(pointers, name) for name, _ in pointers._fields_}, stream))
+            return self.code
+
+        def run(self, pointers, stream):
+            _abi.raise_on(self.take(pointers, stream))
+
+    monkeypatch.setattr(_abi, "Plan", Plan)
+    monkeypatch.setattr(_abi, "GroupedPlan", Plan)
+    monkeypatch.setattr(_torch_launch, "is_on_gpu", lambda x: True)
+    monkeypatch.setattr(_torch_launch, "empty_strided", torch._C._dynamo.guards._empty_strided_cpu)
+    monkeypatch.setattr(_torch_native, "native", lambda: None)
+    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: -1, raising=False)  # the number of a CPU
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7, raising=False)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    for kept in (_torch_launch._plans, _torch_launch._ready, _torch_grouped_launch._plans, _torch_grouped_launch._ready):
+        kept.clear()
+    yield made
+    for kept in (_torch_launch._plans, _torch_launch._ready, _torch_grouped_launch._plans, _torch_grouped_launch._ready):
+        kept.clear()
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """How often a call was looked at from the beginning."""
+    count, describe = [], _torch_describe.describe
+    monkeypatch.setattr(_torch_launch, "describe", lambda x, s: (count.append(1), describe(x, s))[1])
+    grouped = _torch_grouped_launch.describe
+    monkeypatch.setattr(_torch_grouped_launch, "describe", lambda x, s: (count.append(1), grouped(x, s))[1])
+    return count
+
+
+def make(*shape, dtype=BF16):
+    return torch.randn(*shape).to(dtype)
+
+
+def test_a_second_call_is_not_looked_at_again(plans, described):
+    a, b, bias, c, residual = make(2, 3, 8), make(5, 8), make(5), make(2, 3, 5), make(2, 3, 5)
+    named = {"bias": bias, "c": c, "beta": 2.0, "residual": residual, "activation": "silu"}
+    for _ in range(3):
+        d = warpwright.gemm(a, b, **named)
+        assert d.shape == (2, 3, 5) and d.dtype == BF16 and d.is_contiguous()
+        seen, stream = plans[0].runs[-1]
+        assert (seen["a"], seen["b"], seen["d"], seen["c"], seen["bias"], seen["residual"]) == tuple(
+            x.data_ptr() for x in (a, b, d, c, bias, residual)) and stream == 7
+    assert len(described) == 1 and len(plans) == 1 and len(plans[0].runs) == 3
+    out = make(2, 3, 5)
+    assert warpwright.gemm(a, b, out=out) is out and warpwright.gemm(a, b, out=out) is out
+    assert plans[1].runs[-1][0]["d"] == out.data_ptr() and plans[1].runs[-1][0]["c"] is None and len(described) == 2
+
+
+def test_what_differs_is(plans, described):
+    a, b = make(4, 8), make(5, 8)
+    calls = [lambda: warpwright.gemm(a, b), lambda: warpwright.gemm(a[:3], b), lambda: warpwright.gemm(a.half(), b.half()),
+             lambda: warpwright.gemm(make(8, 4).T, b), lambda: warpwright.gemm(a, b, alpha=0.5),
+             lambda: warpwright.gemm(a, b, out_dtype="fp32"), lambda: warpwright.gemm(a, b, sm_limit=4),
+             lambda: warpwright.gemm(a, b, bias=make(5)), lambda: warpwright.gemm(a, b, bias=make(5, dtype=torch.float32))]
+    for call in calls:
+        call()
+    assert len(described) == len(plans) == len(calls)
+    for call in calls:
+        call()
+    assert len(described) == len(calls)
+    warpwright.gemm(make(4, 16)[:, ::2], b)  # is copied, each time
+    warpwright.gemm(make(4, 16)[:, ::2], b)
+    assert len(described) == len(calls) + 2
+
+
+def test_a_failure_of_a_warm_launch_is_said(plans):
+    a, b = make(4, 8), make(5, 8)
+    warpwright.gemm(a, b)
+    plans[0].code = 4
+    with pytest.raises(warpwright.WarpwrightError):
+        warpwright.gemm(a, b)
+    plans[0].code = 0
+    assert warpwright.gemm(a, b).shape == (4, 5)
+
+
+def test_a_workspace_belongs_to_its_stream(plans, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    made = []
+    zeros = torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda *shape, **named: (made.append(1), zeros(*shape, dtype=torch.uint8))[1])
+    a, b = make(4, 8), make(5, 8)
+    warpwright.gemm(a, b)
+    plans[0].workspace_bytes = 64
+    for stream in (7, 7, 8, 7):
+        monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device, stream=stream: stream, raising=False)
+        warpwright.gemm(a, b)
+    used = [seen["workspace"] for seen, _ in plans[0].runs[1:]]
+    assert used[0] == used[1] == used[3] != used[2] and len(made) == 2
+
+
+def test_groups(plans, described):
+    a, b, bias = make(40, 128), make(2, 64, 128), make(2, 64)
+    offsets, experts = (torch.tensor(x, dtype=torch.int32) for x in ([0, 10, 40], [1, 0]))
+    for _ in range(3):
+        d = warpwright.grouped_gemm(a, b, offsets=offsets, experts=experts, bias=bias)
+        assert d.shape == (40, 64) and d.dtype == BF16
+        seen, stream = plans[0].runs[-1]
+        assert (seen["a"], seen["b"], seen["d"], seen["rows"], seen["matrices"], seen["bias"]) == tuple(
+            x.data_ptr() for x in (a, b, d, offsets, experts, bias)) and stream == 7
+    assert len(described) == 1 and len(plans) == 1
+    out = torch.zeros(2, 64, 64)
+    for _ in range(2):
+        assert warpwright.grouped_gemm(a.T.contiguous()[:64, :40], make(64, 40), depths=offsets, out=out,
+                                       accumulate=True) is out
+    warpwright.grouped_gemm(a[:20].contiguous(), b, offsets=offsets)
+    warpwright.grouped_gemm(a, b, offsets=offsets, activation="swiglu")
+    assert len(plans) == 4 and len(described) == 4

@@ -1,0 +1,5 @@
+"""``python -m warpwright``: the tool."""
+
+from ._tool import main
+
+main()

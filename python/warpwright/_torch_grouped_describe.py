@@ -1,0 +1,176 @@
+"""A grouped product of torch tensors as the library is told of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from . import _abi
+from ._grouped import SCALE_BLOCK, kind_of, result_shape
+from ._torch_describe import as_tensor, check_out, type_of
+
+
+class Operands(NamedTuple):
+    """The tensors of a grouped product."""
+
+    a: Tensor
+    b: Tensor
+    offsets: Optional[Tensor]
+    counts: Optional[Tensor]
+    depths: Optional[Tensor]
+    experts: Optional[Tensor]
+    a_scale: Optional[Tensor]
+    b_scale: Optional[Tensor]
+    bias: Optional[Tensor]
+    out: Tensor
+    scales_out: Optional[Tensor]
+    status: Optional[Tensor]
+
+
+class Settings(NamedTuple):
+    """The rest of a call."""
+
+    activation: str
+    accumulate: bool
+    usual_rows: int
+    sm_limit: int
+    plan: str
+
+
+class Product(NamedTuple):
+    """All that a plan depends on."""
+
+    device: Optional[int]
+    kind: int
+    m: int
+    n: int
+    k: int
+    groups: int
+    matrices: int
+    type: str
+    out: str
+    scales: tuple[int, int, int, int]  # rows and columns of those of a and of b
+    b_scale_rows: int
+    bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
+    settings: Settings
+
+
+def _table(name: str, x: Tensor, count: Optional[int] = None) -> Tensor:
+    if x.dtype != torch.int32:
+        raise TypeError(f"{name}: its type is {x.dtype}; torch.int32 is taken")
+    if x.dim() > 1 or not x.is_contiguous():
+        raise ValueError(f"{name}: a contiguous vector is needed, not one of shape {tuple(x.shape)}")
+    if count is not None and x.numel() != count:
+        raise ValueError(f"{name}: it has {x.numel()} elements, {count} are needed")
+    return x
+
+
+def _contiguous(name: str, x: Tensor) -> None:
+    if not x.is_contiguous():
+        raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
+
+
+def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
+    """The shape of the result."""
+    a = as_tensor("a", a)
+    b = as_tensor("b", b, a.device)
+    kind = kind_of(offsets, counts, depths)
+    numbers = as_tensor("depths", depths).numel() if depths is not None else 0
+    return result_shape(a.shape, b.shape, kind, numbers, activation)
+
+
+def _scales(x: Operands, word: str) -> tuple[int, int, int, int]:
+    shapes = []
+    for name, scale in (("a_scale", x.a_scale), ("b_scale", x.b_scale)):
+        if (scale is None) != (word == "bf16"):
+            raise ValueError(f"{name}: float8 operands have factors, bf16 ones have none")
+        if scale is None:
+            shapes += [-1, -1]
+            continue
+        if scale.dtype != torch.float32:
+            raise TypeError(f"{name}: its type is {scale.dtype}; torch.float32 is taken")
+        if scale.dim() < 2:
+            raise ValueError(f"{name}: factors of blocks are a matrix, not of shape {tuple(scale.shape)}")
+        _contiguous(name, scale)
+        shapes += [math.prod(scale.shape[:-1]), scale.shape[-1]]
+    return shapes[0], shapes[1], shapes[2], shapes[3]
+
+
+def _b_scale_rows(x: Operands) -> int:
+    """Rows of a matrix that share a factor: one, or a whole block."""
+    return 1 if x.b_scale is not None and x.b_scale.dim() > 1 and x.b_scale.shape[-2] == x.b.shape[-2] else SCALE_BLOCK
+
+
+def _bias(bias: Tensor, b: Tensor) -> tuple[str, bool]:
+    word = type_of("bias", bias, ("fp32", "bf16"))
+    n = b.shape[-2]
+    wanted = (b.shape[0], n) if b.dim() == 3 else (n,)
+    if tuple(bias.shape) not in (wanted, (n,)):
+        raise ValueError(f"bias: its shape is {tuple(bias.shape)}; {wanted} is taken, or ({n},) for all matrices")
+    _contiguous("bias", bias)
+    return word, bias.dim() == 1 and b.dim() == 3
+
+
+def _check_scales_out(x: Operands, out_word: str) -> None:
+    if (x.scales_out is not None) != (out_word == "e4m3"):
+        raise ValueError("scales_out: a float8_e4m3fn result needs it for its factors, others have none")
+    if x.scales_out is None:
+        return
+    wanted = (*x.out.shape[:-1], x.out.shape[-1] // SCALE_BLOCK)
+    if x.scales_out.dtype != torch.float32:
+        raise TypeError(f"scales_out: its type is {x.scales_out.dtype}; torch.float32 is taken")
+    if tuple(x.scales_out.shape) != wanted:
+        raise ValueError(f"scales_out: its shape is {tuple(x.scales_out.shape)}, {wanted} is needed")
+    _contiguous("scales_out", x.scales_out)
+
+
+def describe(x: Operands, settings: Settings) -> Product:
+    """Checks a call; it can be launched as soon as the tensors are on a GPU."""
+    shape = shape_of(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
+    kind = kind_of(x.offsets, x.counts, x.depths)
+    for name, tensor in zip(Operands._fields, x):
+        if tensor is not None:
+            as_tensor(name, tensor, x.a.device)
+    word = type_of("a", x.a, ("bf16", "e4m3"))
+    if x.b.dtype != x.a.dtype:
+        raise TypeError(f"b: its type is {x.b.dtype}, that of a is {x.a.dtype}")
+    out_word = type_of("out", x.out, ("bf16", "fp32", "e4m3"))
+    for name, tensor in (("a", x.a), ("b", x.b), ("out", x.out)):
+        _contiguous(name, tensor)
+    check_out(x.out, x.a, None, shape)
+    _check_scales_out(x, out_word)
+    groups = 1
+    if x.counts is not None:
+        groups = x.a.shape[0]
+        _table("counts", x.counts, groups)
+    elif x.offsets is not None:
+        groups = max(0, _table("offsets", x.offsets).numel() - 1)
+    elif x.depths is not None:
+        groups = max(0, _table("depths", x.depths).numel() - 1)
+    if x.experts is not None:
+        _table("experts", x.experts, groups)
+    if x.status is not None:
+        _table("status", x.status, 1)
+    return Product(x.a.device.index, kind, math.prod(x.a.shape[:-1]), x.b.shape[-2], x.a.shape[-1], groups,
+                   x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
+                   _bias(x.bias, x.b) if x.bias is not None else None, settings)
+
+
+def problem_of(product: Product) -> _abi.GroupedProblem:
+    s = product.settings
+    p = _abi.new_grouped_problem()
+    p.m, p.n, p.k, p.groups = product.m, product.n, product.k, product.kind
+    p.group_count, p.matrix_count = product.groups, product.matrices
+    p.usual_rows, p.sm_limit = s.usual_rows, s.sm_limit
+    p.type, p.out = _abi.words("dtype")[product.type], _abi.words("dtype")[product.out]
+    p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
+    p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
+    if product.bias:
+        p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
+        p.shared_bias = int(product.bias[1])
+    if s.plan:
+        p.plan = s.plan.encode()
+    return p

@@ -1,0 +1,149 @@
+"""What the modules of nn.py compute, as functions of tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from . import _torch, _torch_grouped
+from ._grouped import SCALE_BLOCK
+from ._quantize import BLOCK, TOKEN, Quantized, dequantize, quantize
+from ._torch_describe import autocast_type, wants_gradient
+from ._torch_reference import activate, swiglu
+from ._torch_transforms import refuse_vmap
+
+SIXTEEN_BITS = (torch.bfloat16, torch.float16)
+
+
+def is_served(x: Tensor, weight: Tensor) -> bool:
+    """Whether the kernels have these types; torch multiplies others."""
+    if x.device.type not in ("cuda", "cpu", "meta"):
+        return False
+    if autocast_type(x.device) is not None:
+        return True
+    return x.dtype == weight.dtype and x.dtype in SIXTEEN_BITS
+
+
+def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str = "none") -> Tensor:
+    if is_served(x, weight):
+        return _torch.gemm(x, weight, bias=bias, activation=activation)
+    return activate(activation, torch.nn.functional.linear(x, weight, bias))
+
+
+def swiglu_linear(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+    """silu(gate) * up, the weight being [gate; up]: one product, then torch. Dense products have no such epilogue on
+    Hopper; the kernel by groups has it, but by the model of the choice one group takes half as long again."""
+    gate, up = linear(x, weight, bias).chunk(2, -1)
+    return torch.nn.functional.silu(gate) * up
+
+
+def narrow_type(x: Tensor) -> torch.dtype:
+    """Of the result of a product of narrow operands."""
+    return autocast_type(x.device) or x.dtype
+
+
+def _blockwise(x: Tensor, values: Tensor, scales: Tensor, bias: Optional[Tensor], dtype: torch.dtype) -> Tensor:
+    q = quantize(x, TOKEN)
+    wide = None if dtype == torch.bfloat16 else torch.float32
+    y = _torch_grouped.grouped_gemm(q.values, values, a_scale=q.scales, b_scale=scales, bias=bias, out_dtype=wide)
+    return y.to(dtype)
+
+
+@torch.library.custom_op("warpwright::blockwise_linear", mutates_args=())
+def _op(x: Tensor, values: Tensor, scales: Tensor, bias: Optional[Tensor], dtype: torch.dtype) -> Tensor:
+    return _blockwise(x, values, scales, bias, dtype)
+
+
+@_op.register_fake
+def _(x: Tensor, values: Tensor, scales: Tensor, bias: Optional[Tensor], dtype: torch.dtype) -> Tensor:
+    return torch.empty(x.shape[0], values.shape[0], dtype=dtype, device=x.device)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, values, scales, bias, _ = inputs
+    ctx.save_for_backward(values, scales)
+    ctx.dtypes = x.dtype, None if bias is None else bias.dtype
+
+
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
+    """That of x goes through the weights as they are, and as if x had not been rounded."""
+    values, scales = ctx.saved_tensors
+    dtype, bias_dtype = ctx.dtypes
+    left = added = None
+    if ctx.needs_input_grad[0]:
+        weight = dequantize(Quantized(values, scales, BLOCK)).to(torch.bfloat16)
+        left = _torch.gemm(gradient.to(torch.bfloat16), weight.T).to(dtype)
+    if bias_dtype is not None and ctx.needs_input_grad[3]:
+        added = gradient.float().sum(0).to(bias_dtype)
+    return left, None, None, added, None
+
+
+_op.register_autograd(_backward, setup_context=_keep)
+refuse_vmap(_op, "blockwise linear: vmap does not go through it; give it the examples as rows")
+
+
+def blockwise_linear(x: Tensor, values: Tensor, scales: Tensor, bias: Optional[Tensor]) -> Tensor:
+    """x, rounded to e4m3 with a factor for each 1 x 128, by a weight with one for each 128 x 128."""
+    run: Any = _op if wants_gradient(x, bias) else _blockwise
+    y: Tensor = run(x.reshape(-1, x.shape[-1]), values, scales, bias, narrow_type(x))
+    return y.view(*x.shape[:-1], values.shape[0])
+
+
+def blockwise_mlp(x: Tensor, gate_up: Tensor, gate_up_scales: Tensor, gate_up_bias: Optional[Tensor], down: Tensor,
+                  down_scales: Tensor, down_bias: Optional[Tensor]) -> Tensor:
+    """Between its two products everything stays in 8 bits: the first one's kernel quantizes what it writes."""
+    if wants_gradient(x, gate_up_bias, down_bias):
+        sums = blockwise_linear(x, gate_up, gate_up_scales, gate_up_bias)
+        return blockwise_linear(swiglu(sums.float()).to(sums.dtype), down, down_scales, down_bias)
+    q = quantize(x.reshape(-1, x.shape[-1]), TOKEN)
+    y = _narrow_pair(q.values, q.scales, None, gate_up, gate_up_scales, gate_up_bias, down, down_scales, down_bias,
+                     narrow_type(x))
+    return y.view(*x.shape[:-1], down.shape[0])
+
+
+def _narrow_pair(values: Tensor, scales: Tensor, offsets: Optional[Tensor], gate_up: Tensor, gate_up_scales: Tensor,
+                 gate_up_bias: Optional[Tensor], down: Tensor, down_scales: Tensor, down_bias: Optional[Tensor],
+                 dtype: torch.dtype) -> Tensor:
+    inner = gate_up.shape[-2] // 2
+    between = torch.empty(values.shape[0], inner // SCALE_BLOCK, dtype=torch.float32, device=values.device)
+    h = _torch_grouped.grouped_gemm(values, gate_up, offsets=offsets, a_scale=scales, b_scale=gate_up_scales,
+                                    bias=gate_up_bias, activation="swiglu", out_dtype=torch.float8_e4m3fn,
+                                    scales_out=between)
+    y = _torch_grouped.grouped_gemm(h, down, offsets=offsets, a_scale=between, b_scale=down_scales, bias=down_bias,
+                                    out_dtype=None if dtype == torch.bfloat16 else torch.float32)
+    return y.to(dtype)
+
+
+def _sorted_by_expert(index: Tensor, experts: int) -> tuple[Tensor, Tensor]:
+    """The order in which choices of one expert are neighbours, and where those of each begin, and the end."""
+    flat = index.reshape(-1)
+    order = torch.argsort(flat, stable=True)
+    bounds = torch.arange(experts + 1, dtype=flat.dtype, device=flat.device)
+    return order, torch.searchsorted(flat[order], bounds, out_int32=True)
+
+
+def experts_product(x: Tensor, index: Tensor, weights: Tensor, gate_up: Tensor, gate_up_scales: Optional[Tensor],
+                    down: Tensor, down_scales: Optional[Tensor]) -> Tensor:
+    """The weighted sum of what the chosen experts make of each row of x: ``index`` and ``weights`` are [rows, choices].
+
+    With scales the matrices are e4m3. Everything that a mixture needs is here: how tokens are brought to their experts
+    and back is this function's business alone.
+    """
+    choices = index.shape[-1]
+    dtype = narrow_type(x)
+    order, offsets = _sorted_by_expert(index, gate_up.shape[0])
+    rows = torch.div(order, choices, rounding_mode="floor")
+    if gate_up_scales is None or down_scales is None:
+        h = _torch_grouped.grouped_gemm(x[rows], gate_up, offsets=offsets, activation="swiglu")
+        y = _torch_grouped.grouped_gemm(h, down, offsets=offsets)
+    else:
+        if wants_gradient(x):
+            raise ValueError("x: experts in 8 bits have no gradient; use torch.no_grad()")
+        q = quantize(x, TOKEN)
+        values = q.values.view(torch.uint8)[rows].view(q.values.dtype)
+        y = _narrow_pair(values, q.scales[rows], offsets, gate_up, gate_up_scales, None, down, down_scales, None, dtype)
+    back = torch.argsort(order)
+    per_choice = y[back].view(x.shape[0], choices, y.shape[-1]).float()
+    return (per_choice * weights.unsqueeze(-1)).sum(1).to(dtype)

@@ -1,0 +1,128 @@
+"""Grouped products of tensors on the CPU, by torch, with what the kernels do to a table that is not legal."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from . import _abi
+from ._grouped import SCALE_BLOCK
+from ._quantize import TOKEN, by_parts
+from ._torch_grouped_describe import Operands, Product, Settings, describe, problem_of
+from ._torch_reference import swiglu
+
+# Of a status word (include/warpwright/tile/group_table.h).
+OFFSETS_DECREASE, ROWS_OUT_OF_RANGE, MATRIX_OUT_OF_RANGE, DEPTH_UNALIGNED = 1, 2, 4, 32
+
+
+class Part(NamedTuple):
+    """What one group has: rows of a, or columns of both operands; and where the result begins."""
+
+    begin: int
+    end: int
+    matrix: int
+
+
+def _unsigned(value: int) -> int:
+    return value & 0xFFFFFFFF
+
+
+def parts_of(table: Tensor, kind: int, extent: int, unit: int, experts: Optional[Tensor],
+             matrices: int) -> tuple[list[Optional[Part]], int]:
+    """A part for each group, None for one that is skipped, and the faults of the table. ``extent`` is what there is:
+    rows, columns, or the room of a slot."""
+    faults = 0
+    values = [_unsigned(value) for value in table.tolist()]
+    if any(value > extent for value in values):
+        faults |= ROWS_OUT_OF_RANGE
+    if any(min(value, extent) % unit for value in values):
+        faults |= DEPTH_UNALIGNED
+    ends = [min(value, extent) // unit * unit for value in values]
+    if kind == _abi.GROUPS_MASKED:
+        spans = [(0, end) for end in ends]
+    else:
+        spans, reached = [], ends[0] if ends else 0
+        for end in ends[1:]:
+            if end < reached:
+                faults |= OFFSETS_DECREASE
+            spans.append((reached, max(reached, end)))
+            reached = max(reached, end)
+    of_groups = range(len(spans)) if experts is None else experts.tolist()
+    parts: list[Optional[Part]] = []
+    for (begin, end), matrix in zip(spans, of_groups):
+        if kind == _abi.GROUPS_BY_DEPTH:
+            matrix = 0
+        elif matrix >= matrices:
+            faults |= MATRIX_OUT_OF_RANGE
+        parts.append(Part(begin, end, matrix) if 0 <= matrix < max(matrices, 1) else None)
+    return parts, faults
+
+
+def _with_factors(x: Tensor, scale: Optional[Tensor], rows_each: int) -> Tensor:
+    wide = x.float()
+    if scale is None:
+        return wide
+    factors = scale.repeat_interleave(rows_each, -2).repeat_interleave(SCALE_BLOCK, -1)
+    return wide * factors[..., :x.shape[-2], :x.shape[-1]]
+
+
+def grouped_gemm(x: Operands, settings: Settings) -> None:
+    product: Product = describe(x, settings)
+    problem = problem_of(product)
+    _abi.raise_on(_abi.library().ww_grouped_validate(ctypes.byref(problem)))
+    a = _with_factors(x.a, x.a_scale, 1)
+    b = _with_factors(x.b, x.b_scale, product.b_scale_rows)
+
+    def finish(sums: Tensor, matrix: int, rows: Tensor, scales: Optional[Tensor]) -> None:
+        if x.bias is not None:
+            sums = sums + (x.bias if x.bias.dim() == 1 else x.bias[matrix]).float()
+        if settings.activation == "swiglu":
+            sums = swiglu(sums)
+        if scales is None:
+            rows.copy_(sums)
+        else:
+            values, factors = by_parts(sums, TOKEN, "e4m3")
+            rows.copy_(values)
+            scales.copy_(factors)
+
+    table = next((t for t in (x.offsets, x.counts, x.depths) if t is not None), None)
+    faults = 0
+    if table is None:
+        finish(a @ b.T, 0, x.out, x.scales_out)
+    else:
+        extent = x.a.shape[-1] if x.depths is not None else x.a.shape[-2]
+        unit = SCALE_BLOCK if x.depths is not None and x.a_scale is not None else 1
+        parts, faults = parts_of(table, product.kind, extent, unit, x.experts, product.matrices)
+        for group, part in enumerate(parts):
+            if x.depths is not None and part is not None:
+                sums = a[:, part.begin:part.end] @ b[:, part.begin:part.end].T
+                x.out[group].copy_(sums + x.out[group] if settings.accumulate else sums)
+            elif part is not None and part.end > part.begin:
+                rows = slice(part.begin, part.end)
+                here = (group, rows) if x.counts is not None else rows
+                finish(a[here] @ b[part.matrix].T, part.matrix, x.out[here],
+                       None if x.scales_out is None else x.scales_out[here])
+    if x.status is not None:
+        x.status.fill_(faults)
+
+
+def clamped(x: Operands, kind: int, matrices: int) -> tuple[Tensor, Optional[Tensor], int]:
+    """The table and the experts as the kernels take them, and the faults of what was given."""
+    table = next(t for t in (x.offsets, x.counts, x.depths) if t is not None)
+    extent = x.a.shape[-1] if x.depths is not None else x.a.shape[-2]
+    unit = SCALE_BLOCK if x.depths is not None and x.a_scale is not None else 1
+    parts, faults = parts_of(table, kind, extent, unit, x.experts, matrices)
+    legal = table.clone()
+    if faults & ~MATRIX_OUT_OF_RANGE:
+        values = [min(_unsigned(v), extent) // unit * unit for v in table.tolist()]
+        if kind != _abi.GROUPS_MASKED:
+            for i in range(1, len(values)):
+                values[i] = max(values[i], values[i - 1])
+        legal = torch.tensor(values, dtype=torch.int32)
+    experts = x.experts
+    if any(part is None for part in parts):
+        experts = torch.tensor([-1 if part is None else part.matrix for part in parts], dtype=torch.int32)
+    return legal, experts, faults

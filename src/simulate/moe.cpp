@@ -1,0 +1,220 @@
+#include "simulate/moe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "choice/tuned_grouped.h"
+#include "launch/grouped.h"
+#include "launch/moe.h"
+#include "problem/refused.h"
+#include "problem/validate.h"
+#include "simulate/executor.h"
+#include "simulate/families.h"
+#include "simulate/memory.h"
+#include "simulate/prepared.h"
+#include "simulate/run.h"
+
+namespace warpwright::simulate {
+namespace {
+
+using reference::Case;
+using reference::Condition;
+using reference::Data;
+using reference::Draw;
+using reference::Routing;
+using reference::Workload;
+
+// What a case of the small kernels sends where: m tokens, `experts` of which k have each.
+Routing routing_of(Case s, int64_t experts, Data data, uint64_t seed) {
+  Routing r = reference::drawn_routing(s.m, s.k, experts, s.condition == Condition::varied ? Draw::bad : Draw::skewed,
+                                       data, seed);
+  // Of an odd number of tokens not all are there.
+  if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
+  return r;
+}
+// Experts of the tokens whose rows are added up.
+constexpr int64_t kCombined = 5;
+
+Status takes_small(Case s) {
+  if (s.m < 1 || s.n < 1 || s.k < 1) return problem::refused("m, n and k: at least 1.");
+  if (s.condition == Condition::alone || s.condition == Condition::varied || s.condition == Condition::real) return {};
+  return problem::refused("it has no such condition.");
+}
+
+Status fill_route(RouteArgs& args, const Workload& w, const std::vector<void*>& p) {
+  const auto at = [&](const char* name) { return pointer_of(w, p, name); };
+  args = {at("ids"),
+          static_cast<const float*>(at("weights")),
+          static_cast<const uint32_t*>(at("token_count")),
+          int32_t(w.shape.m),
+          int32_t(w.shape.k),
+          int32_t(w.shape.n),
+          static_cast<uint32_t*>(at("offsets")),
+          static_cast<int32_t*>(at("index")),
+          static_cast<int32_t*>(at("slots")),
+          static_cast<uint32_t*>(at("status"))};
+  return {};
+}
+Status fill_combine(CombineArgs& args, const Workload& w, const std::vector<void*>& p) {
+  const auto at = [&](const char* name) { return pointer_of(w, p, name); };
+  args = {at("rows"),
+          static_cast<const int32_t*>(at("slots")),
+          static_cast<const float*>(at("weights")),
+          static_cast<const uint32_t*>(at("token_count")),
+          at("out"),
+          int32_t(w.shape.m),
+          int32_t(w.shape.k),
+          int32_t(w.shape.n)};
+  return {};
+}
+
+}  // namespace
+
+bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& c) {
+  e.takes = takes_small;
+  e.workload = [c](Case s, Data data, uint64_t seed) {
+    Workload w = reference::route_workload(routing_of(s, s.n, data, seed), c.id_bytes, seed);
+    w.shape.condition = s.condition;
+    return w;
+  };
+  const auto fill = [](const Workload& w) {
+    return [&w](RouteArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
+      return fill_route(args, w, p);
+    };
+  };
+  e.simulate = [=](const Workload& w, const simulator::Options& o, int ctas) {
+    return run_filled<RouteArgs>(instance, w, o, ctas ? ctas : 3, fill(w));
+  };
+  e.launch = [=](const Workload& w, const std::vector<void*>& arrays, void* stream) {
+    return launch_filled<RouteArgs>(instance, arrays, stream, fill(w),
+                                    [&](const RouteArgs& args) { return launch::work_of(c, args); });
+  };
+  describe(e, {}, "the rows of each expert, from the experts of each token",
+           {{600, 8, 2}, {65, 7, 3, Condition::varied}, {201, 40, 4}, {1, 1, 1}});
+  return true;
+}
+
+bool complete(Example& e, const catalog::Instance& instance, const CombineConfig& c) {
+  e.takes = [](Case s) { return s.n % 8 != 0 ? problem::refused("n: a multiple of 8.") : takes_small(s); };
+  e.workload = [](Case s, Data data, uint64_t seed) {
+    Workload w = reference::combine_workload(routing_of(s, kCombined, data, seed), s.n, data, seed);
+    w.shape.condition = s.condition;
+    return w;
+  };
+  const auto fill = [](const Workload& w) {
+    return [&w](CombineArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
+      return fill_combine(args, w, p);
+    };
+  };
+  e.simulate = [=](const Workload& w, const simulator::Options& o, int ctas) {
+    return run_filled<CombineArgs>(instance, w, o, ctas ? ctas : 2, fill(w));
+  };
+  e.launch = [=](const Workload& w, const std::vector<void*>& arrays, void* stream) {
+    return launch_filled<CombineArgs>(instance, arrays, stream, fill(w),
+                                      [&](const CombineArgs& args) { return launch::work_of(c, args); });
+  };
+  describe(e, {}, "the sum of each token's rows, times their weights",
+           {{63, 264, 8}, {40, 520, 3, Condition::varied}, {9, 256, 2, Condition::real}, {1, 8, 1}});
+  return true;
+}
+
+// ---- the layer
+
+namespace {
+
+void required(const Status& status) {
+  if (!status) throw std::runtime_error(status.message());
+}
+
+Result<catalog::Instance> chosen(const GroupedProblem& problem, const choice::Chip& chip) {
+  auto choice = choice::choose(problem, chip);
+  if (!choice) return choice.status();
+  return choice->instance;
+}
+
+// Launches on one set of arrays, until one of them fails.
+class Launches {
+ public:
+  Launches(const Arrays& arrays, const simulator::Options& options, int sm_limit)
+      : arrays_(arrays), options_(options), sm_limit_(sm_limit) {}
+
+  void put(const catalog::Instance& instance, const void* args, int64_t work, int64_t most) {
+    launch(instance, args, unsigned(std::clamp<int64_t>(work, 1, sm_limit_ > 0 ? sm_limit_ : most)));
+  }
+  void put(const catalog::Instance& instance, const GroupedProblem& problem, const GroupedPointers& pointers) {
+    required(launch::check_pointers(problem, pointers));
+    launch::Arguments args;
+    required(launch::fill_arguments(args, instance, problem, pointers, map_encoder()));
+    const int cluster = launch::cluster_of(instance);
+    const auto ctas =
+        launch::ctas_of(instance, args,
+                        launch::allowed_clusters(resident_clusters(instance), cluster,
+                                                 sm_limit_ > 0 ? sm_limit_ : int(few_clusters(instance)) * cluster));
+    required(ctas.status());
+    launch(instance, launch::bytes_of(args), *ctas);
+  }
+  simulator::Result take() { return std::move(result_); }
+
+ private:
+  void launch(const catalog::Instance& instance, const void* args, unsigned ctas) {
+    if (!result_.ok()) return;
+    const auto compiled = ready(instance);
+    if (!compiled) throw NotReady(compiled.status());
+    simulator::Result next = run_instance(**compiled, args, {ctas, 1, 1}, arrays_.buffers(), options_);
+    next.stats.checks += result_.stats.checks;
+    next.stats.words += result_.stats.words;
+    next.stats.wall_s += result_.stats.wall_s;
+    next.stats.predicted_us += result_.stats.predicted_us;
+    result_ = std::move(next);
+  }
+
+  const Arrays& arrays_;
+  const simulator::Options& options_;
+  const int sm_limit_;
+  simulator::Result result_;
+};
+
+}  // namespace
+
+Result<MoeRun> moe_run(const MoeProblem& problem, const choice::Chip& chip) {
+  if (chip.arch != Arch::sm90) {
+    return problem::refused(fmt::format("target = {}: moe has kernels for sm90.", warpwright::name(chip.arch)));
+  }
+  if (Status s = validate(problem); !s) return s;
+  MoeRun run{problem, {launch::route_config(problem)}, {}, {}, {CombineConfig{}}};
+  auto gate_up = chosen(launch::gate_up_problem(problem), chip);
+  if (!gate_up) return gate_up.status();
+  auto down = chosen(launch::down_problem(problem), chip);
+  if (!down) return down.status();
+  run.gate_up = *gate_up;
+  run.down = *down;
+  return run;
+}
+
+Outcome run(const MoeRun& r, const Workload& w, const simulator::Options& options, int sm_limit) {
+  Arrays arrays(w);
+  const MoeProblem& p = r.problem;
+  const MoePointers pointers = reference::moe_pointers(w, arrays.pointers());
+  Outcome out;
+  if (p.tokens > 0) {
+    required(launch::check_pointers(p, pointers));
+    void* const workspace = arrays.add("workspace", launch::workspace_bytes(p), simulator::Buffer::Use::inout, true);
+    const launch::MoeLaunches l = launch::moe_launches(p, pointers, workspace);
+    Launches launches(arrays, options, sm_limit);
+    launches.put(r.route, &l.route, launch::work_of(*r.route.as<RouteConfig>(), l.route), 3);
+    launches.put(r.gate_up, launch::gate_up_problem(p), l.gate_up);
+    launches.put(r.down, launch::down_problem(p), l.down);
+    launches.put(r.combine, &l.combine, launch::work_of(*r.combine.as<CombineConfig>(), l.combine), 2);
+    out.sim = launches.take();
+  }
+  out.output = arrays.output();
+  out.verdict = judge(w, out.output);
+  if (out.sim.ok() && p.tokens > 0) judge_others(w, arrays.contents(), out.verdict);
+  return out;
+}
+
+}  // namespace warpwright::simulate
