@@ -20,6 +20,7 @@ SUBJECTS = [
     ("gemm", "Dense products", "One product D = epilogue(alpha A B^T + beta C) from C++.", ["gemm.h", "status.h"]),
     ("grouped", "Products by groups and with blockwise scales", "Mixtures of experts, and FP8 with factors for blocks.",
      ["grouped.h", "tile/group_mode.h", "tile/group_table.h"]),
+    ("moe", "A layer of experts", "Routing, both products and the sum of a mixture-of-experts layer in one call.", ["moe.h"]),
     ("quantize", "Quantization", "Matrices to narrow elements with scale factors.", ["quantize.h", "core/block_scaling.h"]),
     ("words", "Types and other words", "Element types, layouts, activations: the words that problems are made of.",
      ["core/dtype.h", "core/layout.h", "epilogue/config.h"]),

@@ -240,8 +240,10 @@ typedef struct ww_moe_pointers {
   size_t workspace_bytes;
 } ww_moe_pointers;
 
+/* A plan for a layer of experts, made by ww_moe_plan_create(). */
 typedef struct ww_moe_plan ww_moe_plan;
 
+/* As the functions for dense products above. */
 WW_API void ww_moe_problem_init(ww_moe_problem* problem);
 WW_API void ww_moe_pointers_init(ww_moe_pointers* pointers);
 WW_API int32_t ww_moe_validate(const ww_moe_problem* problem);
