@@ -9,7 +9,9 @@ from torch import Tensor
 
 from . import _abi
 from ._moe import check_shapes, scale_shapes
-from ._torch import MOST_PLANS, as_tensor, check_out, is_traced, type_of, wants_gradient
+from ._torch_describe import as_tensor, check_out, is_watched, type_of, wants_gradient
+from ._torch_launch import MOST_PLANS
+from ._torch_transforms import refuse_vmap
 
 
 class Operands(NamedTuple):
@@ -94,7 +96,7 @@ def problem_of(layer: Layer) -> _abi.MoeProblem:
 
 def launch(t: Operands, sm_limit: int) -> None:
     if t.x.device.type != "cuda":
-        raise ValueError(f"x: it is on {t.x.device}; a GPU is needed")
+        raise ValueError(f"x: it is on {t.x.device}; a GPU is needed, or NumPy arrays, which go through the simulator")
     layer = describe(t, sm_limit)
     with torch.cuda.device(t.x.device):
         plan = _plans.get(layer)
@@ -133,6 +135,9 @@ def _(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weigh
                       token_count, out, status), sm_limit)
 
 
+refuse_vmap(_op, "moe: vmap does not go through it; give it the examples as rows")
+
+
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any, w_gate_up_scale: Any,
         w_down_scale: Any, token_count: Any, out: Any, status: Any, sm_limit: int) -> Tensor:
     x = as_tensor("x", x)
@@ -142,7 +147,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         out = torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)
     operands = Operands(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale,
                         token_count, out, status)
-    if is_traced(x):
+    if is_watched(x, w_gate_up, w_down, topk_ids, topk_weights):
         _op(*operands, int(sm_limit))
     else:
         launch(operands, int(sm_limit))
