@@ -243,7 +243,7 @@ typedef struct ww_moe_pointers {
 /* A plan for a layer of experts, made by ww_moe_plan_create(). */
 typedef struct ww_moe_plan ww_moe_plan;
 
-/* As the functions of dense products of the same names; a run is four launches. */
+/* As the functions for dense products above. */
 WW_API void ww_moe_problem_init(ww_moe_problem* problem);
 WW_API void ww_moe_pointers_init(ww_moe_pointers* pointers);
 WW_API int32_t ww_moe_validate(const ww_moe_problem* problem);

@@ -26,7 +26,7 @@
 
 namespace warpwright {
 
-// The layer: extents, types and, if wanted, plans of its products.
+// A layer: how many tokens and experts, and the extents of the weights.
 struct MoeProblem {
   int64_t tokens = 0;        // that there is room for; may be 0
   int64_t hidden = 0;        // columns of x and of the result: a multiple of 8, for e4m3 of 128
@@ -64,7 +64,7 @@ struct MoePointers {
 // The sentence names the argument, its value and the rule. Needs no GPU.
 Status validate(const MoeProblem& problem);
 
-// The launches of a layer, ready to run; made by make_plan().
+// A problem that was validated, with its kernels chosen and ready to run.
 class MoePlan {
  public:
   MoePlan(MoePlan&&) noexcept;

@@ -13,6 +13,7 @@ from ._moe import SCALE_BLOCK, check_shapes, scale_shapes
 from ._simulate import simulated_target
 from ._torch_describe import as_tensor, check_out, is_watched, type_of, wants_gradient
 from ._torch_launch import MOST_PLANS
+from ._torch_transforms import refuse_vmap
 
 
 class Operands(NamedTuple):
@@ -198,6 +199,9 @@ def _(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weigh
       token_count: Optional[Tensor], out: Tensor, status: Optional[Tensor], sm_limit: int) -> None:
     describe(Operands(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale,
                       token_count, out, status), sm_limit)
+
+
+refuse_vmap(_op, "moe: vmap does not go through it; give it the examples as rows")
 
 
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any, w_gate_up_scale: Any,

@@ -55,6 +55,9 @@ def main(arguments):
     failures = [f"{where}: '{sentence}' has no entry in docs/refusals.md" for sentence, where in said.items()
                 if sentence not in page]
     failures += [f"docs/refusals.md: nothing says '{sentence}'" for sentence in page if sentence not in said]
+    lines = PAGE.read_text().splitlines()
+    failures += [f"docs/refusals.md: '{line}' stands twice" for line in sorted(set(lines))
+                 if line.startswith(("- `", "## ")) and lines.count(line) > 1]
     for failure in failures:
         print("FAIL", failure)
     print(f"{len(said)} sentences, {len(set(page.values()))} headings, {len(failures)} failures")
