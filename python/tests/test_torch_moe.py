@@ -1,37 +1,22 @@
-"""moe() of torch tensors without a GPU: a stand-in computes what the library would be given."""
+"""moe() of torch tensors without a GPU: by torch, and by the kernels in the simulator."""
 
-import ctypes
+import contextlib
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi, _torch_moe
-
-
-def compute(t, sm_limit):
-    layer = _torch_moe.describe(t, sm_limit)
-    p = _torch_moe.problem_of(layer)
-    _abi.raise_on(_abi.library().ww_moe_validate(ctypes.byref(p)))
-    assert (p.tokens, p.hidden) == tuple(t.x.shape) and p.id_bytes == t.topk_ids.element_size()
-    sums = torch.zeros(t.x.shape, dtype=torch.float64)
-    for token in range(p.tokens):
-        for j in range(p.top_k):
-            e = int(t.topk_ids[token, j])
-            gate, up = (t.w_gate_up[e].double() @ t.x[token].double()).chunk(2)
-            sums[token] += float(t.topk_weights[token, j]) * (t.w_down[e].double() @ (torch.nn.functional.silu(gate) * up))
-    t.out.copy_(sums)
+from warpwright import _abi
 
 
 @pytest.fixture(autouse=True)
-def stand_in(monkeypatch):
+def seeded():
     try:
         _abi.library()
     except warpwright.MissingError as error:
         pytest.skip(str(error))
     torch.manual_seed(1)
-    monkeypatch.setattr(_torch_moe, "launch", compute)
 
 
 def layer(tokens=6, hidden=16, intermediate=8, experts=3, top_k=2):
@@ -48,6 +33,35 @@ def test_a_layer():
     assert torch.equal(y, warpwright.moe(*narrow))
     out = torch.empty_like(y)
     assert warpwright.moe(*operands, out=out) is out and torch.equal(out, y)
+
+
+def test_the_simulator_says_the_same():
+    x, w_gate_up, w_down, ids, weights = layer()
+    ids[0, 0], weights[2, 1] = 9, float("nan")
+    results, words = [], []
+    for simulated in (False, True):
+        out, status = torch.full((6, 16), 7.0).bfloat16(), torch.zeros(1, dtype=torch.int32)
+        count = torch.tensor([5], dtype=torch.int32)
+        with warpwright.simulate() if simulated else contextlib.nullcontext():
+            warpwright.moe(x, w_gate_up, w_down, ids, weights, token_count=count, out=out, status=status)
+        assert (out[5] == 7).all()
+        results.append(out.double())
+        words.append(int(status))
+    assert words == [3, 3]
+    assert float((results[0] - results[1]).norm()) < 1e-2 * float(results[0].norm())
+
+
+def test_fp8():
+    x, w_gate_up, w_down, ids, weights = layer(hidden=128, intermediate=128)
+    tokens = warpwright.quantize(x.float(), "token")
+    up, down = ([warpwright.quantize(m.float(), "block") for m in w] for w in (w_gate_up, w_down))
+    operands = (tokens.values, torch.stack([q.values for q in up]), torch.stack([q.values for q in down]), ids, weights)
+    scales = {"x_scale": tokens.scales, "w_gate_up_scale": torch.stack([q.scales for q in up]),
+              "w_down_scale": torch.stack([q.scales for q in down])}
+    y = warpwright.moe(*operands, **scales)
+    with warpwright.simulate():
+        close = warpwright.moe(*operands, **scales)
+    assert float((y.double() - close.double()).norm()) < 2e-2 * float(y.double().norm())
 
 
 def test_compiled():

@@ -258,11 +258,9 @@ def test_vmap():
     assert torch.equal(vmap(vmap(gemm, in_dims=(0, None)), in_dims=(0, None))(y, w[0]), times(y, w[0]))
 
 
-def test_moe_sees_shapes_and_says_where_it_runs():
+def test_moe_sees_shapes():
     x, first, second = make(6, 64), make(3, 128, 64), make(3, 64, 64)
     ids, weights = torch.zeros(6, 2, dtype=torch.int32), torch.rand(6, 2)
-    with pytest.raises(ValueError, match="x: it is on cpu; a GPU is needed, or NumPy arrays"):
-        warpwright.moe(x, first, second, ids, weights)
     layer = [t.to("meta") for t in (x, first, second, ids, weights)]
     assert warpwright.moe(*layer).shape == (6, 64) and warpwright.moe(*layer).is_meta
     with pytest.raises(ValueError, match="moe has no gradient"):

@@ -32,7 +32,8 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         w_gate_up_scale: Any = None, w_down_scale: Any = None, token_count: Any = None, out: Any = None,
         status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
     """The sum over a token's experts of weight * w_down[e] @ (silu(gate) * up), where [gate; up] = w_gate_up[e] @ x:
-    torch tensors on a Hopper GPU, on the current stream; NumPy arrays in the simulator.
+    torch tensors on a Hopper GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
+    ``with simulate():``, in the simulator.
 
     x             [tokens, hidden]
     w_gate_up     [experts, 2 * intermediate, hidden]: the gates, then the ups

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
 from . import _abi
-from ._moe import check_shapes, scale_shapes
+from ._moe import SCALE_BLOCK, check_shapes, scale_shapes
+from ._simulate import simulated_target
 from ._torch_describe import as_tensor, check_out, is_watched, type_of, wants_gradient
 from ._torch_launch import MOST_PLANS
 from ._torch_transforms import refuse_vmap
@@ -94,9 +96,73 @@ def problem_of(layer: Layer) -> _abi.MoeProblem:
     return p
 
 
+def _scaled(x: Tensor, scale: Optional[Tensor], rows: int) -> Tensor:
+    if scale is None:
+        return x.double()
+    factors = scale.double().repeat_interleave(rows, -2).repeat_interleave(SCALE_BLOCK, -1)
+    return x.double() * factors[..., :x.shape[-2], :x.shape[-1]]
+
+
+def _on_cpu(t: Operands, sm_limit: int) -> None:
+    """By torch, by the rules of the kernels."""
+    layer = describe(t, sm_limit)
+    _abi.raise_on(_abi.library().ww_moe_validate(ctypes.byref(problem_of(layer))))
+    there = layer.tokens if t.token_count is None else int(t.token_count.item()) & 0xffffffff
+    live = min(there, layer.tokens)
+    ids, weights = t.topk_ids[:live], t.topk_weights[:live]
+    legal, real = (ids >= 0) & (ids < layer.experts), ~weights.isnan()
+    x, w_gate_up = _scaled(t.x, t.x_scale, 1), _scaled(t.w_gate_up, t.w_gate_up_scale, SCALE_BLOCK)
+    w_down = _scaled(t.w_down, t.w_down_scale, SCALE_BLOCK)
+    sums = torch.zeros((live, layer.hidden), dtype=torch.float64)
+    for e in range(layer.experts):
+        tokens, pair = torch.nonzero((ids == e) & real, as_tuple=True)
+        if not tokens.numel():
+            continue
+        gate, up = (x[tokens] @ w_gate_up[e].T).chunk(2, -1)
+        h = torch.nn.functional.silu(gate) * up
+        if layer.type == "e4m3":
+            blocks = h.reshape(tokens.numel(), -1, SCALE_BLOCK)
+            scale = blocks.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 448
+            h = ((blocks / scale).to(torch.float8_e4m3fn).double() * scale).flatten(1)
+        else:
+            h = h.bfloat16().double()
+        rows = (h @ w_down[e].T).bfloat16().double()
+        sums.index_add_(0, tokens, rows * weights[tokens, pair].double()[:, None])
+    t.out[:live] = sums.to(t.out.dtype)
+    if t.status is not None:
+        t.status.fill_(int(not bool(legal.all())) + 2 * int(not bool(real.all())) + 4 * int(there > layer.tokens))
+
+
+def _in_simulator(t: Operands, sm_limit: int, target: str) -> None:
+    from . import _numpy_moe
+    from ._torch_simulated import array_of
+
+    describe(t, sm_limit)
+    if sm_limit:
+        raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
+    out = t.out.float().numpy()
+    status = None if t.status is None else t.status.numpy()
+    count = None if t.token_count is None else int(t.token_count.item()) & 0xffffffff
+    _numpy_moe.moe(array_of(t.x), array_of(t.w_gate_up), array_of(t.w_down), array_of(t.topk_ids),
+                   array_of(t.topk_weights), x_scale=array_of(t.x_scale), w_gate_up_scale=array_of(t.w_gate_up_scale),
+                   w_down_scale=array_of(t.w_down_scale), token_count=count, out=out, status=status, target=target)
+    t.out.copy_(torch.from_numpy(out))
+
+
 def launch(t: Operands, sm_limit: int) -> None:
-    if t.x.device.type != "cuda":
-        raise ValueError(f"x: it is on {t.x.device}; a GPU is needed, or NumPy arrays, which go through the simulator")
+    """Computes ``t.out`` where the tensors are."""
+    kind = t.x.device.type
+    if kind == "cuda":
+        _on_gpu(t, sm_limit)
+    elif kind != "cpu":
+        raise ValueError(f"x: it is on {t.x.device}; tensors on a GPU and on the CPU are taken")
+    elif (target := simulated_target()) is not None:
+        _in_simulator(t, sm_limit, target)
+    else:
+        _on_cpu(t, sm_limit)
+
+
+def _on_gpu(t: Operands, sm_limit: int) -> None:
     layer = describe(t, sm_limit)
     with torch.cuda.device(t.x.device):
         plan = _plans.get(layer)
@@ -147,7 +213,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         out = torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)
     operands = Operands(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale,
                         token_count, out, status)
-    if is_watched(x, w_gate_up, w_down, topk_ids, topk_weights):
+    if is_watched(x, w_gate_up, w_down, topk_ids, topk_weights, out):
         _op(*operands, int(sm_limit))
     else:
         launch(operands, int(sm_limit))
