@@ -246,7 +246,7 @@ void judge_others(const Workload& w, const std::vector<void*>& contents, Verdict
       }
     }
   }
-  v.ok = v.ok && v.others_wrong == 0;
+  v.ok = v.wrong == 0 && v.others_wrong == 0;
 }
 
 ArrayLayout dense_layout(int64_t rows, int64_t columns) { return {rows, columns, columns, rows * columns, 0}; }

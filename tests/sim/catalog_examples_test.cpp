@@ -125,7 +125,7 @@ TEST(CatalogExamples, FactorsAndTheStatusWordAreJudged) {
     for (const reference::AlsoExpected& other : w.also) {
       auto* const at = static_cast<uint8_t*>(reference::pointer_of(w, pointers, other.array.c_str()));
       *at ^= 1;
-      EXPECT_EQ(judged().wrong, 1u) << name;
+      EXPECT_EQ(judged().others_wrong, 1u) << name;
       EXPECT_TRUE(judged().other.starts_with(other.array + "[0]")) << judged().other;
       *at ^= 1;
     }
