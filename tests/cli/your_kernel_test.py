@@ -103,7 +103,7 @@ class YourKernel(unittest.TestCase):
         result = self.report("half", "mbarrier.tx_over")
         replay = re.search(r"replay: (.*)$", result.out, flags=re.M)[1]
         self.assertEqual(replay, "--landing eager --schedule fifo --seed 1")
-        again = self.report("half again", "1 runs")
+        again = self.report("half again", "1 run,")
         self.assertEqual(re.findall("row_norms on .*", again.out), re.findall("row_norms on .*", result.out))
 
     def test_wrong_elements_with_their_tile_and_box(self):
