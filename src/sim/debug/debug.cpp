@@ -91,7 +91,7 @@ WW_DEBUGGER const void* warpwright_debug_context(int cta, int warp, int lane) {
   if (index >= threads.size() || threads[index]->done || threads[index].get() == running()) return nullptr;
   static_assert(sizeof(boost::context::fiber) == sizeof(void*), "a fiber is the address of its saved registers");
   const void* context = nullptr;
-  std::memcpy(&context, &threads[index]->self, sizeof context);
+  std::memcpy(&context, static_cast<const void*>(&threads[index]->self), sizeof context);
   return context;
 }
 
