@@ -1,6 +1,19 @@
 import pathlib
 import sys
 
+import pytest
+
 # From a checkout the package is used as it lies there, with the tool and the library of the build tree.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+
+@pytest.fixture
+def library():
+    """The library, which has the rules; without a build of it a test is left out."""
+    import warpwright
+    from warpwright import _abi
+
+    try:
+        return _abi.library()
+    except warpwright.MissingError as error:
+        pytest.skip(str(error))

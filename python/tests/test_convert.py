@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import warpwright
-from warpwright import _abi
 
 BF16 = torch.bfloat16
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -31,11 +30,7 @@ FAMILIES = {
 
 
 @pytest.fixture(autouse=True)
-def seed():
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def seed(library):
     torch.manual_seed(1)
 
 

@@ -14,11 +14,7 @@ BF16 = torch.bfloat16
 
 
 @pytest.fixture
-def plans(monkeypatch):
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def plans(library, monkeypatch):
     made = []
 
     class Plan:

@@ -28,11 +28,7 @@ class Plan:
 
 
 @pytest.fixture
-def native():
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def native(library):
     module = _torch_native.load()
     if module is None or not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         pytest.skip("the compiled call was not built, or torch is older than its interface")

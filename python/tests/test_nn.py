@@ -8,18 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi
 
 F = torch.nn.functional
 BF16 = torch.bfloat16
 
 
 @pytest.fixture(autouse=True)
-def seed():
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def seed(library):
     torch.manual_seed(1)
 
 

@@ -97,11 +97,7 @@ def multiply_groups(x, settings):
 
 
 @pytest.fixture(autouse=True)
-def stand_in(monkeypatch):
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def stand_in(library, monkeypatch):
     torch.manual_seed(1)
     monkeypatch.setattr(_torch, "launch", multiply)
     monkeypatch.setattr(_torch_grouped, "launch", multiply_groups)

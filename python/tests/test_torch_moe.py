@@ -7,15 +7,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi
 
 
 @pytest.fixture(autouse=True)
-def seeded():
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def seeded(library):
     torch.manual_seed(1)
 
 

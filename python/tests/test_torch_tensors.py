@@ -8,18 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi
 
 F = torch.nn.functional
 NARROW = torch.float8_e4m3fn
 
 
 @pytest.fixture(autouse=True)
-def seed():
-    try:
-        _abi.library()
-    except warpwright.MissingError as error:
-        pytest.skip(str(error))
+def seed(library):
     torch.manual_seed(1)
 
 

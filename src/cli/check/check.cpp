@@ -111,19 +111,15 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
 // random schedule.
 std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<reference::Case>& cases,
                                     const CheckOptions& options) {
-  constexpr std::size_t turning = 2;
+  std::size_t turning = 2;
   std::vector<Mode> modes, plain;
-  if (options.all && options.modes.landing.empty() && options.modes.schedule.empty()) {
-    plain = few_modes(options.seed);
-    std::vector<CheckWork::Run> runs;
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      for (const Mode& mode : plain) runs.push_back({i, mode});
-      if (i > 0) continue;
-      for (const Mode& mode : frozen_modes(plan)) runs.push_back({i, mode});
-    }
-    return runs;
-  }
-  if (options.modes.landing.empty() && options.modes.schedule.empty()) {
+  const bool named = !options.modes.landing.empty() || !options.modes.schedule.empty();
+  if (!named && options.all) {
+    turning = 1;
+    modes = plain = few_modes(options.seed);
+    const std::vector<Mode> frozen = frozen_modes(plan);
+    modes.insert(modes.end(), frozen.begin(), frozen.end());
+  } else if (!named) {
     modes = all_modes(plan, options.seeds, options.seed);
     plain = plain_modes(options.seed);
   } else {
