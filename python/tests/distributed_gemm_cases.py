@@ -59,8 +59,8 @@ def products(world):
     """Every placement with everything that may be added, forward and backward: bits equal to one process."""
     mesh = mesh_of(world)
     a, b, g = whole_numbers(24, 64), whole_numbers(48, 64, seed=2), whole_numbers(24, 48, seed=3)
-    for where, (of_a, of_b, of_out) in PLACES.items():
-        for extra, shapes in EXTRAS.items():
+    for of_a, of_b, of_out in PLACES.values():
+        for shapes in EXTRAS.values():
             for activation in ("none", "relu"):
                 added = {name: whole_numbers(*shape, seed=4, most=3) for name, shape in shapes.items()}
                 words = {"activation": activation, **({"beta": 2.0} if "c" in added else {})}

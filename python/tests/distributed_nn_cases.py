@@ -188,6 +188,27 @@ def models(world):
         equal(state[name], value)
 
 
+def compiled(world):
+    """No graph break, forward and backward."""
+    import warpwright.distributed  # noqa: F401  registers the rules before anything is traced
+
+    mesh = mesh_of(world)
+    x = real_numbers(2, 8, 64)
+    for one, plan in ((Pair("relu"), {"first": ColwiseParallel(), "second": RowwiseParallel()}),
+                      (warpwright.nn.MLP(64, 96, dtype=BF16),
+                       {"gate_up_proj": ColwiseParallel(), "down_proj": RowwiseParallel()})):
+        want = one(x)
+        want.sum().backward()
+        many = parallelize_module(copy.deepcopy(one), mesh, plan)
+        many.zero_grad()
+        y = torch.compile(many, backend="aot_eager", fullgraph=True)(x)
+        close(y, want, 2 * world)
+        y.sum().backward()
+        for (name, p), q in zip(many.named_parameters(), one.parameters()):
+            mine = whole(p.grad)
+            close(warpwright._torch_parallel.from_blocks(mine, 0, world) if "gate_up" in name else mine, q.grad, 4 * world)
+
+
 def refusals(world):
     mesh = mesh_of(world)
     for kind, sentence, call in (
@@ -203,5 +224,5 @@ def refusals(world):
             raise AssertionError(f"not refused: {sentence}")
 
 
-CASES = {2: [linears, rows_with_an_activation, sequences, mlps, models, refusals],
+CASES = {2: [linears, rows_with_an_activation, sequences, mlps, models, compiled, refusals],
          4: [linears, rows_with_an_activation, sequences, mlps, models]}

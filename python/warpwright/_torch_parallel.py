@@ -6,7 +6,6 @@ ranks share is therefore kept in blocks: [gate; up] of the first rank, then of t
 
 from __future__ import annotations
 
-import math
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
@@ -17,22 +16,26 @@ from ._torch_layers import experts_product, swiglu_linear
 from ._torch_sharding import R, SUM, check_distributed, is_shard
 
 
-def to_blocks(x: Tensor, dim: int, blocks: int) -> Tensor:
+def to_blocks(x: Any, dim: int, blocks: int) -> Any:
     """From [gates; ups] to so many [gates; ups] one behind the other."""
     return x.unflatten(dim, (2, blocks, -1)).transpose(dim, dim + 1).flatten(dim, dim + 2)
 
 
-def from_blocks(x: Tensor, dim: int, blocks: int) -> Tensor:
+def from_blocks(x: Any, dim: int, blocks: int) -> Any:
     return x.unflatten(dim, (blocks, 2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 2)
 
 
-def ranks_along(x: Any, dim: int) -> int:
+def ranks_along(mesh: Any, placements: Sequence[Any], dim: int) -> int:
     """How many ranks share a dimension of a DTensor."""
-    return math.prod(x.device_mesh.size(i) for i, p in enumerate(x.placements) if is_shard(p, dim))
+    ranks = 1
+    for i, placement in enumerate(placements):
+        if is_shard(placement, dim):
+            ranks *= mesh.size(i)
+    return ranks
 
 
 @torch.no_grad()
-def in_order(x: Any, dim: int, blocks: int, order: Callable[[Tensor, int, int], Tensor]) -> Any:
+def in_order(x: Any, dim: int, blocks: int, order: Callable[[Any, int, int], Any]) -> Any:
     """A DTensor with its gates and ups in another order, placed as it was. Every rank sees it whole on the way."""
     if x.is_meta or blocks == 1:
         return x
@@ -48,7 +51,7 @@ def check_divides(what: str, size: int, ranks: int) -> None:
 
 def paired(parameter: Any) -> tuple[Any, int]:
     """A parameter of gates and ups in the order that its ranks need, and of how many blocks it is."""
-    blocks = ranks_along(parameter, 0)
+    blocks = ranks_along(parameter.device_mesh, parameter.placements, 0)
     check_divides("intermediate_size", parameter.shape[0] // 2, blocks)
     return torch.nn.Parameter(in_order(parameter.detach(), 0, blocks, to_blocks), parameter.requires_grad), blocks
 
@@ -60,9 +63,11 @@ def _local(x: Any, placements: Sequence[Any], gradient: Sequence[Any]) -> Any:
 
 
 def _global(y: Tensor, mesh: Any, placements: Sequence[Any], shape: Sequence[int]) -> Any:
-    size = torch.Size(shape)
-    stride = tuple(math.prod(size[i + 1:]) for i in range(len(size)))
-    return dt.DTensor.from_local(y.contiguous(), mesh, placements, run_check=False, shape=size, stride=stride)
+    stride = [1]
+    for extent in reversed(shape[1:]):
+        stride.insert(0, stride[0] * extent)
+    return dt.DTensor.from_local(y.contiguous(), mesh, placements, run_check=False, shape=torch.Size(shape),
+                                 stride=tuple(stride))
 
 
 def _in_blocks(x: Any, dim: int, blocks: int, ranks: int) -> Any:
@@ -86,7 +91,7 @@ def gated_linear(x: Any, weight: Any, bias: Any, blocks: Mapping[str, int]) -> A
         out_at.append(dt.Shard(x.dim() - 1) if by_columns else of_x if by_rows else R)
         x_gradient.append(SUM if by_columns else x_at[-1])
         w_gradient.append(SUM if by_rows else w_at[-1])
-    ranks = math.prod(weight.device_mesh.size(i) for i, p in enumerate(w_at) if p != R)
+    ranks = ranks_along(weight.device_mesh, w_at, 0)
     parts = [_local(_in_blocks(t, 0, blocks.get(name, 1), ranks), w_at, w_gradient)
              for name, t in (("weight", weight), ("bias", bias))]
     y = swiglu_linear(_local(x, x_at, x_gradient), *parts)
@@ -114,7 +119,7 @@ def layer_of_experts(layer: Layer, x: Any, ids: Any, weights: Any, gate_up: Any,
         out_at.append(SUM if by_inner else x_at[-1])
         x_gradient.append(SUM if by_inner else x_at[-1])
         gradients.append(SUM if by_tokens else None)
-    ranks = math.prod(x.device_mesh.size(i) for i, p in enumerate(first_at) if p != R)
+    ranks = ranks_along(x.device_mesh, first_at, 1)
     everywhere = [R] * len(x_at)
     gate_up = _in_blocks(gate_up, 1, blocks, ranks)
 

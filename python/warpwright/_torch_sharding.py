@@ -31,10 +31,11 @@ def _product(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], 
 
 @_product.register_fake
 def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
-    c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, accumulation, *settings, plan, epilogue = rest
+    *settings, plan, epilogue = rest
     with torch.no_grad():
-        return _torch.gemm(a, b, None, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
-                           out_scale, accumulation, *settings, plan or None, epilogue or None)
+        whole: Any = _torch.gemm
+        made: Tensor = whole(a, b, None, out_dtype, *settings, plan or None, epilogue or None)
+        return made
 
 
 @torch.library.custom_op("warpwright::sharded_gemm_weight_gradient", mutates_args=())
@@ -178,7 +179,8 @@ def _as_summand(x: Any, dims: tuple[int, ...]) -> Any:
     if not still:
         return x
     whole = x.redistribute(placements=[R if i in still else p for i, p in enumerate(x.placements)])
-    return _Once.apply(whole, still)
+    once: Any = _Once.apply  # torch gives it no types
+    return once(whole, still)
 
 
 def check_distributed(**tensors: Any) -> None:
@@ -221,11 +223,12 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
     in_parts = bool(deep) and out_scale is None and not epilogue and dtype in WIDE
     if activation != "none" and (gradient or in_parts):
         # An activation is applied to whole sums alone, so what is added before it is added here.
-        sums = gemm(a, b, None, torch.float32 if in_parts else dtype, c, alpha, beta, bias, "none", None, a_scale, b_scale,
-                    None, *rest[:3], plan)
+        sums: Any = gemm(a, b, None, torch.float32 if in_parts else dtype, c, alpha, beta, bias, "none", None, a_scale,
+                         b_scale, None, *rest[:3], plan)
         whole = sums.float().redistribute(placements=[R if p.is_partial() else p for p in sums.placements])
         wide = swiglu(whole) if activation == "swiglu" else activate(activation, whole)
-        return (wide if residual is None else wide + residual).to(dtype)
+        result: Tensor = (wide if residual is None else wide + residual).to(dtype)
+        return result
     if in_parts:
         c, bias, residual = (None if x is None else _as_summand(x, deep) for x in (c, bias, residual))
     try:

@@ -133,8 +133,7 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     are read by the host, once in a call, so that it cannot be captured in a graph.
     """
     _check(x, w_gate_up, w_down, topk_ids, topk_weights)
-    narrow = x_scale is not None
-    if narrow and wants_gradient(x, w_gate_up, w_down, topk_weights):
+    if x_scale is not None and wants_gradient(x, w_gate_up, w_down, topk_weights):
         raise ValueError("x_scale: experts in 8 bits have no gradient; use torch.no_grad()")
     tokens, choices = topk_ids.shape
     mine, ranks = w_gate_up.shape[0], dist.get_world_size(group)
@@ -152,17 +151,20 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     pairs = pairs[:sum(send)]
     ids = torch.arange(mine, device=x.device).repeat(ranks).repeat_interleave(theirs)
 
-    if narrow:
+    exchange: Any = _Exchange.apply  # torch gives it no types
+    scale: Optional[Tensor] = None
+    if x_scale is not None:
         spread = torch.div(pairs, choices, rounding_mode="floor")
         rows = _sent(x.view(torch.uint8)[spread], send, receive, group).view(x.dtype)
-        scale: Optional[Tensor] = _sent(x_scale[spread], send, receive, group)
+        scale = _sent(x_scale[spread], send, receive, group)
     else:
-        rows, scale = _Exchange.apply(_Spread.apply(x, pairs, choices), send, receive, group), None
+        of_pairs: Any = _Spread.apply
+        rows = exchange(of_pairs(x, pairs, choices), send, receive, group)
     y = _of_local_experts(rows, ids, w_gate_up, w_down, (scale, w_gate_up_scale, w_down_scale))
-    back = _Exchange.apply(y, receive, send, group)
+    back: Tensor = exchange(y, receive, send, group)
 
-    of_pairs = back.new_zeros(tokens * choices, back.shape[1]).index_copy(0, pairs, back)
-    of_tokens = of_pairs.view(tokens, choices, back.shape[1])
+    placed = back.new_zeros(tokens * choices, back.shape[1]).index_copy(0, pairs, back)
+    of_tokens = placed.view(tokens, choices, back.shape[1])
     # In double on the CPU, as the reference of the kernels adds there; in fp32 as they do.
     wide = torch.float64 if x.device.type == "cpu" else torch.float32
     legal = (expert < experts).view(tokens, choices)
