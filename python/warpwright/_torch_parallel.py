@@ -6,12 +6,13 @@ ranks share is therefore kept in blocks: [gate; up] of the first rank, then of t
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.distributed.tensor as dt
 from torch import Tensor
 
+from . import _torch_moe
 from ._torch_layers import experts_product, swiglu_linear
 from ._torch_sharding import R, SUM, check_distributed, is_shard
 
@@ -34,12 +35,16 @@ def ranks_along(mesh: Any, placements: Sequence[Any], dim: int) -> int:
     return ranks
 
 
+def everywhere(x: Any) -> Any:
+    return x.redistribute(placements=[R] * len(x.placements))
+
+
 @torch.no_grad()
 def in_order(x: Any, dim: int, blocks: int, order: Callable[[Any, int, int], Any]) -> Any:
     """A DTensor with its gates and ups in another order, placed as it was. Every rank sees it whole on the way."""
     if x.is_meta or blocks == 1:
         return x
-    whole = order(x.redistribute(placements=[R] * len(x.placements)).to_local(), dim, blocks)
+    whole = order(everywhere(x).to_local(), dim, blocks)
     made = dt.DTensor.from_local(whole, x.device_mesh, [R] * len(x.placements), run_check=False)
     return made.redistribute(placements=x.placements)
 
@@ -74,7 +79,7 @@ def _in_blocks(x: Any, dim: int, blocks: int, ranks: int) -> Any:
     """A weight that is in ``blocks`` as ``ranks`` need it. Where these differ, every rank looks at all of it."""
     if x is None or blocks == ranks:
         return x
-    x = x.redistribute(placements=[R] * len(x.placements))
+    x = everywhere(x)
     x = x if blocks == 1 else from_blocks(x, dim, blocks)
     return x if ranks == 1 else to_blocks(x, dim, ranks)
 
@@ -99,14 +104,15 @@ def gated_linear(x: Any, weight: Any, bias: Any, blocks: Mapping[str, int]) -> A
 
 
 Layer = Callable[..., Tensor]
+FACTORS = ("x_scale", "w_gate_up_scale", "w_down_scale")
 
 
-def layer_of_experts(layer: Layer, x: Any, ids: Any, weights: Any, gate_up: Any, down: Any, blocks: int = 1,
-                     factors: Sequence[Any] = (None, None, None)) -> Any:
-    """``layer(x, ids, weights, gate_up, down, *factors)`` of DTensors: each rank has tokens of its own, or a part of the
+def layer_of_experts(layer: Layer, x: Any, ids: Any, weights: Any, gate_up: Any, down: Any, everybody: Any,
+                     blocks: int = 1, factors: Sequence[Any] = (None, None, None)) -> Any:
+    """``layer(x, ids, weights, gate_up, down, everybody, *factors)`` of DTensors: each rank has tokens of its own, or a part of the
     intermediate size of every expert. Experts that are spread over ranks are gathered; ``ExpertParallel`` does not."""
-    names = ("x", "topk_ids", "topk_weights", "w_gate_up", "w_down", "x_scale", "w_gate_up_scale", "w_down_scale")
-    check_distributed(**dict(zip(names, (x, ids, weights, gate_up, down, *factors))))
+    names = ("x", "topk_ids", "topk_weights", "w_gate_up", "w_down", "shared_weights", *FACTORS)
+    check_distributed(**dict(zip(names, (x, ids, weights, gate_up, down, everybody, *factors))))
     x_at, first_at, second_at, out_at, x_gradient, gradients = [], [], [], [], [], []
     inner = down.shape[2]
     wide = factors[0] is None
@@ -120,39 +126,42 @@ def layer_of_experts(layer: Layer, x: Any, ids: Any, weights: Any, gate_up: Any,
         x_gradient.append(SUM if by_inner else x_at[-1])
         gradients.append(SUM if by_tokens else None)
     ranks = ranks_along(x.device_mesh, first_at, 1)
-    everywhere = [R] * len(x_at)
+    whole = [R] * len(x_at)
     gate_up = _in_blocks(gate_up, 1, blocks, ranks)
 
     def of_weight(t: Any, at: Sequence[Any]) -> Any:
         return _local(t, at, [p if g is None else g for p, g in zip(at, gradients)])
 
     y = layer(_local(x, x_at, x_gradient), _local(ids, x_at, x_at), _local(weights, x_at, x_gradient),
-              of_weight(gate_up, first_at), of_weight(down, second_at), _local(factors[0], x_at, x_at),
-              *(_local(t, everywhere, everywhere) for t in factors[1:]))
+              of_weight(gate_up, first_at), of_weight(down, second_at), _local(everybody, x_at, x_gradient),
+              _local(factors[0], x_at, x_at),
+              *(_local(t, whole, whole) for t in factors[1:]))
     return _global(y, x.device_mesh, out_at, x.shape)
 
 
-def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, **rest: Any) -> Any:
+def _contiguous(*tensors: Any) -> list[Any]:
+    return [None if t is None else t.contiguous() for t in tensors]
+
+
+def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, shared: int, shared_weights: Any,
+        sm_limit: int, token_count: Any, out: Any, status: Any, **factors: Any) -> Any:
     """``warpwright.moe`` of DTensors."""
-    from ._torch_moe import moe as plain
-
-    for name in ("token_count", "out", "status"):
-        if rest.pop(name) is not None:
+    for name, value in (("token_count", token_count), ("out", out), ("status", status)):
+        if value is not None:
             raise ValueError(f"{name}: a layer of DTensors has none; leave it out")
-    sm_limit = rest.pop("sm_limit")
 
-    def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, *factors: Optional[Tensor]) -> Tensor:
-        names = ("x_scale", "w_gate_up_scale", "w_down_scale")
-        return plain(x, gate_up.contiguous(), down.contiguous(), ids.contiguous(), weights.contiguous(), token_count=None,
-                     out=None, status=None, sm_limit=sm_limit, **dict(zip(names, factors)))
+    def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, everybody: Any, *scales: Any) -> Tensor:
+        given = _contiguous(x, gate_up, down, ids, weights)
+        return _torch_moe.moe(*given, **dict(zip(FACTORS, _contiguous(*scales))), shared=shared,
+                              shared_weights=_contiguous(everybody)[0], sm_limit=sm_limit)
 
-    return layer_of_experts(layer, x, topk_ids, topk_weights, w_gate_up, w_down,
-                            factors=[rest[name] for name in ("x_scale", "w_gate_up_scale", "w_down_scale")])
+    return layer_of_experts(layer, x, topk_ids, topk_weights, w_gate_up, w_down, shared_weights,
+                            factors=[factors[name] for name in FACTORS])
 
 
-def experts(x: Any, index: Any, weights: Any, gate_up: Any, down: Any, blocks: int) -> Any:
+def experts(x: Any, index: Any, weights: Any, gate_up: Any, down: Any, blocks: int, shared: int, everybody: Any) -> Any:
     """``experts_product`` of DTensors, gates and ups in ``blocks``."""
-    def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, *factors: Any) -> Tensor:
-        return experts_product(x, ids, weights, gate_up, None, down, None)
+    def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, everybody: Any, *_: Any) -> Tensor:
+        return experts_product(x, ids, weights, gate_up.contiguous(), None, down.contiguous(), None, shared, everybody)
 
-    return layer_of_experts(layer, x, index, weights, gate_up, down, blocks)
+    return layer_of_experts(layer, x, index, weights, gate_up, down, everybody, blocks)

@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from . import _torch_moe, _torch_parallel, nn
+from ._moe import check_shapes
 from ._quantize import TOKEN, quantize
 from ._torch_describe import autocast_type, cast, wants_gradient
-from ._torch_layers import experts_product
-from ._torch_parallel import check_divides, in_order, to_blocks
+from ._torch_parallel import FACTORS, check_divides, in_order, to_blocks
 from ._torch_sharding import R
 
 __all__ = ["ExpertParallel", "ExpertTensorParallel", "moe"]
@@ -85,14 +85,15 @@ def _announced(w_gate_up: Tensor, w_down: Tensor, rows: Tensor, group: Any) -> t
     return [line[4] for line in sent], [line[4] for line in received]
 
 
-def _check(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> None:
-    # What does not lie with the weights is each rank's own, and its mistakes must not leave others waiting for it.
-    from ._moe import check_shapes
-
-    check_shapes(x.shape, w_gate_up.shape, w_down.shape, topk_ids.shape, topk_weights.shape)
+def _check(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor, shared: int,
+           shared_weights: Optional[Tensor]) -> None:
+    check_shapes(x.shape, w_gate_up.shape, w_down.shape, topk_ids.shape, topk_weights.shape, shared,
+                 None if shared_weights is None else shared_weights.shape)
     for name, t in (("w_gate_up", w_gate_up), ("w_down", w_down), ("topk_ids", topk_ids), ("topk_weights", topk_weights)):
         if t.device != x.device:
             raise ValueError(f"{name}: it is on {t.device}, x is on {x.device}")
+        if name[0] == "w" and t.dtype != x.dtype:
+            raise TypeError(f"{name}: its type is {t.dtype}, that of x is {x.dtype}")
     if topk_ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"topk_ids: its type is {topk_ids.dtype}; torch.int32 and torch.int64 are taken")
 
@@ -103,18 +104,15 @@ def _of_local_experts(rows: Tensor, ids: Tensor, w_gate_up: Tensor, w_down: Tens
         if wants_gradient(rows, w_gate_up, w_down):  # all ranks take part in the way back
             return rows @ w_gate_up[0, :0].T @ w_down[0, :, :0].T
         return rows.new_zeros(0, w_down.shape[1], dtype=torch.bfloat16)
-    ids = ids[:, None]
-    ones = torch.ones(ids.shape, dtype=torch.float32, device=rows.device)
-    if wants_gradient(rows, w_gate_up, w_down):
-        return experts_product(rows, ids, ones, w_gate_up, None, w_down, None)
-    return _torch_moe.moe(rows, w_gate_up.detach().contiguous(), w_down.detach().contiguous(), ids, ones,
-                          x_scale=scales[0], w_gate_up_scale=scales[1], w_down_scale=scales[2], token_count=None,
-                          out=None, status=None, sm_limit=0)
+    ones = torch.ones(ids.shape[0], 1, dtype=torch.float32, device=rows.device)
+    return _torch_moe.moe(rows, w_gate_up.contiguous(), w_down.contiguous(), ids[:, None].contiguous(), ones,
+                          **dict(zip(FACTORS, scales)))
 
 
 def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor, *,
         group: Optional[dist.ProcessGroup] = None, x_scale: Optional[Tensor] = None,
-        w_gate_up_scale: Optional[Tensor] = None, w_down_scale: Optional[Tensor] = None) -> Tensor:
+        w_gate_up_scale: Optional[Tensor] = None, w_down_scale: Optional[Tensor] = None, shared: int = 0,
+        shared_weights: Optional[Tensor] = None) -> Tensor:
     """``warpwright.moe`` with the experts spread over the ranks of ``group``, all ranks by default.
 
     x             [tokens, hidden]: this rank's tokens, as many as it has, also none
@@ -124,6 +122,9 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     topk_ids      [tokens, top_k], int32 or int64: numbers among all experts
     topk_weights  [tokens, top_k]
 
+    The last ``shared`` matrices of every rank are no experts that are sent to: each rank's tokens take those of their rank,
+    with ``shared_weights`` [tokens, shared] or 1.
+
     Every pair of a token and an expert is sent to the rank that has the expert, computed there by ``warpwright.moe`` and
     sent back. The rank of the token adds its pairs up in the order of ``topk_ids``: the same input gives the same bits,
     and on however many ranks the experts are. Pairs with an expert that does not exist or a weight that is no number add
@@ -132,11 +133,11 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     There is a gradient in bf16. All ranks of the group make the call, and all or none want gradients. The numbers of rows
     are read by the host, once in a call, so that it cannot be captured in a graph.
     """
-    _check(x, w_gate_up, w_down, topk_ids, topk_weights)
+    _check(x, w_gate_up, w_down, topk_ids, topk_weights, shared, shared_weights)
     if x_scale is not None and wants_gradient(x, w_gate_up, w_down, topk_weights):
         raise ValueError("x_scale: experts in 8 bits have no gradient; use torch.no_grad()")
     tokens, choices = topk_ids.shape
-    mine, ranks = w_gate_up.shape[0], dist.get_world_size(group)
+    mine, ranks = w_gate_up.shape[0] - shared, dist.get_world_size(group)
     experts = mine * ranks
 
     flat = topk_ids.reshape(-1).long()
@@ -160,7 +161,8 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     else:
         of_pairs: Any = _Spread.apply
         rows = exchange(of_pairs(x, pairs, choices), send, receive, group)
-    y = _of_local_experts(rows, ids, w_gate_up, w_down, (scale, w_gate_up_scale, w_down_scale))
+    scales = w_gate_up_scale, w_down_scale
+    y = _of_local_experts(rows, ids, w_gate_up, w_down, (scale, *scales))
     back: Tensor = exchange(y, receive, send, group)
 
     placed = back.new_zeros(tokens * choices, back.shape[1]).index_copy(0, pairs, back)
@@ -172,6 +174,13 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     total = of_tokens.new_zeros(tokens, of_tokens.shape[2], dtype=wide)
     for choice in range(choices):
         total = total + of_tokens[:, choice].to(wide) * weights[:, choice, None]
+    for i in range(shared):
+        ids = torch.full((tokens,), mine + i, dtype=torch.int64, device=x.device)
+        y = _of_local_experts(x, ids, w_gate_up, w_down, (x_scale, *scales)).to(wide)
+        if shared_weights is not None:
+            weight = shared_weights[:, i, None]
+            y = torch.where(weight.isnan(), y.new_zeros(()), y * torch.where(weight.isnan(), weight.new_zeros(()), weight).to(wide))
+        total = total + y
     return total.to(back.dtype)
 
 
@@ -194,6 +203,9 @@ class ExpertParallel(ParallelStyle):
 
     def _apply(self, module: torch.nn.Module, device_mesh: Any) -> torch.nn.Module:
         experts = _as_experts(module, "ExpertParallel")
+        if experts.shared:
+            raise ValueError(f"ExpertParallel: {experts.shared} of these experts are for all tokens, and have no rank of their "
+                             "own; make them a warpwright.nn.MLP beside the others, or use ExpertTensorParallel")
         check_divides("num_experts", experts.num_experts, device_mesh.size())
         for name in ("gate_up_proj", "down_proj"):
             _distribute(experts, name, device_mesh, dt.Shard(0), self.src_data_rank)
@@ -267,7 +279,7 @@ class _SpreadExperts:
         local: Tensor = weight.redistribute(placements=[dt.Shard(0)]).to_local()
         return local
 
-    def __call__(self, module: Any, x: Any, index: Any, weights: Any) -> Any:
+    def __call__(self, module: Any, x: Any, index: Any, weights: Any, everybody: None) -> Any:
         placements = x.placements if isinstance(x, dt.DTensor) else None
         shape = x.shape
         if placements is not None:
@@ -316,8 +328,9 @@ class _CutExperts:
         self.use_local_output = use_local_output
 
     def __call__(self, module: Any, *inputs: Any) -> Any:
-        x, index, weights = (t if isinstance(t, dt.DTensor) else dt.DTensor.from_local(
-            t, self.mesh, [self.input_layout], run_check=False) for t in inputs)
-        y = _torch_parallel.experts(x, index, weights, module.gate_up_proj, module.down_proj, module.blocks)
+        x, index, weights, everybody = (t if t is None or isinstance(t, dt.DTensor) else dt.DTensor.from_local(
+            t.contiguous(), self.mesh, [self.input_layout], run_check=False) for t in inputs)
+        y = _torch_parallel.experts(x, index, weights, module.gate_up_proj, module.down_proj, module.blocks, module.shared,
+                                    everybody)
         y = y.redistribute(placements=[self.output_layout])
         return y.to_local() if self.use_local_output else y
