@@ -134,6 +134,26 @@ def operands_that_no_rule_has(world):
     equal(warpwright.gemm(summands, spread(b, mesh, R)), warpwright.gemm(a * (world * (world + 1) // 2), b))
 
 
+def swiglu(world):
+    """Gates and ups lie far apart in b, wherever it is cut; within a rounding of one process."""
+    mesh = mesh_of(world)
+    a, b, residual = real_numbers(24, 64), real_numbers(64, 64, seed=2), real_numbers(24, 32, seed=3)
+    one = [x.clone().requires_grad_() for x in (a, b)]
+    want = warpwright.gemm(*one, activation="swiglu", residual=residual)
+    want.sum().backward()
+    for of_a, of_b, _ in PLACES.values():
+        for gradient in (False, True):
+            many = [spread(a, mesh, of_a, gradient=gradient), spread(b, mesh, of_b, gradient=gradient)]
+            got = warpwright.gemm(*many, activation="swiglu", residual=spread(residual, mesh, R))
+            assert not got.placements[0].is_partial() and got.shape == want.shape
+            off = (got.full_tensor().detach().double() - want.detach().double()).abs().max()
+            assert off <= 4 * 2.0**-9 * want.detach().double().abs().max()
+        got.redistribute(placements=[R]).sum().backward()
+        for x, parts in zip(one, many):
+            off = (parts.grad.full_tensor().double() - x.grad.double()).norm()
+            assert off <= 2e-2 * x.grad.double().norm()
+
+
 def epilogues(world):
     """One of the user's own counts rows and columns of the whole product, and is never applied to a part of a sum."""
     mesh = mesh_of(world)
@@ -225,5 +245,5 @@ def refusals(world):
             raise AssertionError(f"not refused: {sentence}")
 
 
-CASES = {2: [products, leading_dimensions, uneven, operands_that_no_rule_has, epilogues, factors, bounds, refusals],
+CASES = {2: [products, leading_dimensions, uneven, operands_that_no_rule_has, swiglu, epilogues, factors, bounds, refusals],
          4: [products, leading_dimensions, uneven, operands_that_no_rule_has, bounds, two_dimensions_of_a_mesh]}

@@ -367,7 +367,7 @@ def _join_shared(module: Any, state_dict: dict[str, Any], prefix: str, *rest: An
             if is_distributed(have):
                 from ._torch_parallel import everywhere
 
-                whole = torch.cat([everywhere(have), everywhere(more)])
+                whole: Any = torch.cat([everywhere(have), everywhere(more)])
                 state_dict[name] = whole.redistribute(placements=have.placements)
                 continue
             bits = torch.uint8 if have.element_size() == 1 else have.dtype
