@@ -33,31 +33,36 @@ if gpus:
 dist.init_process_group(backend)
 mesh = init_device_mesh(device, (ranks,))
 
-torch.manual_seed(1)
-one = torch.nn.Sequential(Block(256, 512), Block(256, 512)).to(device, torch.bfloat16)
-warpwright.convert(one)  # first this, then parallelize_module
-many = parallelize_module(copy.deepcopy(one), mesh, {
-    "0.gate_up_proj": ColwiseParallel(input_layouts=Shard(1)),      # every rank brings a part of the sequence
-    "0.down_proj": RowwiseParallel(output_layouts=Shard(1)),
-    "1.gate_up_proj": ColwiseParallel(input_layouts=Shard(1)),
-    "1.down_proj": RowwiseParallel()})                              # every rank gets the whole result
 
-x = torch.randn(2, 32, 256).to(device, torch.bfloat16)
-want = one(x)
-want.sum().backward()
-got = many(x.chunk(ranks, 1)[dist.get_rank()])
-got.sum().backward()
+def main():
+    torch.manual_seed(1)
+    one = torch.nn.Sequential(Block(256, 512), Block(256, 512)).to(device, torch.bfloat16)
+    warpwright.convert(one)  # first this, then parallelize_module
+    many = parallelize_module(copy.deepcopy(one), mesh, {
+        "0.gate_up_proj": ColwiseParallel(input_layouts=Shard(1)),      # every rank brings a part of the sequence
+        "0.down_proj": RowwiseParallel(output_layouts=Shard(1)),
+        "1.gate_up_proj": ColwiseParallel(input_layouts=Shard(1)),
+        "1.down_proj": RowwiseParallel()})                              # every rank gets the whole result
 
-weight = many[1].down_proj.weight
-line = f"rank {dist.get_rank()}: gate_up_proj {tuple(many[0].gate_up_proj.weight.to_local().shape)} of " \
-       f"{tuple(one[0].gate_up_proj.weight.shape)}, down_proj {tuple(weight.to_local().shape)} of {tuple(weight.shape)}"
-lines = [None] * ranks
-dist.all_gather_object(lines, line)
-gradient, wanted = weight.grad.full_tensor(), one[1].down_proj.weight.grad
-if dist.get_rank() == 0:
-    print(f"{ranks} ranks on {device} by {backend}", *lines, sep="\n")
-    for name, a, b in (("result", got.detach(), want.detach()), ("gradient of down_proj", gradient, wanted)):
-        off, largest = float((a - b).abs().max()), float(b.abs().max())
-        print(f"{name}: largest difference to one process {off:.6f}, largest number {largest:.4f}")
-        assert off <= 2 * ranks * 2**-8 * largest
-dist.destroy_process_group()
+    x = torch.randn(2, 32, 256).to(device, torch.bfloat16)
+    want = one(x)
+    want.sum().backward()
+    got = many(x.chunk(ranks, 1)[dist.get_rank()])
+    got.sum().backward()
+
+    weight = many[1].down_proj.weight
+    line = f"rank {dist.get_rank()}: gate_up_proj {tuple(many[0].gate_up_proj.weight.to_local().shape)} of " \
+           f"{tuple(one[0].gate_up_proj.weight.shape)}, down_proj {tuple(weight.to_local().shape)} of {tuple(weight.shape)}"
+    lines = [None] * ranks
+    dist.all_gather_object(lines, line)
+    gradient, wanted = weight.grad.full_tensor(), one[1].down_proj.weight.grad
+    if dist.get_rank() == 0:
+        print(f"{ranks} ranks on {device} by {backend}", *lines, sep="\n")
+        for name, a, b in (("result", got.detach(), want.detach()), ("gradient of down_proj", gradient, wanted)):
+            off, largest = float((a - b).abs().max()), float(b.abs().max())
+            print(f"{name}: largest difference to one process {off:.6f}, largest number {largest:.4f}")
+            assert off <= 2 * ranks * 2**-8 * largest
+
+
+main()
+dist.destroy_process_group()  # when nothing uses it any more
