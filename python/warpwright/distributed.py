@@ -109,6 +109,11 @@ def _of_local_experts(rows: Tensor, ids: Tensor, w_gate_up: Tensor, w_down: Tens
                           **dict(zip(FACTORS, scales)))
 
 
+def _added(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+    """Rounded once, as the kernels add with fma; in the double of their reference on the CPU nothing is lost."""
+    return (total.double() + rows.double() * weight.double()).to(total.dtype)
+
+
 def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor, *,
         group: Optional[dist.ProcessGroup] = None, x_scale: Optional[Tensor] = None,
         w_gate_up_scale: Optional[Tensor] = None, w_down_scale: Optional[Tensor] = None, shared: int = 0,
@@ -167,20 +172,17 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
 
     placed = back.new_zeros(tokens * choices, back.shape[1]).index_copy(0, pairs, back)
     of_tokens = placed.view(tokens, choices, back.shape[1])
-    # In double on the CPU, as the reference of the kernels adds there; in fp32 as they do.
-    wide = torch.float64 if x.device.type == "cpu" else torch.float32
     legal = (expert < experts).view(tokens, choices)
-    weights = torch.where(legal, topk_weights, topk_weights.new_zeros(())).to(wide)
-    total = of_tokens.new_zeros(tokens, of_tokens.shape[2], dtype=wide)
+    weights = torch.where(legal, topk_weights, topk_weights.new_zeros(()))
+    total = of_tokens.new_zeros(tokens, of_tokens.shape[2], dtype=torch.float64 if x.device.type == "cpu" else torch.float32)
     for choice in range(choices):
-        total = total + of_tokens[:, choice].to(wide) * weights[:, choice, None]
+        total = _added(total, of_tokens[:, choice], weights[:, choice, None])
     for i in range(shared):
         ids = torch.full((tokens,), mine + i, dtype=torch.int64, device=x.device)
-        y = _of_local_experts(x, ids, w_gate_up, w_down, (x_scale, *scales)).to(wide)
-        if shared_weights is not None:
-            weight = shared_weights[:, i, None]
-            y = torch.where(weight.isnan(), y.new_zeros(()), y * torch.where(weight.isnan(), weight.new_zeros(()), weight).to(wide))
-        total = total + y
+        y = _of_local_experts(x, ids, w_gate_up, w_down, (x_scale, *scales))
+        weight = y.new_ones(tokens, 1) if shared_weights is None else shared_weights[:, i, None]
+        real = ~weight.isnan()
+        total = _added(total, torch.where(real, y, y.new_zeros(())), torch.where(real, weight, weight.new_zeros(())))
     return total.to(back.dtype)
 
 
