@@ -1,11 +1,11 @@
 """What works without a GPU: the simulator with NumPy arrays, quantization, the checker, schedules, error texts."""
 
 import doctest
-import shutil
 import inspect
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
