@@ -134,6 +134,18 @@ def operands_that_no_rule_has(world):
     equal(warpwright.gemm(summands, spread(b, mesh, R)), warpwright.gemm(a * (world * (world + 1) // 2), b))
 
 
+def added_once(world):
+    """The smallest number that bf16 has would not survive a division among the ranks."""
+    mesh = mesh_of(world)
+    a, b, bias = torch.zeros(8, 64, dtype=BF16), whole_numbers(16, 64), torch.full((16,), 2.0**-133, dtype=BF16)
+    want = warpwright.gemm(a, b, bias=bias, out_dtype=torch.float32)
+    assert float(want.min()) == 2.0**-133
+    got = warpwright.gemm(spread(a, mesh, Shard(1)), spread(b, mesh, Shard(1)), bias=spread(bias, mesh, R),
+                          out_dtype=torch.float32)
+    placed(got, SUM)
+    equal(got, want)
+
+
 def swiglu(world):
     """Gates and ups lie far apart in b, wherever it is cut; within a rounding of one process."""
     mesh = mesh_of(world)
@@ -245,5 +257,5 @@ def refusals(world):
             raise AssertionError(f"not refused: {sentence}")
 
 
-CASES = {2: [products, leading_dimensions, uneven, operands_that_no_rule_has, swiglu, epilogues, factors, bounds, refusals],
+CASES = {2: [products, leading_dimensions, uneven, operands_that_no_rule_has, added_once, swiglu, epilogues, factors, bounds, refusals],
          4: [products, leading_dimensions, uneven, operands_that_no_rule_has, bounds, two_dimensions_of_a_mesh]}
