@@ -30,6 +30,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":  # asks the tool, so only for who wants to know
         return version()
-    if name == "nn":  # needs torch
-        return importlib.import_module("warpwright.nn")
+    if name in ("distributed", "nn"):  # need torch
+        return importlib.import_module(f"warpwright.{name}")
     raise AttributeError(f"module 'warpwright' has no attribute {name!r}")

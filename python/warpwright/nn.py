@@ -17,7 +17,7 @@ from ._quantize import BLOCK, Quantized, dequantize, quantize
 from ._torch_describe import is_distributed
 from ._torch_layers import blockwise_linear, blockwise_mlp, experts_product, linear, swiglu_linear
 
-__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP", "MoE"]
+__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "GatedLinear", "Linear", "MLP", "MoE"]
 
 EVEN_ACTIVATIONS = tuple(word for word in ACTIVATIONS if word != "swiglu")  # that leave the columns as many as they are
 SCALE_SUFFIX = "_scale_inv"  # of the factors of a weight in checkpoints that are quantized already
