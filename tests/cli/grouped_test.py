@@ -225,6 +225,24 @@ class Gemm(Tool):
                 self.assertEqual((folder / "d").read_bytes(),
                                  words[values[0]] * 3 * 8 + words[values[1]] * 4 * 8 + b"\xff\xff" * 8)
 
+    def test_rows_that_are_gathered(self):
+        base = ("gemm", "--op", "grouped_contiguous", "--groups", "3", "--m", "70", "--n", "64", "--k", "72", "--target",
+                "sim:sm90", "--landing", "late", "--schedule", "fifo")
+        document = self.document(*base, "--a-rows", "9")
+        self.assertTrue(document["ok"])
+        self.assertTrue(document["instance"].endswith("bf16-contiguous-gathered"), document["instance"])
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "a").write_bytes(b"\x80\x3f" * 64 + b"\x00\x40" * 64)  # a row of ones and one of twos, bf16
+            (folder / "b").write_bytes(b"\x80\x3f" * 8 * 64)
+            for file, numbers in {"table": (0, 3), "index": (1, 0, 1)}.items():
+                (folder / file).write_bytes(b"".join(n.to_bytes(4, "little") for n in numbers))
+            own = [text for option in ("a", "b", "d", "table", "index") for text in (f"--{option}", str(folder / option))]
+            self.document("gemm", "--op", "grouped_contiguous", "--m", "3", "--n", "8", "--k", "64", "--target",
+                          "sim:sm90", "--a-rows", "2", *own)
+            one, two = b"\x80\x42", b"\x00\x43"  # 64 and 128
+            self.assertEqual((folder / "d").read_bytes(), two * 8 + one * 8 + two * 8)
+
     def test_groups_are_drawn_from_the_seed(self):
         base = ("gemm", "--op", "grouped_contiguous", "--groups", "9", "--scaling", "nvfp4", "--m", "90", "--n", "64",
                 "--k", "64", "--target", "sim:sm100", "--landing", "eager", "--schedule", "fifo")

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/session.h"
@@ -45,8 +46,11 @@ void expect_no_rule_broken(const std::vector<json>& log) {
   for (const json& line : log) EXPECT_FALSE(line.contains("rule")) << line.dump();
 }
 
-TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
-  const MoeProblem p = small();
+class EachNumberForAll : public MoeLaunches, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(EachNumberForAll, areFourInTheOrderOfTheirWork) {
+  MoeProblem p = small();
+  p.shared = GetParam();
   const auto run = simulate::moe_run(p, choice::simulated_chip(Arch::sm90));
   ASSERT_TRUE(run) << run.status().message();
   put(run->route, sizeof(RouteArgs));
@@ -59,8 +63,11 @@ TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
   for (const auto* i : {&run->route, &run->gate_up, &run->down, &run->combine}) names += catalog::name_of(*i) + "\n";
   EXPECT_EQ(plan->explanation(), names);
 
-  const reference::Routing routing =
-      reference::drawn_routing(p.tokens, p.top_k, p.experts, reference::Draw::skewed, reference::Data::normal, 1);
+  reference::Routing routing = reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared,
+                                                        reference::Draw::skewed, reference::Data::normal, 1);
+  if (p.shared > 0) {
+    routing = reference::with_shared(std::move(routing), p.shared, true, reference::Data::normal, 1);
+  }
   const reference::Workload w =
       reference::moe_workload(p, routing, reference::moe_operands(p, reference::Data::normal, 1));
   const measure::GuardedArrays arrays(w);
@@ -97,6 +104,8 @@ TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
   pointers.weights = nullptr;
   EXPECT_EQ(plan->run(pointers, stream.get()).message(), "weights = null: the problem needs it.");
 }
+
+INSTANTIATE_TEST_SUITE_P(driver, EachNumberForAll, testing::Values(0, 2));
 
 TEST_F(MoeLaunches, areNoneWithoutTokens) {
   MoeProblem p = small();
