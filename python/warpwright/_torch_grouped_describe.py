@@ -28,7 +28,7 @@ class Operands(NamedTuple):
     out: Tensor
     scales_out: Optional[Tensor]
     status: Optional[Tensor]
-    index: Optional[Tensor] = None
+    index: Optional[Tensor] = None  # type: ignore[assignment]  # a method of tuples, which nobody calls here
 
 
 class Settings(NamedTuple):

@@ -64,7 +64,7 @@ class Tables(NamedTuple):
     """
 
     order: Tensor  # [pairs]: which pair a row is
-    index: Tensor  # [pairs], int32: its token
+    token: Tensor  # [pairs], int32: its token
     slots: Tensor  # [tokens, pairs of a token]: the row of a pair
     real: Tensor  # [tokens, pairs of a token]: whether it adds something
     offsets: Tensor  # [experts + 1], int32
@@ -110,7 +110,7 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
     ids, weights = all_pairs(topk_ids, topk_weights, shared_weights, experts, ctx.shared)
     tables = tables_of(ids, weights, token_count, experts)
     dy = gradient.to(x.dtype).contiguous()
-    order, index, offsets = tables.order, tables.index, tables.offsets
+    order, index, offsets = tables.order, tables.token, tables.offsets
     # Rows of no expert are not written by the products: they are never used, not even times zero.
     mine = (torch.arange(order.numel(), device=x.device) < offsets[-1])[:, None]
     weight = weights.reshape(-1)[order][:, None]

@@ -35,6 +35,7 @@ class MoeLaunches : public testing::Test {
   static void put(const catalog::Instance& instance, size_t argument_bytes) {
     ASSERT_TRUE(recorded::put_image(instance, gpu::target_of(instance, *gpu::this_device()), argument_bytes));
   }
+  static void expect_four(int64_t shared);
 
  private:
   inline static bool images_ = false;
@@ -46,11 +47,10 @@ void expect_no_rule_broken(const std::vector<json>& log) {
   for (const json& line : log) EXPECT_FALSE(line.contains("rule")) << line.dump();
 }
 
-class EachNumberForAll : public MoeLaunches, public testing::WithParamInterface<int64_t> {};
-
-TEST_P(EachNumberForAll, areFourInTheOrderOfTheirWork) {
+// Of a layer with so many experts for all.
+void MoeLaunches::expect_four(int64_t shared) {
   MoeProblem p = small();
-  p.shared = GetParam();
+  p.shared = shared;
   const auto run = simulate::moe_run(p, choice::simulated_chip(Arch::sm90));
   ASSERT_TRUE(run) << run.status().message();
   put(run->route, sizeof(RouteArgs));
@@ -105,7 +105,8 @@ TEST_P(EachNumberForAll, areFourInTheOrderOfTheirWork) {
   EXPECT_EQ(plan->run(pointers, stream.get()).message(), "weights = null: the problem needs it.");
 }
 
-INSTANTIATE_TEST_SUITE_P(driver, EachNumberForAll, testing::Values(0, 2));
+TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) { expect_four(0); }
+TEST_F(MoeLaunches, areFourWithExpertsForAllToo) { expect_four(2); }
 
 TEST_F(MoeLaunches, areNoneWithoutTokens) {
   MoeProblem p = small();

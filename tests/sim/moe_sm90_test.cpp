@@ -136,16 +136,11 @@ void expect_sums(const Routing& r, int64_t columns, Data data, uint64_t seed) {
   using K = kernel::sm90::Combine<CombineConfig{.warps = 2, .blocks_per_sm = 1, .shared = Shared}>;
   const Workload w = reference::combine_workload(r, columns, data, seed);
   const Outcome out = simulate::simulate<K>(w, {}, 2, [&](CombineArgs& a, const auto& p, const auto&) {
-    a = {at<void>(w, p, "rows"),
-         at<int32_t>(w, p, "slots"),
-         at<float>(w, p, "weights"),
-         at<uint32_t>(w, p, "token_count"),
-         at<void>(w, p, "out"),
-         int32_t(r.tokens),
-         int32_t(r.top_k),
-         int32_t(columns),
-         int32_t(r.shared),
-         at<float>(w, p, "shared_weights")};
+    a = {at<void>(w, p, "rows"),     at<int32_t>(w, p, "slots"),
+         at<float>(w, p, "weights"), at<uint32_t>(w, p, "token_count"),
+         at<void>(w, p, "out"),      int32_t(r.tokens),
+         int32_t(r.top_k),           int32_t(columns),
+         int32_t(r.shared),          at<float>(w, p, "shared_weights")};
     return Status();
   });
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
