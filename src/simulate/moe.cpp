@@ -28,8 +28,11 @@ using reference::Draw;
 using reference::Routing;
 using reference::Workload;
 
+// Experts of the tokens whose rows are added up.
+constexpr int64_t kCombined = 5;
+
 // Of k pairs of a token, those of experts that every token takes.
-int64_t shared_of(Case s, bool shared) { return shared ? std::max<int64_t>(1, s.k / 3) : 0; }
+int64_t shared_of(Case s, bool shared) { return shared ? std::clamp<int64_t>(s.k / 2, 1, kCombined - 1) : 0; }
 
 // What a case of the small kernels sends where: m tokens of k pairs among `experts`.
 Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t seed) {
@@ -42,9 +45,6 @@ Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t see
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
   return r;
 }
-// Experts of the tokens whose rows are added up.
-constexpr int64_t kCombined = 5;
-
 Status takes_small(Case s, bool shared) {
   // Beside an expert that every token takes one is left to choose.
   if (shared && (s.k < 2 || s.n <= shared_of(s, shared))) return problem::refused("n and k: at least 2.");
