@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Optional
 
 import torch
@@ -10,6 +11,8 @@ from torch import Tensor
 from . import _torch, _torch_grouped, _torch_moe
 from ._grouped import SCALE_BLOCK
 from ._quantize import BLOCK, TOKEN, Quantized, dequantize, quantize
+from ._gemm import PAIRED_ROWS
+from ._simulate import simulated_target
 from ._torch_describe import autocast_type, wants_gradient
 from ._torch_reference import activate, swiglu
 from ._torch_transforms import refuse_vmap
@@ -32,9 +35,28 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str = 
     return activate(activation, torch.nn.functional.linear(x, weight, bias))
 
 
+@functools.lru_cache(maxsize=None)
+def _hopper_or_later(index: Optional[int]) -> bool:
+    return torch.version.hip is None and torch.cuda.get_device_capability(index)[0] in (9, 10)
+
+
+@torch.compiler.assume_constant_result
+def _kernels_have_swiglu(kind: str, index: Optional[int]) -> bool:
+    if kind == "cuda":
+        return _hopper_or_later(index)
+    return (simulated_target() or "sim:sm90") in ("sim:sm90", "sim:sm100")
+
+
+def swiglu_is_served(x: Tensor, weight: Tensor) -> bool:
+    """Whether one kernel makes silu(gate) * up: those of Hopper and Blackwell do."""
+    return weight.shape[0] % PAIRED_ROWS == 0 and is_served(x, weight) and _kernels_have_swiglu(
+        x.device.type, x.device.index)
+
+
 def swiglu_linear(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
-    """silu(gate) * up, the weight being [gate; up]: one product, then torch. Dense products have no such epilogue on
-    Hopper; the kernel by groups has it, but by the model of the choice one group takes half as long again."""
+    """silu(gate) * up, the weight being [gate; up], by one launch where the kernels have it."""
+    if swiglu_is_served(x, weight):
+        return _torch.gemm(x, weight, bias=bias, activation="swiglu")
     gate, up = linear(x, weight, bias).chunk(2, -1)
     return torch.nn.functional.silu(gate) * up
 

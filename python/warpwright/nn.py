@@ -18,6 +18,7 @@ from ._torch_layers import blockwise_linear, blockwise_mlp, experts_product, lin
 
 __all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP", "MoE"]
 
+EVEN_ACTIVATIONS = tuple(word for word in ACTIVATIONS if word != "swiglu")  # that leave the columns as many as they are
 SCALE_SUFFIX = "_scale_inv"  # of the factors of a weight in checkpoints that are quantized already
 
 
@@ -33,8 +34,8 @@ class Linear(torch.nn.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None, *,
                  activation: str = "none") -> None:
         super().__init__(in_features, out_features, bias, device, dtype)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+        if activation not in EVEN_ACTIVATIONS:
+            raise ValueError(f"activation: {activation!r} is not one of {', '.join(EVEN_ACTIVATIONS)}")
         self.activation = activation
 
     def forward(self, input: Tensor) -> Tensor:
@@ -183,7 +184,8 @@ class _GatedMLP(torch.nn.Module):
 
 
 class MLP(_GatedMLP):
-    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, gates and ups by one product.
+    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, gates, ups and what is made
+    of them by one kernel, or by one product and torch where the GPU's kernels have no swiglu.
 
     The state has ``gate_proj.weight``, ``up_proj.weight`` and ``down_proj.weight``.
 
