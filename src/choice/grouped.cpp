@@ -107,7 +107,9 @@ bool fused(const GroupedProblem& p) {
 bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
   const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
   const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
-  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && c.bias == fused(p) &&
+  const bool stored_so = c.a_major == p.a_major && c.b_major == p.b_major;
+  const bool adds_so = c.adds_to_result() || !p.accumulate;
+  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && stored_so && adds_so && c.bias == fused(p) &&
          c.swiglu == (p.activation == Activation::swiglu) && c.gathered == p.gathered;
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
@@ -116,7 +118,7 @@ bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // A TMA takes its time for rows that a matrix does not have.
   const int least = c.tokens > 64 ? 65 : 1;
   return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m >= least && p.m <= most &&
-         p.b_scale_rows == kScaleBlock && !fused(p);
+         p.b_scale_rows == kScaleBlock && !fused(p) && !p.accumulate;
 }
 bool serves(const Instance& instance, const GroupedProblem& p) {
   if (const auto* c = instance.as<GroupedGemmConfig>()) return serves(*c, p);
@@ -134,6 +136,9 @@ Instance features_of(const GroupedProblem& p) {
   c.bias = fused(p);
   c.swiglu = p.activation == Activation::swiglu;
   c.gathered = p.gathered;
+  c.a_major = p.a_major;
+  c.b_major = p.b_major;
+  c.adds = p.accumulate && p.groups == Groups::none;
   return Instance{c};
 }
 
@@ -147,6 +152,7 @@ std::string described(const GroupedProblem& p) {
   if (p.activation == Activation::swiglu) text += ", swiglu";
   if (p.bias != Bias::none) text += ", a bias";
   if (p.accumulate) text += ", added to D";
+  if (p.b_major == Major::MN) text += p.a_major == Major::MN ? ", A stored [k, m] and B [k, n]" : ", B stored [k, n]";
   if (p.gathered) text += ", of gathered rows";
   return text;
 }

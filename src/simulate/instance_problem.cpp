@@ -251,7 +251,10 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.activation = c->swiglu ? Activation::swiglu : Activation::none;
     p.bias = c->bias ? Bias::per_column : Bias::none;
     p.bias_type = varied ? DType::bf16 : DType::fp32;
-    p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
+    // Many groups along k have few rows, of which threads store; real numbers have whole boxes for the TMA too.
+    p.accumulate = c->adds_to_result() && !varied && s.condition != Condition::real;
+    p.a_major = c->a_major;
+    p.b_major = c->b_major;
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
     p.gathered = c->gathered;
@@ -388,7 +391,9 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .swiglu = p.activation == Activation::swiglu,
                                     .bias = p.bias != Bias::none,
                                     .bias_type = p.bias_type,
-                                    .accumulate = p.accumulate};
+                                    .accumulate = p.accumulate,
+                                    .a_major = p.a_major,
+                                    .b_major = p.b_major};
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
     product.rows = table_of(*c, s);
     if (c->gathered) {

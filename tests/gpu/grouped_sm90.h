@@ -32,7 +32,9 @@ inline GroupedProblem problem_of(const reference::GroupedProduct& p, const std::
           .accumulate = p.accumulate,
           .gathered = p.gathered(),
           .a_rows = p.a_rows,
-          .plan = plan};
+          .plan = plan,
+          .a_major = p.a_major,
+          .b_major = p.b_major};
 }
 
 // The status word, 0 without groups.

@@ -61,8 +61,8 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   const auto refuse_unless = [&](bool usual, const char* option) {
     if (!usual) throw UsageError(fmt::format("{}: only --op dense has it, and op = {}", option, o.op));
   };
-  refuse_unless(o.layout == "nt", "--layout");
-  refuse_unless(o.alpha == 1 && o.beta == 0, "--alpha, --beta");
+  const bool adds = o.op == "blockwise" && o.beta == 1;
+  refuse_unless(o.alpha == 1 && (o.beta == 0 || adds), "--alpha, --beta");
   refuse_unless(o.batch == 1, "--batch");
   GroupedProblem p;
   const Arch arch = arch_of(o);
@@ -82,7 +82,9 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   }
   if (!o.out_dtype.empty()) p.out = dtype_of(o.out_dtype);
   if (!o.epilogue.empty()) read_epilogue(o.epilogue, p);
-  p.accumulate = p.groups == Groups::by_depth && p.out == DType::fp32;
+  p.accumulate = adds || (p.groups == Groups::by_depth && p.out == DType::fp32);
+  p.a_major = o.layout[0] == 'n' ? Major::K : Major::MN;
+  p.b_major = o.layout[1] == 't' ? Major::K : Major::MN;
   p.plan = o.plan;
   if (arch == Arch::sm100) {
     set_blackwell(o, p);
