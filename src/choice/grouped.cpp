@@ -28,7 +28,7 @@ constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // of partial
 constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
 constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
-constexpr double kOddStore = 2.9;         // how much longer where a tile is no multiple of 64 columns
+constexpr double kOddStore = 2.9;         // how much longer where boxes of a tile have no whole lines of 128 bytes
 constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
 constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
 constexpr double kDeferredStore = 0.2;    // of the end where results are stored behind the next tile's MMAs
@@ -90,7 +90,8 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
       groups * double(p.n) * depth * bits(c.type) / 8 / kGroupedBytesPerUs * (1 + kUnevenMemory * idle) + stored;
   const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
   const bool waits = c.output_stages >= c.outputs();
-  const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
+  const bool whole_lines = c.d_box().swizzle == Swizzle::b128;
+  const double end = kStoreUs * result * (whole_lines ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
   // Behind the last tile there are no MMAs, and while memory is waited for nothing is hidden by them.
   const double all = double(rounds) * (tile + end);
   const double hidden = c.defers() && rounds > 0 ? (1 - kDeferredStore) * double(rounds - 1) * end : 0;
