@@ -200,8 +200,9 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     std::vector<uint32_t> ends;
     const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
     // The third group has whole stages of depth, and begins between two of them where it may.
-    for (const uint32_t end : {first, first, first + (units / 2 - first) / deep * deep, units / 2 + units / 5, units})
-      ends.push_back(end * unit);
+    // Ahead and behind are columns that no group has.
+    const uint32_t third = first + (units / 2 - first) / deep * deep;
+    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9}) ends.push_back(end * unit);
     return ends;
   }
   if (groups == Groups::contiguous) {

@@ -106,7 +106,8 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
 
 std::string problem_text(const ProblemOptions& o, const GroupedProblem& p) {
   const std::string shape =
-      fmt::format("{}x{}x{} {}", p.m, p.n, p.k, p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling));
+      fmt::format("{}x{}x{} {}{}{}", p.m, p.n, p.k, p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling),
+                  o.layout == "nt" ? "" : " ", o.layout == "nt" ? "" : o.layout);
   return p.groups == Groups::none ? fmt::format("{} ({})", shape, o.op)
                                   : fmt::format("{}, {} groups ({})", shape, p.group_count, o.op);
 }
