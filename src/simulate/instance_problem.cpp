@@ -202,7 +202,8 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     // The third group has whole stages of depth, and begins between two of them where it may.
     // Ahead and behind are columns that no group has.
     const uint32_t third = first + (units / 2 - first) / deep * deep;
-    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9}) ends.push_back(end * unit);
+    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9})
+      ends.push_back(end * unit);
     return ends;
   }
   if (groups == Groups::contiguous) {
