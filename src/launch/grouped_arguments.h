@@ -79,9 +79,8 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
     // what is no number there would be multiplied by these zeros.
     const int matrices = o.groups.matrix_count;
     const uint64_t matrix_bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(config.type)) / 8;
-    const MatrixMap b = config.b_major == Major::K
-                            ? MatrixMap{config.b_box(), o.b, int64_t(o.n) * matrices, o.k}
-                            : MatrixMap{config.b_box(), o.b, o.k, o.n, matrices, matrix_bytes};
+    const MatrixMap b = config.b_major == Major::K ? MatrixMap{config.b_box(), o.b, int64_t(o.n) * matrices, o.k}
+                                                   : MatrixMap{config.b_box(), o.b, o.k, o.n, matrices, matrix_bytes};
     if (Status s = encode(b, args.b); !s) return s;
     if (config.stages_scales()) {
       if (Status s = fill_scale_maps(args, config, o, encode); !s) return s;

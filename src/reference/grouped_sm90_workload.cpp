@@ -186,8 +186,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
   const int64_t a_rows = product.gathered() ? product.a_rows : product.shape.m;
-  const std::vector<double> x = StoredOperand{*given.a, product.a_major, a_rows, k}.scaled(
-      given.a_scales, [](int64_t r) { return r; });
+  const std::vector<double> x =
+      StoredOperand{*given.a, product.a_major, a_rows, k}.scaled(given.a_scales, [](int64_t r) { return r; });
   const std::vector<double> y = StoredOperand{*given.b, product.b_major, n, k}.scaled(
       given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   constexpr double untouched = std::numeric_limits<double>::quiet_NaN();

@@ -147,8 +147,7 @@ TEST(GroupedApi, RefusesWhatGroupsAlongTheDepthCannotBe) {
   good.k = 1000;
   EXPECT_EQ(validate(good).message(), "");
   good.groups = Groups::contiguous;
-  EXPECT_EQ(validate(good).message(),
-            "accumulate = true: only D of one product, or of groups along k, is added to.");
+  EXPECT_EQ(validate(good).message(), "accumulate = true: only D of one product, or of groups along k, is added to.");
 }
 
 TEST(GroupedApi, AddsOneProductToD) {

@@ -1,5 +1,6 @@
-// The instances for scales of single rows of B, groups along k, sums added to D and fused epilogues on a GPU: exact where sums
-// and scales are, within rounding of the float64 reference otherwise; what no group has is NaN, and stays untouched.
+// The instances for scales of single rows of B, groups along k, sums added to D and fused epilogues on a GPU: exact
+// where sums and scales are, within rounding of the float64 reference otherwise; what no group has is NaN, and stays
+// untouched.
 #include <string>
 #include <utility>
 #include <vector>

@@ -64,6 +64,8 @@ inline uint32_t run_grouped(const std::string& instance, const reference::Groupe
 }
 
 // Whether an instance has the tests of grouped_modes_sm90_test.cpp; those that gather have moe_sm90_test.cpp.
-inline bool has_modes(const GroupedGemmConfig& c) { return !c.gathered && (c.any_rows || c.by_depth() || c.bias || c.adds); }
+inline bool has_modes(const GroupedGemmConfig& c) {
+  return !c.gathered && (c.any_rows || c.by_depth() || c.bias || c.adds);
+}
 
 }  // namespace warpwright::grouped_sm90

@@ -1,5 +1,5 @@
-// Operands of the grouped Hopper kernel that are stored along m or n, and one product that is added to D: exact where sums
-// are, every mode of the simulator silent, nothing that a group does not have used or written.
+// Operands of the grouped Hopper kernel that are stored along m or n, and one product that is added to D: exact where
+// sums are, every mode of the simulator silent, nothing that a group does not have used or written.
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,12 +42,8 @@ void expect_masked() {
   expect_exact<C>(spec<C>({3 * 20, 64, 40}, {20, ~0u, 3}, {1, 2, -1}, 4));
 }
 TEST(TurnedMatrices, OfMaskedGroupsAreExact) {
-  expect_masked<GroupedGemmConfig{.type = DType::bf16,
-                                  .tile_m = 64,
-                                  .tile_n = 128,
-                                  .stages = 3,
-                                  .groups = Groups::masked,
-                                  .b_major = Major::MN}>();
+  expect_masked<GroupedGemmConfig{
+      .type = DType::bf16, .tile_m = 64, .tile_n = 128, .stages = 3, .groups = Groups::masked, .b_major = Major::MN}>();
   // A is shared by two CTAs beside each other, and a warpgroup has two blocks of rows.
   expect_masked<GroupedGemmConfig{.type = DType::bf16,
                                   .tile_m = 256,

@@ -40,14 +40,15 @@ WW_FN void clear_lines(Shared<uint8_t> lines, int count, int begin, int end) {
   }
 }
 
-// By a warpgroup: rows of k from `end` on, of `count` panels of an operand that is stored along m or n. A row is a line of
-// the swizzle, which moves nothing out of it.
+// By a warpgroup: rows of k from `end` on, of `count` panels of an operand that is stored along m or n. A row is a line
+// of the swizzle, which moves nothing out of it.
 template <GroupedGemmConfig C>
 WW_FN void clear_panels(Shared<uint8_t> panels, int count, int end) {
   constexpr int units = int(swizzle_bytes(Swizzle::b128)) / 16;  // of 16 bytes, in a row
   const int thread = int(machine::thread_index()) % 128, each = (C.tile_k() - end) * units;
   for (int panel = 0; panel < count; ++panel) {
-    const Shared<uint8_t> first = panels.plus_bytes(C.panel_box().bytes() * uint32_t(panel)).plus_bytes(uint32_t(end * units * 16));
+    const Shared<uint8_t> first =
+        panels.plus_bytes(C.panel_box().bytes() * uint32_t(panel)).plus_bytes(uint32_t(end * units * 16));
     for (int i = thread; i < each; i += 128) {
       machine::store(first.plus_bytes(uint32_t(i) * 16).template as<Vec<uint32_t, 4>>(), Vec<uint32_t, 4>{});
     }

@@ -148,7 +148,10 @@ struct GroupedGemm {
     } else {
       load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(
           to, &args.b, C.b_box(), !beside,
-          [&](int panel) { return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix}; }, full);
+          [&](int panel) {
+            return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix};
+          },
+          full);
     }
   }
 
@@ -177,7 +180,10 @@ struct GroupedGemm {
           } else {
             load_panels<C.cluster, C.tile_m / C.panel_rows(), C.cluster_n() != 1>(
                 a_stage(base, stage->index()), &args.a, C.a_box(), true,
-                [&](int panel) { return machine::Coords<2>{a_line + panel * C.panel_rows(), at}; }, stage->full());
+                [&](int panel) {
+                  return machine::Coords<2>{a_line + panel * C.panel_rows(), at};
+                },
+                stage->full());
           }
           load_b(args, b_stage(base, stage->index()), at, b_line, tile.rows.matrix, beside, stage->full());
           return stdx::move(stage).release();
