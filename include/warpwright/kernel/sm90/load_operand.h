@@ -1,6 +1,7 @@
 // One operand of a stage of grouped_gemm.h, by one thread.
 #pragma once
 #include "warpwright/core/unroll.h"
+#include "warpwright/kernel/sm90/grouped/config.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
@@ -49,6 +50,44 @@ WW_FN void load_panels(Shared<uint8_t> to, const TensorMap* map, TensorBox box, 
   WW_UNROLL
   for (int panel = 0; panel < Panels; ++panel) {
     machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(panel)), map, corner(panel), full);
+  }
+}
+
+// Rows of A from `line` on, `boxes` of them where k is what is contiguous. Of paired CTAs those that are `beside` each
+// other have them in common.
+template <GroupedGemmConfig C>
+WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool beside, int k, int line,
+                  Shared<Mbarrier> full) {
+  if constexpr (C.a_major == Major::K) {
+    load_operand<C.cluster, C.cluster_n() != 1>(to, map, C.a_box(), boxes, beside, k, line, full);
+  } else {
+    load_panels<C.cluster, C.tile_m / C.panel_rows(), C.cluster_n() != 1>(
+        to, map, C.a_box(), true,
+        [&](int panel) {
+          return machine::Coords<2>{line + panel * C.panel_rows(), k};
+        },
+        full);
+  }
+}
+// Rows of B from `line` on, those of `matrix` if they are stored as columns, and with swiglu the ups, `columns` behind
+// the gates. Of paired CTAs those that are beside each other have their own.
+template <GroupedGemmConfig C>
+WW_FN void load_b(Shared<uint8_t> to, const TensorMap* map, int columns, bool beside, int k, int line, int matrix,
+                  Shared<Mbarrier> full) {
+  if constexpr (C.b_major == Major::K) {
+    WW_UNROLL
+    for (int half = 0; half < C.column_blocks(); ++half) {
+      constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
+      load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), map, C.b_box(), C.paired() ? 2 : 1,
+                              C.cluster_m() > 1 && !beside, k, line + half * columns, full);
+    }
+  } else {
+    load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(
+        to, map, C.b_box(), !beside,
+        [&](int panel) {
+          return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix};
+        },
+        full);
   }
 }
 

@@ -134,27 +134,6 @@ struct GroupedGemm {
     return (tile.n * C.cluster + int(machine::cluster_rank())) * C.out_columns();
   }
 
-  // Rows of B from `line` on, those of `matrix` if they are stored as columns. Of paired CTAs that are `beside` each
-  // other each has its own.
-  WW_FN static void load_b(const Args& args, Shared<uint8_t> to, int k, int line, int matrix, bool beside,
-                           Shared<Mbarrier> full) {
-    if constexpr (C.b_major == Major::K) {
-      WW_UNROLL
-      for (int half = 0; half < C.column_blocks(); ++half) {
-        constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-        load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(), C.paired() ? 2 : 1,
-                                C.cluster_m() > 1 && !beside, k, line + half * columns(args), full);
-      }
-    } else {
-      load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(
-          to, &args.b, C.b_box(), !beside,
-          [&](int panel) {
-            return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix};
-          },
-          full);
-    }
-  }
-
   // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
   template <class AwaitPeers>
   WW_FN static void load(const Args& args, uint32_t base, InputRing ring, bool elected, AwaitPeers&& await_peers) {
@@ -173,19 +152,10 @@ struct GroupedGemm {
           // The bytes of all shares arrive here, the peers' too.
           stage->expect_bytes(C.stage_bytes() - (halved ? C.a_box().bytes() : 0));
           const int at = begin + k * C.tile_k();
-          if constexpr (C.a_major == Major::K) {
-            load_operand<C.cluster, C.cluster_n() != 1>(a_stage(base, stage->index()), &args.a, C.a_box(),
-                                                        C.paired() && !halved ? 2 : 1, beside, at, a_line,
-                                                        stage->full());
-          } else {
-            load_panels<C.cluster, C.tile_m / C.panel_rows(), C.cluster_n() != 1>(
-                a_stage(base, stage->index()), &args.a, C.a_box(), true,
-                [&](int panel) {
-                  return machine::Coords<2>{a_line + panel * C.panel_rows(), at};
-                },
-                stage->full());
-          }
-          load_b(args, b_stage(base, stage->index()), at, b_line, tile.rows.matrix, beside, stage->full());
+          load_a<C>(a_stage(base, stage->index()), &args.a, C.paired() && !halved ? 2 : 1, beside, at, a_line,
+                    stage->full());
+          load_b<C>(b_stage(base, stage->index()), &args.b, columns(args), beside, at, b_line, tile.rows.matrix,
+                    stage->full());
           return stdx::move(stage).release();
         });
       }
