@@ -69,21 +69,21 @@ WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool besi
         full);
   }
 }
-// Rows of B from `line` on, those of `matrix` if they are stored as columns, and with swiglu the ups, `columns` behind
+// Rows of B from `line` on, those of `matrix` if they are stored as columns, and with swiglu the ups, half of B behind
 // the gates. Of paired CTAs those that are beside each other have their own.
 template <GroupedGemmConfig C>
-WW_FN void load_b(Shared<uint8_t> to, const TensorMap* map, int columns, bool beside, int k, int line, int matrix,
+WW_FN void load_b(Shared<uint8_t> to, const GroupedGemmArgs& args, bool beside, int k, int line, int matrix,
                   Shared<Mbarrier> full) {
   if constexpr (C.b_major == Major::K) {
     WW_UNROLL
     for (int half = 0; half < C.column_blocks(); ++half) {
       constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-      load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), map, C.b_box(), C.paired() ? 2 : 1,
-                              C.cluster_m() > 1 && !beside, k, line + half * columns, full);
+      load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(), C.paired() ? 2 : 1,
+                              C.cluster_m() > 1 && !beside, k, line + half * (args.n / C.column_blocks()), full);
     }
   } else {
     load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(
-        to, map, C.b_box(), !beside,
+        to, &args.b, C.b_box(), !beside,
         [&](int panel) {
           return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix};
         },

@@ -154,8 +154,7 @@ struct GroupedGemm {
           const int at = begin + k * C.tile_k();
           load_a<C>(a_stage(base, stage->index()), &args.a, C.paired() && !halved ? 2 : 1, beside, at, a_line,
                     stage->full());
-          load_b<C>(b_stage(base, stage->index()), &args.b, columns(args), beside, at, b_line, tile.rows.matrix,
-                    stage->full());
+          load_b<C>(b_stage(base, stage->index()), args, beside, at, b_line, tile.rows.matrix, stage->full());
           return stdx::move(stage).release();
         });
       }
