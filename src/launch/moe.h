@@ -11,6 +11,7 @@ namespace warpwright::launch {
 GroupedProblem gate_up_problem(const MoeProblem& problem);
 GroupedProblem down_problem(const MoeProblem& problem);
 RouteConfig route_config(const MoeProblem& problem);
+CombineConfig combine_config(const MoeProblem& problem);
 
 // Whether the pointers that the problem needs are given and aligned.
 Status check_pointers(const MoeProblem& problem, const MoePointers& pointers);

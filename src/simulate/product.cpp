@@ -10,6 +10,7 @@
 
 #include "choice/grouped_facts.h"
 #include "choice/tuned_grouped.h"
+#include "jit/host_compiler.h"
 #include "launch/dense.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"
@@ -68,6 +69,11 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chi
   DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
+  if (decision && problem.plan.empty() && !jit::host_compiler()) {
+    // Without a compiler a slower instance that is inside is better than none.
+    auto ahead = choice::choose(product.problem, chip, choice::OnDemand::refused, limits);
+    if (ahead) decision = std::move(ahead);
+  }
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
   return product;
