@@ -143,8 +143,8 @@ struct GroupedGemm {
     const bool any = walk.next(tile);
     await_peers();
     for (bool more = any; more; more = walk.next(tile)) {
-      const int a_line = tile.rows.first + first_row(tile), first = first_column(tile);
-      const int b_line = C.b_major == Major::K ? tile.rows.matrix * args.n + first : first;
+      const int a_line = tile.rows.first + first_row(tile);
+      const int b_line = C.b_major == Major::K ? tile.rows.matrix * args.n + first_column(tile) : first_column(tile);
       const int stages = elected ? depth(args, tile) : 0, begin = first_k(tile);
       const bool beside = C.paired() && tile.beside, halved = C.paired() && tile.halved;
       for (int k = 0; k < stages; ++k) {
