@@ -48,7 +48,7 @@ struct GroupedProblem {
   Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
-  bool accumulate = false;        // groups along k: adds to D, which is fp32
+  bool accumulate = false;        // one product, and groups along k: adds to D, which is fp32
   // Hopper, contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
   // each (the tokens of experts). Nothing of A is copied: the kernel gathers the rows while it loads them.
   bool gathered = false;
@@ -63,12 +63,15 @@ struct GroupedProblem {
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;  // gates and ups are kept within bounds
+  // Hopper, bf16 groups. MN: every B is stored [k, n]. Groups along k have A stored [k, m] then, groups of rows [m, k].
+  Major a_major = Major::K;
+  Major b_major = Major::K;
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
 struct GroupedPointers {
-  const void* a = nullptr;          // [m, k], gathered [a_rows, k], 16-byte aligned like b and d
-  const void* b = nullptr;          // [matrices][n, k]
+  const void* a = nullptr;          // [m, k] or [k, m], gathered [a_rows, k], 16-byte aligned like b and d
+  const void* b = nullptr;          // [matrices][n, k], or [matrices][k, n]
   const float* a_scales = nullptr;  // fp32, as they are: no transposition, no padding
   const float* b_scales = nullptr;
   // [m, n], n / 2 with swiglu; rows of no group are not written. Groups along k: [group_count][m, n], 0 for a group

@@ -262,6 +262,10 @@ Status validate_sm100(const GroupedProblem& p) {
   if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
   if (p.gathered || p.a_rows != 0) return refused("gathered = true: sm100 has no kernel for it.");
+  if (p.a_major != Major::K || p.b_major != Major::K) {
+    return refused("{} = MN: for sm100 A and B of these products must be stored along k.",
+                   p.b_major != Major::K ? "b_major" : "a_major");
+  }
   if (p.scaling == BlockScaling::none) {
     if (p.type != DType::e4m3) {
       return refused("type = {}: elements with blockwise scales are e4m3.", name(p.type));

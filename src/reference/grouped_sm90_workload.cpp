@@ -116,17 +116,32 @@ void spoil_column(Array& a, int64_t column) {
   }
 }
 
-// The elements of a matrix times their scales; line(row) is the row of the scales.
-template <class Line>
-std::vector<double> scaled(const Array& a, const Array* factors, Line line) {
-  std::vector<double> x(size_t(a.rows * a.columns));
-  for (int64_t r = 0; r < a.rows; ++r) {
-    for (int64_t k = 0; k < a.columns; ++k) {
-      const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
-      x[size_t(r * a.columns + k)] = element(a, r * a.columns + k) * f;
-    }
+// An operand of matrices of so many rows each, row by row: its elements times their scales, of which line(row) is the
+// row.
+struct StoredOperand {
+  const Array& a;
+  Major major;
+  int64_t rows_each, depth;
+  int64_t at(int64_t row, int64_t k) const {
+    if (major == Major::K) return row * depth + k;
+    return (row / rows_each * depth + k) * rows_each + row % rows_each;
   }
-  return x;
+  template <class Line>
+  std::vector<double> scaled(const Array* factors, Line line) const {
+    const int64_t rows = depth > 0 ? a.rows * a.columns / depth : 0;
+    std::vector<double> x(size_t(rows * depth));
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t k = 0; k < depth; ++k) {
+        const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
+        x[size_t(r * depth + k)] = element(a, at(r, k)) * f;
+      }
+    }
+    return x;
+  }
+};
+// Matrices of so many rows as they are stored.
+Array new_operand(const char* name, DType type, Major major, int64_t count, int64_t rows, int64_t k) {
+  return major == Major::K ? new_array(name, type, count * rows, k) : new_array(name, type, count * k, rows);
 }
 
 // The steps of the kernel's epilogue on exact sums, or the functions that they stand for.
@@ -170,15 +185,17 @@ std::optional<int64_t> taken_row(const GroupedProduct& product, int64_t a_rows, 
 Results results_of(const GroupedProduct& product, const Given& given, const Finish& finish) {
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
-  const std::vector<double> x = scaled(*given.a, given.a_scales, [](int64_t r) { return r; });
-  const std::vector<double> y =
-      scaled(*given.b, given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
+  const int64_t a_rows = product.gathered() ? product.a_rows : product.shape.m;
+  const std::vector<double> x =
+      StoredOperand{*given.a, product.a_major, a_rows, k}.scaled(given.a_scales, [](int64_t r) { return r; });
+  const std::vector<double> y = StoredOperand{*given.b, product.b_major, n, k}.scaled(
+      given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
   Results results{std::vector<double>(size_t(d_rows * columns), untouched),
                   std::vector<double>(size_t(d_rows * d_blocks), untouched)};
   for (const Rows& part : rows_of(product)) {
     for (int64_t r = part.first; r < part.end; ++r) {
-      const auto from = taken_row(product, given.a->rows, r);
+      const auto from = taken_row(product, a_rows, r);
       const auto sum_of = [&](int64_t c) {
         const double sum = !from ? 0
                                  : dot(x.data() + *from * k + part.first_k,
@@ -226,7 +243,8 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   // The tensor core keeps 14 bits of the sums of a block; swiglu multiplies two of them.
   if (has_scales) w.sum_tolerance = product.swiglu ? 3e-3 : 1e-3;
   const int64_t a_rows = product.gathered() ? product.a_rows : m;
-  Array a = new_array("A", product.type, a_rows, k), b = new_array("B", product.type, matrices * n, k);
+  Array a = new_operand("A", product.type, product.a_major, 1, a_rows, k);
+  Array b = new_operand("B", product.type, product.b_major, matrices, n, k);
   fill(a, data, seed * 4 + 1);
   fill(b, data, seed * 4 + 2);
   Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
@@ -250,8 +268,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
       product,
       {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
       {data == Data::integers});
-  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth);
+  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth), used_matrix(size_t(matrices), false);
   for (const Rows& part : rows_of(product)) {
+    used_matrix[size_t(part.matrix)] = true;
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
     for (int64_t r = part.first; r < part.end; ++r) {
       if (const auto from = taken_row(product, a_rows, r)) used[size_t(*from)] = true;
@@ -265,11 +284,15 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   }
   for (int64_t i = 0; i < k; ++i) {
     if (used_k[size_t(i)]) continue;
-    spoil_column(a, i);
-    spoil_column(b, i);
+    for (const auto& [operand, major] : {std::pair{&a, product.a_major}, {&b, product.b_major}}) {
+      major == Major::K ? spoil_column(*operand, i) : spoil(*operand, i);
+    }
     if (!has_scales || i % kScaleBlock != 0) continue;
     spoil_column(a_scales, i / kScaleBlock);
     spoil_column(b_scales, i / kScaleBlock);
+  }
+  for (int64_t r = 0; r < b.rows; ++r) {
+    if (!used_matrix[size_t(r / (b.rows / matrices))]) spoil(b, r);
   }
   w.arrays.push_back(std::move(a));
   w.arrays.push_back(std::move(b));

@@ -107,12 +107,16 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
                                             : wide + 8;
   const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
-  const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
+  // A depth has whole units of 16 bytes where k is what is contiguous; otherwise rows have them.
+  const int64_t moved = 128 / bits(c.type);
+  const bool along_k = c.a_major == Major::K;
+  const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : along_k ? moved : 1;
   if (c.by_depth()) {
     const int64_t blocks = c.scaled() ? 4 * kScaleBlock : unit;
-    return {{140, n, in_units(5 * deep / 2, blocks)},
-            {140, n, in_units(deep, blocks) + unit},
-            {4, small, unit},
+    const int64_t rows = along_k ? 140 : 144;
+    return {{rows, n, in_units(5 * deep / 2, blocks)},
+            {rows, n, in_units(deep, blocks) + unit},
+            {along_k ? 4 : moved, small, unit},
             {40, small, 0}};
   }
   // Rows of tiles and some rows more in each of four groups of which one has none.

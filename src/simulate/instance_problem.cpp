@@ -200,7 +200,9 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     std::vector<uint32_t> ends;
     const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
     // The third group has whole stages of depth, and begins between two of them where it may.
-    for (const uint32_t end : {first, first, first + (units / 2 - first) / deep * deep, units / 2 + units / 5, units})
+    // Ahead and behind are columns that no group has.
+    const uint32_t third = first + (units / 2 - first) / deep * deep;
+    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9})
       ends.push_back(end * unit);
     return ends;
   }
@@ -251,7 +253,10 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.activation = c->swiglu ? Activation::swiglu : Activation::none;
     p.bias = c->bias ? Bias::per_column : Bias::none;
     p.bias_type = varied ? DType::bf16 : DType::fp32;
-    p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
+    // Many groups along k have few rows, of which threads store; real numbers have whole boxes for the TMA too.
+    p.accumulate = c->adds_to_result() && !varied && s.condition != Condition::real;
+    p.a_major = c->a_major;
+    p.b_major = c->b_major;
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
     p.gathered = c->gathered;
@@ -388,7 +393,9 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .swiglu = p.activation == Activation::swiglu,
                                     .bias = p.bias != Bias::none,
                                     .bias_type = p.bias_type,
-                                    .accumulate = p.accumulate};
+                                    .accumulate = p.accumulate,
+                                    .a_major = p.a_major,
+                                    .b_major = p.b_major};
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
     product.rows = table_of(*c, s);
     if (c->gathered) {

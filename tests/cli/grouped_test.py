@@ -141,6 +141,14 @@ class Explain(Tool):
         self.refused(*base, "--op", "grouped_k", "--target", "sm100", names=["grouped_k"])
         self.refused(*base, "--op", "blockwise", "--scaling", "tensor", names=["tensor", "blockwise_rows"])
         self.refused(*base, "--op", "blockwise", "--epilogue", "relu", names=["'relu'", "swiglu"])
+        self.refused(*base, "--op", "blockwise", "--beta", "1", names=["out = bf16", "fp32"])
+        self.refused(*base, "--op", "blockwise", "--beta", "2", "--out-dtype", "fp32", names=["--beta", "dense"])
+        self.refused(*base, "--op", "grouped_contiguous", "--beta", "1", names=["--beta", "dense"])
+        self.refused(*base, "--op", "grouped_contiguous", "--layout", "tn", names=["a_major = MN", "[m, k]"])
+        self.refused(*base, "--op", "grouped_k", "--layout", "nn", names=["b_major = MN", "a_major"])
+        self.refused(*base, "--op", "grouped_masked", "--layout", "nn", "--dtype", "e4m3", names=["16 bits", "e4m3"])
+        self.refused(*base, "--op", "grouped_contiguous", "--layout", "nn", "--target", "sm100", "--scaling", "mxfp8",
+                     names=["b_major = MN", "sm100"])
 
 
 class Gemm(Tool):
@@ -170,7 +178,12 @@ class Gemm(Tool):
                                (("--op", "grouped_masked", "--m", "72", "--epilogue", "bias"), "bias"),
                                (("--op", "grouped_masked", "--m", "72", "--dtype", "e4m3"), "e4m3-masked"),
                                (("--op", "grouped_k", "--m", "72", "--dtype", "e4m3"), "along_k-row_scales"),
-                               (("--op", "grouped_k", "--m", "72"), "bf16-to_fp32-along_k")):
+                               (("--op", "grouped_k", "--m", "72"), "bf16-to_fp32-along_k"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--layout", "nn"), "bf16-nn-contiguous"),
+                               (("--op", "grouped_masked", "--m", "72", "--layout", "nn"), "bf16-nn-masked"),
+                               (("--op", "grouped_k", "--m", "72", "--layout", "tn"), "bf16-tn-to_fp32-along_k"),
+                               (("--op", "blockwise", "--m", "72", "--out-dtype", "fp32", "--beta", "1", "--scaling",
+                                 "blockwise_rows"), "e4m3-to_fp32-row_scales-added")):
             with self.subTest(more):
                 groups = () if more[1] == "blockwise" else ("--groups", "3")
                 problem = (*more, *groups, "--n", "256", "--k", "256")
