@@ -64,7 +64,7 @@ Family<BlockwiseFp8Sm100Config> blockwise_sm100() {
   f.features.rule([](const C& c) { return std::string(c.epilogue.alpha ? "alpha" : ""); },
                   [](C& c, std::string_view word) { return word == "alpha" && (c.epilogue.alpha = true); });
   add_epilogue_nodes(f.features);
-  f.features.flag("grouped", &C::grouped);
+  f.features.flag("grouped", &C::grouped).flag("gathered", &C::gathered);
   return f;
 }
 
@@ -85,7 +85,7 @@ Family<GroupedGemmSm100Config> grouped_sm100() {
   add_words(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
   add_epilogue(f.features);
   add_words(f.features, kBlockScalings, &C::out_scaling, BlockScaling::none, "swiglu_to_");
-  f.features.flag("clamped", &C::clamped_swiglu).flag("pointers", &C::pointers);
+  f.features.flag("clamped", &C::clamped_swiglu).flag("pointers", &C::pointers).flag("gathered", &C::gathered);
   f.begin = [](C& c) { c.scaling = BlockScaling::none; };
   return f;
 }

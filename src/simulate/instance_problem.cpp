@@ -283,6 +283,7 @@ std::vector<uint32_t> forty_groups(Case s) {
 
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  bool gathered = false;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
     p.groups = Groups::contiguous;
     p.type = c->type;
@@ -290,6 +291,8 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     p.scaling = c->scaling;
     p.out_scaling = c->out_scaling;
     p.clamped_swiglu = c->clamped_swiglu;
+    p.activation = c->epilogue.activation;
+    gathered = c->gathered;
     if (c->out_scaling != BlockScaling::none) {
       p.activation = Activation::swiglu;
       p.out = c->out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
@@ -298,8 +301,12 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
     p.out = blockwise.out_type;
     if (blockwise.grouped) p.groups = Groups::contiguous;
+    p.activation = blockwise.epilogue.activation;
+    gathered = blockwise.gathered;
   }
   if (p.groups == Groups::none) return p;
+  p.gathered = gathered;
+  if (gathered) p.a_rows = gathered_from(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
@@ -406,6 +413,15 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;
     product.illegal = varied;
     product.matrix_count = kMatrixCount;
+    if (reference::is_of_all(p)) {
+      product.matrix_alpha = product.scales_by_columns = true;
+      // Tables that are not legal are taken as they are.
+      if (varied) product.rows = many_offsets(uint32_t(s.m), 1);
+      if (p.gathered) {
+        product.index = index_of(s);
+        product.a_rows = p.a_rows;
+      }
+    }
   }
   return product;
 }

@@ -301,8 +301,15 @@ struct BlockwiseFp8Sm100Config {
   int epilogue_load_stages = 0;
   // Rows of A are in groups, each of which is multiplied by a matrix of its own: args.groups. D is stored by threads.
   bool grouped = false;
+  // As GroupedGemmSm100Config has it. The scales of A are read where they lie, by rows.
+  bool gathered = false;
 
   static constexpr int block = 128;  // of the scales, along n and k
+
+  // D is e4m3 with a scale for each row and 128 of its results, which are swiglu of gates and ups.
+  WW_HD constexpr bool quantized() const { return out_type == DType::e4m3 && epilogue.pair(); }
+  // From one block along k, or of D's columns, to the next, where scales lie by columns.
+  WW_HD static constexpr int64_t padded_rows(int64_t rows) { return (rows + 3) / 4 * 4; }
 
   // The same product without scales: tiles, boxes and MMAs are the same.
   WW_HD constexpr DenseGemmSm100Config dense() const {
@@ -320,7 +327,11 @@ struct BlockwiseFp8Sm100Config {
             .store_stages = store_stages,
             .epilogue_load_stages = epilogue_load_stages};
   }
-  WW_HD constexpr TensorBox a_box() const { return dense().a_box(); }
+  WW_HD constexpr TensorBox a_box() const {
+    TensorBox box = dense().a_box();
+    if (gathered) box.outer = 1;
+    return box;
+  }
   WW_HD constexpr TensorBox b_box() const { return dense().b_box(); }
   // One scale for each row of a CTA. The rows of a group begin anywhere, a box at a multiple of 16 bytes: it has room
   // for the rows in front, in units of the 128 bytes at which a stage begins.
@@ -340,11 +351,17 @@ WW_HD constexpr const char* refuse(const BlockwiseFp8Sm100Config& c) {
   if (c.grouped && !c.epilogue.alpha) {
     return "blockwise_fp8: there is a factor for each matrix of a group, so epilogue.alpha is on";
   }
+  if ((c.gathered || c.epilogue.pair()) && !c.grouped) {
+    return "blockwise_fp8: gathered rows and swiglu are for groups";
+  }
+  if (c.quantized() && (c.tile_n != 2 * c.block || c.dense().epilogue_groups() != 2)) {
+    return "blockwise_fp8: two warpgroups share the 128 results that have a scale: tile_n is 256, epilogue_warps 8";
+  }
   return nullptr;
 }
 struct BlockwiseFp8Sm100Args {
   TensorMap a;                      // config.a_box() over [m, k]; with k = 0 it is not read, nor are those below
-  TensorMap b;                      // config.b_box() over [n, k]; grouped: [matrices * n, k]
+  TensorMap b;  // config.b_box() over [n, k]; grouped: [matrices * n, k]; swiglu: [matrices][gates; ups], in pairs
   TensorMap a_scales;               // config.scales_box() over [blocks of k, m] of fp32
   const float* b_scales = nullptr;  // [blocks of n, blocks of k]; grouped: before that the matrix
   void* d = nullptr;
@@ -356,6 +373,11 @@ struct BlockwiseFp8Sm100Args {
   EpilogueMaps maps = {};
   GroupTable groups = {};               // grouped
   const float* matrix_alpha = nullptr;  // grouped: a factor for each matrix, which replaces the epilogue's alpha
+  // gathered: m numbers of rows of A, whose map is over [a_rows, k], and its scales, [a_rows, blocks of k].
+  const int32_t* a_index = nullptr;
+  int32_t a_rows = 0;
+  const float* a_row_scales = nullptr;
+  float* d_scales = nullptr;  // quantized(): [blocks of D's columns][m, rounded up to 4]
 };
 
 // sm100/grouped/grouped_gemm.h: rows of A ("tokens") in groups, each of which is multiplied by a matrix of its own (an
@@ -377,8 +399,11 @@ struct GroupedGemmSm100Config {
   bool clamped_swiglu = false;
   // Groups have matrices of their own, of any size, through args.problems and extents in the table.
   bool pointers = false;
+  // Row r of the product is row args.a_index[r] of A, which has args.a_rows; what is not there is zeros.
+  bool gathered = false;
 
-  static constexpr int slots = 2;  // between the scheduler and the other roles
+  // Between the scheduler and the other roles. A load role that gathers looks a tile ahead.
+  WW_HD constexpr int slots() const { return gathered ? 3 : 2; }
 
   // The same product of one matrix: tiles, boxes and MMAs are the same.
   WW_HD constexpr DenseGemmSm100Config dense() const {
@@ -394,6 +419,12 @@ struct GroupedGemmSm100Config {
             .epilogue = epilogue,
             .epilogue_warps = epilogue_warps,
             .scaling = scaling};
+  }
+  // Of the map of the tokens: gathered rows come one by one.
+  WW_HD constexpr TensorBox token_box() const {
+    TensorBox box = swap_ab ? dense().b_box() : dense().a_box();
+    if (gathered) box.outer = 1;
+    return box;
   }
   // tcgen05.cp cannot place the factors of so few columns where the MMA wants them: warps do it.
   WW_HD constexpr bool has_sfb() const { return scaling != BlockScaling::none && tile_n < 64; }
@@ -429,6 +460,12 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
   if (c.pointers && c.out_scaling != BlockScaling::none) {
     return "grouped_gemm: quantized results lie in one matrix, not in one for each group";
   }
+  if (c.gathered && (d.scaled() || c.pointers)) {
+    return "grouped_gemm: gathered rows are plain operands, in one matrix of all groups";
+  }
+  if (c.epilogue.pair() && (d.scaled() || c.pointers)) {
+    return "grouped_gemm: gates and ups that lie apart are plain operands, in one array of matrices";
+  }
   if (const char* why = refuse_epilogue(d)) return why;
   if (!c.epilogue.alpha) return "grouped_gemm: there is a factor for each matrix, so epilogue.alpha is on";
   if (c.out_scaling == BlockScaling::none) return nullptr;
@@ -458,7 +495,8 @@ struct alignas(128) GroupProblem {
 };
 struct GroupedGemmSm100Args {
   // config.dense().a_box() over tokens [m, k] and b_box() over [matrices * n, k]; with swap_ab a is over the matrices
-  // and b over the tokens. With k = 0 they are not read, nor are those below.
+  // and b over the tokens. With swiglu b is over [matrices][gates; ups], in pairs of a gate and an up. With k = 0 they
+  // are not read, nor are those below.
   TensorMap a;
   TensorMap b;
   // scaling: config.dense().scale_box() over tiles of factors, of tokens [tiles of rows], where each group begins a new
@@ -480,6 +518,9 @@ struct GroupedGemmSm100Args {
   float swiglu_limit = 7.f;
   float swiglu_slope = 1.702f;
   const GroupProblem* problems = nullptr;  // pointers: in device memory, one for each group
+  // gathered: m numbers of rows of A. The map of the tokens is config.token_box() over [a_rows, k].
+  const int32_t* a_index = nullptr;
+  int32_t a_rows = 0;
 };
 
 }  // namespace warpwright

@@ -12,7 +12,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan combine_plan(const CombineConfig& c) {
-  BlockPlan plan("combine", Arch::sm90);
+  BlockPlan plan("combine", c.arch);
   plan.role("combine", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   return plan;

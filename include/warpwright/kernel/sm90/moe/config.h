@@ -1,6 +1,7 @@
 // Configurations and arguments of the small kernels around the two products of a mixture of experts. World-free, like
 // kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j.
 #pragma once
+#include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/std.h"
 
@@ -19,6 +20,7 @@ struct RouteConfig {
   int id_bytes = 4;  // of an expert's number: 4 or 8
   int warps = 8;
   int blocks_per_sm = 4;
+  Arch arch = Arch::sm90;  // or sm100: the same words on another machine
   bool operator==(const RouteConfig&) const = default;
 };
 
@@ -38,6 +40,7 @@ struct RouteArgs {
 WW_HD constexpr const char* refuse(const RouteConfig& c) {
   if (c.id_bytes != 4 && c.id_bytes != 8) return "route: the number of an expert has 4 or 8 bytes";
   if (c.warps < 1 || c.warps > 32) return "route: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "route: it is for sm90 and sm100";
   return nullptr;
 }
 
@@ -46,6 +49,7 @@ struct CombineConfig {
   DType type = DType::bf16;  // of rows and sums
   int warps = 8;
   int blocks_per_sm = 4;
+  Arch arch = Arch::sm90;  // as above
   bool operator==(const CombineConfig&) const = default;
 };
 
@@ -62,6 +66,7 @@ struct CombineArgs {
 WW_HD constexpr const char* refuse(const CombineConfig& c) {
   if (c.type != DType::bf16) return "combine: rows and sums are bf16";
   if (c.warps < 1 || c.warps > 32) return "combine: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "combine: it is for sm90 and sm100";
   return nullptr;
 }
 
