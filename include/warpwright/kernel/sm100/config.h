@@ -354,8 +354,8 @@ WW_HD constexpr const char* refuse(const BlockwiseFp8Sm100Config& c) {
   if ((c.gathered || c.epilogue.pair()) && !c.grouped) {
     return "blockwise_fp8: gathered rows and swiglu are for groups";
   }
-  if (c.quantized() && (c.tile_n != 2 * c.block || c.dense().epilogue_groups() != 2)) {
-    return "blockwise_fp8: two warpgroups share the 128 results that have a scale: tile_n is 256, epilogue_warps 8";
+  if (c.quantized() && (c.tile_n != 2 * c.block || c.dense().group_columns() % 32 != 0)) {
+    return "blockwise_fp8: 128 results of a row have a scale: tile_n is 256, and a thread has 16 of them or more";
   }
   return nullptr;
 }

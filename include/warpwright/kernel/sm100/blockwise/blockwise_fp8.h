@@ -66,8 +66,8 @@ struct BlockwiseFp8 {
   static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
   static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
   static constexpr int kSums = Epilogue::Layout::kWidth;  // of one thread
-  // Columns of one tcgen05.ld.
-  static constexpr int kRead = kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
+  // Columns of one tcgen05.ld; of two warpgroups a thread has fewer registers.
+  static constexpr int kRead = C.quantized() ? 16 : kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
   static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
@@ -132,7 +132,7 @@ struct BlockwiseFp8 {
     int64_t row_stride;
   };
   WW_FN static Target target(const Args& args, const Tile&) {
-    const int columns = kDense.result_columns(args.n);
+    const int columns = C.dense().result_columns(args.n);
     return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
   }
   // Scales of the rows ahead that a stage begins with.

@@ -1,6 +1,6 @@
 // The end of a blockwise product whose result is the operand of another: swiglu of gates and ups, in e4m3, with a scale
-// for every 128 results of a row. Two warpgroups have 64 of them each, and tell each other their largest through shared
-// memory. Scales lie by columns, as blockwise_fp8.h reads those of A.
+// for every 128 results of a row. The warpgroups have a part of them each, and tell each other their largest through
+// shared memory. Scales lie by columns, as blockwise_fp8.h reads those of A.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/quantize_block.h"
@@ -40,10 +40,10 @@ class QuantizedResults {
       const uint32_t magnitude = stdx::bit_cast<uint32_t>(sums[i]) & 0x7fff'ffffu;
       if (magnitude > largest) largest = magnitude;
     }
-    const float scale = epilogue::scale_of_block(stdx::bit_cast<float>(of_both(largest)));
+    const float scale = epilogue::scale_of_block(stdx::bit_cast<float>(of_all(largest)));
     const int row = K::first_row(tile, self) + mine_.row;
     const int column = Layout::template first_result_column<K>(tile, self) + mine_.column();
-    const int columns = kDense.result_columns(args_.n);
+    const int columns = C.dense().result_columns(args_.n);
     if (row >= tile.end_row || column >= columns) return;
     const float inverse = tile::reciprocal(scale);
     auto* const to = static_cast<uint8_t*>(args_.d) + (int64_t(row) * columns + column);
@@ -65,16 +65,21 @@ class QuantizedResults {
   }
 
  private:
-  // The largest of the row's results, of this warpgroup and of the other.
-  WW_FN uint32_t of_both(uint32_t own) {
+  // The largest of the row's results, of this warpgroup and of the others.
+  WW_FN uint32_t of_all(uint32_t largest) {
     constexpr uint32_t id = K::plan.named_barrier("largest").id, threads = K::plan.named_barrier("largest").threads;
     constexpr uint32_t at = K::plan.region("largest").offset, bytes = K::plan.region("largest").stage_bytes;
     const Shared<uint32_t> all{base_ + at + bytes * turn_};
     turn_ ^= 1u;
-    machine::store(all + (mine_.group * kDense.tile_m + mine_.row), own);
+    machine::store(all + (mine_.group * kDense.tile_m + mine_.row), largest);
     machine::named_barrier_sync(id, threads);
-    const uint32_t other = machine::load(all + ((1 - mine_.group) * kDense.tile_m + mine_.row));
-    return other > own ? other : own;
+    WW_UNROLL
+    for (int i = 1; i < kDense.epilogue_groups(); ++i) {
+      const int group = (mine_.group + i) % kDense.epilogue_groups();
+      const uint32_t other = machine::load(all + (group * kDense.tile_m + mine_.row));
+      if (other > largest) largest = other;
+    }
+    return largest;
   }
 
   const Args& args_;

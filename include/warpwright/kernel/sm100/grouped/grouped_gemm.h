@@ -295,7 +295,7 @@ struct GroupedGemm {
       const int64_t stride = machine::load(Global<const int64_t>{&problem->d_row_stride});
       return {machine::load(Global<void* const>{&problem->d}), columns, stride != 0 ? stride : columns};
     } else {
-      const int columns = kDense.result_columns(args.n);
+      const int columns = C.dense().result_columns(args.n);
       return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
     }
   }
