@@ -96,6 +96,11 @@ bool serves(const Instance& instance, const GroupedProblem& p) {
   return c != nullptr && serves(*c, p);
 }
 
+bool early(const Instance& instance) {
+  if (const auto* c = instance.as<Grouped>()) return c->dependent;
+  return instance.as<Blockwise>()->dependent;
+}
+
 template <class Config>
 Config fitted(Config c) {
   while (c.stages > 2 && !catalog::refuse({c})) --c.stages;
@@ -104,8 +109,9 @@ Config fitted(Config c) {
 
 std::vector<Instance> candidates(const GroupedProblem& p) {
   std::vector<Instance> list;
+  // A launch that begins early is for those who name it: nobody has measured what it brings.
   for (const Instance& instance : catalog::ahead())
-    if (serves(instance, p)) list.push_back(instance);
+    if (serves(instance, p) && (!p.plan.empty() || !early(instance))) list.push_back(instance);
   const auto add = [&](const auto& c) {
     const Instance made{fitted(with_features(c, p))};
     if (!catalog::is_ahead(made) && catalog::refuse(made) && serves(made, p)) list.push_back(made);
@@ -129,8 +135,7 @@ std::string described(const GroupedProblem& p) {
 }
 
 Result<Instance> named(const GroupedProblem& p, const std::vector<Instance>& list) {
-  const Instance like =
-      blockwise(p) ? Instance{with_features(Blockwise{}, p)} : Instance{with_features(Grouped{}, p)};
+  const Instance like = blockwise(p) ? Instance{with_features(Blockwise{}, p)} : Instance{with_features(Grouped{}, p)};
   for (const Instance& instance : list)
     if (p.plan == catalog::plan_name(instance)) return instance;
   auto instance = named_for(p.plan, like);

@@ -90,9 +90,9 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
   const int token_rows = config.gathered ? o.a_rows : o.table.rows;
   if (Status s = encode(MatrixMap{config.token_box(), o.a, token_rows, o.k}, tokens); !s) return s;
   const TensorBox matrix_box = config.swap_ab ? c.a_box() : c.b_box();
-  if (Status s = encode(config.epilogue.pair() ? paired_matrices(matrix_box, o)
-                                               : MatrixMap{matrix_box, o.b, matrix_rows, o.k},
-                        matrices);
+  if (Status s =
+          encode(config.epilogue.pair() ? paired_matrices(matrix_box, o) : MatrixMap{matrix_box, o.b, matrix_rows, o.k},
+                 matrices);
       !s)
     return s;
   if (!c.scaled()) return {};
@@ -132,10 +132,10 @@ Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, 
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int a_rows = config.gathered ? o.a_rows : o.table.rows;
   if (Status s = encode(MatrixMap{config.a_box(), o.a, a_rows, o.k}, args.a); !s) return s;
-  if (Status s = encode(config.epilogue.pair()
-                            ? paired_matrices(config.b_box(), o)
-                            : MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k},
-                        args.b);
+  if (Status s =
+          encode(config.epilogue.pair() ? paired_matrices(config.b_box(), o)
+                                        : MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k},
+                 args.b);
       !s)
     return s;
   if (config.gathered) return {};

@@ -181,8 +181,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
       const auto from = taken_row(product, given.a->rows, r);
       const auto sum_of = [&](int64_t c) {
         double sum = !from ? 0
-                           : dot(x.data() + *from * k + part.first_k, y.data() + (part.matrix * n + c) * k + part.first_k,
-                                 part.end_k - part.first_k);
+                           : dot(x.data() + *from * k + part.first_k,
+                                 y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
         if (given.matrix_alpha != nullptr) sum *= element(*given.matrix_alpha, part.matrix);
         if (given.bias == nullptr) return sum;
         return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
@@ -257,11 +257,10 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   d_scales.output = true;
   poison(d_scales);
 
-  Results results = results_of(
-      product,
-      {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d,
-       product.matrix_alpha ? &matrix_alpha : nullptr},
-      {data == Data::integers});
+  Results results = results_of(product,
+                               {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
+                                product.bias ? &bias : nullptr, &d, product.matrix_alpha ? &matrix_alpha : nullptr},
+                               {data == Data::integers});
   if (product.scales_by_columns) {
     std::vector<double> turned(size_t(d_blocks * padded), std::numeric_limits<double>::quiet_NaN());
     for (int64_t r = 0; r < d_rows; ++r)
@@ -323,7 +322,8 @@ double expect_again(const GroupedProduct& product, Workload& w) {
     const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const Array& a) { return a.name == name; });
     return found == w.arrays.end() ? nullptr : &*found;
   };
-  const Given given{find("A"), find("B"), find("a_scales"), find("b_scales"), find("bias"), find("D"), find("matrix_alpha")};
+  const Given given{find("A"),    find("B"), find("a_scales"),    find("b_scales"),
+                    find("bias"), find("D"), find("matrix_alpha")};
   Results results = results_of(product, given, {false});
   w.expected = std::move(product.judge_scales ? results.factors : results.values);
   return results.farthest;

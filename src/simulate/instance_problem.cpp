@@ -347,7 +347,9 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
       break;
     case Condition::constant:
-      if (!launch::may_start_early(instance) || dense != nullptr) return problem::refused("it always waits for B.");
+      if (!launch::may_start_early(instance) || dense != nullptr || instance.as<GroupedGemmSm100Config>() != nullptr ||
+          instance.as<BlockwiseFp8Sm100Config>() != nullptr)
+        return problem::refused("it always waits for B.");
       break;
     case Condition::in_place: {
       const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue

@@ -303,6 +303,7 @@ struct BlockwiseFp8Sm100Config {
   bool grouped = false;
   // As GroupedGemmSm100Config has it. The scales of A are read where they lie, by rows.
   bool gathered = false;
+  bool dependent = false;  // as above
 
   static constexpr int block = 128;  // of the scales, along n and k
 
@@ -322,6 +323,7 @@ struct BlockwiseFp8Sm100Config {
             .cta_group = cta_group,
             .cluster_m = cta_group,
             .raster_group = raster_group,
+            .dependent = dependent,
             .epilogue = epilogue,
             .epilogue_warps = epilogue_warps,
             .store_stages = store_stages,
@@ -360,7 +362,7 @@ WW_HD constexpr const char* refuse(const BlockwiseFp8Sm100Config& c) {
   return nullptr;
 }
 struct BlockwiseFp8Sm100Args {
-  TensorMap a;                      // config.a_box() over [m, k]; with k = 0 it is not read, nor are those below
+  TensorMap a;  // config.a_box() over [m, k]; with k = 0 it is not read, nor are those below
   TensorMap b;  // config.b_box() over [n, k]; grouped: [matrices * n, k]; swiglu: [matrices][gates; ups], in pairs
   TensorMap a_scales;               // config.scales_box() over [blocks of k, m] of fp32
   const float* b_scales = nullptr;  // [blocks of n, blocks of k]; grouped: before that the matrix
@@ -401,6 +403,7 @@ struct GroupedGemmSm100Config {
   bool pointers = false;
   // Row r of the product is row args.a_index[r] of A, which has args.a_rows; what is not there is zeros.
   bool gathered = false;
+  bool dependent = false;  // may start before the kernel ahead on the stream has ended
 
   // Between the scheduler and the other roles. A load role that gathers looks a tile ahead.
   WW_HD constexpr int slots() const { return gathered ? 3 : 2; }

@@ -139,9 +139,9 @@ WW_FN void tma_load_multicast(Shared<T> dst, const TensorMap* map, Coords<R> at_
   record::load(record::Kind::load_multicast, dst.address, bar.address, at);
   detail::tma_load<H, CtaGroup, true>(dst.address, map, at_element.c, bar.address, mask);
 }
-// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row; row
-// i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is zeros,
-// and its bytes count. _pair: as tma_load_pair.
+// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row;
+// row i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is
+// zeros, and its bytes count. _pair: as tma_load_pair.
 template <class T>
 WW_FN void tma_gather4(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, Shared<Mbarrier> bar,
                        here at = {}) {

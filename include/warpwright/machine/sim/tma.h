@@ -43,9 +43,9 @@ void tma_load_multicast(Shared<T> dst, const TensorMap* map, Coords<R> at_elemen
                         here at = {}) {
   detail::tma_load(dst.address, map, at_element.c, R, bar.address, mask, true, CtaGroup, H, at);
 }
-// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row; row
-// i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is zeros,
-// and its bytes count. _pair: as tma_load_pair.
+// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row;
+// row i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is
+// zeros, and its bytes count. _pair: as tma_load_pair.
 template <class T>
 void tma_gather4(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, Shared<Mbarrier> bar, here at = {}) {
   detail::tma_gather4(dst.address, map, column_and_rows.c, bar.address, 1, at);

@@ -58,8 +58,8 @@ struct BlockwiseFp8 {
   using Dense = DenseGemm<C.dense()>;
   using Load = typename Dense::Load;
   using Epilogue = DenseEpilogue<C.dense()>;
-  using Results = stdx::conditional_t<C.quantized(), QuantizedResults<C, BlockwiseFp8>,
-                                      EpilogueResults<C.dense(), BlockwiseFp8>>;
+  using Results =
+      stdx::conditional_t<C.quantized(), QuantizedResults<C, BlockwiseFp8>, EpilogueResults<C.dense(), BlockwiseFp8>>;
   using Args = BlockwiseFp8Sm100Args;
   static constexpr DenseGemmSm100Config kDense = C.dense();
   static constexpr BlockPlan plan = blockwise_fp8_design(C).plan;
@@ -71,11 +71,10 @@ struct BlockwiseFp8 {
   static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
-  using Payload = typename BlockwisePayloadOf<C.gathered, TileBytes{.a = kDense.a_bytes(),
-                                                                    .b = kDense.b_bytes(),
-                                                                    .a_scales = C.gathered ? 0
-                                                                                           : C.scales_box().bytes()}>::
-      type;
+  using Payload =
+      typename BlockwisePayloadOf<C.gathered, TileBytes{.a = kDense.a_bytes(),
+                                                        .b = kDense.b_bytes(),
+                                                        .a_scales = C.gathered ? 0 : C.scales_box().bytes()}>::type;
   using FreeInput = typename Dense::FreeInput;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
@@ -182,6 +181,7 @@ struct BlockwiseFp8 {
     }
     jobs.template report<true>();
     if (machine::ballot(wrong) != 0 && self.elect_one_thread) tile::add_faults(args.groups, kIndexOutOfRange);
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (kDense.cluster() > 1) {
       if (self.elect_one_thread) input.drain_producer();
     }
@@ -206,6 +206,8 @@ struct BlockwiseFp8 {
       }
     }
     if constexpr (C.grouped) jobs.report();
+    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (kDense.cluster() > 1) {
       if (self.elect_one_thread) input.drain_producer();
     }
@@ -260,7 +262,8 @@ struct BlockwiseFp8 {
     }
   }
 
-  // The scales of this thread's row, block after block, where gathered rows have them. A row that is not there has none.
+  // The scales of this thread's row, block after block, where gathered rows have them. A row that is not there has
+  // none.
   class RowScales {
    public:
     WW_FN RowScales(const Args& args, int row, int end, int depth) : left_(0) {
@@ -343,6 +346,12 @@ struct BlockwiseFp8 {
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     const int warp = int(machine::warp_uniform(self.warp));
     pipeline::run_block<BlockwiseFp8>(base, [&] {
+      // Who reads device memory waits for the kernel ahead: the epilogue, the load warp and, since all walk the table
+      // of groups, the MMA warp. Those that move for the epilogue do it themselves.
+      if constexpr (C.dependent) {
+        constexpr int last_reader = C.grouped ? mma_warp : load_warp;
+        if (warp <= last_reader) machine::grid_dependency_wait();
+      }
       if (warp == load_warp) {
         if constexpr (C.gathered) {
           gather(args, base, self);

@@ -174,6 +174,7 @@ struct GroupedGemm {
       }
     }
     if (machine::ballot(wrong) != 0 && self.elect_one_thread) tile::add_faults(args.groups, kIndexOutOfRange);
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (C.cta_group > 1) {
       if (self.elect_one_thread) input.producer().drain();
     }
@@ -213,6 +214,8 @@ struct GroupedGemm {
         });
       }
     }
+    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (C.cta_group > 1) {
       if (self.elect_one_thread) input.producer().drain();
     }
@@ -315,11 +318,20 @@ struct GroupedGemm {
         });
   }
 
+  WW_FN static bool is_sfb_writer() {
+    if constexpr (C.has_sfb()) return Role::is_sfb_load();
+    return false;
+  }
+
   WW_FN static void body(const Args& args) {
     check_block_plan<GroupedGemm>();
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     pipeline::run_block<GroupedGemm>(base, [&] {
+      // Who reads device memory waits for the kernel ahead; barriers and tensor memory were set up before.
+      if constexpr (C.dependent) {
+        if (!Role::is_mma() && !is_sfb_writer()) machine::grid_dependency_wait();
+      }
       if (Role::is_load()) {
         if constexpr (C.gathered) {
           gather(args, base, self);
@@ -329,8 +341,9 @@ struct GroupedGemm {
       } else if (Role::is_mma()) {
         own_and_multiply(args, base, self);
       } else if (Role::is_scheduler()) {
-        tile::run_group_scheduler<C.gathered>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups, C.tile_tokens(),
-                                  tile::ceil_div(args.n, C.tile_columns()), C.tile_columns());
+        tile::run_group_scheduler<C.gathered>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups,
+                                              C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
+                                              C.tile_columns());
       } else if (Role::is_epilogue()) {
         if constexpr (C.out_scaling != BlockScaling::none) {
           QuantizeEpilogue<C, GroupedGemm>::run(args, base, self);
