@@ -161,6 +161,10 @@ set_target_properties(warpwright-tool PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY}
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/schedule.cpp" "${PROJECT_SOURCE_DIR}/src/cli/line/parse.cpp"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
+if(SKBUILD)
+  # A wheel has the images once, in the library; an archive's table of them is not linked where there is another.
+  target_sources(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src/gpu/from_library/images.cpp")
+endif()
 list(JOIN WARPWRIGHT_CDNA_FLAGS " " cdna_flags_text)
 target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}"
   WARPWRIGHT_CDNA_FLAGS="${cdna_flags_text}")

@@ -217,6 +217,7 @@ typedef struct ww_moe_problem {
   int32_t sm_limit;         /* 0: all SMs */
   const char* gate_up_plan; /* of the first product; NULL: the best one */
   const char* down_plan;    /* of the second one */
+  int64_t shared;           /* the last so many of the experts are taken by every token */
 } ww_moe_problem;
 
 /* What was found wrong in the routing: bits of the status word. */
@@ -238,6 +239,7 @@ typedef struct ww_moe_pointers {
   const float* w_down_scales;
   void* workspace; /* of ww_moe_plan_workspace_bytes(); NULL: the run takes its own */
   size_t workspace_bytes;
+  const float* shared_weights; /* [tokens, shared]; NULL: 1 */
 } ww_moe_pointers;
 
 /* A plan for a layer of experts, made by ww_moe_plan_create(). */

@@ -88,6 +88,20 @@ def test_gemm_with_an_epilogue(rng, dtype, activation):
     assert np.linalg.norm(got - want) <= 8e-3 * np.linalg.norm(want)
 
 
+@pytest.mark.parametrize("target", ["sim:sm90", "sim:sm100"])
+def test_gemm_with_swiglu(rng, target):
+    a, b = (rng.standard_normal((rows, 64)).astype(ml_dtypes.bfloat16) for rows in (40, 48))
+    more = {}
+    if target == "sim:sm90":  # the others take no addends of one's own
+        more = {"bias": rng.standard_normal(48), "residual": rng.standard_normal((40, 24)).astype(ml_dtypes.bfloat16)}
+    got = warpwright.gemm(a, b, activation="swiglu", alpha=0.25, target=target, **more)
+    sums = 0.25 * a.astype(np.float64) @ b.T.astype(np.float64) + more.get("bias", 0)
+    want = activated(sums[:, :24], "silu") * sums[:, 24:] + np.asarray(more.get("residual", 0), np.float64)
+    assert got.shape == (40, 24) and np.linalg.norm(got - want) <= 8e-3 * np.linalg.norm(want)
+    out = np.zeros((40, 24), np.float32)
+    assert warpwright.gemm(a, b, activation="swiglu", target=target, out=out) is out
+
+
 def test_gemm_adds_c_and_a_bias_of_rows(rng):
     a, b, c = whole(rng, 40, 64), whole(rng, 48, 64), whole(rng, 40, 48)
     rows = whole(rng, 40, 1)
@@ -164,6 +178,13 @@ def test_gemm_without_rows():
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), bias=np.zeros(5)), ["bias", "4", "(5,)"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), activation="tanh"), ["'tanh'", "relu"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), residual=np.zeros((3, 4))), ["residual", "4 x 4"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((24, 8)), activation="swiglu"), ["b:", "24 rows", "16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((32, 8)), activation="swiglu", residual=np.zeros((4, 32))),
+     ["residual", "4 x 16"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((32, 8)), activation="swiglu", c=np.zeros((4, 16)), beta=1.0),
+     ["beta", "swiglu"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((32, 8)), activation="swiglu", target="sim:sm80"),
+     ["swiglu", "sm80"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue="x * sigmod(x)"),
      ["epilogue, line 1, column 5: 'sigmod'", "'sigmoid'?\n  x * sigmod(x)\n      ^"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), epilogue=""), ["epilogue", "empty"]),

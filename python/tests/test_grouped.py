@@ -110,6 +110,23 @@ def test_experts_name_the_matrices(rng):
     assert not masked[2].any()
 
 
+def test_rows_are_gathered(rng):
+    a, b, index = whole(rng, 11, 64), whole(rng, 3, 24, 64), rng.integers(0, 11, 30)
+    out = np.full((30, 24), 7, np.float32)
+    warpwright.grouped_gemm(a, b, offsets=[2, 12, 12, 29], index=index, out=out)
+    np.testing.assert_array_equal(out[2:12], rounded(a[index[2:12]] @ b[0].T))
+    np.testing.assert_array_equal(out[12:29], rounded(a[index[12:29]] @ b[2].T))
+    assert (out[:2] == 7).all() and (out[29] == 7).all()
+    (q, scales, left), (w, w_scales, right) = quantized(rng.standard_normal((9, 128)), "token"), quantized(
+        rng.standard_normal((2, 256, 128)), "block")
+    factors = np.zeros((30, 1), np.float32)
+    got = warpwright.grouped_gemm(q, w, offsets=[0, 11, 30], index=index % 9, a_scale=scales, b_scale=w_scales,
+                                  activation="swiglu", out_dtype="e4m3", scales_out=factors)
+    rows = left[index % 9]
+    gate, up = np.split(np.concatenate([rows[:11] @ right[0].T, rows[11:] @ right[1].T]), 2, -1)
+    close(got.astype(np.float32) * factors, gate / (1 + np.exp(-gate)) * up, 4e-2)
+
+
 def test_views_are_taken(rng):
     a, b = whole(rng, 64, 30), whole(rng, 2, 64, 16)
     out = np.zeros((16, 30), np.float32).T
@@ -144,6 +161,12 @@ ONE = np.ones((4, 1), np.float32), np.ones((1, 1), np.float32)
     (lambda: warpwright.grouped_gemm(A, B[:, :, :64], offsets=[0, 2, 4]), ValueError, ["b:", "64", "128"]),
     (lambda: warpwright.grouped_gemm(A, B[:, :5], offsets=[0, 2, 4]), ValueError, ["n = 5"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0, 2]), ValueError, ["experts", "is 2"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0, 1, 4]), ValueError,
+     ["index", "element 2 is 4", "0 to 3"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0.0, 1, 2]), TypeError, ["index", "float64"]),
+    (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], index=[0]), ValueError, ["index", "contiguous groups"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0, 1, 2], out_dtype="fp32"), ValueError,
+     ["gathered rows must be bf16"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0]), ValueError, ["experts", "1 el", "2 are"]),
     (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], experts=[0]), ValueError, ["experts", "groups of rows"]),
     (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], accumulate=True), ValueError, ["accumulate", "out"]),

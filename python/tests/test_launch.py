@@ -78,6 +78,14 @@ def test_a_second_call_is_not_looked_at_again(plans, described):
     assert plans[1].runs[-1][0]["d"] == out.data_ptr() and plans[1].runs[-1][0]["c"] is None and len(described) == 2
 
 
+def test_swiglu_has_half_the_columns(plans, described):
+    a, b, bias = make(2, 3, 8), make(32, 8), make(32)
+    for _ in range(3):
+        assert warpwright.gemm(a, b, bias=bias, activation="swiglu").shape == (2, 3, 16)
+    assert len(described) == 1 and plans[0].problem.n == 32
+    assert plans[0].problem.activation == _abi.words("activation")["swiglu"]
+
+
 def test_what_differs_is(plans, described):
     a, b = make(4, 8), make(5, 8)
     calls = [lambda: warpwright.gemm(a, b), lambda: warpwright.gemm(a[:3], b), lambda: warpwright.gemm(a.half(), b.half()),

@@ -69,6 +69,13 @@ def test_a_call_like_one_before_is_launched(native):
     assert native.launches.pop()["b"] == other.data_ptr()
 
 
+def test_swiglu_has_half_the_columns(native):
+    a, b = torch.randn(4, 8, dtype=BF16), torch.randn(32, 8, dtype=BF16)
+    given = call(a, b, activation="swiglu")
+    remembered(native, given, (4, 16))
+    assert native.gemm(*given).shape == (4, 16) and native.gemm(*call(a, b)) is None
+
+
 def test_out_c_and_factors(native):
     a, b, c, out = (torch.randn(4, 8, dtype=BF16), torch.randn(5, 8, dtype=BF16), torch.randn(4, 5, dtype=BF16),
                     torch.empty(4, 5, dtype=BF16))

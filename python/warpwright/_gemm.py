@@ -8,7 +8,17 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu")
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "swiglu")
+PAIRED_ROWS = 16  # of gates and ups: 8 of each lie in a unit of the kernels
+
+
+def result_columns(n: Any, activation: str) -> Any:
+    """The columns of the result, for a ``b`` with n rows: swiglu makes one of a gate and an up."""
+    if activation != "swiglu":
+        return n
+    if n % PAIRED_ROWS:
+        raise ValueError(f"b: it has {n} rows; with swiglu it is [gate; up], and a multiple of {PAIRED_ROWS} is needed")
+    return n // 2
 
 
 def is_torch(x: Any) -> bool:
@@ -57,8 +67,9 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     ``out_dtype`` (the type of ``a``, bf16 for 8-bit types) is made.
 
     bias         [n], added to every row; ``[m, 1]``, added to every column
-    activation   'none', 'relu', 'gelu' (tanh), 'gelu_erf' or 'silu'
-    residual     [m, n], added after the activation
+    activation   'none', 'relu', 'gelu' (tanh), 'gelu_erf', 'silu', or 'swiglu': ``b`` is [gate; up], n a multiple of
+                 16, and the result silu(gate) * up with n / 2 columns; there is no beta * c then
+    residual     [m, n], with swiglu [m, n / 2], added after the activation
     a_scale, b_scale   fp32 factors of 8-bit operands: one, or one for every row of ``a`` and of ``b``
     out_scale    fp32, one: the result is multiplied by it before it becomes e4m3
     accumulation 'fast', or 'promoted': 8-bit products are summed in fp32 every 128 elements

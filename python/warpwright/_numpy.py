@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 
 from . import _formula, _tool
+from ._gemm import result_columns
 from ._errors import WarpwrightError
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
         if not np.isfinite(value):
             raise ValueError(f"{name}: {value} is not a finite number")
     batch, m, n, k = a.shape[:-2], a.shape[-2], b.shape[-2], a.shape[-1]
-    result, out_word = result_array(out, (*batch, m, n), out_dtype)
+    shape = (*batch, m, result_columns(n, activation))
+    result, out_word = result_array(out, shape, out_dtype)
     if 0 in result.shape:
         return result
     arguments = ["--m", str(m), "--n", str(n), "--k", str(k), "--dtype", word, "--alpha", repr(alpha)]
@@ -162,7 +164,7 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
     names = _formula.names_of(epilogue)
     if epilogue is not None:
         if c is not None:
-            files["c"] = _fitting("c", c, (*batch, m, n), addend)
+            files["c"] = _fitting("c", c, shape, addend)
         arguments += ["--beta", repr(beta)]
         # The tool takes words joined by '+' there, too; in brackets it is an expression.
         words.append(f"({epilogue})" if re.fullmatch(r"[a-z0-9_+]+", epilogue) else epilogue)
@@ -171,7 +173,7 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
             raise ValueError("c: beta is not 0, so it is needed")
         arguments += ["--beta", repr(beta)]
         if beta:
-            files["c"] = _fitting("c", c, (*batch, m, n), addend)
+            files["c"] = _fitting("c", c, shape, addend)
     kind = None
     if bias is not None:
         kind, files["bias"] = _bias(bias, batch, m, n)
@@ -184,7 +186,7 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
         words.append(activation)
     if residual is not None:
         words += [] if epilogue else ["residual"]
-        files["residual"] = _fitting("residual", residual, (*batch, m, n), addend)
+        files["residual"] = _fitting("residual", residual, shape, addend)
     if out_scale is not None:
         words.append("quantize")
         files["out-scale"] = _fitting("out_scale", out_scale, (1,), "fp32")

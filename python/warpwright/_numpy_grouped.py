@@ -74,8 +74,8 @@ def _scales_out(scales: Any, shape: tuple[int, ...], word: str | None) -> None:
         _scale("scales_out", scales, (*shape[:-1], shape[-1] // SCALE_BLOCK))
 
 
-def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, a_scale: Any, b_scale: Any,
-                 bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
+def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, index: Any,
+                 a_scale: Any, b_scale: Any, bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
                  plan: str | None, target: str) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     kind = kind_of(offsets, counts, depths)
@@ -84,7 +84,10 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
                         if t is not None), ("", None))
     if table is not None:
         table = _integers(name, table)
-    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, activation)
+    if index is not None:
+        index = _integers("index", index)
+    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, activation,
+                         None if index is None else index.size)
     word = _word("a", a)
     if _word("b", b) != word:
         raise TypeError(f"b: its type is {b.dtype}, that of a is {a.dtype}")
@@ -98,13 +101,15 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
     if accumulate and out is None:
         raise ValueError("accumulate: it adds to out, which is not given")
 
-    rows, n, k = int(np.prod(a.shape[:-1])), b.shape[-2], a.shape[-1]
+    rows, n, k = int(np.prod(a.shape[:-1])) if index is None else index.size, b.shape[-2], a.shape[-1]
     groups = 1
     if table is not None:
         groups = a.shape[0] if kind == _abi.GROUPS_MASKED else max(0, table.size - 1)
         if kind == _abi.GROUPS_MASKED:
             _integers("counts", table, groups)
         most = {_abi.GROUPS_MASKED: a.shape[-2], _abi.GROUPS_BY_DEPTH: k}.get(kind, rows)
+        if index is not None:
+            _check_table("index", index, a.shape[0] - 1, False, 1)
         _check_table(name, table, most, kind != _abi.GROUPS_MASKED, SCALE_BLOCK if by_depth and word == "e4m3" else 1)
     if experts is not None:
         if not has_matrices:
@@ -130,6 +135,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
             arguments += ["--scaling", "blockwise_rows"]
     if table is not None:
         files["table"] = table
+    if index is not None:
+        arguments += ["--a-rows", str(a.shape[0])]
+        files["index"] = index
     if experts is not None:
         files["experts"] = experts
     epilogue = []

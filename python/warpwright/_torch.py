@@ -16,6 +16,9 @@ from ._torch_fold import fold, operands
 from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap
 
 
+ACTIVATION = 4  # its place behind the first three arguments of the ops
+
+
 def launch(x: Operands, settings: Settings) -> None:
     """Computes ``x.out`` where the tensors are."""
     kind = x.a.device.type
@@ -43,7 +46,7 @@ def _gemm_out(a: Tensor, b: Tensor, out: Tensor, c: Optional[Tensor], alpha: flo
 @_gemm_out.register_fake
 def _(a: Tensor, b: Tensor, out: Tensor, *rest: Any) -> None:
     _formula.names_of(rest[-1] or None)
-    check_out(out, a, None, product_shape(a, b))
+    check_out(out, a, None, product_shape(a, b, rest[ACTIVATION]))
 
 
 @torch.library.custom_op("warpwright::gemm", mutates_args=())
@@ -51,7 +54,7 @@ def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alp
           bias: Optional[Tensor], activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor],
           b_scale: Optional[Tensor], out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int,
           plan: str, epilogue: str) -> Tensor:
-    out = torch.empty(product_shape(a, b), dtype=out_dtype, device=a.device)
+    out = torch.empty(product_shape(a, b, activation), dtype=out_dtype, device=a.device)
     launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
            Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
     return out
@@ -60,15 +63,17 @@ def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alp
 @_gemm.register_fake
 def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
     _formula.names_of(rest[-1] or None)
-    return torch.empty(product_shape(a, b), dtype=out_dtype, device=a.device)
+    return torch.empty(product_shape(a, b, rest[ACTIVATION]), dtype=out_dtype, device=a.device)
 
 
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_, epilogue = inputs
-    ctx.linear = activation == "none" and a_scale is None and out_scale is None and not epilogue
-    if ctx.linear:
-        ctx.save_for_backward(a, b)
-        ctx.alpha, ctx.beta = alpha, beta
+    a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_, deterministic, _, _, epilogue = inputs
+    ctx.activation = activation
+    ctx.known = activation in ("none", "swiglu") and a_scale is None and out_scale is None and not epilogue
+    if ctx.known:
+        paired = activation == "swiglu"
+        ctx.save_for_backward(a, b, *([bias] if paired and bias is not None else []))
+        ctx.alpha, ctx.beta, ctx.deterministic = alpha, beta, deterministic
         ctx.shapes = [None if x is None else (x.shape, x.dtype) for x in (c, bias, residual)]
 
 
@@ -82,12 +87,23 @@ def _sum_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     return x
 
 
+def _before_swiglu(ctx: Any, gradient: Tensor) -> Tensor:
+    """The gradient of gates and ups, which one product computes again: kept, they would be twice the result."""
+    a, b, *bias = ctx.saved_tensors
+    sums = gemm(a, b, alpha=ctx.alpha, bias=bias[0] if bias else None, out_dtype=torch.float32,
+                deterministic=ctx.deterministic)
+    gate, up = sums.chunk(2, -1)
+    wide, share = gradient.float(), torch.sigmoid(gate)
+    return torch.cat([wide * up * share * (1 + gate * (1 - share)), wide * gate * share], -1)
+
+
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
-    if not ctx.linear:
-        raise NotImplementedError("warpwright::gemm: the op has no gradient with an activation, an epilogue or factors; "
-                                  "warpwright.gemm has one with an activation")
-    a, b = ctx.saved_tensors
-    narrow = gradient.to(a.dtype)
+    if not ctx.known:
+        raise NotImplementedError("warpwright::gemm: the op has no gradient with an epilogue, factors or an activation but "
+                                  "swiglu; warpwright.gemm has one with every activation")
+    a, b = ctx.saved_tensors[:2]
+    sums = _before_swiglu(ctx, gradient) if ctx.activation == "swiglu" else gradient
+    narrow = sums.to(a.dtype)
     left = right = None
     if ctx.needs_input_grad[0]:
         left = _sum_to(gemm(narrow, b.transpose(-1, -2), alpha=ctx.alpha, out_dtype=a.dtype), a.shape)
@@ -95,9 +111,9 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
         right = _sum_to(gemm(narrow.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha, out_dtype=b.dtype),
                         b.shape)
     added: list[Optional[Tensor]] = []
-    for place, factor, like in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes):
+    for place, factor, like, behind in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes, (sums, sums, gradient)):
         wanted = like is not None and ctx.needs_input_grad[place]
-        added.append((_sum_to(gradient.float(), like[0]) * factor).to(like[1]) if wanted else None)
+        added.append((_sum_to(behind.float(), like[0]) * factor).to(like[1]) if wanted else None)
     return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
@@ -134,9 +150,10 @@ def _op(*arguments: Any) -> Tensor:
 
 
 def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple[Any, ...]) -> Tensor:
-    """The sums by an op that has a gradient, and what follows them by torch, which knows its own."""
+    """The sums by an op that has a gradient, and what follows them by torch, which knows its own. The gradient of swiglu
+    is the op's."""
     (accumulation, deterministic, sm_limit, plan, alpha, beta) = rest
-    if activation == "none":
+    if activation == "none" or (activation == "swiglu" and x.a_scale is None and x.out_scale is None):
         return _op(x.a, x.b, dtype, x.c, alpha, beta, x.bias, activation, x.residual, x.a_scale, x.b_scale, x.out_scale,
                    accumulation, deterministic, sm_limit, plan, "")
     if x.a_scale is not None or x.out_scale is not None:
@@ -177,7 +194,7 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
     wanted = autocast_type(device)
     a, b = cast(a, wanted), cast(b, wanted)
     _formula.check_text(epilogue)
-    folded = fold(a, b, bias, b_scale, epilogue)
+    folded = fold(a, b, bias, b_scale, activation, epilogue)
     dtype = result_type(a, out_dtype)
     if out is not None:
         dtype = check_out(out, a, out_dtype, folded.shape).dtype

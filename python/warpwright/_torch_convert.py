@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -116,6 +116,31 @@ def _computes(module: Any, want: Callable[..., Tensor], *inputs: Any) -> bool:
                 (got.double() - wanted.double()).norm() <= 2e-2 * wanted.double().norm() + 1e-6)
 
 
+def _join(parts: Sequence[Tensor]) -> Tensor:
+    """Weights one above the other, in new memory; they become views of it, and theirs is free for the next ones."""
+    shape = (sum(x.shape[0] for x in parts), *parts[0].shape[1:])
+    dtype, device = parts[0].dtype, parts[0].device
+    try:
+        whole = torch.empty(shape, dtype=dtype, device=device)
+    except torch.cuda.OutOfMemoryError:
+        # The model fills the GPU. Its weights wait in the host's memory while theirs becomes the new.
+        for x in parts:
+            x.data = x.data.cpu()
+        try:
+            whole = torch.empty(shape, dtype=dtype, device=device)
+        except torch.cuda.OutOfMemoryError:
+            for x in parts:
+                x.data = x.data.to(device)
+            raise
+    begin = 0
+    for x in parts:
+        rows = whole[begin:begin + x.shape[0]]
+        rows.copy_(x.data)
+        x.data = rows
+        begin += x.shape[0]
+    return whole
+
+
 class _Converter:
     def __init__(self, model: torch.nn.Module, precision: str, leave: tuple[str, ...]) -> None:
         self.model, self.narrow, self.leave = model, precision == "fp8-blockwise", leave
@@ -211,13 +236,11 @@ class _Converter:
                     weight.dtype)
         made.down_proj = self.new_linear(down)
         first = made.gate_up_proj
-        both = torch.cat([gate.weight.detach(), up.weight.detach()])
         if self.narrow:
-            first.set_weight("weight", both)
+            first.set_weight("weight", torch.cat([gate.weight.detach(), up.weight.detach()]))
         else:
-            first.weight = torch.nn.Parameter(both, weight.requires_grad)
             # The modules that undo() puts back share the memory, and what is learnt.
-            gate.weight.data, up.weight.data = first.weight.data.chunk(2)
+            first.weight = torch.nn.Parameter(_join([gate.weight, up.weight]), weight.requires_grad)
         if has_bias:
             first.bias = torch.nn.Parameter(torch.cat([gate.bias.detach(), up.bias.detach()]), gate.bias.requires_grad)
         return made
@@ -251,8 +274,8 @@ class _Converter:
         if first.dtype != torch.bfloat16:
             return f"its weights are of {first.dtype}; products by groups are of torch.bfloat16"
         unit = BLOCK if self.narrow else 8
-        if hidden % (16 if self.narrow else 8) or inner % unit or (self.narrow and hidden < BLOCK):
-            return f"its experts are {inner} x {hidden}; multiples of {unit} and {16 if self.narrow else 8} are needed"
+        if hidden % unit or inner % unit:
+            return f"its experts are {inner} x {hidden}; multiples of {unit} are needed"
         x = torch.randn(4, hidden, dtype=first.dtype, device=first.device)
         index = torch.arange(8, device=first.device).view(4, 2) % count
         weights = torch.rand(4, 2, device=first.device).to(first.dtype)
@@ -295,6 +318,7 @@ class _Converter:
             parent._modules[child] = module
             if put_back is not None:
                 put_back(module, made)
+            self.made.pop(id(module), None)  # so that its memory is free before the next one needs some
 
         self.report._undo.append(undo)
 
@@ -311,14 +335,14 @@ class _Converter:
         if all(child in module._modules for child in GATED):
             why = self.why_not_mlp(name, module)
             if why is None:
-                what = "gate and up as one product" + (" with swiglu, e4m3 up to the end" if narrow else "")
+                what = "gate and up as one product with swiglu" + (", e4m3 up to the end" if narrow else "")
                 return self.replace(name, parent, child, module, self.new_mlp, what, self.undo_mlp)
             self.leave_it(name, module, why)  # its linears may do
         elif all(parameters.get(key) is not None and parameters[key].dim() == 3 for key in ("gate_up_proj", "down_proj")):
             why = self.why_not_experts(module)
             if why is None:
                 return self.replace(name, parent, child, module, self.new_experts,
-                                    f"{module.gate_up_proj.shape[0]} experts as products by groups",
+                                    f"{module.gate_up_proj.shape[0]} experts by moe",
                                     self.undo_narrow if narrow else None)
             return self.leave_it(name, module, why)
         elif isinstance(module, torch.nn.Linear):

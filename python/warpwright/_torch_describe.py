@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from . import _abi, _formula
+from ._gemm import result_columns
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float8_e4m3fn: "e4m3",
           torch.float8_e5m2: "e5m2"}
@@ -154,13 +155,14 @@ def _strides(x: Tensor) -> tuple[int, int, int]:
     return row, column, batch
 
 
-def _operand(name: str, x: Tensor, batched: bool) -> tuple[Tensor, Layout]:
-    """The tensor as the kernels can take it, a copy only if neither stride is 1, and its layout."""
+def _operand(name: str, x: Tensor, batched: bool, rows_only: bool = False) -> tuple[Tensor, Layout]:
+    """The tensor as the kernels can take it, a copy only if neither stride is 1, or the last is not with ``rows_only``,
+    and its layout."""
     word = type_of(name, x, OPERANDS)
     row, column, batch = _strides(x)
     major, stride = _abi.MAJOR_K, row
     if column != 1 or row < x.shape[-1]:
-        if row == 1 and column >= x.shape[-2]:
+        if row == 1 and column >= x.shape[-2] and not rows_only:
             major, stride = _abi.MAJOR_MN, column
         else:
             x = x.contiguous()
@@ -181,22 +183,23 @@ def _result(name: str, x: Tensor, shape: tuple[int, ...], types: Sequence[str]) 
     return Layout(word, _abi.MAJOR_K, row, batch)
 
 
-def product_shape(a: Any, b: Any) -> tuple[int, ...]:
-    """The shape of the product."""
+def product_shape(a: Any, b: Any, activation: str) -> tuple[int, ...]:
+    """The shape of the result."""
     a = as_tensor("a", a)
     b = as_tensor("b", b, a.device)
     if a.dim() not in (2, 3) or b.dim() not in (2, 3):
         raise ValueError(f"a, b: two dimensions, or three with a batch, are taken, not {a.dim()} and {b.dim()}")
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
+    columns = result_columns(b.shape[-2], activation)
     if a.dim() == 2 and b.dim() == 2:
-        return a.shape[0], b.shape[0]
+        return a.shape[0], columns
     counts = [x.shape[0] for x in (a, b) if x.dim() == 3]
     batch = next((count for count in counts if count != 1), 1)
     for name, x in (("a", a), ("b", b)):
         if x.dim() == 3 and x.shape[0] not in (1, batch):
             raise ValueError(f"{name}: its batch is {x.shape[0]}, the other's {batch}")
-    return batch, a.shape[-2], b.shape[-2]
+    return batch, a.shape[-2], columns
 
 
 def _bias(bias: Tensor, m: int, n: int) -> tuple[str, str]:
@@ -236,15 +239,16 @@ def _alignment(*tensors: Tensor) -> int:
 
 def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     """Checks a call; what is returned can be launched as soon as the tensors are on a GPU."""
-    shape = product_shape(x.a, x.b)
+    known_word("activation", settings.activation, _abi.words("activation"))
+    shape = product_shape(x.a, x.b, settings.activation)
     batched = len(shape) == 3
-    m, n = shape[-2:]
+    m, n = x.a.shape[-2], x.b.shape[-2]
     batch = shape[0] if batched else 1
     for name, tensor in zip(Operands._fields, x):
         if tensor is not None:
             as_tensor(name, tensor, x.a.device)
     a, a_layout = _operand("a", x.a, batched)
-    b, b_layout = _operand("b", x.b, batched)
+    b, b_layout = _operand("b", x.b, batched, rows_only=settings.activation == "swiglu")
     d_layout = _result("out", x.out, shape, (*WIDE, "e4m3"))
     bias = _bias(x.bias, m, n) if x.bias is not None else None
     if settings.epilogue:
@@ -256,9 +260,6 @@ def describe(x: Operands, settings: Settings) -> tuple[Operands, Product]:
     if x.out_scale is not None and (x.out_scale.numel() != 1 or x.out_scale.dtype != torch.float32):
         raise ValueError(f"out_scale: one torch.float32 is needed, not {x.out_scale.numel()} of {x.out_scale.dtype}")
     known_word("accumulation", settings.accumulation, _abi.words("accumulation"))
-    if settings.activation == "swiglu":
-        raise ValueError("activation: gemm has no 'swiglu', grouped_gemm does")
-    known_word("activation", settings.activation, _abi.words("activation"))
     product = Product(
         x.a.device.index, m, n, x.a.shape[-1], batch, a_layout, b_layout, d_layout,
         _result("c", c, shape, WIDE) if c is not None else None,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Optional
 
 from torch import Tensor
 
+from ._gemm import result_columns
 from ._torch_describe import Operands, as_tensor
 
 
@@ -35,7 +36,7 @@ def _rows_fold(a: Tensor, b: Tensor, bias: Optional[Tensor], b_scale: Optional[T
     return a.dim() > 3 or _is_one_matrix(a)
 
 
-def fold(a: Any, b: Any, bias: Any, b_scale: Any, epilogue: Optional[str]) -> Folded:
+def fold(a: Any, b: Any, bias: Any, b_scale: Any, activation: str, epilogue: Optional[str]) -> Folded:
     """As ``torch.nn.functional.linear`` takes them: [..., k] by [n, k]; or two batches of one shape."""
     a = as_tensor("a", a)
     b = as_tensor("b", b, a.device)
@@ -44,17 +45,18 @@ def fold(a: Any, b: Any, bias: Any, b_scale: Any, epilogue: Optional[str]) -> Fo
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"b: it has {b.shape[-1]} columns, a has {a.shape[-1]}; both are k")
     n, k = b.shape[-2], b.shape[-1]
+    columns = result_columns(n, activation)
     if b.dim() == 2:
-        shape = (*a.shape[:-1], n)
+        shape = (*a.shape[:-1], columns)
         if a.dim() == 2:
             return Folded(shape, shape, a, b)
         if a.dim() == 1 or _rows_fold(a, b, bias, b_scale, epilogue):
             rows = math.prod(a.shape[:-1])
-            return Folded(shape, (rows, n), a.reshape(rows, k), b)
+            return Folded(shape, (rows, columns), a.reshape(rows, k), b)
         if a.dim() == 3:
             return Folded(shape, shape, a, b)
         count = math.prod(a.shape[:-2])
-        return Folded(shape, (count, a.shape[-2], n), a.reshape(count, a.shape[-2], k), b)
+        return Folded(shape, (count, a.shape[-2], columns), a.reshape(count, a.shape[-2], k), b)
     if a.dim() == 1:
         raise ValueError(f"a: it is one row; b then is a matrix, not of {b.dim()} dimensions")
     ahead, behind = tuple(a.shape[:-2]), tuple(b.shape[:-2])
@@ -64,8 +66,8 @@ def fold(a: Any, b: Any, bias: Any, b_scale: Any, epilogue: Optional[str]) -> Fo
         raise ValueError(f"b: its batch is {place or behind}, the other's {short or ahead}")
     lead = behind if batches[0] == 1 and (batches[1] != 1 or len(behind) > len(ahead)) else ahead
     count = max(batches) if 0 not in batches else 0
-    shape = (*lead, a.shape[-2], n)
-    return Folded(shape, (count, a.shape[-2], n), a if a.dim() < 4 else a.reshape(batches[0], *a.shape[-2:]),
+    shape = (*lead, a.shape[-2], columns)
+    return Folded(shape, (count, a.shape[-2], columns), a if a.dim() < 4 else a.reshape(batches[0], *a.shape[-2:]),
                   b if b.dim() < 4 else b.reshape(batches[1], n, k))
 
 

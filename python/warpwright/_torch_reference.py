@@ -62,9 +62,9 @@ def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings) -> Non
     problem = _torch_describe.problem_of(product)
     _abi.raise_on(_abi.library().ww_gemm_validate(ctypes.byref(problem)))
     batch = x.out.shape[:-2]
-    m, n = x.out.shape[-2:]
+    m, n = product.m, product.n
     # One rounding in each step, in this order.
-    d = torch.matmul(x.a.float(), x.b.float().transpose(-1, -2)).expand(x.out.shape)
+    d = torch.matmul(x.a.float(), x.b.float().transpose(-1, -2)).expand(*batch, m, n)
     if x.a_scale is not None and x.b_scale is not None:
         if product.scaling == "tensor":
             d = d * (x.a_scale.reshape(()) * x.b_scale.reshape(()))
@@ -79,7 +79,7 @@ def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings) -> Non
         d = (x.c.double() * problem.beta + d).float()
     if x.bias is not None:
         d = d + x.bias.float()
-    d = activate(settings.activation, d)
+    d = swiglu(d) if settings.activation == "swiglu" else activate(settings.activation, d)
     if x.residual is not None:
         d = d + x.residual.float()
     if x.out_scale is not None:

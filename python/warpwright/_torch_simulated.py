@@ -58,16 +58,16 @@ def grouped_gemm(x: _torch_grouped_describe.Operands, settings: _torch_grouped_d
     product = _torch_grouped_describe.describe(x, settings)
     if settings.sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
-    experts, faults, table = x.experts, 0, None
+    faults, table = 0, None
     if product.kind != _abi.GROUPS_NONE:
-        table, experts, faults = clamped(x, product.kind, product.matrices)
+        x, table, faults = clamped(x, product.kind, product.matrices)
     names = {_abi.GROUPS_CONTIGUOUS: "offsets", _abi.GROUPS_MASKED: "counts", _abi.GROUPS_BY_DEPTH: "depths"}
     tables = {name: array_of(table) if names.get(product.kind) == name else None for name in names.values()}
     out = array_of(x.out).copy()
     scales = None if x.scales_out is None else array_of(x.scales_out).copy()
     _numpy_grouped.grouped_gemm(
-        array_of(x.a), array_of(x.b), **tables, experts=array_of(experts), a_scale=array_of(x.a_scale),
-        b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
+        array_of(x.a), array_of(x.b), **tables, experts=array_of(x.experts), index=array_of(x.index),
+        a_scale=array_of(x.a_scale), b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
         out_dtype=product.out, scales_out=scales, accumulate=settings.accumulate, plan=settings.plan or None,
         target=target)
     x.out.copy_(tensor_of(out, x.out.dtype))

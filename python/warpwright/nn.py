@@ -1,7 +1,7 @@
 """Modules whose products are warpwright's, with the names and state_dicts of those they stand for.
 
-``Linear`` and ``MLP`` hold bf16, fp16 or fp32 weights; ``BlockwiseLinear``, ``BlockwiseMLP`` and ``Experts`` with
-``narrow=True`` hold e4m3 with a factor for each 128 x 128, made when weights are loaded. What the kernels have no type for
+``Linear`` and ``MLP`` hold bf16, fp16 or fp32 weights, ``Experts`` and ``MoE`` bf16 ones; ``BlockwiseLinear``,
+``BlockwiseMLP``, and those two with ``narrow=True``, hold e4m3 with a factor for each 128 x 128, made when weights are loaded. What the kernels have no type for
 is multiplied by torch.
 """
 
@@ -16,8 +16,9 @@ from ._gemm import ACTIVATIONS
 from ._quantize import BLOCK, Quantized, dequantize, quantize
 from ._torch_layers import blockwise_linear, blockwise_mlp, experts_product, linear, swiglu_linear
 
-__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP"]
+__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP", "MoE"]
 
+EVEN_ACTIVATIONS = tuple(word for word in ACTIVATIONS if word != "swiglu")  # that leave the columns as many as they are
 SCALE_SUFFIX = "_scale_inv"  # of the factors of a weight in checkpoints that are quantized already
 
 
@@ -33,8 +34,8 @@ class Linear(torch.nn.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None, *,
                  activation: str = "none") -> None:
         super().__init__(in_features, out_features, bias, device, dtype)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+        if activation not in EVEN_ACTIVATIONS:
+            raise ValueError(f"activation: {activation!r} is not one of {', '.join(EVEN_ACTIVATIONS)}")
         self.activation = activation
 
     def forward(self, input: Tensor) -> Tensor:
@@ -183,7 +184,8 @@ class _GatedMLP(torch.nn.Module):
 
 
 class MLP(_GatedMLP):
-    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, gates and ups by one product.
+    """The gated MLP of Llama and its like: ``down(silu(gate(x)) * up(x))``, gates, ups and what is made
+    of them by one kernel, or by one product and torch where the GPU's kernels have no swiglu.
 
     The state has ``gate_proj.weight``, ``up_proj.weight`` and ``down_proj.weight``.
 
@@ -223,23 +225,24 @@ class BlockwiseMLP(_GatedMLP):
 
 
 class Experts(_Narrow):
-    """The experts of a mixture: ``gate_up_proj`` [experts, 2 * intermediate, hidden], ``down_proj`` [experts, hidden,
-    intermediate], and for each row the numbers and weights of its experts. ``narrow``: in e4m3."""
+    """The experts of a mixture, by ``warpwright.moe``: ``gate_up_proj`` [experts, 2 * intermediate, hidden],
+    ``down_proj`` [experts, hidden, intermediate], and for each row the numbers and weights of its experts. ``narrow``: in
+    e4m3. ``shared``: so many more, behind the others, that every row takes, with ``shared_weights`` or 1."""
 
     gate_up_proj: Any
     down_proj: Any
 
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, device: Any = None,
-                 dtype: Optional[torch.dtype] = None, *, narrow: bool = False) -> None:
+                 dtype: Optional[torch.dtype] = None, *, narrow: bool = False, shared: int = 0) -> None:
         super().__init__(dtype)
         unit = 128 if narrow else 8
-        if hidden_size % (16 if narrow else 8) or intermediate_size % unit:
+        if hidden_size % unit or intermediate_size % unit:
             raise ValueError(f"hidden_size = {hidden_size}, intermediate_size = {intermediate_size}: multiples of "
-                             f"{16 if narrow else 8} and of {unit} are needed")
+                             f"{unit} are needed")
         self.num_experts, self.hidden_dim, self.intermediate_dim = num_experts, hidden_size, intermediate_size
-        self.narrow = narrow
-        shapes = {"gate_up_proj": (num_experts, 2 * intermediate_size, hidden_size),
-                  "down_proj": (num_experts, hidden_size, intermediate_size)}
+        self.narrow, self.shared = narrow, shared
+        shapes = {"gate_up_proj": (num_experts + shared, 2 * intermediate_size, hidden_size),
+                  "down_proj": (num_experts + shared, hidden_size, intermediate_size)}
         for name, shape in shapes.items():
             if narrow:
                 self._add(name, shape, device)
@@ -247,10 +250,96 @@ class Experts(_Narrow):
                 made = torch.empty(shape, dtype=self.wide, device=device)
                 self.register_parameter(name, torch.nn.Parameter(made.normal_(std=hidden_size**-0.5)))
 
-    def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+    def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor,
+                shared_weights: Optional[Tensor] = None) -> Tensor:
         first, second = (self.get_buffer(f"{name}_scale") if self.narrow else None for name in ("gate_up_proj", "down_proj"))
-        return experts_product(hidden_states, top_k_index, top_k_weights, self.gate_up_proj, first, self.down_proj, second)
+        return experts_product(hidden_states, top_k_index, top_k_weights, self.gate_up_proj, first, self.down_proj, second,
+                               self.shared, shared_weights)
 
     def extra_repr(self) -> str:
         kind = "e4m3" if self.narrow else str(self.gate_up_proj.dtype)
-        return f"{self.num_experts} experts, {self.hidden_dim}, {self.intermediate_dim}, {kind}"
+        more = f" and {self.shared} for all" if self.shared else ""
+        return f"{self.num_experts} experts{more}, {self.hidden_dim}, {self.intermediate_dim}, {kind}"
+
+
+SHARED = "shared_expert."
+
+
+def _part_shared(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
+    """Those of all rows are one wide MLP in the state."""
+    shared = module.experts.shared
+    names = [f"{prefix}experts.{name}" for name in ("gate_up_proj", "down_proj")]
+    if not shared or any(name not in state_dict for name in names):
+        return
+    (chosen_first, first), (chosen_second, second) = (state_dict[name].tensor_split([-shared]) for name in names)
+    state_dict[names[0]], state_dict[names[1]] = chosen_first, chosen_second
+    gates, ups = first.chunk(2, 1)
+    for name, part in (("gate_proj", gates.flatten(0, 1)), ("up_proj", ups.flatten(0, 1)),
+                       ("down_proj", second.transpose(0, 1).flatten(1))):
+        state_dict[f"{prefix}{SHARED}{name}.weight"] = part
+
+
+def _join_shared(module: Any, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+    shared = module.experts.shared
+    for suffix in ("", SCALE_SUFFIX):
+        own = [f"{prefix}experts.{name}{suffix}" for name in ("gate_up_proj", "down_proj")]
+        wide = [f"{prefix}{SHARED}{name}.weight{suffix}" for name in ("gate_proj", "up_proj", "down_proj")]
+        if not shared or any(name not in state_dict for name in (*own, *wide)):
+            continue
+        gates, ups, down = (state_dict.pop(name) for name in wide)
+        first = torch.cat([x.unflatten(0, (shared, -1)) for x in (gates, ups)], 1)
+        second = down.unflatten(1, (shared, -1)).transpose(0, 1)
+        for name, more in zip(own, (first, second)):
+            have = state_dict[name]
+            bits = torch.uint8 if have.element_size() == 1 else have.dtype
+            state_dict[name] = torch.cat([have.view(bits), more.to(have.dtype).view(bits)]).view(have.dtype)
+
+
+class MoE(torch.nn.Module):
+    """A mixture of experts with its router: softmax over all experts, the ``top_k`` best of them, whose weights have the
+    sum 1 unless ``norm_topk_prob`` is False.
+
+    ``shared``: so many experts more that every row takes, in the same launches; ``shared_gate``: times
+    sigmoid(shared_expert_gate(x)). ``narrow``: the experts in e4m3, without a gradient.
+
+    The state has the names and shapes of Mixtral, Qwen3-MoE and Qwen2-MoE: ``gate.weight``, ``experts.gate_up_proj``,
+    ``experts.down_proj``, and ``shared_expert.gate_proj.weight`` and its like, an MLP ``shared`` times as wide.
+
+    >>> import torch, warpwright.nn
+    >>> layer = warpwright.nn.MoE(64, 32, num_experts=8, top_k=2, shared=1, dtype=torch.bfloat16)
+    >>> layer(torch.ones(2, 3, 64, dtype=torch.bfloat16)).shape
+    torch.Size([2, 3, 64])
+    >>> tuple(layer.experts.gate_up_proj.shape), tuple(layer.state_dict()["experts.gate_up_proj"].shape)
+    ((9, 64, 64), (8, 64, 64))
+    """
+
+    def __init__(self, hidden_size: int, intermediate_size: int, num_experts: int, top_k: int, device: Any = None,
+                 dtype: Optional[torch.dtype] = None, *, shared: int = 0, shared_gate: bool = False,
+                 norm_topk_prob: bool = True, narrow: bool = False) -> None:
+        super().__init__()
+        if not 0 < top_k <= num_experts:
+            raise ValueError(f"top_k = {top_k}: of {num_experts} experts it must be from 1 to {num_experts}")
+        if shared_gate and not shared:
+            raise ValueError("shared_gate: it is the gate of shared experts, and there are none")
+        self.top_k, self.norm_topk_prob = top_k, norm_topk_prob
+        self.gate = torch.nn.Linear(hidden_size, num_experts, False, device, dtype or torch.bfloat16)
+        self.experts = Experts(num_experts, hidden_size, intermediate_size, device, dtype, narrow=narrow, shared=shared)
+        self.shared_expert_gate = torch.nn.Linear(hidden_size, 1, False, device,
+                                                  dtype or torch.bfloat16) if shared_gate else None
+        untyped: Any = self
+        untyped.register_state_dict_post_hook(_part_shared)
+        untyped.register_load_state_dict_pre_hook(_join_shared)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.reshape(-1, x.shape[-1])
+        weights, index = torch.topk(torch.softmax(self.gate(rows), -1, torch.float32), self.top_k)
+        if self.norm_topk_prob:
+            weights = weights / weights.sum(-1, keepdim=True)
+        everybody = None
+        if self.shared_expert_gate is not None:
+            everybody = torch.sigmoid(self.shared_expert_gate(rows)).expand(-1, self.experts.shared)
+        y: Tensor = self.experts(rows, index, weights, everybody)
+        return y.view(x.shape)
+
+    def extra_repr(self) -> str:
+        return f"top_k={self.top_k}, norm_topk_prob={self.norm_topk_prob}"

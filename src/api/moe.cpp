@@ -22,8 +22,13 @@ Status validate(const MoeProblem& p) {
   if (Status s = check_extent("tokens", p.tokens); !s) return s;
   if (p.experts < 1 || p.experts > 65535) return refused("experts = {}: it must be from 1 to 65535.", p.experts);
   if (p.top_k < 1 || p.top_k > 1024) return refused("top_k = {}: it must be from 1 to 1024.", p.top_k);
-  if (p.tokens * p.top_k > most_pairs) {
-    return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k, most_pairs);
+  if (p.shared < 0 || p.shared >= p.experts) {
+    return refused("shared = {}: of {} experts it must be from 0 to {}, one is left to choose.", p.shared, p.experts,
+                   p.experts - 1);
+  }
+  if (p.tokens * (p.top_k + p.shared) > most_pairs) {
+    return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k + p.shared,
+                   most_pairs);
   }
   if (p.type != DType::bf16 && p.type != DType::e4m3) {
     return refused("type = {}: x and the weights must be bf16, or e4m3 with blockwise scales.", name(p.type));
@@ -79,7 +84,7 @@ Result<MoePlan> make_plan(const MoeProblem& problem) try {
   auto down = make_plan(launch::down_problem(problem));
   if (!down) return down.status();
   const catalog::Instance route{launch::route_config(problem, device->arch)},
-      combine{launch::combine_config(device->arch)};
+      combine{launch::combine_config(problem, device->arch)};
   const auto route_loaded = gpu::ready(route, device->number);
   if (!route_loaded) return route_loaded.status();
   const auto combine_loaded = gpu::ready(combine, device->number);

@@ -109,7 +109,7 @@ Family<RouteConfig> route() {
   using C = RouteConfig;
   Family<C> f{"route", "sm90/moe/route.h", "sm90::Route", "RouteConfig", "route-w8-b4", {}, {}};
   f.plan.number("w", &C::warps).number("b", &C::blocks_per_sm);
-  f.features.number("ids", &C::id_bytes);
+  f.features.number("ids", &C::id_bytes).flag("shared", &C::shared);
   return f;
 }
 Family<CombineConfig> combine() {
@@ -121,7 +121,8 @@ Family<CombineConfig> combine() {
                     const auto type = read_dtype(word);
                     if (type) c.type = *type;
                     return type.has_value();
-                  });
+                  })
+      .flag("shared", &C::shared);
   return f;
 }
 

@@ -38,8 +38,9 @@ Draw draw_of(const std::string& word) {
 
 std::string in_words(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
-  return fmt::format("{} token{} x {} of {} experts, {} -> {} -> {} {}", p.tokens, p.tokens == 1 ? "" : "s", p.top_k,
-                     p.experts, p.hidden, p.intermediate, p.hidden, name(p.type));
+  const std::string shared = p.shared > 0 ? fmt::format(" and {} for all", p.shared) : "";
+  return fmt::format("{} token{} x {} of {} experts{}, {} -> {} -> {} {}", p.tokens, p.tokens == 1 ? "" : "s", p.top_k,
+                     p.experts - p.shared, shared, p.hidden, p.intermediate, p.hidden, name(p.type));
 }
 std::string faults_in_words(uint32_t status) {
   std::string text;
@@ -77,24 +78,27 @@ struct Layer {
 };
 Layer random_layer(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
-  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts, draw_of(o.routing), reference::Data::normal,
-                                   o.problem.seed),
-          {}};
+  constexpr auto data = reference::Data::normal;
+  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared, draw_of(o.routing), data, o.problem.seed), {}};
+  if (p.shared > 0) l.routing = reference::with_shared(std::move(l.routing), p.shared, true, data, o.problem.seed);
   l.workload =
-      reference::moe_workload(p, l.routing, reference::moe_operands(p, reference::Data::normal, o.problem.seed));
+      reference::moe_workload(p, l.routing, reference::moe_operands(p, data, o.problem.seed));
   return l;
 }
 Layer own_layer(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
   const std::filesystem::path folder = o.operands;
   Layer l;
-  l.routing = {p.tokens, p.top_k, p.experts, {}, {}, -1};
+  l.routing = {p.tokens, p.top_k, p.experts, {}, {}, -1, p.shared, {}};
   if (p.id_bytes == 8) {
     l.routing.ids = read_numbers<int64_t>(folder, "ids", p.tokens * p.top_k);
   } else {
     for (const int32_t id : read_numbers<int32_t>(folder, "ids", p.tokens * p.top_k)) l.routing.ids.push_back(id);
   }
   l.routing.weights = read_numbers<float>(folder, "weights", p.tokens * p.top_k);
+  if (p.shared > 0 && std::filesystem::exists(folder / "shared_weights")) {
+    l.routing.shared_weights = read_numbers<float>(folder, "shared_weights", p.tokens * p.shared);
+  }
   if (std::filesystem::exists(folder / "token_count")) {
     l.routing.token_count = int64_t(read_numbers<uint32_t>(folder, "token_count", 1).front());
   }
@@ -121,7 +125,7 @@ void write_own(const std::string& folder, const char* name, const std::vector<ui
 }
 
 void check_size(const MoeProblem& p, Output& out) {
-  const int64_t pairs = p.tokens * p.top_k;
+  const int64_t pairs = p.tokens * (p.top_k + p.shared);
   check_simulated_size({pairs, 2 * p.intermediate, p.hidden}, out);
   check_simulated_size({pairs, p.hidden, p.intermediate}, out);
 }
@@ -240,6 +244,8 @@ void configure_moe(CommandLine& line, Context& context) {
   extent("--top-k", options->layer.top_k, "experts that a token is sent to");
   extent("--hidden", options->layer.hidden, "columns of x and of the result");
   extent("--intermediate", options->layer.intermediate, "columns between the two products");
+  line.number("--shared", options->layer.shared, "how many of the experts, the last ones, every token takes", 0, most)
+      .group(group);
   line.text("--dtype", options->problem.dtype, "of x and the weights (default bf16; fp8 = e4m3, with blockwise scales)")
       .one_of({"bf16", "e4m3", "fp8"})
       .group(group);
@@ -258,7 +264,8 @@ void configure_moe(CommandLine& line, Context& context) {
   line.text("--operands", options->operands,
             "a folder with row-major arrays in files x, w_gate_up, w_down, ids (int32), weights (fp32), for e4m3 "
             "x_scales, "
-            "w_gate_up_scales and w_down_scales, and perhaps token_count; receives out and status")
+            "w_gate_up_scales and w_down_scales, and perhaps shared_weights (fp32) and token_count; receives out and "
+            "status")
       .not_empty()
       .group("Operands of your own (simulators)");
   add_simulation_options(line, options->problem);

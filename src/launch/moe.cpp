@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPart = 128;  // bytes at whose multiples a part of the workspace begins
 
-int64_t pairs_of(const MoeProblem& p) { return p.tokens * p.top_k; }
+int64_t pairs_of(const MoeProblem& p) { return p.tokens * (p.top_k + p.shared); }
 
 // Where the parts of the workspace begin, and its end.
 struct Parts {
@@ -66,8 +66,10 @@ GroupedProblem down_problem(const MoeProblem& p) {
   g.plan = p.down_plan;
   return g;
 }
-RouteConfig route_config(const MoeProblem& p, Arch arch) { return {.id_bytes = p.id_bytes, .arch = arch}; }
-CombineConfig combine_config(Arch arch) { return {.arch = arch}; }
+RouteConfig route_config(const MoeProblem& p, Arch arch) {
+  return {.id_bytes = p.id_bytes, .shared = p.shared > 0, .arch = arch};
+}
+CombineConfig combine_config(const MoeProblem& p, Arch arch) { return {.shared = p.shared > 0, .arch = arch}; }
 
 Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
   const struct {
@@ -82,6 +84,9 @@ Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
              {"out", pointers.out, kTmaAlignment}};
   for (const auto& one : all) {
     if (Status s = check_operand(one.name, one.pointer, one.alignment); !s) return s;
+  }
+  if (p.shared > 0 && pointers.shared_weights != nullptr) {
+    if (Status s = check_operand("shared_weights", pointers.shared_weights, sizeof(float)); !s) return s;
   }
   if (p.type != DType::e4m3) return {};
   if (Status s = check_operand("x_scales", pointers.x_scales, sizeof(float)); !s) return s;
@@ -108,7 +113,9 @@ MoeLaunches moe_launches(const MoeProblem& p, Arch arch, const MoePointers& poin
              offsets,
              index,
              slots,
-             pointers.status};
+             pointers.status,
+             int32_t(p.shared),
+             pointers.shared_weights};
   l.gate_up.a = pointers.x;
   l.gate_up.b = pointers.w_gate_up;
   l.gate_up.a_scales = pointers.x_scales;
@@ -126,7 +133,8 @@ MoeLaunches moe_launches(const MoeProblem& p, Arch arch, const MoePointers& poin
   l.combine = {base + parts.rows, slots,
                pointers.weights,  pointers.token_count,
                pointers.out,      int32_t(p.tokens),
-               int32_t(p.top_k),  int32_t(p.hidden)};
+               int32_t(p.top_k),  int32_t(p.hidden),
+               int32_t(p.shared), pointers.shared_weights};
   return l;
 }
 

@@ -12,7 +12,7 @@ namespace warpwright::launch {
 GroupedProblem gate_up_problem(const MoeProblem& problem);
 GroupedProblem down_problem(const MoeProblem& problem);
 RouteConfig route_config(const MoeProblem& problem, Arch arch);
-CombineConfig combine_config(Arch arch);
+CombineConfig combine_config(const MoeProblem& problem, Arch arch);
 
 // Whether the pointers that the problem needs are given and aligned.
 Status check_pointers(const MoeProblem& problem, const MoePointers& pointers);

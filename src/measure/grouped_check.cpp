@@ -39,6 +39,8 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
     const int64_t room = p.group_count > 0 ? p.m / p.group_count : 0;
     for (int64_t g = 0; g < p.group_count; ++g) product.rows.push_back(up_to(room));
   }
+  product.a_rows = p.a_rows;
+  for (int64_t r = 0; p.gathered && r < p.m; ++r) product.index.push_back(int32_t(up_to(p.a_rows - 1)));
   return product;
 }
 

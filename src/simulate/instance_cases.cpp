@@ -218,10 +218,10 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
-  // Many groups along k have a result each.
+  // Many groups along k have a result each: a box that is stored whole, and a part of one.
   const auto* const grouped = instance.as<GroupedGemmConfig>();
   for (Case& c : list) {
-    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);
+    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 72);
   }
   return list;
 }

@@ -10,6 +10,7 @@
 
 #include "choice/grouped_facts.h"
 #include "choice/tuned_grouped.h"
+#include "jit/host_compiler.h"
 #include "launch/dense.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"
@@ -67,7 +68,9 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chi
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
   DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
-  auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
+  // Without a compiler what was compiled ahead has to do.
+  const auto on_demand = jit::host_compiler() ? choice::OnDemand::allowed : choice::OnDemand::refused;
+  auto decision = choice::choose(product.problem, chip, on_demand, limits);
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
   return product;

@@ -75,6 +75,8 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   p.n = o.n;
   p.k = o.k;
   p.group_count = o.groups;
+  p.gathered = o.a_rows != 0;
+  p.a_rows = o.a_rows;
   p.type = o.op == "blockwise" && o.dtype == "bf16" ? DType::e4m3 : dtype_of(o.dtype);
   if (p.groups == Groups::by_depth) {
     p.out = DType::fp32;  // what a gradient is kept in
@@ -105,8 +107,9 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
 std::string problem_text(const ProblemOptions& o, const GroupedProblem& p) {
   const std::string shape =
       fmt::format("{}x{}x{} {}", p.m, p.n, p.k, p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling));
-  return p.groups == Groups::none ? fmt::format("{} ({})", shape, o.op)
-                                  : fmt::format("{}, {} groups ({})", shape, p.group_count, o.op);
+  if (p.groups == Groups::none) return fmt::format("{} ({})", shape, o.op);
+  const std::string gathered = p.gathered ? fmt::format(", gathered from {} rows", p.a_rows) : "";
+  return fmt::format("{}, {} groups ({}){}", shape, p.group_count, o.op, gathered);
 }
 
 }  // namespace warpwright::cli
