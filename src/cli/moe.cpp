@@ -79,10 +79,10 @@ struct Layer {
 Layer random_layer(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
   constexpr auto data = reference::Data::normal;
-  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared, draw_of(o.routing), data, o.problem.seed), {}};
+  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared, draw_of(o.routing), data, o.problem.seed),
+          {}};
   if (p.shared > 0) l.routing = reference::with_shared(std::move(l.routing), p.shared, true, data, o.problem.seed);
-  l.workload =
-      reference::moe_workload(p, l.routing, reference::moe_operands(p, data, o.problem.seed));
+  l.workload = reference::moe_workload(p, l.routing, reference::moe_operands(p, data, o.problem.seed));
   return l;
 }
 Layer own_layer(const MoeOptions& o) {

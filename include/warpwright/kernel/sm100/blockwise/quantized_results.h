@@ -5,6 +5,7 @@
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/quantize_block.h"
 #include "warpwright/kernel/sm100/epilogue_layout.h"
+#include "warpwright/kernel/sm100/grouped/config.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 

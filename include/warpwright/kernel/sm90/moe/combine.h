@@ -40,7 +40,8 @@ struct Combine {
     if constexpr (C.shared) {
       if (j >= args.top_k) {
         if (args.shared_weights == nullptr) return 1.0f;
-        return machine::load(Global<const float>{args.shared_weights} + (int64_t(token) * args.shared + j - args.top_k));
+        return machine::load(Global<const float>{args.shared_weights} +
+                             (int64_t(token) * args.shared + j - args.top_k));
       }
     }
     return machine::load(weights + j);
