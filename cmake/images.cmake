@@ -140,7 +140,7 @@ set_source_files_properties("${WARPWRIGHT_EMBEDDED_IMAGES}" PROPERTIES OBJECT_DE
 # Instances for the simulator that are compiled into the tool.
 set(words BUILT_IN)
 if(WARPWRIGHT_SIMULATED STREQUAL "ALL")
-  set(words "(COVER|BUILT_IN|INSTANCE)")
+  set(words "(COVER|BUILT_IN|INSTANCE|CODE_OBJECT)")
 endif()
 warpwright_names("${words}" built_in_names)
 warpwright_sources(cpp "${built_in_names}" built_in_sources)

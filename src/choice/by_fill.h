@@ -49,7 +49,8 @@ Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lower
                                 const Family& family);
 
 // The families, a file each.
-Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
+Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
+                              OnDemand on_demand);
 Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                              OnDemand on_demand, const ChipLimits& limits);
 Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);

@@ -16,7 +16,7 @@ Result<Decision> choose_for(const GemmProblem& problem, const Chip& chip, OnDema
   if (chip.arch == Arch::sm90) return decide(problem, low, chip, on_demand);
   Chip part = chip;
   if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
-  if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
+  if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part, on_demand);
   return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part, on_demand, limits);
 }
 

@@ -68,9 +68,12 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chi
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
   DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
-  // Without a compiler what was compiled ahead has to do.
-  const auto on_demand = jit::host_compiler() ? choice::OnDemand::allowed : choice::OnDemand::refused;
-  auto decision = choice::choose(product.problem, chip, on_demand, limits);
+  auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
+  if (decision && problem.plan.empty() && !jit::host_compiler()) {
+    // Without a compiler a slower instance that is inside is better than none.
+    auto ahead = choice::choose(product.problem, chip, choice::OnDemand::refused, limits);
+    if (ahead) decision = std::move(ahead);
+  }
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
   return product;
