@@ -49,7 +49,7 @@ struct GroupedProblem {
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
   bool accumulate = false;        // one product, and groups along k: adds to D, which is fp32
-  // Hopper, contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
+  // Contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
   // each (the tokens of experts). Nothing of A is copied: the kernel gathers the rows while it loads them.
   bool gathered = false;
   int64_t a_rows = 0;
@@ -84,7 +84,8 @@ struct GroupedPointers {
   uint32_t* status = nullptr;         // the GroupFault bits that a run found; may be null
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
-  // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns). With it
+  // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns), but for
+  // gathered rows, and d_scales [columns of D / 128][m, rounded up to 4]. With it
   // factors lie in tiles (core/block_scaling.h), of which every group, or slot, and every matrix begins a new row.
   const void* a_block_scales = nullptr;
   const void* b_block_scales = nullptr;

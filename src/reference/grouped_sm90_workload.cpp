@@ -156,7 +156,7 @@ struct Finish {
   double quantize(double* elements, int64_t count) const {
     double largest = 0;
     for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(elements[i]));
-    const float scale = kernel::sm90::scale_of_block(float(largest));
+    const float scale = epilogue::scale_of_block(float(largest));
     for (int64_t i = 0; i < count; ++i) {
       elements[i] = exact ? double(tile::multiply(float(elements[i]), tile::reciprocal(scale))) : elements[i] / scale;
     }
@@ -172,7 +172,7 @@ struct Results {
 
 // The arrays of a product; null: it has none.
 struct Given {
-  const Array *a, *b, *a_scales, *b_scales, *bias, *d;
+  const Array *a, *b, *a_scales, *b_scales, *bias, *d, *matrix_alpha;
 };
 
 // Which row of A row `r` of the product is; none: the table names one that A does not have.
@@ -197,9 +197,10 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
     for (int64_t r = part.first; r < part.end; ++r) {
       const auto from = taken_row(product, a_rows, r);
       const auto sum_of = [&](int64_t c) {
-        const double sum = !from ? 0
-                                 : dot(x.data() + *from * k + part.first_k,
-                                       y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        double sum = !from ? 0
+                           : dot(x.data() + *from * k + part.first_k,
+                                 y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        if (given.matrix_alpha != nullptr) sum *= element(*given.matrix_alpha, part.matrix);
         if (given.bias == nullptr) return sum;
         return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
       };
@@ -222,6 +223,10 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
 }
 
 }  // namespace
+
+bool is_of_all(const GroupedProblem& p) {
+  return p.scaling == BlockScaling::none && p.groups != Groups::none && (p.type == DType::bf16 || p.gathered);
+}
 
 int GroupedProduct::group_count() const {
   if (groups == Groups::none) return 1;
@@ -251,6 +256,10 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
   Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
   if (product.bias) fill(bias, data, seed * 4 + 5);
+  // Powers of two, so that every sum stays exact.
+  std::vector<float> alphas;
+  for (int64_t i = 0; i < matrices; ++i) alphas.push_back(std::ldexp(1.f, int((i + int64_t(seed)) % 3) - 1));
+  Array matrix_alpha = integers("matrix_alpha", alphas);
   Array d = new_array("D", product.out, d_rows, columns);
   d.output = true;
   poison(d);
@@ -260,14 +269,22 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     d.scratch = true;
   }
   const int64_t d_blocks = columns / kScaleBlock;
-  Array d_scales = new_array("d_scales", DType::fp32, d_rows, d_blocks);
+  const int64_t padded = (d_rows + 3) / 4 * 4;
+  Array d_scales = product.scales_by_columns ? new_array("d_scales", DType::fp32, d_blocks, padded)
+                                             : new_array("d_scales", DType::fp32, d_rows, d_blocks);
   d_scales.output = true;
   poison(d_scales);
 
-  const Results results = results_of(
-      product,
-      {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
-      {data == Data::integers});
+  Results results = results_of(product,
+                               {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
+                                product.bias ? &bias : nullptr, &d, product.matrix_alpha ? &matrix_alpha : nullptr},
+                               {data == Data::integers});
+  if (product.scales_by_columns) {
+    std::vector<double> turned(size_t(d_blocks * padded), std::numeric_limits<double>::quiet_NaN());
+    for (int64_t r = 0; r < d_rows; ++r)
+      for (int64_t b = 0; b < d_blocks; ++b) turned[size_t(b * padded + r)] = results.factors[size_t(r * d_blocks + b)];
+    results.factors = std::move(turned);
+  }
   std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth), used_matrix(size_t(matrices), false);
   for (const Rows& part : rows_of(product)) {
     used_matrix[size_t(part.matrix)] = true;
@@ -309,6 +326,7 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.back().scratch = true;
     w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
+  if (product.matrix_alpha) w.arrays.push_back(std::move(matrix_alpha));
   if (product.bias) w.arrays.push_back(std::move(bias));
   // The judged one comes last.
   if (product.judge_scales) {
@@ -327,7 +345,8 @@ double expect_again(const GroupedProduct& product, Workload& w) {
     const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const Array& a) { return a.name == name; });
     return found == w.arrays.end() ? nullptr : &*found;
   };
-  const Given given{find("A"), find("B"), find("a_scales"), find("b_scales"), find("bias"), find("D")};
+  const Given given{find("A"),    find("B"), find("a_scales"),    find("b_scales"),
+                    find("bias"), find("D"), find("matrix_alpha")};
   Results results = results_of(product, given, {false});
   w.expected = std::move(product.judge_scales ? results.factors : results.values);
   return results.farthest;
@@ -380,6 +399,7 @@ GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& 
   pointers.bias = o.bias;
   pointers.d_scales = static_cast<float*>(o.d_scales);
   pointers.index = o.index;
+  pointers.matrix_alpha = static_cast<const float*>(pointer_of(w, p, "matrix_alpha"));
   return pointers;
 }
 

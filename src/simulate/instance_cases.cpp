@@ -163,13 +163,21 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
                .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
                .clusters = few_clusters(instance),
                .rows = 4};
+  // Gates and ups have whole blocks of scales.
+  if (c.epilogue.pair()) {
+    return {{3 * w.tall + 16, 2 * w.wide, w.deep * (2 * w.stages + 1)},
+            {w.tall * w.tiles * w.clusters, w.wide, w.deep + 16},
+            {9, w.wide, w.deep},
+            {9, 256, 16},
+            {64, 256, 0}};
+  }
   return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}};
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
   const DenseGemmSm100Config dense = c.dense();
   const int64_t unit = depth_unit(c.scaling, c.type), clusters = few_clusters(instance);
-  const int64_t tiles = tiles_for(std::max(c.accumulators, int(GroupedGemmSm100Config::slots)), 1) * clusters;
+  const int64_t tiles = tiles_for(std::max(c.accumulators, c.slots()), 1) * clusters;
   return {{3 * c.tile_tokens() + 16, c.tile_columns() + 64, int64_t(dense.tile_k()) * (2 * c.stages + 1)},
           {c.tile_tokens() * tiles, c.tile_columns(), dense.tile_k() + unit},
           {9, 64, dense.tile_k()},

@@ -288,6 +288,7 @@ std::vector<uint32_t> forty_groups(Case s) {
 
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  bool gathered = false;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
     p.groups = Groups::contiguous;
     p.type = c->type;
@@ -295,6 +296,8 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     p.scaling = c->scaling;
     p.out_scaling = c->out_scaling;
     p.clamped_swiglu = c->clamped_swiglu;
+    p.activation = c->epilogue.activation;
+    gathered = c->gathered;
     if (c->out_scaling != BlockScaling::none) {
       p.activation = Activation::swiglu;
       p.out = c->out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
@@ -303,8 +306,12 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
     p.out = blockwise.out_type;
     if (blockwise.grouped) p.groups = Groups::contiguous;
+    p.activation = blockwise.epilogue.activation;
+    gathered = blockwise.gathered;
   }
   if (p.groups == Groups::none) return p;
+  p.gathered = gathered;
+  if (gathered) p.a_rows = gathered_from(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
@@ -345,7 +352,9 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
       break;
     case Condition::constant:
-      if (!launch::may_start_early(instance) || dense != nullptr) return problem::refused("it always waits for B.");
+      if (!launch::may_start_early(instance) || dense != nullptr || instance.as<GroupedGemmSm100Config>() != nullptr ||
+          instance.as<BlockwiseFp8Sm100Config>() != nullptr)
+        return problem::refused("it always waits for B.");
       break;
     case Condition::in_place: {
       const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
@@ -413,6 +422,15 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;
     product.illegal = varied;
     product.matrix_count = kMatrixCount;
+    if (reference::is_of_all(p)) {
+      product.matrix_alpha = product.scales_by_columns = true;
+      // Tables that are not legal are taken as they are.
+      if (varied) product.rows = many_offsets(uint32_t(s.m), 1);
+      if (p.gathered) {
+        product.index = index_of(s);
+        product.a_rows = p.a_rows;
+      }
+    }
   }
   return product;
 }

@@ -145,6 +145,7 @@ void required(const Status& status) {
 }
 
 Result<catalog::Instance> chosen(const GroupedProblem& problem, const choice::Chip& chip) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
   auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   return choice->instance;
@@ -195,11 +196,12 @@ class Launches {
 }  // namespace
 
 Result<MoeRun> moe_run(const MoeProblem& problem, const choice::Chip& chip) {
-  if (chip.arch != Arch::sm90) {
-    return problem::refused(fmt::format("target = {}: moe has kernels for sm90.", warpwright::name(chip.arch)));
+  if (chip.arch != Arch::sm90 && chip.arch != Arch::sm100) {
+    return problem::refused(
+        fmt::format("target = {}: moe has kernels for sm90 and sm100.", warpwright::name(chip.arch)));
   }
   if (Status s = validate(problem); !s) return s;
-  MoeRun run{problem, {launch::route_config(problem)}, {}, {}, {launch::combine_config(problem)}};
+  MoeRun run{problem, {launch::route_config(problem, chip.arch)}, {}, {}, {launch::combine_config(problem, chip.arch)}};
   auto gate_up = chosen(launch::gate_up_problem(problem), chip);
   if (!gate_up) return gate_up.status();
   auto down = chosen(launch::down_problem(problem), chip);
@@ -216,8 +218,10 @@ Outcome run(const MoeRun& r, const Workload& w, const simulator::Options& option
   Outcome out;
   if (p.tokens > 0) {
     required(launch::check_pointers(p, pointers));
-    void* const workspace = arrays.add("workspace", launch::workspace_bytes(p), simulator::Buffer::Use::inout, true);
-    const launch::MoeLaunches l = launch::moe_launches(p, pointers, workspace);
+    const Arch arch = catalog::arch_of(r.route);
+    void* const workspace =
+        arrays.add("workspace", launch::workspace_bytes(p, arch), simulator::Buffer::Use::inout, true);
+    const launch::MoeLaunches l = launch::moe_launches(p, arch, pointers, workspace);
     Launches launches(arrays, options, sm_limit);
     launches.put(r.route, &l.route, launch::work_of(*r.route.as<RouteConfig>(), l.route), 3);
     launches.put(r.gate_up, launch::gate_up_problem(p), l.gate_up);

@@ -63,6 +63,19 @@ class Moe(unittest.TestCase):
         self.assertTrue(document["ok"])
         self.assertIn("e4m3-to_e4m3-contiguous-bias-swiglu-gathered", document["launches"][1])
 
+    def test_blackwell(self):
+        for dtype, first in (("bf16", "bf16-swiglu-gathered"), ("e4m3", "e4m3-to_e4m3-alpha-swiglu-grouped-gathered")):
+            for routing, status in (("skewed", 0), ("bad", 7)):
+                with self.subTest(f"{dtype} {routing}"):
+                    arguments = list(layer(65, 5, 3, 256, 128, "--routing", routing, "--dtype", dtype, "--landing",
+                                           "seeded", "--schedule", "random", "--seeds", "1"))
+                    arguments[arguments.index("sim:sm90")] = "sim:sm100"
+                    document = self.document(*arguments)
+                    self.assertTrue(document["ok"])
+                    self.assertEqual(document["status"], status)
+                    self.assertLess(document["max_rel_error"], 5e-3)
+                    self.assertTrue(document["launches"][1].endswith(first), document["launches"])
+
     def test_own_operands(self):
         # Two experts: the second has weights of 2 behind its swiglu. Token 1 goes to both, token 2 to nobody.
         with tempfile.TemporaryDirectory() as folder:

@@ -92,8 +92,7 @@ void take_index(const OwnOperands& own, reference::GroupedProduct& p) {
   if (!p.gathered()) return;
   p.index = read_integers("--index", own.index);
   if (std::int64_t(p.index.size()) != p.shape.m) {
-    throw UsageError(
-        fmt::format("--index: it has {} numbers; the product has {} rows", p.index.size(), p.shape.m));
+    throw UsageError(fmt::format("--index: it has {} numbers; the product has {} rows", p.index.size(), p.shape.m));
   }
   for (std::size_t i = 0; i < p.index.size(); ++i) {
     if (p.index[i] < 0 || p.index[i] >= p.a_rows) {
