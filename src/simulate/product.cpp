@@ -72,7 +72,7 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chi
   if (decision && problem.plan.empty() && !jit::host_compiler()) {
     // Without a compiler a slower instance that is inside is better than none.
     auto ahead = choice::choose(product.problem, chip, choice::OnDemand::refused, limits);
-    if (ahead) decision = std::move(ahead);
+    if (ahead && is_built_in(ahead->choice.instance)) decision = std::move(ahead);
   }
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
