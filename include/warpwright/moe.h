@@ -1,4 +1,4 @@
-// A mixture of experts on a Hopper GPU, from the experts of each token to the sum of what they say:
+// A mixture of experts on a Hopper or Blackwell GPU, from the experts of each token to the sum of what they say:
 //
 //   out[t] = sum over j of weights[t, j] * w_down[e] * (silu(gate) * up),  [gate; up] = w_gate_up[e] * x[t],  e =
 //   ids[t, j]

@@ -51,7 +51,8 @@ class GroupedProblem(ctypes.Structure):
                 ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
                 ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
-                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64)]
+                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64), ("a_major", ctypes.c_int32),
+                ("b_major", ctypes.c_int32)]
 
 
 class GroupedPointers(ctypes.Structure):

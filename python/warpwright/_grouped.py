@@ -47,9 +47,13 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                  are group g; any number, no alignment
     masked       ``a`` [groups, room, k], ``b`` [matrices, n, k], ``counts`` [groups]: the first counts[g] rows of a[g]
     along k      ``a`` [m, k], ``b`` [n, k], ``depths`` [groups + 1]: the result is [groups, m, n], each the sum over
-                 the columns depths[g] to depths[g + 1], float32 unless ``out_dtype`` says otherwise; ``accumulate``
-                 adds to ``out``. The gradient of experts' weights
+                 the columns depths[g] to depths[g + 1], float32 unless ``out_dtype`` says otherwise. The gradient of
+                 experts' weights
     one product  ``a`` [m, k], ``b`` [n, k] with blockwise factors and no table
+
+    ``accumulate`` adds one product, or groups along k, to ``out``, which is float32. Matrices of bf16 may be stored the
+    other way: give the transposed view of ``b`` [matrices, k, n], or along k those of ``a`` [k, m] and ``b`` [k, n].
+    Nothing is copied.
 
     Operands are bf16, or float8_e4m3fn with fp32 factors as ``quantize`` makes them: ``a_scale`` [m, k / 128] (of
     'token'), ``b_scale`` [matrices, n / 128, k / 128] (of 'block') or [matrices, n, k / 128]. ``experts`` [groups]

@@ -32,7 +32,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         w_gate_up_scale: Any = None, w_down_scale: Any = None, shared: int = 0, shared_weights: Any = None,
         token_count: Any = None, out: Any = None, status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
     """The sum over a token's experts of weight * w_down[e] @ (silu(gate) * up), where [gate; up] = w_gate_up[e] @ x:
-    torch tensors on a Hopper GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
+    torch tensors on a Hopper or Blackwell GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
     ``with simulate():``, in the simulator.
 
     x             [tokens, hidden]
@@ -66,7 +66,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         from . import _torch_moe
         from ._torch_describe import is_distributed
 
-        if target not in (None, "gpu", "sm90"):
+        if target not in (None, "gpu", "sm90", "sm100"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
         layer: Any = _torch_moe.moe
         if is_distributed(x, w_gate_up, w_down, topk_ids, topk_weights):

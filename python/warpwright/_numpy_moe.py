@@ -27,8 +27,8 @@ def _word(name: str, x: NDArray[Any]) -> str:
 
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any, w_gate_up_scale: Any,
         w_down_scale: Any, shared: int, shared_weights: Any, token_count: Any, out: Any, status: Any, target: str) -> NDArray[Any]:
-    if target != "sim:sm90":
-        raise ValueError(f"target: NumPy arrays go through the simulator 'sim:sm90', not {target!r}")
+    if target not in ("sim:sm90", "sim:sm100"):
+        raise ValueError(f"target: NumPy arrays go through the simulators 'sim:sm90' and 'sim:sm100', not {target!r}")
     x, gate_up, down = numbers("x", x), numbers("w_gate_up", w_gate_up), numbers("w_down", w_down)
     ids, weights = np.asarray(topk_ids), numbers("topk_weights", topk_weights)
     if ids.dtype.kind not in "iu":

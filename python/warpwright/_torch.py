@@ -121,7 +121,7 @@ _gemm.register_autograd(_backward, setup_context=_keep_for_backward)
 register_autocast("gemm", _gemm)
 register_autocast("gemm_out", _gemm_out)
 register_gemm_vmap(_gemm)
-refuse_vmap(_gemm_out, "out: vmap gives every example a result of its own; leave out away")
+refuse_vmap(_gemm_out, "out: vmap gives every example a result of its own; give none")
 
 
 class _Transformed(torch.autograd.Function):
@@ -212,7 +212,7 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
             raise ValueError("epilogue: one of your own has no gradient; use torch.no_grad(), or detach the operands")
         if out is not None:
             raise ValueError(
-                "out: a product into a given tensor has no gradient; use torch.no_grad(), or leave out away")
+                "out: a product into a given tensor has no gradient; use torch.no_grad(), or give none")
         return _with_gradient(x, dtype, activation,
                               (accumulation, deterministic, sm_limit, plan, alpha, beta)).view(folded.shape)
     if is_watched(a, b, c, bias, residual):

@@ -28,7 +28,7 @@ class Operands(NamedTuple):
     out: Tensor
     scales_out: Optional[Tensor]
     status: Optional[Tensor]
-    index: Optional[Tensor] = None
+    index: Optional[Tensor] = None  # type: ignore[assignment]  # a method of tuples, which nobody calls here
 
 
 class Settings(NamedTuple):
@@ -57,6 +57,7 @@ class Product(NamedTuple):
     b_scale_rows: int
     bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
     a_rows: Optional[int]  # of which rows are gathered; None: all, as they are
+    majors: tuple[int, int]  # how a and b are stored
     settings: Settings
 
 
@@ -73,6 +74,16 @@ def _table(name: str, x: Tensor, count: Optional[int] = None) -> Tensor:
 def _contiguous(name: str, x: Tensor) -> None:
     if not x.is_contiguous():
         raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
+
+
+def _major(name: str, x: Tensor) -> int:
+    """Of matrices one behind the other: stored as they are, or transposed."""
+    if x.is_contiguous():
+        return _abi.MAJOR_K
+    if not x.transpose(-1, -2).is_contiguous():
+        raise ValueError(f"{name}: matrices without gaps are needed, as they are or transposed; its strides are "
+                         f"{x.stride()}")
+    return _abi.MAJOR_MN
 
 
 def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str,
@@ -142,8 +153,9 @@ def describe(x: Operands, settings: Settings) -> Product:
     if x.b.dtype != x.a.dtype:
         raise TypeError(f"b: its type is {x.b.dtype}, that of a is {x.a.dtype}")
     out_word = type_of("out", x.out, ("bf16", "fp32", "e4m3"))
-    for name, tensor in (("a", x.a), ("b", x.b), ("out", x.out)):
-        _contiguous(name, tensor)
+    if kind != _abi.GROUPS_BY_DEPTH:
+        _contiguous("a", x.a)
+    _contiguous("out", x.out)
     check_out(x.out, x.a, None, shape)
     _check_scales_out(x, out_word)
     groups = 1
@@ -162,7 +174,7 @@ def describe(x: Operands, settings: Settings) -> Product:
     return Product(x.a.device.index, kind, rows, x.b.shape[-2], x.a.shape[-1], groups,
                    x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
                    _bias(x.bias, x.b) if x.bias is not None else None, None if x.index is None else x.a.shape[0],
-                   settings)
+                   (_major("a", x.a), _major("b", x.b)), settings)
 
 
 def problem_of(product: Product) -> _abi.GroupedProblem:
@@ -174,6 +186,7 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
     p.type, p.out = _abi.words("dtype")[product.type], _abi.words("dtype")[product.out]
     p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
     p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
+    p.a_major, p.b_major = product.majors
     if product.bias:
         p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
         p.shared_bias = int(product.bias[1])

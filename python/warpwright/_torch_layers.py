@@ -137,11 +137,12 @@ def experts_product(x: Tensor, index: Tensor, weights: Tensor, gate_up: Tensor, 
     dtype = narrow_type(x)
     weights = weights.float().contiguous()
     everybody = None if shared_weights is None else shared_weights.float().contiguous()
-    routed = {"shared": shared, "shared_weights": everybody}
     if gate_up_scales is None or down_scales is None:
-        return _torch_moe.moe(x.contiguous(), gate_up, down, index.contiguous(), weights, **routed).to(dtype)
+        return _torch_moe.moe(x.contiguous(), gate_up, down, index.contiguous(), weights, shared=shared,
+                              shared_weights=everybody).to(dtype)
     if wants_gradient(x, weights, everybody):
         raise ValueError("x: experts in 8 bits have no gradient; use torch.no_grad()")
     q = quantize(x, TOKEN)
     return _torch_moe.moe(q.values, gate_up, down, index.contiguous(), weights, x_scale=q.scales,
-                          w_gate_up_scale=gate_up_scales, w_down_scale=down_scales, **routed).to(dtype)
+                          w_gate_up_scale=gate_up_scales, w_down_scale=down_scales, shared=shared,
+                          shared_weights=everybody).to(dtype)

@@ -63,10 +63,9 @@ class Tables(NamedTuple):
     Unlike the kernel's, they leave out pairs whose weight is no number, too: the gradient knows nothing of them.
     """
 
-    order: Tensor  # [pairs]: which pair a row is
-    index: Tensor  # [pairs], int32: its token
+    token: Tensor  # [pairs], int32: that of a row
+    weight: Tensor  # [pairs, 1]: that of a row, 0 at the end
     slots: Tensor  # [tokens, pairs of a token]: the row of a pair
-    real: Tensor  # [tokens, pairs of a token]: whether it adds something
     offsets: Tensor  # [experts + 1], int32
 
 
@@ -84,7 +83,9 @@ def tables_of(ids: Tensor, weights: Tensor, token_count: Optional[Tensor], exper
     offsets = torch.searchsorted(ordered, bounds, out_int32=True)
     rows = torch.arange(order.numel(), dtype=order.dtype, device=ids.device)
     slots = torch.empty_like(order).scatter_(0, order, rows)
-    return Tables(order, torch.div(order, each, rounding_mode="floor").int(), slots.view(tokens, each), real, offsets)
+    token = torch.div(order, each, rounding_mode="floor").int()
+    weight = torch.where(real, weights, 0).reshape(-1)[order][:, None]
+    return Tables(token, weight, slots.view(tokens, each), offsets)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -110,40 +111,38 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
     ids, weights = all_pairs(topk_ids, topk_weights, shared_weights, experts, ctx.shared)
     tables = tables_of(ids, weights, token_count, experts)
     dy = gradient.to(x.dtype).contiguous()
-    order, index, offsets = tables.order, tables.index, tables.offsets
-    # Rows of no expert are not written by the products: they are never used, not even times zero.
-    mine = (torch.arange(order.numel(), device=x.device) < offsets[-1])[:, None]
-    weight = weights.reshape(-1)[order][:, None]
+    index, weight, offsets = tables.token, tables.weight, tables.offsets
 
     def by_rows(a: Tensor, matrices: Tensor, rows: Optional[Tensor]) -> Tensor:
-        return grouped_gemm(a, matrices, offsets=offsets, index=rows, sm_limit=sm_limit)
+        # Rows of no expert are not written; zeros stay zeros in all that follows.
+        out = torch.zeros(index.numel(), matrices.shape[1], dtype=x.dtype, device=x.device)
+        return grouped_gemm(a, matrices, offsets=offsets, index=rows, out=out, sm_limit=sm_limit)
 
     def over_rows(left: Tensor, right: Tensor) -> Tensor:
         return grouped_gemm(_turned(left), _turned(right), depths=offsets, sm_limit=sm_limit).to(x.dtype)
 
-    gate, up = by_rows(x, w_gate_up, index).float().chunk(2, -1)
-    sigmoid = torch.sigmoid(gate)
-    silu = gate * sigmoid
+    # Between the products every step is made in fp32; of what is bf16 there torch makes no copy.
+    narrow_gate, up = by_rows(x, w_gate_up, index).chunk(2, -1)
+    gate = narrow_gate.float()
+    silu = torch.nn.functional.silu(gate)
     h = silu * up
     dx = d_gate_up = d_down = d_weights = d_shared = None
     if of_down:
-        d_down = over_rows(dy[index], torch.where(mine, weight * h, 0).to(x.dtype))
+        d_down = over_rows(dy[index], (weight * h).to(x.dtype))
     if of_x or of_gate_up or of_weights or of_shared:
-        s = by_rows(dy, _other_way(w_down), index).float()
+        s = by_rows(dy, _other_way(w_down), index)
         if of_weights or of_shared:
-            of_rows = (h * s).sum(-1)
-            of_pairs = torch.where(tables.real, of_rows[tables.slots], 0)
+            of_pairs = (h * s).sum(-1)[tables.slots]
             d_weights, d_shared = of_pairs[:, :top_k].contiguous(), of_pairs[:, top_k:].contiguous()
         if of_x or of_gate_up:
             ds = weight * s
-            both = torch.cat([ds * up * (sigmoid + silu * (1 - sigmoid)), ds * silu], -1)
-            d_both = torch.where(mine, both, 0).to(x.dtype)
+            d_gate = torch.ops.aten.silu_backward(ds * up, gate).to(x.dtype)
+            d_both = torch.cat([d_gate, (ds * silu).to(x.dtype)], -1)
             if of_gate_up:
                 d_gate_up = over_rows(d_both, x[index])
             if of_x:
                 rows = by_rows(d_both, _other_way(w_gate_up), None)
-                of_tokens = torch.where(tables.real[..., None], rows[tables.slots], 0)
-                dx = of_tokens.sum(1, dtype=torch.float32).to(x.dtype)
+                dx = rows[tables.slots].sum(1, dtype=torch.float32).to(x.dtype)
     return (dx, d_gate_up, d_down, None, d_weights if of_weights else None, d_shared if of_shared else None, None, None,
             None)
 

@@ -100,7 +100,7 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
         if settings.activation == "swiglu":
             sums = swiglu(sums)
         if scales is None:
-            rows.copy_(sums)
+            rows.copy_(sums + rows if settings.accumulate else sums)
         else:
             values, factors = by_parts(sums, TOKEN, "e4m3")
             rows.copy_(values)

@@ -202,7 +202,7 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
          plan: Optional[str] = None, epilogue: Optional[str] = None) -> Tensor:
     """``_torch.gemm`` of DTensors. The result is placed as the cheapest rule has it."""
     if out is not None:
-        raise ValueError("out: a product of DTensors makes its result, whose placement follows from theirs; leave out away")
+        raise ValueError("out: a product of DTensors makes its result, whose placement follows from theirs; give none")
     check_distributed(a=a, b=b, c=c, bias=bias, residual=residual, a_scale=a_scale, b_scale=b_scale, out_scale=out_scale)
     if bias is not None and tuple(bias.shape) not in ((b.shape[-2],), (*a.shape[-2:-1], 1)):
         raise ValueError(f"bias: its shape is {tuple(bias.shape)}; ({b.shape[-2]},) is added to every row, "

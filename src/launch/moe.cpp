@@ -17,7 +17,7 @@ int64_t pairs_of(const MoeProblem& p) { return p.tokens * (p.top_k + p.shared); 
 struct Parts {
   size_t offsets, index, slots, between, scales, rows, end;
 };
-Parts parts_of(const MoeProblem& p) {
+Parts parts_of(const MoeProblem& p, Arch arch) {
   size_t at = 0;
   const auto part = [&](int64_t bytes) {
     const size_t begin = at;
@@ -30,7 +30,9 @@ Parts parts_of(const MoeProblem& p) {
   parts.index = part(pairs * 4);
   parts.slots = part(pairs * 4);
   parts.between = part(pairs * p.intermediate * bits(p.type) / 8);
-  parts.scales = part(p.type == DType::e4m3 ? pairs * (p.intermediate / kScaleBlock) * 4 : 0);
+  // By rows on Hopper, by columns on Blackwell, as the second product takes them there.
+  const int64_t scaled = arch == Arch::sm100 ? (pairs + 3) / 4 * 4 : pairs;
+  parts.scales = part(p.type == DType::e4m3 ? scaled * (p.intermediate / kScaleBlock) * 4 : 0);
   parts.rows = part(pairs * p.hidden * 2);
   parts.end = at;
   return parts;
@@ -64,8 +66,10 @@ GroupedProblem down_problem(const MoeProblem& p) {
   g.plan = p.down_plan;
   return g;
 }
-RouteConfig route_config(const MoeProblem& p) { return {.id_bytes = p.id_bytes, .shared = p.shared > 0}; }
-CombineConfig combine_config(const MoeProblem& p) { return {.shared = p.shared > 0}; }
+RouteConfig route_config(const MoeProblem& p, Arch arch) {
+  return {.id_bytes = p.id_bytes, .shared = p.shared > 0, .arch = arch};
+}
+CombineConfig combine_config(const MoeProblem& p, Arch arch) { return {.shared = p.shared > 0, .arch = arch}; }
 
 Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
   const struct {
@@ -90,10 +94,10 @@ Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
   return check_operand("w_down_scales", pointers.w_down_scales, sizeof(float));
 }
 
-size_t workspace_bytes(const MoeProblem& p) { return parts_of(p).end; }
+size_t workspace_bytes(const MoeProblem& p, Arch arch) { return parts_of(p, arch).end; }
 
-MoeLaunches moe_launches(const MoeProblem& p, const MoePointers& pointers, void* workspace) {
-  const Parts parts = parts_of(p);
+MoeLaunches moe_launches(const MoeProblem& p, Arch arch, const MoePointers& pointers, void* workspace) {
+  const Parts parts = parts_of(p, arch);
   auto* const base = static_cast<uint8_t*>(workspace);
   auto* const offsets = reinterpret_cast<uint32_t*>(base + parts.offsets);
   auto* const index = reinterpret_cast<int32_t*>(base + parts.index);
@@ -126,16 +130,11 @@ MoeLaunches moe_launches(const MoeProblem& p, const MoePointers& pointers, void*
   l.down.b_scales = pointers.w_down_scales;
   l.down.d = base + parts.rows;
   l.down.rows = offsets;
-  l.combine = {base + parts.rows,
-               slots,
-               pointers.weights,
-               pointers.token_count,
-               pointers.out,
-               int32_t(p.tokens),
-               int32_t(p.top_k),
-               int32_t(p.hidden),
-               int32_t(p.shared),
-               pointers.shared_weights};
+  l.combine = {base + parts.rows, slots,
+               pointers.weights,  pointers.token_count,
+               pointers.out,      int32_t(p.tokens),
+               int32_t(p.top_k),  int32_t(p.hidden),
+               int32_t(p.shared), pointers.shared_weights};
   return l;
 }
 

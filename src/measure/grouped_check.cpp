@@ -24,7 +24,9 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
                                     .bias = p.bias != Bias::none,
                                     .bias_type = p.bias_type,
                                     .shared_bias = p.shared_bias,
-                                    .accumulate = p.accumulate};
+                                    .accumulate = p.accumulate,
+                                    .a_major = p.a_major,
+                                    .b_major = p.b_major};
   std::mt19937_64 random(seed);
   const auto up_to = [&](int64_t most) { return uint32_t(random() % uint64_t(most + 1)); };
   if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) {

@@ -86,7 +86,7 @@ void round_between(std::vector<double>& h, DType type) {
   for (size_t first = 0; first < h.size(); first += kScaleBlock) {
     double largest = 0;
     for (size_t i = first; i < first + kScaleBlock; ++i) largest = std::max(largest, std::fabs(h[i]));
-    const double scale = kernel::sm90::scale_of_block(float(largest));
+    const double scale = epilogue::scale_of_block(float(largest));
     for (size_t i = first; i < first + kScaleBlock; ++i) h[i] = rounded(DType::e4m3, h[i] / scale) * scale;
   }
 }

@@ -11,11 +11,11 @@ namespace warpwright::reference {
 // Who goes where: the experts of each token, and their weights.
 struct Routing {
   int64_t tokens = 0, top_k = 1, experts = 1;  // those that every token takes among them
-  std::vector<int64_t> ids;    // [tokens, top_k]
-  std::vector<float> weights;  // the same
-  int64_t token_count = -1;    // what the word in device memory says; -1: there is none
-  int64_t shared = 0;          // the last so many experts are taken by every token
-  std::vector<float> shared_weights = {};  // [tokens, shared]; empty: 1
+  std::vector<int64_t> ids;                    // [tokens, top_k]
+  std::vector<float> weights;                  // the same
+  int64_t token_count = -1;                    // what the word in device memory says; -1: there is none
+  int64_t shared = 0;                          // the last so many experts are taken by every token
+  std::vector<float> shared_weights = {};      // [tokens, shared]; empty: 1
 
   int64_t each() const { return top_k + shared; }  // pairs of a token
   // Tokens that are there.
@@ -43,10 +43,11 @@ struct RoutingTables {
 };
 RoutingTables tables_of(const Routing& routing);
 
-// m tokens, n experts, k pairs of a token. Arrays: ids, weights, shared_weights and token_count if they are there, index,
-// slots, status, offsets.
+// m tokens, n experts, k pairs of a token. Arrays: ids, weights, shared_weights and token_count if they are there,
+// index, slots, status, offsets.
 Workload route_workload(const Routing& routing, int id_bytes, uint64_t seed);
-// m tokens of n columns and k pairs. Arrays: rows, slots, weights, shared_weights and token_count if they are there, out.
+// m tokens of n columns and k pairs. Arrays: rows, slots, weights, shared_weights and token_count if they are there,
+// out.
 Workload combine_workload(const Routing& routing, int64_t columns, Data data, uint64_t seed);
 
 // The matrices of a layer; the scales are those of e4m3.

@@ -63,7 +63,16 @@ Result<const simulator::Instance*> compiled(const catalog::Instance& instance, c
   return entry();
 }
 
+const BuiltIn* found_inside(std::string_view name) {
+  if (jit::headers_are_named()) return nullptr;
+  const auto all = built_in();
+  const auto own = std::ranges::find(all, name, [](const BuiltIn& b) { return std::string_view(b.name); });
+  return own == all.end() ? nullptr : &*own;
+}
+
 }  // namespace
+
+bool is_built_in(const catalog::Instance& instance) { return found_inside(catalog::image_name(instance)) != nullptr; }
 
 void on_compile(std::function<void(const std::string&)> one) { listener() = std::move(one); }
 
@@ -90,10 +99,8 @@ Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
     }
   }
   if (others.valid()) return others.get();
-  const auto own = std::ranges::find(built_in(), name, [](const BuiltIn& b) { return std::string_view(b.name); });
-  // Who names other headers wants their kernels, not those that this program was built with.
-  const bool is_here = own != built_in().end() && !jit::headers_are_named();
-  const Ready ready = is_here ? Ready(own->instance()) : compiled(instance, name);
+  const BuiltIn* const own = found_inside(name);
+  const Ready ready = own != nullptr ? Ready(own->instance()) : compiled(instance, name);
   mine.set_value(ready);
   if (!ready) {  // the next one who asks may have a compiler
     const std::lock_guard lock(mutex);

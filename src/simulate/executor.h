@@ -35,5 +35,7 @@ struct BuiltIn {
   const simulator::Instance* (*instance)();
 };
 std::span<const BuiltIn> built_in();
+// Whether it is one of them, and those are meant: who names other headers wants their kernels.
+bool is_built_in(const catalog::Instance& instance);
 
 }  // namespace warpwright::simulate

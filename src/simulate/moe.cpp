@@ -28,8 +28,11 @@ using reference::Draw;
 using reference::Routing;
 using reference::Workload;
 
+// Experts of the tokens whose rows are added up.
+constexpr int64_t kCombined = 5;
+
 // Of k pairs of a token, those of experts that every token takes.
-int64_t shared_of(Case s, bool shared) { return shared ? std::max<int64_t>(1, s.k / 3) : 0; }
+int64_t shared_of(Case s, bool shared) { return shared ? std::clamp<int64_t>(s.k / 2, 1, kCombined - 1) : 0; }
 
 // What a case of the small kernels sends where: m tokens of k pairs among `experts`.
 Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t seed) {
@@ -42,9 +45,6 @@ Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t see
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
   return r;
 }
-// Experts of the tokens whose rows are added up.
-constexpr int64_t kCombined = 5;
-
 Status takes_small(Case s, bool shared) {
   // Beside an expert that every token takes one is left to choose.
   if (shared && (s.k < 2 || s.n <= shared_of(s, shared))) return problem::refused("n and k: at least 2.");
@@ -145,6 +145,7 @@ void required(const Status& status) {
 }
 
 Result<catalog::Instance> chosen(const GroupedProblem& problem, const choice::Chip& chip) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
   auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   return choice->instance;
@@ -195,11 +196,12 @@ class Launches {
 }  // namespace
 
 Result<MoeRun> moe_run(const MoeProblem& problem, const choice::Chip& chip) {
-  if (chip.arch != Arch::sm90) {
-    return problem::refused(fmt::format("target = {}: moe has kernels for sm90.", warpwright::name(chip.arch)));
+  if (chip.arch != Arch::sm90 && chip.arch != Arch::sm100) {
+    return problem::refused(
+        fmt::format("target = {}: moe has kernels for sm90 and sm100.", warpwright::name(chip.arch)));
   }
   if (Status s = validate(problem); !s) return s;
-  MoeRun run{problem, {launch::route_config(problem)}, {}, {}, {launch::combine_config(problem)}};
+  MoeRun run{problem, {launch::route_config(problem, chip.arch)}, {}, {}, {launch::combine_config(problem, chip.arch)}};
   auto gate_up = chosen(launch::gate_up_problem(problem), chip);
   if (!gate_up) return gate_up.status();
   auto down = chosen(launch::down_problem(problem), chip);
@@ -216,8 +218,10 @@ Outcome run(const MoeRun& r, const Workload& w, const simulator::Options& option
   Outcome out;
   if (p.tokens > 0) {
     required(launch::check_pointers(p, pointers));
-    void* const workspace = arrays.add("workspace", launch::workspace_bytes(p), simulator::Buffer::Use::inout, true);
-    const launch::MoeLaunches l = launch::moe_launches(p, pointers, workspace);
+    const Arch arch = catalog::arch_of(r.route);
+    void* const workspace =
+        arrays.add("workspace", launch::workspace_bytes(p, arch), simulator::Buffer::Use::inout, true);
+    const launch::MoeLaunches l = launch::moe_launches(p, arch, pointers, workspace);
     Launches launches(arrays, options, sm_limit);
     launches.put(r.route, &l.route, launch::work_of(*r.route.as<RouteConfig>(), l.route), 3);
     launches.put(r.gate_up, launch::gate_up_problem(p), l.gate_up);

@@ -92,8 +92,7 @@ void take_index(const OwnOperands& own, reference::GroupedProduct& p) {
   if (!p.gathered()) return;
   p.index = read_integers("--index", own.index);
   if (std::int64_t(p.index.size()) != p.shape.m) {
-    throw UsageError(
-        fmt::format("--index: it has {} numbers; the product has {} rows", p.index.size(), p.shape.m));
+    throw UsageError(fmt::format("--index: it has {} numbers; the product has {} rows", p.index.size(), p.shape.m));
   }
   for (std::size_t i = 0; i < p.index.size(); ++i) {
     if (p.index[i] < 0 || p.index[i] >= p.a_rows) {
@@ -227,7 +226,7 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
     throw UsageError("--table: a product without groups has none");
   }
   take_index(own, p);
-  if (!own.c.empty() && !p.accumulate) throw UsageError("--c: only grouped_k adds to it");
+  if (!own.c.empty() && !p.accumulate) throw UsageError("--c: only grouped_k, and blockwise with --beta 1, add to it");
   const std::size_t row_bytes = std::size_t(k) * std::size_t(bits(p.type)) / 8;
   const bool has_scales = p.type == DType::e4m3;
   if ((!own.a_scales.empty() || !own.b_scales.empty()) != has_scales || own.a_scales.empty() != own.b_scales.empty()) {

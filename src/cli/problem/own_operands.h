@@ -24,9 +24,7 @@ struct OwnOperands {
   bool judge_scales = false;        // what the simulator returns are these, not D
 
   bool any() const { return !a.empty() || !b.empty() || !d.empty() || any_grouped() || any_addend(); }
-  bool any_grouped() const {
-    return !table.empty() || !experts.empty() || !index.empty() || !d_scales.empty();
-  }
+  bool any_grouped() const { return !table.empty() || !experts.empty() || !index.empty() || !d_scales.empty(); }
   bool any_addend() const {
     return !a_scales.empty() || !b_scales.empty() || !c.empty() || !bias.empty() || !residual.empty() ||
            !out_scale.empty();

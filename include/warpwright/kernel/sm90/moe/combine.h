@@ -12,7 +12,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan combine_plan(const CombineConfig& c) {
-  BlockPlan plan("combine", Arch::sm90);
+  BlockPlan plan("combine", c.arch);
   plan.role("combine", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   return plan;
@@ -40,7 +40,8 @@ struct Combine {
     if constexpr (C.shared) {
       if (j >= args.top_k) {
         if (args.shared_weights == nullptr) return 1.0f;
-        return machine::load(Global<const float>{args.shared_weights} + (int64_t(token) * args.shared + j - args.top_k));
+        return machine::load(Global<const float>{args.shared_weights} +
+                             (int64_t(token) * args.shared + j - args.top_k));
       }
     }
     return machine::load(weights + j);

@@ -2,6 +2,7 @@
 // kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j. Experts that every token
 // takes, the shared ones, are the last ones; their pairs follow the others of a token in slots, and stand nowhere else.
 #pragma once
+#include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/std.h"
 
@@ -20,7 +21,8 @@ struct RouteConfig {
   int id_bytes = 4;  // of an expert's number: 4 or 8
   int warps = 8;
   int blocks_per_sm = 4;
-  bool shared = false;  // some experts are
+  bool shared = false;     // some experts are
+  Arch arch = Arch::sm90;  // or sm100: the same words on another machine
   bool operator==(const RouteConfig&) const = default;
 };
 
@@ -43,6 +45,7 @@ struct RouteArgs {
 WW_HD constexpr const char* refuse(const RouteConfig& c) {
   if (c.id_bytes != 4 && c.id_bytes != 8) return "route: the number of an expert has 4 or 8 bytes";
   if (c.warps < 1 || c.warps > 32) return "route: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "route: it is for sm90 and sm100";
   return nullptr;
 }
 
@@ -51,7 +54,8 @@ struct CombineConfig {
   DType type = DType::bf16;  // of rows and sums
   int warps = 8;
   int blocks_per_sm = 4;
-  bool shared = false;  // some experts are
+  bool shared = false;     // some experts are
+  Arch arch = Arch::sm90;  // as above
   bool operator==(const CombineConfig&) const = default;
 };
 
@@ -71,6 +75,7 @@ struct CombineArgs {
 WW_HD constexpr const char* refuse(const CombineConfig& c) {
   if (c.type != DType::bf16) return "combine: rows and sums are bf16";
   if (c.warps < 1 || c.warps > 32) return "combine: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "combine: it is for sm90 and sm100";
   return nullptr;
 }
 

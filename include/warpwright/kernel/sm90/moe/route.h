@@ -13,7 +13,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan route_plan(const RouteConfig& c) {
-  BlockPlan plan("route", Arch::sm90);
+  BlockPlan plan("route", c.arch);
   plan.role("route", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   // Two, in turns: who still reads one is not overtaken.
