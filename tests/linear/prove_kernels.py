@@ -26,7 +26,7 @@ SKIPPED = 77
 FORMS = ["clc", "splitk", "streamk", "pingpong", "swap", "by_threads", "stored_by_threads", "along_k", "swiglu",
          "batched", "promoted", "grouped", "pointers", "contiguous", "gathered"]
 # Kernels without a handle: their waves and warps are ordered by schedules, which are proven elsewhere.
-WITHOUT_HANDLES = ("sm80/", "gfx", "sm90/pack_rows", "sm90/route", "sm90/combine")
+WITHOUT_HANDLES = ("sm80/", "gfx", "sm90/pack_rows", "sm90/route", "sm90/combine", "sm100/route", "sm100/combine")
 
 
 def instances(everything):
