@@ -63,6 +63,7 @@ struct GroupedProblem {
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;  // gates and ups are kept within bounds
+  Tuning tuning = Tuning::usual;  // as of GemmProblem
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
@@ -114,6 +115,8 @@ class GroupedPlan {
   std::string instance() const;
   // For people: the instance and why it was chosen.
   std::string explanation() const;
+  // As that of GemmPlan.
+  std::string origin() const;
   int device() const;
 
  private:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi
+from ._gemm import TO_MEASURE, named_plan
 from ._grouped import SCALE_BLOCK, kind_of, result_shape
 from ._torch_describe import as_tensor, check_out, type_of
 
@@ -171,6 +172,7 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
     if product.bias:
         p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
         p.shared_bias = int(product.bias[1])
-    if s.plan:
-        p.plan = s.plan.encode()
+    if (named := named_plan(s.plan)) is not None:
+        p.plan = named.encode()
+    p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]
     return p
