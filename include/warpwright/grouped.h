@@ -62,7 +62,7 @@ struct GroupedProblem {
   // factors.
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
-  bool clamped_swiglu = false;  // gates and ups are kept within bounds
+  bool clamped_swiglu = false;    // gates and ups are kept within bounds
   Tuning tuning = Tuning::usual;  // as of GemmProblem
 };
 

@@ -24,9 +24,9 @@ class Contest {
     if (plans_.size() == 1) winner_ = 0;
   }
 
-  // The plan for this run, where is_decided() says no. `launches` makes a launch of each that has no effect but on what the run itself writes; it
-  // may throw gpu::Failure. `keeps_memory`: a run that is captured leaves behind memory that only the same plan may
-  // use.
+  // The plan for this run, where is_decided() says no. `launches` makes a launch of each that has no effect but on what
+  // the run itself writes; it may throw gpu::Failure. `keeps_memory`: a run that is captured leaves behind memory that
+  // only the same plan may use.
   size_t pick(void* stream, bool keeps_memory, const std::function<std::vector<gpu::Launch>()>& launches) const;
   bool is_decided() const { return winner_.load(std::memory_order_acquire) >= 0; }
   // The plan as far as it is known.

@@ -230,8 +230,8 @@ Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int devic
   }
   launch::Arguments args = plan.args;
   const GemmPointers seen = launch::packed_pointers(plan.packing(), pointers, copies);
-  if (Status status = launch::set_addresses(args, plan.instance(), plan.problem, plan.decision.kernel, seen,
-                                            gpu::map_encoder());
+  if (Status status =
+          launch::set_addresses(args, plan.instance(), plan.problem, plan.decision.kernel, seen, gpu::map_encoder());
       !status) {
     return status;
   }
@@ -242,9 +242,8 @@ Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int devic
     const int64_t work = launch::work_of(config, rows);
     if (Status status = gpu::launch(*plan.packer, &rows, work, stream, plan.problem.sm_limit); !status) return status;
   }
-  return put([&] {
-    return gpu::launch(*plan.loaded, plan.instance(), args, stream, plan.problem.sm_limit, plan.early);
-  });
+  return put(
+      [&] { return gpu::launch(*plan.loaded, plan.instance(), args, stream, plan.problem.sm_limit, plan.early); });
 }
 
 // Whether the matrix at `x` has bytes of D: what a launch writes would be the next one's input.

@@ -85,7 +85,8 @@ Status write_file(const std::string& path, const std::vector<MeasuredRow>& rows,
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   std::string text = write_head(kMeasuredFormat, head_of(chip));
-  for (const MeasuredRow& r : rows) text += fmt::format("{}\t{}\t{:.3f}\t{:.3f}\n", r.problem, r.plan, r.us, r.model_us);
+  for (const MeasuredRow& r : rows)
+    text += fmt::format("{}\t{}\t{:.3f}\t{:.3f}\n", r.problem, r.plan, r.us, r.model_us);
   return system::WholeFile(path).write(text);
 }
 
@@ -133,12 +134,13 @@ std::string measured_key(const GemmProblem& p) {
 }
 
 std::string measured_key(const GroupedProblem& p) {
-  std::string text = fmt::format("{} {}x{}x{} {} to {} groups {} matrices {}", problem::operation_of(p.groups), p.m, p.n,
-                                 p.k, name(p.type), name(p.out), p.group_count, p.matrix_count);
+  std::string text = fmt::format("{} {}x{}x{} {} to {} groups {} matrices {}", problem::operation_of(p.groups), p.m,
+                                 p.n, p.k, name(p.type), name(p.out), p.group_count, p.matrix_count);
   if (p.usual_rows > 0) text += fmt::format(" usual {}", p.usual_rows);
   if (p.type == DType::e4m3) text += fmt::format(" scales {}", p.b_scale_rows);
   if (p.activation != Activation::none) text += fmt::format(" {}", name(p.activation));
-  if (p.bias != Bias::none) text += fmt::format(" {} {}{}", name(p.bias), name(p.bias_type), p.shared_bias ? " shared" : "");
+  if (p.bias != Bias::none)
+    text += fmt::format(" {} {}{}", name(p.bias), name(p.bias_type), p.shared_bias ? " shared" : "");
   if (p.accumulate) text += " accumulate";
   if (p.gathered) text += fmt::format(" gathered {}", p.a_rows);
   if (p.scaling != BlockScaling::none) text += fmt::format(" {}", name(p.scaling));
@@ -152,9 +154,8 @@ std::string measured_file(const Chip& chip) {
   const std::string folder = system::cache_folder();
   if (folder.empty() || chip.driver == 0) return "";
   std::string name = fmt::format("{}-{}", chip.name, warpwright::name(chip.arch));
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ? char(std::tolower(c)) : '-';
-  });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::isalnum(c) != 0 ? char(std::tolower(c)) : '-'; });
   return fmt::format("{}/measured/{}.tsv", folder, name);
 }
 
@@ -187,7 +188,9 @@ void keep_measured(const MeasuredRow& row, const Chip& chip) {
   }
 }
 
-std::string measured_text(const Chip& chip, double us) { return fmt::format("measured on {}: {:.1f} us", chip.name, us); }
+std::string measured_text(const Chip& chip, double us) {
+  return fmt::format("measured on {}: {:.1f} us", chip.name, us);
+}
 
 std::string measured_reason(const std::string& reason, const MeasuredRow& row, const Chip& chip) {
   std::string text = measured_text(chip, row.us);

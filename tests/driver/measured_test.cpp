@@ -1,5 +1,7 @@
 // Tuning::measure with a pretended device and made-up times: which plan is taken, what is kept for the next process,
 // and when nothing is measured.
+#include "choice/measured.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +17,6 @@
 #include <vector>
 
 #include "choice/choose.h"
-#include "choice/measured.h"
 #include "driver/session.h"
 #include "driver/stand_in.h"
 #include "gpu/graph.h"
@@ -61,8 +62,7 @@ class Measured : public testing::Test {
     return {device.name, device.multiprocessors, device.arch, device.driver};
   }
   static void put(const catalog::Instance& instance) {
-    ASSERT_TRUE(
-        recorded::put_image(instance, gpu::target_of(instance, *gpu::this_device()), argument_bytes(instance)));
+    ASSERT_TRUE(recorded::put_image(instance, gpu::target_of(instance, *gpu::this_device()), argument_bytes(instance)));
   }
   // Images of all that may compete, and their names; the first is what is chosen without measuring.
   static std::vector<std::string> competitors(const GemmProblem& problem) {
@@ -233,9 +233,9 @@ TEST_F(Measured, aWorkspaceBelongsToOnePlan) {
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const json& line) { return line["call"] == "allocate"; }));
   const auto launches = recorded::launches(lines);
   const std::string last = launches.back()["arguments"].dump();
-  EXPECT_EQ(std::count_if(launches.begin(), launches.end(),
-                          [&](const json& one) { return one["arguments"].dump() == last; }),
-            1);
+  EXPECT_EQ(
+      std::count_if(launches.begin(), launches.end(), [&](const json& one) { return one["arguments"].dump() == last; }),
+      1);
 }
 
 TEST_F(Measured, deterministicProductsHaveDeterministicPlans) {

@@ -48,7 +48,7 @@
 
 /* How a plan is found. usual: as WARPWRIGHT_TUNING says, without it by the tables and the model. measure: the first run
  * times the model's best plans, and the fastest is kept for this process and the next. */
-#define WW_TUNINGS(X)        \
+#define WW_TUNINGS(X)         \
   X(usual, USUAL, 0, "usual") \
   X(measure, MEASURE, 1, "measure")
 
