@@ -31,7 +31,10 @@ endforeach()
 add_library(warpwright_shared SHARED $<TARGET_OBJECTS:warpwright_api>)
 add_library(warpwright::gemm ALIAS warpwright_shared)
 set_target_properties(warpwright_shared PROPERTIES OUTPUT_NAME warpwright EXPORT_NAME gemm LINKER_LANGUAGE CXX
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(NOT SKBUILD)  # a wheel has no links: the library would be in it three times
+  set_target_properties(warpwright_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+endif()
 target_link_libraries(warpwright_shared
   PUBLIC warpwright_headers
   PRIVATE warpwright_runtime warpwright_text warpwright_flags ${CMAKE_DL_LIBS})
@@ -39,7 +42,8 @@ target_link_options(warpwright_shared PRIVATE -Wl,--exclude-libs,ALL)
 if(NOT WARPWRIGHT_SANITIZE)
   target_link_options(warpwright_shared PRIVATE -Wl,--no-undefined)
 endif()
-install(TARGETS warpwright_shared EXPORT warpwright-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS warpwright_shared EXPORT warpwright-targets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT python)
 
 # The warm call of the Python package in compiled code, of Python's stable interface: only where its headers are. The
 # package does without it, more slowly.
@@ -53,6 +57,6 @@ if(Python3_Development.Module_FOUND)
   target_link_libraries(warpwright_native PRIVATE warpwright_headers warpwright_flags)
   add_dependencies(warpwright_python warpwright_native)
   if(SKBUILD)
-    install(TARGETS warpwright_native LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS warpwright_native LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT python)
   endif()
 endif()

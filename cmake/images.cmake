@@ -3,6 +3,14 @@
 set(WARPWRIGHT_INSTANCES ALL CACHE STRING
   "Which instances are compiled ahead: COVER (one for each family and form) or ALL (what an install should have)")
 set_property(CACHE WARPWRIGHT_INSTANCES PROPERTY STRINGS COVER ALL)
+# A wheel with device code is for machines without a compiler.
+set(simulated_usually FEW)
+if(SKBUILD AND WARPWRIGHT_HAVE_CUDA)
+  set(simulated_usually ALL)
+endif()
+set(WARPWRIGHT_SIMULATED ${simulated_usually} CACHE STRING
+  "Which instances are compiled into the tool for the simulator: FEW (demo's) or ALL that are compiled ahead for a GPU")
+set_property(CACHE WARPWRIGHT_SIMULATED PROPERTY STRINGS FEW ALL)
 
 file(GLOB instance_lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/catalog/*.def")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${instance_lists})
@@ -130,7 +138,11 @@ file(CONFIGURE OUTPUT "${WARPWRIGHT_EMBEDDED_IMAGES}" CONTENT "${table}" @ONLY)
 set_source_files_properties("${WARPWRIGHT_EMBEDDED_IMAGES}" PROPERTIES OBJECT_DEPENDS "${image_files}")
 
 # Instances for the simulator that are compiled into the tool.
-warpwright_names(BUILT_IN built_in_names)
+set(words BUILT_IN)
+if(WARPWRIGHT_SIMULATED STREQUAL "ALL")
+  set(words "(COVER|BUILT_IN|INSTANCE|CODE_OBJECT)")
+endif()
+warpwright_names("${words}" built_in_names)
 warpwright_sources(cpp "${built_in_names}" built_in_sources)
 set(table "#include \"simulate/executor.h\"\n\n")
 set(rows "")

@@ -100,7 +100,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" P
 warpwright_light(warpwright_system warpwright_catalog warpwright_formula)
 include(images)
 
-warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/debug;src/sim/fault;src/sim/guard" Boost::context Threads::Threads warpwright_text)
+warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/cp_async;src/sim/debug;src/sim/fault;src/sim/guard" Boost::context Threads::Threads warpwright_text)
 add_library(warpwright::sim ALIAS warpwright_sim)
 set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 
@@ -163,6 +163,10 @@ set_target_properties(warpwright-tool PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY}
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/schedule.cpp" "${PROJECT_SOURCE_DIR}/src/cli/line/parse.cpp"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
+if(SKBUILD)
+  # A wheel has the images once, in the library; an archive's table of them is not linked where there is another.
+  target_sources(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src/gpu/from_library/images.cpp")
+endif()
 list(JOIN WARPWRIGHT_CDNA_FLAGS " " cdna_flags_text)
 target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}"
   WARPWRIGHT_CDNA_FLAGS="${cdna_flags_text}")

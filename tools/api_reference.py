@@ -48,7 +48,7 @@ SUBJECTS = [
      ["tile/config.h", "tile/raster.h", "tile/paired_raster.h", "tile/split.h", "tile/source.h", "tile/persistent.h",
       "tile/clc.h"]),
     ("group-tiles", "Which tile of which group", "Walks over the tiles of groups.",
-     ["tile/groups.h", "tile/group_scheduler.h", "tile/grouped_raster.h"]),
+     ["tile/groups.h", "tile/group_scheduler.h", "tile/grouped_raster.h", "tile/group_faults.h"]),
     ("schedule", "Schedules", "Software pipelines: declare, compile, prove, draw.",
      ["schedule/registry.h", "schedule/access.h", "schedule/cost.h", "schedule/body.h", "schedule/target.h",
       "schedule/pipeline.h", "schedule/block.h", "schedule/program.h", "schedule/proof.h", "schedule/timeline.h",

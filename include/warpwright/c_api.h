@@ -169,13 +169,15 @@ typedef struct ww_grouped_problem {
   int32_t bias;         /* ww_bias: none or per column */
   int32_t bias_type;    /* ww_dtype: WW_FP32 or WW_BF16 */
   int32_t shared_bias;  /* 1: one bias for all B */
-  int32_t accumulate;   /* 1: groups along k are added to D */
+  int32_t accumulate;   /* 1: one product, or groups along k, are added to D */
   /* Blackwell: factors for blocks along k of the operands, and of D after swiglu. */
   int32_t scaling;        /* ww_block_scaling */
   int32_t out_scaling;    /* ww_block_scaling */
   int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
-  int32_t gathered;       /* 1: row i of the product is row index[i] of A; Hopper, contiguous groups */
+  int32_t gathered;       /* 1: row i of the product is row index[i] of A; contiguous groups */
   int64_t a_rows;         /* that A has then, otherwise 0 */
+  int32_t a_major;        /* ww_major, Hopper: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
+  int32_t b_major;        /* ww_major, Hopper: WW_MAJOR_MN for every B stored [k, n] in bf16 */
   int32_t tuning;         /* ww_tuning */
 } ww_grouped_problem;
 
@@ -223,6 +225,7 @@ typedef struct ww_moe_problem {
   int32_t sm_limit;         /* 0: all SMs */
   const char* gate_up_plan; /* of the first product; NULL: the best one */
   const char* down_plan;    /* of the second one */
+  int64_t shared;           /* the last so many of the experts are taken by every token */
 } ww_moe_problem;
 
 /* What was found wrong in the routing: bits of the status word. */
@@ -244,6 +247,7 @@ typedef struct ww_moe_pointers {
   const float* w_down_scales;
   void* workspace; /* of ww_moe_plan_workspace_bytes(); NULL: the run takes its own */
   size_t workspace_bytes;
+  const float* shared_weights; /* [tokens, shared]; NULL: 1 */
 } ww_moe_pointers;
 
 /* A plan for a layer of experts, made by ww_moe_plan_create(). */

@@ -48,8 +48,8 @@ struct GroupedProblem {
   Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
-  bool accumulate = false;        // groups along k: adds to D, which is fp32
-  // Hopper, contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
+  bool accumulate = false;        // one product, and groups along k: adds to D, which is fp32
+  // Contiguous groups: row i of the product is row index[i] of A, which has a_rows rows, any number of times
   // each (the tokens of experts). Nothing of A is copied: the kernel gathers the rows while it loads them.
   bool gathered = false;
   int64_t a_rows = 0;
@@ -62,14 +62,17 @@ struct GroupedProblem {
   // factors.
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
-  bool clamped_swiglu = false;    // gates and ups are kept within bounds
+  bool clamped_swiglu = false;  // gates and ups are kept within bounds
+  // Hopper, bf16 groups. MN: every B is stored [k, n]. Groups along k have A stored [k, m] then, groups of rows [m, k].
+  Major a_major = Major::K;
+  Major b_major = Major::K;
   Tuning tuning = Tuning::usual;  // as of GemmProblem
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
 struct GroupedPointers {
-  const void* a = nullptr;          // [m, k], gathered [a_rows, k], 16-byte aligned like b and d
-  const void* b = nullptr;          // [matrices][n, k]
+  const void* a = nullptr;          // [m, k] or [k, m], gathered [a_rows, k], 16-byte aligned like b and d
+  const void* b = nullptr;          // [matrices][n, k], or [matrices][k, n]
   const float* a_scales = nullptr;  // fp32, as they are: no transposition, no padding
   const float* b_scales = nullptr;
   // [m, n], n / 2 with swiglu; rows of no group are not written. Groups along k: [group_count][m, n], 0 for a group
@@ -82,7 +85,8 @@ struct GroupedPointers {
   uint32_t* status = nullptr;         // the GroupFault bits that a run found; may be null
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
-  // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns). With it
+  // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns), but for
+  // gathered rows, and d_scales [columns of D / 128][m, rounded up to 4]. With it
   // factors lie in tiles (core/block_scaling.h), of which every group, or slot, and every matrix begins a new row.
   const void* a_block_scales = nullptr;
   const void* b_block_scales = nullptr;

@@ -1,7 +1,9 @@
-// A mixture of experts on a Hopper GPU, from the experts of each token to the sum of what they say:
+// A mixture of experts on a Hopper or Blackwell GPU, from the experts of each token to the sum of what they say:
 //
 //   out[t] = sum over j of weights[t, j] * w_down[e] * (silu(gate) * up),  [gate; up] = w_gate_up[e] * x[t],  e =
 //   ids[t, j]
+//
+// and over the experts that every token takes, where there are such: the last `shared` of them, in the same launches.
 //
 //   warpwright::MoeProblem problem{.tokens = 4096, .hidden = 7168, .intermediate = 2048, .experts = 256, .top_k = 8};
 //   if (auto plan = warpwright::make_plan(problem)) {
@@ -38,6 +40,7 @@ struct MoeProblem {
   int sm_limit = 0;            // SMs a kernel may occupy; 0: all
   std::string gate_up_plan{};  // plans of the two products; empty: the best ones
   std::string down_plan{};
+  int64_t shared = 0;  // the last so many of the experts are taken by every token, beside its top_k of the others
 };
 
 // Device memory, rows without gaps.
@@ -56,6 +59,8 @@ struct MoePointers {
   const float* x_scales = nullptr;
   const float* w_gate_up_scales = nullptr;
   const float* w_down_scales = nullptr;
+  // [tokens, shared]: the weights of the experts that every token takes, as weights. Null: 1.
+  const float* shared_weights = nullptr;
   // Of workspace_bytes(), a multiple of 128 bytes; null: the run takes memory in the order of the stream.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;

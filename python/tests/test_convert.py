@@ -140,12 +140,20 @@ def test_compile(family, precision):
     assert distance(got.double(), want) < 2e-2
 
 
-def test_a_converted_model_learns():
-    model = model_of("qwen3_moe").train()
+@pytest.mark.parametrize("family", ["qwen3_moe", "mixtral"])
+def test_a_converted_model_learns(family):
+    model = model_of(family).train()
     plain = copy.deepcopy(model)
     warpwright.convert(model)
-    for each in (model, plain):
-        each(tokens(), labels=tokens()).loss.backward()
+    losses = {}
+    for name, each in (("model", model), ("plain", plain)):
+        optimizer = torch.optim.SGD(each.parameters(), lr=0.05)
+        loss = each(tokens(), labels=tokens()).loss
+        loss.backward()
+        optimizer.step()
+        losses[name] = float(loss.detach()), float(each(tokens(), labels=tokens()).loss.detach())
+    assert losses["model"][1] < losses["model"][0]
+    assert abs(losses["model"][1] - losses["plain"][1]) < 0.1 * (losses["plain"][0] - losses["plain"][1])
     gradients = {name: parameter.grad for name, parameter in plain.named_parameters()}
     compared = 0
     for name, parameter in model.named_parameters():

@@ -5,6 +5,7 @@ import inspect
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import warpwright
-from warpwright import _commands, _gemm, _grouped, _quantize, _simulate, _tool
+from warpwright import _commands, _gemm, _grouped, _moe, _quantize, _simulate, _tool
 
 
 def whole(rng, *shape):
@@ -319,9 +320,10 @@ def test_explain_names_the_plan():
     assert plan["instance"] == f"sm90/{plan['plan']}/bf16-nt"
 
 
+@pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="an example's kernel needs a compiler")
 def test_examples_of_the_docstrings():
     count = 0
-    for module in (_commands, _gemm, _grouped, _quantize, _simulate, _tool):
+    for module in (_commands, _gemm, _grouped, _moe, _quantize, _simulate, _tool):
         result = doctest.testmod(module)
         assert result.failed == 0
         count += result.attempted

@@ -66,6 +66,57 @@ def test_groups_along_k_add_to_what_is_there(rng):
     np.testing.assert_array_equal(first, want)
 
 
+def runs_of(monkeypatch):
+    """The instances that the tool has run from now on."""
+    from warpwright import _tool
+
+    names, run = [], _tool.run
+
+    def noted(*arguments):
+        document = run(*arguments)
+        names.append(document["instance"])
+        return document
+
+    monkeypatch.setattr(_tool, "run", noted)
+    return names
+
+
+def test_matrices_are_taken_as_they_are_stored(rng, monkeypatch):
+    ran = runs_of(monkeypatch)
+    a, b = whole(rng, 50, 72), whole(rng, 2, 72, 24)
+    got = warpwright.grouped_gemm(a, b.transpose(0, 2, 1), offsets=[0, 20, 50])
+    np.testing.assert_array_equal(got, rounded(np.concatenate([a[:20] @ b[0], a[20:] @ b[1]])))
+    got = warpwright.grouped_gemm(a.reshape(2, 25, 72), b.transpose(0, 2, 1), counts=[25, 3], experts=[1, 0])
+    np.testing.assert_array_equal(got[0], rounded(a[:25] @ b[1]))
+    np.testing.assert_array_equal(got[1, :3], rounded(a[25:28] @ b[0]))
+    x, y = whole(rng, 83, 16), whole(rng, 83, 24)
+    got = warpwright.grouped_gemm(x.T, y.T, depths=[5, 40, 40, 77])
+    np.testing.assert_array_equal(got, np.stack([x[i:j].T @ y[i:j] for i, j in ((5, 40), (40, 40), (40, 77))]))
+    assert [name.split("/")[2].split("-")[1] for name in ran] == ["nn", "nn", "tn"]
+    # What no kernel reads that way is copied: factors, rows that are no whole units, a result of another type.
+    a, a_scale, left = quantized(rng.standard_normal((12, 128)), "token")
+    b, b_scale, right = quantized(rng.standard_normal((2, 128, 128)), "block")
+    turned = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    close(warpwright.grouped_gemm(a, turned, offsets=[0, 5, 12], a_scale=a_scale, b_scale=b_scale),
+          np.concatenate([left[:5] @ right[0].T, left[5:] @ right[1].T]))
+    got = warpwright.grouped_gemm(x[:, :12][:80].T, y[:80].T, depths=[0, 80])
+    np.testing.assert_array_equal(got[0], x[:80, :12].T @ y[:80])
+    assert "-nn" not in ran[3] and "-tn" not in ran[4]
+
+
+@pytest.mark.parametrize("scheme", ["block", "token"])
+def test_one_product_is_added_to_what_is_there(rng, scheme):
+    a, a_scale, left = quantized(rng.standard_normal((20, 256)), "token")
+    b, b_scale, right = quantized(rng.standard_normal((136, 256)), scheme)
+    out = 100 * whole(rng, 20, 136)
+    want = out + left @ right.T
+    assert warpwright.grouped_gemm(a, b, a_scale=a_scale, b_scale=b_scale, out=out, accumulate=True) is out
+    close(out, want, 1e-4)
+    with pytest.raises(ValueError, match="out = bf16: D must be fp32 to be added to"):
+        warpwright.grouped_gemm(a, b, a_scale=a_scale, b_scale=b_scale, out=out.astype(ml_dtypes.bfloat16),
+                                accumulate=True)
+
+
 @pytest.mark.parametrize("scheme", ["block", "token"])
 def test_contiguous_groups_with_factors(rng, scheme):
     x, w = rng.standard_normal((30, 256)), rng.standard_normal((2, 136, 256))
@@ -110,6 +161,23 @@ def test_experts_name_the_matrices(rng):
     assert not masked[2].any()
 
 
+def test_rows_are_gathered(rng):
+    a, b, index = whole(rng, 11, 64), whole(rng, 3, 24, 64), rng.integers(0, 11, 30)
+    out = np.full((30, 24), 7, np.float32)
+    warpwright.grouped_gemm(a, b, offsets=[2, 12, 12, 29], index=index, out=out)
+    np.testing.assert_array_equal(out[2:12], rounded(a[index[2:12]] @ b[0].T))
+    np.testing.assert_array_equal(out[12:29], rounded(a[index[12:29]] @ b[2].T))
+    assert (out[:2] == 7).all() and (out[29] == 7).all()
+    (q, scales, left), (w, w_scales, right) = quantized(rng.standard_normal((9, 128)), "token"), quantized(
+        rng.standard_normal((2, 256, 128)), "block")
+    factors = np.zeros((30, 1), np.float32)
+    got = warpwright.grouped_gemm(q, w, offsets=[0, 11, 30], index=index % 9, a_scale=scales, b_scale=w_scales,
+                                  activation="swiglu", out_dtype="e4m3", scales_out=factors)
+    rows = left[index % 9]
+    gate, up = np.split(np.concatenate([rows[:11] @ right[0].T, rows[11:] @ right[1].T]), 2, -1)
+    close(got.astype(np.float32) * factors, gate / (1 + np.exp(-gate)) * up, 4e-2)
+
+
 def test_views_are_taken(rng):
     a, b = whole(rng, 64, 30), whole(rng, 2, 64, 16)
     out = np.zeros((16, 30), np.float32).T
@@ -144,10 +212,18 @@ ONE = np.ones((4, 1), np.float32), np.ones((1, 1), np.float32)
     (lambda: warpwright.grouped_gemm(A, B[:, :, :64], offsets=[0, 2, 4]), ValueError, ["b:", "64", "128"]),
     (lambda: warpwright.grouped_gemm(A, B[:, :5], offsets=[0, 2, 4]), ValueError, ["n = 5"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0, 2]), ValueError, ["experts", "is 2"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0, 1, 4]), ValueError,
+     ["index", "element 2 is 4", "0 to 3"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0.0, 1, 2]), TypeError, ["index", "float64"]),
+    (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], index=[0]), ValueError, ["index", "contiguous groups"]),
+    (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 3], index=[0, 1, 2], out_dtype="fp32"), ValueError,
+     ["gathered rows must be bf16"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], experts=[0]), ValueError, ["experts", "1 el", "2 are"]),
     (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], experts=[0]), ValueError, ["experts", "groups of rows"]),
     (lambda: warpwright.grouped_gemm(A, A, depths=[0, 4], accumulate=True), ValueError, ["accumulate", "out"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], accumulate=True), ValueError, ["accumulate", "along k"]),
+    (lambda: warpwright.grouped_gemm(*NARROW, a_scale=ONE[0], b_scale=ONE[1], accumulate=True), ValueError,
+     ["accumulate", "out"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], bias=A), ValueError,
      ["bias", "(4, 128)", "(2, 8)"]),
     (lambda: warpwright.grouped_gemm(A, B, offsets=[0, 2, 4], activation="swiglu"), ValueError, ["n / 2 = 4"]),

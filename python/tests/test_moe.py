@@ -63,6 +63,22 @@ def test_fp8():
     close(y, reference(x, w_gate_up, w_down, ids, weights), 0.1)
 
 
+def test_experts_that_every_token_takes():
+    x, w_gate_up, w_down, ids, weights = layer()
+    ids = ids % 3
+    every = np.broadcast_to([3, 4], (20, 2))
+    factors = np.random.default_rng(2).random((20, 2)).astype(np.float32)
+    for given in (None, factors):
+        joined = np.concatenate([weights, np.ones((20, 2), np.float32) if given is None else given], 1)
+        y = warpwright.moe(x, w_gate_up, w_down, ids, weights, shared=2, shared_weights=given)
+        close(y, reference(x, w_gate_up, w_down, np.concatenate([ids, every], 1), joined))
+    # Nobody chooses them.
+    status = np.zeros(1, np.int32)
+    ids[7, 0] = 3
+    warpwright.moe(x, w_gate_up, w_down, ids, weights, shared=2, status=status)
+    assert status[0] == 1
+
+
 def test_no_tokens():
     x, w_gate_up, w_down, ids, weights = layer()
     assert warpwright.moe(x[:0], w_gate_up, w_down, ids[:0], weights[:0]).shape == (0, 64)
@@ -77,6 +93,8 @@ def test_no_tokens():
     ({"x": np.ones((20, 60)), "w_gate_up": np.ones((5, 80, 60)), "w_down": np.ones((5, 60, 40))}, ValueError,
      "hidden = 60"),
     ({"target": "sim:sm100"}, ValueError, "sim:sm90"),
+    ({"shared": 5}, ValueError, "shared: 5 experts for every token; there are 5"),
+    ({"shared_weights": np.ones((20, 1))}, ValueError, "shared_weights: its shape is"),
 ])
 def test_refusals(change, error, words):
     names = ("x", "w_gate_up", "w_down", "topk_ids", "topk_weights")

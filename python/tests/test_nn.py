@@ -194,6 +194,90 @@ def test_experts(narrow, tolerance):
         close(mine.grad, other.grad, 2e-2)
 
 
+class Sparse(torch.nn.Module):
+    """A layer with shared experts as Qwen2-MoE has it."""
+
+    def __init__(self, hidden, inner, experts, top_k, shared_inner):
+        super().__init__()
+        self.top_k = top_k
+        self.gate = torch.nn.Linear(hidden, experts, False, dtype=BF16)
+        self.experts = torch.nn.Module()
+        self.experts.gate_up_proj = torch.nn.Parameter(0.1 * torch.randn(experts, 2 * inner, hidden).to(BF16))
+        self.experts.down_proj = torch.nn.Parameter(0.1 * torch.randn(experts, hidden, inner).to(BF16))
+        self.shared_expert = Gated(hidden, shared_inner)
+        self.shared_expert_gate = torch.nn.Linear(hidden, 1, False, dtype=BF16)
+
+    def forward(self, x):
+        weights, index = torch.topk(torch.softmax(self.gate(x), -1), self.top_k)
+        weights = weights / weights.sum(-1, keepdim=True)
+        first, second = self.experts.gate_up_proj, self.experts.down_proj
+        made = [(F.silu(g) * u) @ second[e].T for e in range(len(first)) for g, u in ((x @ first[e].T).chunk(2, -1),)]
+        chosen = torch.stack(made, 1).gather(1, index[..., None].expand(-1, -1, x.shape[-1]))
+        shared = torch.sigmoid(self.shared_expert_gate(x)) * self.shared_expert(x)
+        return (chosen * weights[..., None]).sum(1) + shared
+
+
+@pytest.mark.parametrize("narrow, tolerance", [(False, 1e-2), (True, 8e-2)])
+def test_moe_with_shared_experts(narrow, tolerance):
+    theirs = Sparse(128, 128, 4, 2, 256)
+    ours = warpwright.nn.MoE(128, 128, 4, 2, dtype=BF16, shared=2, shared_gate=True, narrow=narrow)
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(12, 128, dtype=BF16)
+    wide = copy.deepcopy(theirs).double()
+    with torch.no_grad():
+        close(ours(x.view(3, 4, 128)).view(12, 128), wide(x.double()), tolerance)
+    state = ours.state_dict()
+    assert set(state) == set(theirs.state_dict())
+    assert all(state[name].shape == value.shape for name, value in theirs.state_dict().items())
+    again = Sparse(128, 128, 4, 2, 256)
+    again.load_state_dict(state)
+    if narrow:
+        return
+    same_state(again, theirs)
+    left, right = x.clone().requires_grad_(), x.double().requires_grad_()
+    ours(left).float().square().sum().backward()
+    wide(right).square().sum().backward()
+    close(left.grad, right.grad, 2e-2)
+    close(ours.gate.weight.grad, wide.gate.weight.grad, 4e-2)
+    close(ours.shared_expert_gate.weight.grad, wide.shared_expert_gate.weight.grad, 4e-2)
+    gates, ups = ours.experts.gate_up_proj.grad[4:].chunk(2, 1)
+    close(gates.flatten(0, 1), wide.shared_expert.gate_proj.weight.grad, 2e-2)
+    close(ups.flatten(0, 1), wide.shared_expert.up_proj.weight.grad, 2e-2)
+    close(ours.experts.down_proj.grad[:4], wide.experts.down_proj.grad, 2e-2)
+    torch._dynamo.reset()
+    run = torch.compile(ours, fullgraph=True, backend="aot_eager")
+    assert torch.equal(run(x), ours(x))
+
+
+def test_moe_is_the_layer_of_models():
+    transformers = pytest.importorskip("transformers")
+    from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
+    from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
+
+    sizes = {"hidden_size": 128, "moe_intermediate_size": 64, "num_experts": 6, "num_experts_per_tok": 2}
+    second = transformers.Qwen2MoeConfig(**sizes, shared_expert_intermediate_size=128, norm_topk_prob=False)
+    third = transformers.Qwen3MoeConfig(**sizes, norm_topk_prob=True)
+    x = torch.randn(2, 6, 128, dtype=BF16)
+    for theirs, more in ((Qwen2MoeSparseMoeBlock(second), {"shared": 2, "shared_gate": True, "norm_topk_prob": False}),
+                         (Qwen3MoeSparseMoeBlock(third), {})):
+        for parameter in theirs.parameters():
+            parameter.data = (0.1 * torch.randn(parameter.shape)).to(BF16)
+        ours = warpwright.nn.MoE(128, 64, 6, 2, dtype=BF16, **more)
+        ours.load_state_dict(theirs.state_dict())
+        got = ours.state_dict()
+        assert set(got) == set(theirs.state_dict())
+        assert all(torch.equal(got[name], value) for name, value in theirs.state_dict().items())
+        with torch.no_grad():
+            close(ours(x), theirs.float()(x.float()), 2e-2)
+
+
+def test_moe_refuses():
+    with pytest.raises(ValueError, match="top_k = 5: of 4 experts it must be from 1 to 4"):
+        warpwright.nn.MoE(64, 64, 4, 5)
+    with pytest.raises(ValueError, match="shared_gate: it is the gate of shared experts"):
+        warpwright.nn.MoE(64, 64, 4, 2, shared_gate=True)
+
+
 @pytest.mark.parametrize("make, words", [
     (lambda: warpwright.nn.BlockwiseLinear(100, 256), "in_features = 100"),
     (lambda: warpwright.nn.BlockwiseMLP(128, 200), "intermediate_size = 200"),

@@ -93,7 +93,7 @@ def multiply_groups(x, settings):
             begin, end = x.offsets[g:g + 2]
             x.out[begin:end] = finish(a[begin:end] @ b[matrix].T, matrix).to(x.out.dtype)
         else:
-            x.out.copy_(finish(a @ b.T, 0))
+            x.out.copy_((x.out if p.accumulate else 0) + finish(a @ b.T, 0))
 
 
 @pytest.fixture(autouse=True)
@@ -271,12 +271,35 @@ def test_groups_along_k():
     assert warpwright.grouped_gemm(a, b, depths=depths, out_dtype="bf16").dtype == torch.bfloat16
 
 
+def test_groups_are_described_as_they_are_stored():
+    offsets, counts = torch.tensor([0, 30, 70], dtype=torch.int32), torch.tensor([30, 5], dtype=torch.int32)
+    a, b = make(70, 256), make(2, 256, 128)
+    close(warpwright.grouped_gemm(a, b.transpose(1, 2), offsets=offsets),
+          torch.cat([a[:30].double() @ b[0].double(), a[30:].double() @ b[1].double()]))
+    slots = make(2, 35, 256)
+    close(warpwright.grouped_gemm(slots, b.transpose(1, 2), counts=counts)[1, :5], slots[1, :5].double() @ b[1].double())
+    x, y, depths = make(83, 16), make(83, 24), torch.tensor([0, 30, 83], dtype=torch.int32)
+    close(warpwright.grouped_gemm(x.T, y.T, depths=depths),
+          torch.stack([x[i:j].double().T @ y[i:j].double() for i, j in ((0, 30), (30, 83))]))
+    settings = _torch_grouped_describe.Settings("none", False, 0, 0, "")
+    for left, right, tables, majors in ((a, b.transpose(1, 2), (offsets, None, None), (0, 1)),
+                                        (a, b.transpose(1, 2).contiguous(), (offsets, None, None), (0, 0)),
+                                        (x.T, y.T, (None, None, depths), (1, 1))):
+        out = torch.empty(_torch_grouped_describe.shape_of(left, right, *tables, "none"))
+        given = _torch_grouped_describe.Operands(left, right, *tables, *[None] * 4, out, None, None)
+        assert _torch_grouped_describe.describe(given, settings).majors == majors
+
+
 def test_blockwise_factors():
     x, w = torch.randn(40, 256), torch.randn(256, 256)
     a, b, rows = warpwright.quantize(x, "token"), warpwright.quantize(w, "block"), warpwright.quantize(w, "token")
     for right in (b, rows):
         want = warpwright.dequantize(a).double() @ warpwright.dequantize(right).double().T
         close(warpwright.grouped_gemm(a.values, right.values, a_scale=a.scales, b_scale=right.scales), want)
+        out = 100 * torch.randn(40, 256)
+        added = out + want
+        warpwright.grouped_gemm(a.values, right.values, a_scale=a.scales, b_scale=right.scales, out=out, accumulate=True)
+        close(out, added, 1e-5)
     scales = torch.zeros(40, 2)
     narrow = warpwright.grouped_gemm(a.values, b.values, a_scale=a.scales, b_scale=b.scales, out_dtype="e4m3",
                                      scales_out=scales)
@@ -295,7 +318,7 @@ def test_opcheck():
     x, w = make(40, 128), make(2, 64, 128)
     offsets, out = torch.tensor([0, 10, 40], dtype=torch.int32), make(40, 64)
     torch.library.opcheck(torch.ops.warpwright.grouped_gemm.default,
-                          (x, w, offsets, *[None] * 6, out, None, None, "none", False, 0, 0, ""))
+                          (x, w, offsets, *[None] * 6, out, None, None, None, "none", False, 0, 0, ""))
     torch.library.opcheck(torch.ops.warpwright.grouped_product.default,
                           (x.requires_grad_(), w.requires_grad_(), offsets, *[None] * 4, torch.bfloat16, 0, 0, ""),
                           **loose)

@@ -73,5 +73,11 @@ def test_refusals():
         warpwright.moe(x, w_gate_up, w_down, ids.short(), weights)
     with pytest.raises(ValueError, match="w_down: its shape is"):
         warpwright.moe(x, w_gate_up, w_down[:, :8].contiguous(), ids, weights)
-    with pytest.raises(ValueError, match="no gradient"):
-        warpwright.moe(x.requires_grad_(), w_gate_up, w_down, ids, weights)
+    with pytest.raises(ValueError, match="shared: 3 experts for every token; there are 3"):
+        warpwright.moe(x, w_gate_up, w_down, ids, weights, shared=3)
+    with pytest.raises(ValueError, match=r"shared_weights: its shape is \(6, 2\), \(6, 1\) is needed"):
+        warpwright.moe(x, w_gate_up, w_down, ids, weights, shared=1, shared_weights=weights)
+    with pytest.raises(TypeError, match="shared_weights: its type is torch.bfloat16"):
+        warpwright.moe(x, w_gate_up, w_down, ids, weights, shared=2, shared_weights=weights.bfloat16())
+    with pytest.raises(ValueError, match="out: moe has no gradient with it"):
+        warpwright.moe(x.requires_grad_(), w_gate_up, w_down, ids, weights, out=torch.empty_like(x))

@@ -107,6 +107,15 @@ GROUPS = {
     "along k": lambda: warpwright.grouped_gemm(whole(35, 128), whole(64, 128), depths=ints(0, 30, 30, 128)),
     "accumulated": lambda: warpwright.grouped_gemm(whole(35, 128), whole(64, 128), depths=ints(0, 50, 128),
                                                    out=whole(2, 35, 64, dtype=torch.float32), accumulate=True),
+    "stored [k, n]": lambda: filled(70, 64, a=whole(70, 128), b=whole(3, 128, 64).transpose(1, 2),
+                                    offsets=ints(4, 30, 30, 66)),
+    "masked and stored [k, n]": lambda: filled(3, 35, 64, a=whole(3, 35, 128), b=whole(3, 128, 64).transpose(1, 2),
+                                               counts=ints(35, 0, 10)),
+    "along k and stored [k, m]": lambda: warpwright.grouped_gemm(whole(131, 40).T, whole(131, 64).T,
+                                                                 depths=ints(0, 30, 30, 130)),
+    "one product added": lambda: warpwright.grouped_gemm(whole(40, 256).to(NARROW), whole(256, 256).to(NARROW),
+                                                         a_scale=factors(40, 2), b_scale=factors(2, 2),
+                                                         out=whole(40, 256, dtype=torch.float32), accumulate=True),
     "blockwise": lambda: warpwright.grouped_gemm(whole(40, 256).to(NARROW), whole(256, 256).to(NARROW),
                                                  a_scale=factors(40, 2), b_scale=factors(2, 2)),
     "blockwise rows": lambda: filled(40, 64, a=whole(40, 256).to(NARROW), b=whole(2, 64, 256).to(NARROW),
@@ -258,8 +267,10 @@ def test_moe_sees_shapes():
     ids, weights = torch.zeros(6, 2, dtype=torch.int32), torch.rand(6, 2)
     layer = [t.to("meta") for t in (x, first, second, ids, weights)]
     assert warpwright.moe(*layer).shape == (6, 64) and warpwright.moe(*layer).is_meta
-    with pytest.raises(ValueError, match="moe has no gradient"):
-        warpwright.moe(x.requires_grad_(), first, second, ids, weights)
+    learnt = warpwright.moe(*layer[:4], layer[4].requires_grad_())
+    assert learnt.shape == (6, 64) and learnt.requires_grad
+    with pytest.raises(ValueError, match="w_down: its shape is"):
+        warpwright.moe(*layer[:2], layer[2][:, :32].contiguous(), *layer[3:])
 
 
 def test_what_vmap_does_not_serve_says_so():
@@ -328,30 +339,35 @@ REST = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", ""
 def test_opcheck_of_every_op():
     import warpwright._torch_grouped_gradient  # noqa: F401, registers its op
     import warpwright._torch_layers  # noqa: F401, too
+    import warpwright._torch_moe_gradient  # noqa: F401
     import warpwright._torch_quantize  # noqa: F401
 
     ops, loose = torch.ops.warpwright, {"rtol": 2e-2, "atol": 2e-2}
     a, b, c = make(32, 64), make(48, 64), make(32, 48)
     offsets, experts = ints(0, 10, 40), ints(1, 0)
+    layer = (make(6, 16), make(4, 32, 16), make(4, 16, 16), torch.randint(0, 4, (6, 2)), torch.rand(6, 2))
     calls = {
         "gemm": [(a.clone().requires_grad_(), b.clone().requires_grad_(), torch.bfloat16, None, *REST),
                  (a, b, torch.float32, c, 0.5, 2.0, make(48), "gelu", c, None, None, None, "fast", True, 0, "", ""),
                  (a[None], b, torch.bfloat16, None, *REST)],
         "gemm_out": [(a, b, make(32, 48), None, *REST)],
         "grouped_gemm": [(make(40, 128), make(2, 128, 128), offsets, None, None, experts, None, None, make(2, 128),
-                          make(40, 64), None, ints(0), "swiglu", False, 0, 0, ""),
+                          make(40, 64), None, ints(0), None, "swiglu", False, 0, 0, ""),
                          (make(40, 128), make(64, 128), None, None, ints(0, 50, 128), *[None] * 4,
-                          torch.zeros(2, 40, 64), None, None, "none", True, 0, 0, "")],
+                          torch.zeros(2, 40, 64), None, None, None, "none", True, 0, 0, "")],
         "grouped_product": [(make(40, 128).requires_grad_(), make(2, 64, 128).requires_grad_(), offsets, None, None,
                              None, None, torch.bfloat16, 0, 0, "")],
         "blockwise_linear": [(make(40, 128).requires_grad_(), make(256, 128).to(NARROW), torch.ones(2, 1),
                               make(256).requires_grad_(), torch.bfloat16)],
+        "moe": [(*layer, None, None, None, torch.rand(6, 1), ints(5), make(6, 16), ints(0), 1, 0)],
+        "moe_layer": [(*(t.clone().requires_grad_() for t in layer[:3]), layer[3], layer[4].clone().requires_grad_(),
+                       torch.rand(6, 1).requires_grad_(), ints(5), 1, 0), (*layer, None, None, 0, 0)],
         "quantize": [(make(40, 128), "mx", "e4m3", "rows", None), (make(40, 128), "nvfp4", "e2m1", "tiles", None),
                      (make(40, 300), "token", "e4m3", "rows", None), (make(200, 300), "block", "e5m2", "columns", None)],
     }
     registered = {op.split("::")[1].split(".")[0] for op in torch._C._dispatch_get_all_op_names()
                   if op.startswith("warpwright::")}
-    assert set(calls) == registered - {"moe"}  # which needs a GPU
+    assert set(calls) == registered
     for name, arguments in calls.items():
         for each in arguments:
             options = {} if name == "quantize" else dict(loose)

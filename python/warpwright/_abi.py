@@ -51,7 +51,8 @@ class GroupedProblem(ctypes.Structure):
                 ("b_scale_rows", ctypes.c_int32), ("activation", ctypes.c_int32), ("bias", ctypes.c_int32),
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
                 ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
-                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64), ("tuning", ctypes.c_int32)]
+                ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64), ("a_major", ctypes.c_int32),
+                ("b_major", ctypes.c_int32), ("tuning", ctypes.c_int32)]
 
 
 class GroupedPointers(ctypes.Structure):
@@ -65,14 +66,14 @@ class MoeProblem(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64), ("tokens", ctypes.c_int64), ("hidden", ctypes.c_int64),
                 ("intermediate", ctypes.c_int64), ("experts", ctypes.c_int64), ("top_k", ctypes.c_int64),
                 ("type", ctypes.c_int32), ("id_bytes", ctypes.c_int32), ("sm_limit", ctypes.c_int32),
-                ("gate_up_plan", ctypes.c_char_p), ("down_plan", ctypes.c_char_p)]
+                ("gate_up_plan", ctypes.c_char_p), ("down_plan", ctypes.c_char_p), ("shared", ctypes.c_int64)]
 
 
 class MoePointers(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint64),
                 *_pointers("x", "w_gate_up", "w_down", "ids", "weights", "out", "token_count", "status", "x_scales",
                            "w_gate_up_scales", "w_down_scales", "workspace"),
-                ("workspace_bytes", ctypes.c_size_t)]
+                ("workspace_bytes", ctypes.c_size_t), *_pointers("shared_weights")]
 
 
 class QuantizeProblem(ctypes.Structure):

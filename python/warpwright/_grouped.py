@@ -18,9 +18,9 @@ ACTIVATIONS = ("none", "swiglu")
 @overload
 def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | None = None,
                  counts: torch.Tensor | None = None, depths: torch.Tensor | None = None,
-                 experts: torch.Tensor | None = None, a_scale: torch.Tensor | None = None,
-                 b_scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, activation: str = "none",
-                 out: torch.Tensor | None = None, out_dtype: torch.dtype | str | None = None,
+                 experts: torch.Tensor | None = None, index: torch.Tensor | None = None,
+                 a_scale: torch.Tensor | None = None, b_scale: torch.Tensor | None = None,
+                 bias: torch.Tensor | None = None, activation: str = "none", out: torch.Tensor | None = None, out_dtype: torch.dtype | str | None = None,
                  scales_out: torch.Tensor | None = None, accumulate: bool = False,
                  status: torch.Tensor | None = None, usual_rows: int = 0, sm_limit: int = 0,
                  plan: str | None = None, tuning: str | None = None, target: str | None = None) -> torch.Tensor: ...
@@ -29,17 +29,17 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
 @overload
 def grouped_gemm(a: NDArray[Any], b: NDArray[Any], *, offsets: ArrayLike | None = None,
                  counts: ArrayLike | None = None, depths: ArrayLike | None = None, experts: ArrayLike | None = None,
-                 a_scale: NDArray[Any] | None = None, b_scale: NDArray[Any] | None = None,
-                 bias: ArrayLike | None = None, activation: str = "none", out: NDArray[Any] | None = None,
+                 index: ArrayLike | None = None, a_scale: NDArray[Any] | None = None,
+                 b_scale: NDArray[Any] | None = None, bias: ArrayLike | None = None, activation: str = "none", out: NDArray[Any] | None = None,
                  out_dtype: DTypeLike | None = None, scales_out: NDArray[Any] | None = None, accumulate: bool = False,
                  usual_rows: int = 0, plan: str | None = None, target: str | None = None) -> NDArray[Any]: ...
 
 
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
-                 a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
-                 out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
-                 usual_rows: int = 0, sm_limit: int = 0, plan: str | None = None, tuning: str | None = None,
-                 target: str | None = None) -> Any:
+                 index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
+                 activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
+                 accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
+                 plan: str | None = None, tuning: str | None = None, target: str | None = None) -> Any:
     """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream, or by torch on the
     CPU; NumPy arrays in the simulator.
 
@@ -47,14 +47,19 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                  are group g; any number, no alignment
     masked       ``a`` [groups, room, k], ``b`` [matrices, n, k], ``counts`` [groups]: the first counts[g] rows of a[g]
     along k      ``a`` [m, k], ``b`` [n, k], ``depths`` [groups + 1]: the result is [groups, m, n], each the sum over
-                 the columns depths[g] to depths[g + 1], float32 unless ``out_dtype`` says otherwise; ``accumulate``
-                 adds to ``out``. The gradient of experts' weights
+                 the columns depths[g] to depths[g + 1], float32 unless ``out_dtype`` says otherwise. The gradient of
+                 experts' weights
     one product  ``a`` [m, k], ``b`` [n, k] with blockwise factors and no table
+
+    ``accumulate`` adds one product, or groups along k, to ``out``, which is float32. Matrices of bf16 may be stored the
+    other way: give the transposed view of ``b`` [matrices, k, n], or along k those of ``a`` [k, m] and ``b`` [k, n].
+    Nothing is copied.
 
     Operands are bf16, or float8_e4m3fn with fp32 factors as ``quantize`` makes them: ``a_scale`` [m, k / 128] (of
     'token'), ``b_scale`` [matrices, n / 128, k / 128] (of 'block') or [matrices, n, k / 128]. ``experts`` [groups]
     names the matrix of each group, negative for none; otherwise group g has matrix g. Rows of no group are not written:
-    give ``out`` if they matter.
+    give ``out`` if they matter. ``index`` [m] gathers: row i of contiguous groups is row ``index[i]`` of ``a``, which
+    then has any number of rows, each used as often as you like; the kernel fetches them where they lie.
 
     What happens to the sums:
 
@@ -84,6 +89,12 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     Traceback (most recent call last):
     ValueError: offsets: element 2 is 8; it must be from 3 to 7
 
+    Rows 1 and 0 by the first matrix, row 1 by the second:
+
+    >>> x = np.stack([np.zeros(64), np.ones(64)])
+    >>> warpwright.grouped_gemm(x, b, offsets=[0, 2, 3], index=[1, 0, 1])[:, 0].tolist()
+    [64.0, 0.0, 128.0]
+
     Blockwise factors:
 
     >>> x, w = warpwright.quantize(np.ones((9, 256))), warpwright.quantize(np.ones((128, 256)), "block")
@@ -98,8 +109,8 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                              "simulate() sends those on the CPU through the simulator")
         plan = plan_word(plan, tuning)
         return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
-                                           a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
-                                           out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
+                                           index=index, a_scale=a_scale, b_scale=b_scale, bias=bias,
+                                           activation=activation, out=out, out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
                                            status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
@@ -110,8 +121,8 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     from . import _numpy_grouped
 
     return _numpy_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
-                                       a_scale=a_scale, b_scale=b_scale, bias=bias, activation=activation, out=out,
-                                       out_dtype=out_dtype, scales_out=scales_out, accumulate=bool(accumulate),
+                                       index=index, a_scale=a_scale, b_scale=b_scale, bias=bias,
+                                       activation=activation, out=out, out_dtype=out_dtype, scales_out=scales_out, accumulate=bool(accumulate),
                                        plan=plan, target=target or "sim:sm90")
 
 
@@ -126,8 +137,12 @@ def kind_of(offsets: Any, counts: Any, depths: Any) -> int:
     return _abi.GROUPS_NONE if offsets is None else _abi.GROUPS_CONTIGUOUS
 
 
-def result_shape(a: Sequence[int], b: Sequence[int], kind: int, numbers: int, activation: str) -> tuple[int, ...]:
-    """The shape of the result of operands of these shapes; ``numbers`` are in the table."""
+def result_shape(a: Sequence[int], b: Sequence[int], kind: int, numbers: int, activation: str,
+                 gathered: int | None = None) -> tuple[int, ...]:
+    """The shape of the result of operands of these shapes; ``numbers`` are in the table, ``gathered`` rows in the
+    index."""
+    if gathered is not None and kind != _abi.GROUPS_CONTIGUOUS:
+        raise ValueError("index: only the rows of contiguous groups are gathered; offsets says where those begin")
     wanted_a = 3 if kind == _abi.GROUPS_MASKED else 2
     wanted_b = 3 if kind in (_abi.GROUPS_MASKED, _abi.GROUPS_CONTIGUOUS) else 2
     if len(a) != wanted_a or len(b) != wanted_b:
@@ -139,4 +154,4 @@ def result_shape(a: Sequence[int], b: Sequence[int], kind: int, numbers: int, ac
     columns = b[-2] // 2 if activation == "swiglu" else b[-2]
     if kind == _abi.GROUPS_BY_DEPTH:
         return max(0, numbers - 1), a[0], columns
-    return (*a[:-1], columns)
+    return (*(a[:-1] if gathered is None else (gathered,)), columns)

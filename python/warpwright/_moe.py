@@ -16,23 +16,23 @@ SCALE_BLOCK = 128
 @overload
 def moe(x: torch.Tensor, w_gate_up: torch.Tensor, w_down: torch.Tensor, topk_ids: torch.Tensor,
         topk_weights: torch.Tensor, *, x_scale: torch.Tensor | None = None,
-        w_gate_up_scale: torch.Tensor | None = None, w_down_scale: torch.Tensor | None = None,
-        token_count: torch.Tensor | None = None, out: torch.Tensor | None = None, status: torch.Tensor | None = None,
+        w_gate_up_scale: torch.Tensor | None = None, w_down_scale: torch.Tensor | None = None, shared: int = 0,
+        shared_weights: torch.Tensor | None = None, token_count: torch.Tensor | None = None, out: torch.Tensor | None = None, status: torch.Tensor | None = None,
         sm_limit: int = 0, target: str | None = None) -> torch.Tensor: ...
 
 
 @overload
 def moe(x: NDArray[Any], w_gate_up: NDArray[Any], w_down: NDArray[Any], topk_ids: ArrayLike, topk_weights: ArrayLike,
         *, x_scale: NDArray[Any] | None = None, w_gate_up_scale: NDArray[Any] | None = None,
-        w_down_scale: NDArray[Any] | None = None, token_count: int | None = None, out: NDArray[Any] | None = None,
-        status: NDArray[Any] | None = None, sm_limit: int = 0, target: str | None = None) -> NDArray[Any]: ...
+        w_down_scale: NDArray[Any] | None = None, shared: int = 0, shared_weights: ArrayLike | None = None,
+        token_count: int | None = None, out: NDArray[Any] | None = None, status: NDArray[Any] | None = None, sm_limit: int = 0, target: str | None = None) -> NDArray[Any]: ...
 
 
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any = None,
-        w_gate_up_scale: Any = None, w_down_scale: Any = None, token_count: Any = None, out: Any = None,
-        status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
+        w_gate_up_scale: Any = None, w_down_scale: Any = None, shared: int = 0, shared_weights: Any = None,
+        token_count: Any = None, out: Any = None, status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
     """The sum over a token's experts of weight * w_down[e] @ (silu(gate) * up), where [gate; up] = w_gate_up[e] @ x:
-    torch tensors on a Hopper GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
+    torch tensors on a Hopper or Blackwell GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
     ``with simulate():``, in the simulator.
 
     x             [tokens, hidden]
@@ -50,7 +50,11 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     bits 1 (experts), 2 (weights) and 4 (``token_count`` is more than there are tokens). ``token_count``, one int32 on
     the device, says how many tokens are there; the other rows of ``out`` are not written.
 
-    There is no gradient: tensors that want one are refused.
+    ``shared``: the last so many matrices are experts that every token takes, beside those of ``topk_ids``, in the same
+    launches; ``shared_weights`` [tokens, shared], fp32, are their weights, 1 if they are not given.
+
+    torch tensors of bf16 have a gradient with respect to x, the matrices and the weights, without ``out``. It keeps the
+    arguments and nothing else, and makes gates and ups again.
 
     >>> import numpy as np, warpwright
     >>> x, up, down = np.ones((3, 8)), np.ones((2, 16, 8)), np.ones((2, 8, 8))
@@ -60,23 +64,29 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     """
     if is_torch(x) or is_torch(w_gate_up):
         from . import _torch_moe
+        from ._torch_describe import is_distributed
 
-        if target not in (None, "gpu", "sm90"):
+        if target not in (None, "gpu", "sm90", "sm100"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
-        return _torch_moe.moe(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale=x_scale,
-                              w_gate_up_scale=w_gate_up_scale, w_down_scale=w_down_scale, token_count=token_count,
-                              out=out, status=status, sm_limit=sm_limit)
+        layer: Any = _torch_moe.moe
+        if is_distributed(x, w_gate_up, w_down, topk_ids, topk_weights):
+            from . import _torch_parallel
+
+            layer = _torch_parallel.moe
+        return layer(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale=x_scale, w_gate_up_scale=w_gate_up_scale,
+                     w_down_scale=w_down_scale, shared=shared, shared_weights=shared_weights, token_count=token_count,
+                     out=out, status=status, sm_limit=sm_limit)
     if sm_limit:
         raise ValueError("sm_limit: the simulator runs NumPy arrays without it; leave it out")
     from . import _numpy_moe
 
     return _numpy_moe.moe(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale=x_scale,
-                          w_gate_up_scale=w_gate_up_scale, w_down_scale=w_down_scale, token_count=token_count, out=out,
-                          status=status, target=target or "sim:sm90")
+                          w_gate_up_scale=w_gate_up_scale, w_down_scale=w_down_scale, shared=int(shared),
+                          shared_weights=shared_weights, token_count=token_count, out=out, status=status, target=target or "sim:sm90")
 
 
 def check_shapes(x: Sequence[int], w_gate_up: Sequence[int], w_down: Sequence[int], ids: Sequence[int],
-                 weights: Sequence[int]) -> None:
+                 weights: Sequence[int], shared: int, shared_weights: Sequence[int] | None) -> None:
     """Whether operands of these shapes belong together."""
     for name, shape, dimensions in (("x", x, 2), ("w_gate_up", w_gate_up, 3), ("w_down", w_down, 3),
                                     ("topk_ids", ids, 2), ("topk_weights", weights, 2)):
@@ -92,6 +102,11 @@ def check_shapes(x: Sequence[int], w_gate_up: Sequence[int], w_down: Sequence[in
             raise ValueError(f"{name}: its shape is {tuple(shape)}, {wanted} is needed")
     if ids[1] < 1:
         raise ValueError("topk_ids: a token has at least one expert")
+    if shared and not 0 < shared < experts:
+        raise ValueError(f"shared: {shared} experts for every token; there are {experts}, and one is left to choose")
+    if shared_weights is not None and (not shared or tuple(shared_weights) != (tokens, shared)):
+        raise ValueError(f"shared_weights: its shape is {tuple(shared_weights)}, {(tokens, shared)} is needed, and none "
+                         "where no expert is shared")
 
 
 def scale_shapes(x: Sequence[int], w_gate_up: Sequence[int],

@@ -17,6 +17,10 @@ OPERATIONS = {_abi.GROUPS_NONE: "blockwise", _abi.GROUPS_CONTIGUOUS: "grouped_co
               _abi.GROUPS_MASKED: "grouped_masked", _abi.GROUPS_BY_DEPTH: "grouped_k"}
 
 
+# Of operands that are stored [k, rows]: elements of bf16 that are moved at once.
+TURNED_UNIT = 8
+
+
 def _word(name: str, x: NDArray[Any]) -> str:
     if x.dtype.name == "float8_e4m3fn":
         return "e4m3"
@@ -74,8 +78,22 @@ def _scales_out(scales: Any, shape: tuple[int, ...], word: str | None) -> None:
         _scale("scales_out", scales, (*shape[:-1], shape[-1] // SCALE_BLOCK))
 
 
-def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, a_scale: Any, b_scale: Any,
-                 bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
+def _is_turned(x: NDArray[Any]) -> bool:
+    """Matrices that are stored [k, rows]."""
+    return x.swapaxes(-1, -2).flags.c_contiguous and not x.flags.c_contiguous
+
+
+def _layout(a: NDArray[Any], b: NDArray[Any], kind: int, word: str, plain: bool) -> str:
+    """How the kernel is given the operands: as they lie, if there is one for it; otherwise they are copied."""
+    if word != "bf16" or not plain or not _is_turned(b) or b.shape[-2] % TURNED_UNIT:
+        return "nt"
+    if kind != _abi.GROUPS_BY_DEPTH:
+        return "nn"
+    return "tn" if _is_turned(a) and a.shape[-2] % TURNED_UNIT == 0 else "nt"
+
+
+def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, index: Any,
+                 a_scale: Any, b_scale: Any, bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
                  plan: str | None, target: str) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     kind = kind_of(offsets, counts, depths)
@@ -84,7 +102,10 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
                         if t is not None), ("", None))
     if table is not None:
         table = _integers(name, table)
-    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, activation)
+    if index is not None:
+        index = _integers("index", index)
+    shape = result_shape(a.shape, b.shape, kind, 0 if table is None else table.size, activation,
+                         None if index is None else index.size)
     word = _word("a", a)
     if _word("b", b) != word:
         raise TypeError(f"b: its type is {b.dtype}, that of a is {a.dtype}")
@@ -93,18 +114,20 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
             raise ValueError(f"{scale_name}: float8 operands have factors, bf16 ones have none")
     if kind == _abi.GROUPS_NONE and word == "bf16":
         raise ValueError("a: one product of bf16 has no factors and no groups; gemm() multiplies it")
-    if accumulate and not by_depth:
-        raise ValueError("accumulate: only groups along k add to out")
+    if accumulate and has_matrices:
+        raise ValueError("accumulate: only one product, or groups along k, add to out")
     if accumulate and out is None:
         raise ValueError("accumulate: it adds to out, which is not given")
 
-    rows, n, k = int(np.prod(a.shape[:-1])), b.shape[-2], a.shape[-1]
+    rows, n, k = int(np.prod(a.shape[:-1])) if index is None else index.size, b.shape[-2], a.shape[-1]
     groups = 1
     if table is not None:
         groups = a.shape[0] if kind == _abi.GROUPS_MASKED else max(0, table.size - 1)
         if kind == _abi.GROUPS_MASKED:
             _integers("counts", table, groups)
         most = {_abi.GROUPS_MASKED: a.shape[-2], _abi.GROUPS_BY_DEPTH: k}.get(kind, rows)
+        if index is not None:
+            _check_table("index", index, a.shape[0] - 1, False, 1)
         _check_table(name, table, most, kind != _abi.GROUPS_MASKED, SCALE_BLOCK if by_depth and word == "e4m3" else 1)
     if experts is not None:
         if not has_matrices:
@@ -119,7 +142,12 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
 
     arguments = ["--op", OPERATIONS[kind], "--m", str(rows), "--n", str(n), "--k", str(k), "--groups", str(groups),
                  "--dtype", word]
-    files = {"a": a.astype(numpy_type(word)), "b": b.astype(numpy_type(word))}
+    usual_out = out_word in (None, "fp32" if by_depth else "bf16")
+    plain = usual_out and bias is None and index is None and activation == "none"
+    layout = _layout(a, b, kind, word, plain)
+    arguments += ["--layout", layout]
+    files = {"a": (a if layout[0] == "n" else a.T).astype(numpy_type(word)),
+             "b": (b if layout[1] == "t" else b.swapaxes(-1, -2)).astype(numpy_type(word))}
     if word == "e4m3":
         blocks = -(-k // SCALE_BLOCK)
         by_rows = (*b.shape[:-1], blocks)
@@ -130,6 +158,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
             arguments += ["--scaling", "blockwise_rows"]
     if table is not None:
         files["table"] = table
+    if index is not None:
+        arguments += ["--a-rows", str(a.shape[0])]
+        files["index"] = index
     if experts is not None:
         files["experts"] = experts
     epilogue = []
@@ -142,6 +173,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
         arguments += ["--epilogue", "+".join(epilogue)]
     if accumulate:
         files["c"] = result.astype(np.float32)
+        if not by_depth:
+            arguments += ["--beta", "1"]
+            out_word = out_word or "fp32"
     if result.size == 0 or groups == 0:
         return result
     product, scales = simulate(arguments, files, target, out_word, plan, scales_out is not None)

@@ -26,14 +26,16 @@ def _word(name: str, x: NDArray[Any]) -> str:
 
 
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any, w_gate_up_scale: Any,
-        w_down_scale: Any, token_count: Any, out: Any, status: Any, target: str) -> NDArray[Any]:
-    if target != "sim:sm90":
-        raise ValueError(f"target: NumPy arrays go through the simulator 'sim:sm90', not {target!r}")
+        w_down_scale: Any, shared: int, shared_weights: Any, token_count: Any, out: Any, status: Any, target: str) -> NDArray[Any]:
+    if target not in ("sim:sm90", "sim:sm100"):
+        raise ValueError(f"target: NumPy arrays go through the simulators 'sim:sm90' and 'sim:sm100', not {target!r}")
     x, gate_up, down = numbers("x", x), numbers("w_gate_up", w_gate_up), numbers("w_down", w_down)
     ids, weights = np.asarray(topk_ids), numbers("topk_weights", topk_weights)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"topk_ids: its type is {ids.dtype}; integers are taken")
-    check_shapes(x.shape, gate_up.shape, down.shape, ids.shape, weights.shape)
+    everybody = None if shared_weights is None else numbers("shared_weights", shared_weights)
+    check_shapes(x.shape, gate_up.shape, down.shape, ids.shape, weights.shape, shared,
+                 None if everybody is None else everybody.shape)
     word = _word("x", x)
     for name, array in (("w_gate_up", gate_up), ("w_down", down)):
         if _word(name, array) != word:
@@ -53,6 +55,8 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         if scale.shape != shape:
             raise ValueError(f"{name}: its shape is {scale.shape}, {shape} is needed")
         files[name + "s"] = scale
+    if everybody is not None:
+        files["shared_weights"] = everybody.astype(np.float32)
     if token_count is not None:
         files["token_count"] = np.asarray([token_count]).clip(0, 2**32 - 1).astype(np.uint32)
     if status is not None and (not isinstance(status, np.ndarray) or status.size != 1 or status.dtype.kind not in "iu"):
@@ -64,7 +68,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         return result
     command = ["moe", "--tokens", str(x.shape[0]), "--experts", str(gate_up.shape[0]), "--top-k", str(ids.shape[1]),
                "--hidden", str(x.shape[1]), "--intermediate", str(down.shape[2]), "--dtype", word, "--id-bytes", "8",
-               "--target", target]
+               *(["--shared", str(shared)] if shared else []), "--target", target]
     with tempfile.TemporaryDirectory() as folder:
         for name, array in files.items():
             np.ascontiguousarray(array).tofile(os.path.join(folder, name))

@@ -10,7 +10,7 @@ from torch import Tensor
 from . import _formula, _torch_launch, _torch_native, _torch_reference
 from ._simulate import simulated_target
 from ._torch_describe import (
-    Operands, Settings, as_tensor, autocast_type, cast, check_out, is_watched, product_shape, result_type,
+    Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
     wants_gradient)
 from ._torch_fold import fold, operands
 from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap
@@ -186,6 +186,11 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
             again = _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
             if again is not None:
                 return again
+    if is_distributed(a, b, c, bias, residual):
+        from . import _torch_sharding
+
+        return _torch_sharding.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale,
+                                    out_scale, accumulation, deterministic, sm_limit, plan, epilogue)
     device = as_tensor("a", a).device
     for name, tensor in (("b", b), ("c", c), ("bias", bias), ("residual", residual), ("a_scale", a_scale),
                          ("b_scale", b_scale), ("out_scale", out_scale)):

@@ -274,8 +274,8 @@ class _Converter:
         if first.dtype != torch.bfloat16:
             return f"its weights are of {first.dtype}; products by groups are of torch.bfloat16"
         unit = BLOCK if self.narrow else 8
-        if hidden % (16 if self.narrow else 8) or inner % unit or (self.narrow and hidden < BLOCK):
-            return f"its experts are {inner} x {hidden}; multiples of {unit} and {16 if self.narrow else 8} are needed"
+        if hidden % unit or inner % unit:
+            return f"its experts are {inner} x {hidden}; multiples of {unit} are needed"
         x = torch.randn(4, hidden, dtype=first.dtype, device=first.device)
         index = torch.arange(8, device=first.device).view(4, 2) % count
         weights = torch.rand(4, 2, device=first.device).to(first.dtype)
@@ -342,7 +342,7 @@ class _Converter:
             why = self.why_not_experts(module)
             if why is None:
                 return self.replace(name, parent, child, module, self.new_experts,
-                                    f"{module.gate_up_proj.shape[0]} experts as products by groups",
+                                    f"{module.gate_up_proj.shape[0]} experts by moe",
                                     self.undo_narrow if narrow else None)
             return self.leave_it(name, module, why)
         elif isinstance(module, torch.nn.Linear):

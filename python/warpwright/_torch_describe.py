@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 import torch
@@ -122,6 +123,12 @@ def is_watched(*tensors: Any) -> bool:
     return (torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0 or
             torch._C._are_functorch_transforms_active() or
             any(x is not None and (type(x) not in PLAIN or x.is_meta) for x in tensors))
+
+
+def is_distributed(*tensors: Any) -> bool:
+    """Whether one of them is a DTensor; nobody has one before its module is imported."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and any(isinstance(x, module.DTensor) for x in tensors)
 
 
 def autocast_type(device: torch.device) -> Optional[torch.dtype]:

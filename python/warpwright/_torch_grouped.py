@@ -32,17 +32,18 @@ def launch(x: Operands, settings: Settings) -> None:
 @torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "scales_out", "status"))
 def _op(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
         experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
-        out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], activation: str, accumulate: bool,
-        usual_rows: int, sm_limit: int, plan: str) -> None:
-    launch(Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status),
+        out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], index: Optional[Tensor], activation: str,
+        accumulate: bool, usual_rows: int, sm_limit: int, plan: str) -> None:
+    launch(Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status, index),
            Settings(activation, accumulate, usual_rows, sm_limit, plan))
 
 
 @_op.register_fake
 def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
       experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
-      out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], activation: str, *rest: Any) -> None:
-    check_out(out, a, None, shape_of(a, b, offsets, counts, depths, activation))
+      out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], index: Optional[Tensor], activation: str,
+      *rest: Any) -> None:
+    check_out(out, a, None, shape_of(a, b, offsets, counts, depths, activation, index))
 
 
 register_autocast("grouped_gemm", _op)
@@ -50,12 +51,13 @@ refuse_vmap(_op, "grouped_gemm: vmap does not go through it; its groups are what
 
 
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
-                 a_scale: Any = None, b_scale: Any = None, bias: Any = None, activation: str = "none", out: Any = None,
-                 out_dtype: Any = None, scales_out: Any = None, accumulate: bool = False, status: Any = None,
-                 usual_rows: int = 0, sm_limit: int = 0, plan: Optional[str] = None) -> Tensor:
+                 index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
+                 activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
+                 accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
+                 plan: Optional[str] = None) -> Tensor:
     key = None
     if not torch.compiler.is_compiling():
-        tensors = (a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status)
+        tensors = (a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status, index)
         key = _torch_grouped_launch.key_of(tensors, (activation, accumulate, usual_rows, sm_limit, plan, out_dtype))
         if key is not None:
             made = _torch_grouped_launch.again(key, tensors)
@@ -63,10 +65,11 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                 return made
     wanted = autocast_type(a.device) if isinstance(a, Tensor) else None
     a, b = cast(a, wanted), cast(b, wanted)
-    shape = shape_of(a, b, offsets, counts, depths, activation)
+    shape = shape_of(a, b, offsets, counts, depths, activation, index)
     usual = torch.float32 if depths is not None else None
     if wants_gradient(a, b, bias):
-        unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale}
+        unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale,
+                  "index": index}
         for name, value in unused.items():
             if value is not None:
                 raise ValueError(f"{name}: grouped_gemm has no gradient with it; use torch.no_grad(), or leave it out")
@@ -82,7 +85,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
             raise ValueError("accumulate: it adds to out, which is not given")
         out = torch.empty(shape, dtype=result_type(a, out_dtype or usual), device=a.device)
     given = check_out(out, a, out_dtype, shape)
-    operands = Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, given, scales_out, status)
+    operands = Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, given, scales_out, status, index)
     settings = Settings(activation, bool(accumulate), int(usual_rows), int(sm_limit), plan or "")
     if is_watched(a, b, bias, given, offsets, counts, depths):
         _op(*operands, *settings)

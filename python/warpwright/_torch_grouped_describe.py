@@ -29,6 +29,7 @@ class Operands(NamedTuple):
     out: Tensor
     scales_out: Optional[Tensor]
     status: Optional[Tensor]
+    index: Optional[Tensor] = None  # type: ignore[assignment]  # a method of tuples, which nobody calls here
 
 
 class Settings(NamedTuple):
@@ -56,6 +57,8 @@ class Product(NamedTuple):
     scales: tuple[int, int, int, int]  # rows and columns of those of a and of b
     b_scale_rows: int
     bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
+    a_rows: Optional[int]  # of which rows are gathered; None: all, as they are
+    majors: tuple[int, int]  # how a and b are stored
     settings: Settings
 
 
@@ -74,13 +77,25 @@ def _contiguous(name: str, x: Tensor) -> None:
         raise ValueError(f"{name}: rows without gaps are needed; its strides are {x.stride()}")
 
 
-def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str) -> tuple[int, ...]:
+def _major(name: str, x: Tensor) -> int:
+    """Of matrices one behind the other: stored as they are, or transposed."""
+    if x.is_contiguous():
+        return _abi.MAJOR_K
+    if not x.transpose(-1, -2).is_contiguous():
+        raise ValueError(f"{name}: matrices without gaps are needed, as they are or transposed; its strides are "
+                         f"{x.stride()}")
+    return _abi.MAJOR_MN
+
+
+def shape_of(a: Any, b: Any, offsets: Any, counts: Any, depths: Any, activation: str,
+             index: Any = None) -> tuple[int, ...]:
     """The shape of the result."""
     a = as_tensor("a", a)
     b = as_tensor("b", b, a.device)
     kind = kind_of(offsets, counts, depths)
     numbers = as_tensor("depths", depths).numel() if depths is not None else 0
-    return result_shape(a.shape, b.shape, kind, numbers, activation)
+    gathered = as_tensor("index", index).numel() if index is not None else None
+    return result_shape(a.shape, b.shape, kind, numbers, activation, gathered)
 
 
 def _scales(x: Operands, word: str) -> tuple[int, int, int, int]:
@@ -130,7 +145,7 @@ def _check_scales_out(x: Operands, out_word: str) -> None:
 
 def describe(x: Operands, settings: Settings) -> Product:
     """Checks a call; it can be launched as soon as the tensors are on a GPU."""
-    shape = shape_of(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation)
+    shape = shape_of(x.a, x.b, x.offsets, x.counts, x.depths, settings.activation, x.index)
     kind = kind_of(x.offsets, x.counts, x.depths)
     for name, tensor in zip(Operands._fields, x):
         if tensor is not None:
@@ -139,8 +154,9 @@ def describe(x: Operands, settings: Settings) -> Product:
     if x.b.dtype != x.a.dtype:
         raise TypeError(f"b: its type is {x.b.dtype}, that of a is {x.a.dtype}")
     out_word = type_of("out", x.out, ("bf16", "fp32", "e4m3"))
-    for name, tensor in (("a", x.a), ("b", x.b), ("out", x.out)):
-        _contiguous(name, tensor)
+    if kind != _abi.GROUPS_BY_DEPTH:
+        _contiguous("a", x.a)
+    _contiguous("out", x.out)
     check_out(x.out, x.a, None, shape)
     _check_scales_out(x, out_word)
     groups = 1
@@ -155,9 +171,11 @@ def describe(x: Operands, settings: Settings) -> Product:
         _table("experts", x.experts, groups)
     if x.status is not None:
         _table("status", x.status, 1)
-    return Product(x.a.device.index, kind, math.prod(x.a.shape[:-1]), x.b.shape[-2], x.a.shape[-1], groups,
+    rows = math.prod(x.a.shape[:-1]) if x.index is None else _table("index", x.index).numel()
+    return Product(x.a.device.index, kind, rows, x.b.shape[-2], x.a.shape[-1], groups,
                    x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
-                   _bias(x.bias, x.b) if x.bias is not None else None, settings)
+                   _bias(x.bias, x.b) if x.bias is not None else None, None if x.index is None else x.a.shape[0],
+                   (_major("a", x.a), _major("b", x.b)), settings)
 
 
 def problem_of(product: Product) -> _abi.GroupedProblem:
@@ -169,9 +187,12 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
     p.type, p.out = _abi.words("dtype")[product.type], _abi.words("dtype")[product.out]
     p.a_scales_rows, p.a_scales_columns, p.b_scales_rows, p.b_scales_columns = product.scales
     p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
+    p.a_major, p.b_major = product.majors
     if product.bias:
         p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
         p.shared_bias = int(product.bias[1])
+    if product.a_rows is not None:
+        p.gathered, p.a_rows = 1, product.a_rows
     if (named := named_plan(s.plan)) is not None:
         p.plan = named.encode()
     p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]

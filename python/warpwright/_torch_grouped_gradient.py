@@ -65,6 +65,9 @@ def _turned(x: Tensor) -> Tensor:
 
 def _matrices_gradient(gradient: Tensor, a: Tensor, offsets: Tensor) -> Tensor:
     """[groups, n, k] of rows one behind the other, fp32: sums over the rows of each group."""
+    # The kernels take both as they lie, if there is more than one row and rows are whole units.
+    if gradient.shape[0] > 1 and gradient.shape[1] % UNIT == 0 and a.shape[1] % UNIT == 0:
+        return _torch_grouped.grouped_gemm(gradient.T, a.T, depths=offsets)
     return _torch_grouped.grouped_gemm(_turned(gradient), _turned(a), depths=offsets)
 
 
@@ -105,7 +108,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     flat = torch.where(mine, narrow.reshape(-1, narrow.shape[-1]), narrow.new_zeros(()))
     if ctx.needs_input_grad[0]:
         left = torch.zeros_like(a, memory_format=torch.contiguous_format)
-        _torch_grouped.grouped_gemm(flat.view(narrow.shape), b.transpose(1, 2).contiguous(), offsets=offsets,
+        _torch_grouped.grouped_gemm(flat.view(narrow.shape), b.transpose(1, 2), offsets=offsets,
                                     counts=counts, experts=experts, out=left)
     if ctx.needs_input_grad[1]:
         used = torch.where(mine, a.reshape(-1, a.shape[-1]), a.new_zeros(()))

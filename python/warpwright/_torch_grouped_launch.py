@@ -12,7 +12,7 @@ from ._torch_grouped_describe import Operands, Product, Settings, describe, prob
 from ._torch_launch import MOST_PLANS, facts, is_open
 
 POINTERS = ("a", "b", "rows", "rows", "rows", "matrices", "a_scales", "b_scales", "bias", "d", "d_scales",
-            "status")  # of Operands, in order
+            "status", "index")  # of Operands, in order
 
 _plans: dict[Product, _abi.GroupedPlan] = {}
 

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _torch, _torch_grouped
+from . import _torch, _torch_grouped, _torch_moe
 from ._grouped import SCALE_BLOCK
 from ._quantize import BLOCK, TOKEN, Quantized, dequantize, quantize
 from ._gemm import PAIRED_ROWS
@@ -120,52 +120,29 @@ def blockwise_mlp(x: Tensor, gate_up: Tensor, gate_up_scales: Tensor, gate_up_bi
         sums = blockwise_linear(x, gate_up, gate_up_scales, gate_up_bias)
         return blockwise_linear(swiglu(sums.float()).to(sums.dtype), down, down_scales, down_bias)
     q = quantize(x.reshape(-1, x.shape[-1]), TOKEN)
-    y = _narrow_pair(q.values, q.scales, None, gate_up, gate_up_scales, gate_up_bias, down, down_scales, down_bias,
-                     narrow_type(x))
+    dtype, inner = narrow_type(x), gate_up.shape[0] // 2
+    between = torch.empty(q.values.shape[0], inner // SCALE_BLOCK, dtype=torch.float32, device=x.device)
+    h = _torch_grouped.grouped_gemm(q.values, gate_up, a_scale=q.scales, b_scale=gate_up_scales, bias=gate_up_bias,
+                                    activation="swiglu", out_dtype=torch.float8_e4m3fn, scales_out=between)
+    y = _torch_grouped.grouped_gemm(h, down, a_scale=between, b_scale=down_scales, bias=down_bias,
+                                    out_dtype=None if dtype == torch.bfloat16 else torch.float32).to(dtype)
     return y.view(*x.shape[:-1], down.shape[0])
 
 
-def _narrow_pair(values: Tensor, scales: Tensor, offsets: Optional[Tensor], gate_up: Tensor, gate_up_scales: Tensor,
-                 gate_up_bias: Optional[Tensor], down: Tensor, down_scales: Tensor, down_bias: Optional[Tensor],
-                 dtype: torch.dtype) -> Tensor:
-    inner = gate_up.shape[-2] // 2
-    between = torch.empty(values.shape[0], inner // SCALE_BLOCK, dtype=torch.float32, device=values.device)
-    h = _torch_grouped.grouped_gemm(values, gate_up, offsets=offsets, a_scale=scales, b_scale=gate_up_scales,
-                                    bias=gate_up_bias, activation="swiglu", out_dtype=torch.float8_e4m3fn,
-                                    scales_out=between)
-    y = _torch_grouped.grouped_gemm(h, down, offsets=offsets, a_scale=between, b_scale=down_scales, bias=down_bias,
-                                    out_dtype=None if dtype == torch.bfloat16 else torch.float32)
-    return y.to(dtype)
-
-
-def _sorted_by_expert(index: Tensor, experts: int) -> tuple[Tensor, Tensor]:
-    """The order in which choices of one expert are neighbours, and where those of each begin, and the end."""
-    flat = index.reshape(-1)
-    order = torch.argsort(flat, stable=True)
-    bounds = torch.arange(experts + 1, dtype=flat.dtype, device=flat.device)
-    return order, torch.searchsorted(flat[order], bounds, out_int32=True)
-
-
 def experts_product(x: Tensor, index: Tensor, weights: Tensor, gate_up: Tensor, gate_up_scales: Optional[Tensor],
-                    down: Tensor, down_scales: Optional[Tensor]) -> Tensor:
-    """The weighted sum of what the chosen experts make of each row of x: ``index`` and ``weights`` are [rows, choices].
-
-    With scales the matrices are e4m3. Everything that a mixture needs is here: how tokens are brought to their experts
-    and back is this function's business alone.
-    """
-    choices = index.shape[-1]
+                    down: Tensor, down_scales: Optional[Tensor], shared: int = 0,
+                    shared_weights: Optional[Tensor] = None) -> Tensor:
+    """The weighted sum of what the chosen experts, and the ``shared`` last ones, make of each row of x: ``index`` and
+    ``weights`` are [rows, choices]. With scales the matrices are e4m3."""
     dtype = narrow_type(x)
-    order, offsets = _sorted_by_expert(index, gate_up.shape[0])
-    rows = torch.div(order, choices, rounding_mode="floor")
+    weights = weights.float().contiguous()
+    everybody = None if shared_weights is None else shared_weights.float().contiguous()
     if gate_up_scales is None or down_scales is None:
-        h = _torch_grouped.grouped_gemm(x[rows], gate_up, offsets=offsets, activation="swiglu")
-        y = _torch_grouped.grouped_gemm(h, down, offsets=offsets)
-    else:
-        if wants_gradient(x):
-            raise ValueError("x: experts in 8 bits have no gradient; use torch.no_grad()")
-        q = quantize(x, TOKEN)
-        values = q.values.view(torch.uint8)[rows].view(q.values.dtype)
-        y = _narrow_pair(values, q.scales[rows], offsets, gate_up, gate_up_scales, None, down, down_scales, None, dtype)
-    back = torch.argsort(order)
-    per_choice = y[back].view(x.shape[0], choices, y.shape[-1]).float()
-    return (per_choice * weights.unsqueeze(-1)).sum(1).to(dtype)
+        return _torch_moe.moe(x.contiguous(), gate_up, down, index.contiguous(), weights, shared=shared,
+                              shared_weights=everybody).to(dtype)
+    if wants_gradient(x, weights, everybody):
+        raise ValueError("x: experts in 8 bits have no gradient; use torch.no_grad()")
+    q = quantize(x, TOKEN)
+    return _torch_moe.moe(q.values, gate_up, down, index.contiguous(), weights, x_scale=q.scales,
+                          w_gate_up_scale=gate_up_scales, w_down_scale=down_scales, shared=shared,
+                          shared_weights=everybody).to(dtype)

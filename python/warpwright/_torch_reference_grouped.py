@@ -15,7 +15,7 @@ from ._torch_grouped_describe import Operands, Product, Settings, describe, prob
 from ._torch_reference import swiglu
 
 # Of a status word (include/warpwright/tile/group_table.h).
-OFFSETS_DECREASE, ROWS_OUT_OF_RANGE, MATRIX_OUT_OF_RANGE, DEPTH_UNALIGNED = 1, 2, 4, 32
+OFFSETS_DECREASE, ROWS_OUT_OF_RANGE, MATRIX_OUT_OF_RANGE, DEPTH_UNALIGNED, INDEX_OUT_OF_RANGE = 1, 2, 4, 32, 64
 
 
 class Part(NamedTuple):
@@ -69,6 +69,24 @@ def _with_factors(x: Tensor, scale: Optional[Tensor], rows_each: int) -> Tensor:
     return wide * factors[..., :x.shape[-2], :x.shape[-1]]
 
 
+def _extent(x: Operands) -> int:
+    """What the table counts: columns, rows, or rows that are gathered."""
+    return x.a.shape[-1] if x.depths is not None else x.a.shape[-2] if x.index is None else x.index.numel()
+
+
+def gathered(index: Tensor, rows: int, parts: list[Optional[Part]]) -> tuple[Tensor, int]:
+    """The rows of the table where those that are not there become ``rows``, and the fault; rows that no group has are
+    not looked up."""
+    outside = (index < 0) | (index >= rows)
+    used = any(bool(outside[part.begin:part.end].any()) for part in parts if part is not None)
+    return torch.where(outside, rows, index).long(), INDEX_OUT_OF_RANGE if used else 0
+
+
+def with_zero_row(x: Tensor) -> Tensor:
+    return torch.cat([x, x.new_zeros(1, *x.shape[1:])]) if x.element_size() > 1 else torch.cat(
+        [x.view(torch.uint8), x.view(torch.uint8).new_zeros(1, *x.shape[1:])]).view(x.dtype)
+
+
 def grouped_gemm(x: Operands, settings: Settings) -> None:
     product: Product = describe(x, settings)
     problem = problem_of(product)
@@ -82,7 +100,7 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
         if settings.activation == "swiglu":
             sums = swiglu(sums)
         if scales is None:
-            rows.copy_(sums)
+            rows.copy_(sums + rows if settings.accumulate else sums)
         else:
             values, factors = by_parts(sums, TOKEN, "e4m3")
             rows.copy_(values)
@@ -93,9 +111,11 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
     if table is None:
         finish(a @ b.T, 0, x.out, x.scales_out)
     else:
-        extent = x.a.shape[-1] if x.depths is not None else x.a.shape[-2]
         unit = SCALE_BLOCK if x.depths is not None and x.a_scale is not None else 1
-        parts, faults = parts_of(table, product.kind, extent, unit, x.experts, product.matrices)
+        parts, faults = parts_of(table, product.kind, _extent(x), unit, x.experts, product.matrices)
+        if x.index is not None:
+            rows_of_a, fault = gathered(x.index, x.a.shape[0], parts)
+            a, faults = with_zero_row(a)[rows_of_a], faults | fault
         for group, part in enumerate(parts):
             if x.depths is not None and part is not None:
                 sums = a[:, part.begin:part.end] @ b[:, part.begin:part.end].T
@@ -109,10 +129,11 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
         x.status.fill_(faults)
 
 
-def clamped(x: Operands, kind: int, matrices: int) -> tuple[Tensor, Optional[Tensor], int]:
-    """The table and the experts as the kernels take them, and the faults of what was given."""
+def clamped(x: Operands, kind: int, matrices: int) -> tuple[Operands, Tensor, int]:
+    """The operands with the experts and gathered rows as the kernels take them, the table, and the faults of what was
+    given."""
     table = next(t for t in (x.offsets, x.counts, x.depths) if t is not None)
-    extent = x.a.shape[-1] if x.depths is not None else x.a.shape[-2]
+    extent = _extent(x)
     unit = SCALE_BLOCK if x.depths is not None and x.a_scale is not None else 1
     parts, faults = parts_of(table, kind, extent, unit, x.experts, matrices)
     legal = table.clone()
@@ -122,7 +143,12 @@ def clamped(x: Operands, kind: int, matrices: int) -> tuple[Tensor, Optional[Ten
             for i in range(1, len(values)):
                 values[i] = max(values[i], values[i - 1])
         legal = torch.tensor(values, dtype=torch.int32)
-    experts = x.experts
     if any(part is None for part in parts):
-        experts = torch.tensor([-1 if part is None else part.matrix for part in parts], dtype=torch.int32)
-    return legal, experts, faults
+        x = x._replace(experts=torch.tensor([-1 if part is None else part.matrix for part in parts], dtype=torch.int32))
+    if x.index is not None:
+        rows_of_a, fault = gathered(x.index, x.a.shape[0], parts)
+        # One row more, of zeros, for those that are not there.
+        x = x._replace(a=with_zero_row(x.a), a_scale=None if x.a_scale is None else with_zero_row(x.a_scale),
+                       index=rows_of_a.int())
+        faults |= fault
+    return x, legal, faults

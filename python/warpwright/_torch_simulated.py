@@ -27,6 +27,11 @@ def array_of(x: Optional[Tensor]) -> Any:
     return x.detach().contiguous().view(bits).numpy().view(element)
 
 
+def stored(x: Tensor, major: int) -> Any:
+    """An operand as it lies in memory."""
+    return array_of(x) if major == _abi.MAJOR_K else array_of(x.transpose(-1, -2)).swapaxes(-1, -2)
+
+
 def tensor_of(x: Any, dtype: torch.dtype) -> Tensor:
     if dtype not in BITS:
         return torch.from_numpy(x)
@@ -59,16 +64,17 @@ def grouped_gemm(x: _torch_grouped_describe.Operands, settings: _torch_grouped_d
     product = _torch_grouped_describe.describe(x, settings)
     if settings.sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
-    experts, faults, table = x.experts, 0, None
+    faults, table = 0, None
     if product.kind != _abi.GROUPS_NONE:
-        table, experts, faults = clamped(x, product.kind, product.matrices)
+        x, table, faults = clamped(x, product.kind, product.matrices)
     names = {_abi.GROUPS_CONTIGUOUS: "offsets", _abi.GROUPS_MASKED: "counts", _abi.GROUPS_BY_DEPTH: "depths"}
     tables = {name: array_of(table) if names.get(product.kind) == name else None for name in names.values()}
     out = array_of(x.out).copy()
     scales = None if x.scales_out is None else array_of(x.scales_out).copy()
     _numpy_grouped.grouped_gemm(
-        array_of(x.a), array_of(x.b), **tables, experts=array_of(experts), a_scale=array_of(x.a_scale),
-        b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
+        stored(x.a, product.majors[0]), stored(x.b, product.majors[1]), **tables,
+        experts=array_of(x.experts), index=array_of(x.index),
+        a_scale=array_of(x.a_scale), b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
         out_dtype=product.out, scales_out=scales, accumulate=settings.accumulate, plan=named_plan(settings.plan),
         target=target)
     x.out.copy_(tensor_of(out, x.out.dtype))

@@ -14,13 +14,13 @@ _library: Any = _make_library("warpwright", "IMPL")
 _KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}
 
 
-def register_autocast(name: str, op: Callable[..., Any]) -> None:
-    """The first two arguments are operands, which autocast casts; the others keep their types, as factors must."""
+def register_autocast(name: str, op: Callable[..., Any], count: int = 2) -> None:
+    """The first ``count`` arguments are operands, which autocast casts; the others keep their types, as factors must."""
     for device, key in _KEYS.items():
-        def call(a: Tensor, b: Tensor, *rest: Any, device: str = device, key: str = key) -> Any:
+        def call(*given: Any, device: str = device, key: str = key) -> Any:
             wanted = torch.get_autocast_dtype(device)
             with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))):
-                return op(cast(a, wanted), cast(b, wanted), *rest)
+                return op(*(cast(x, wanted) for x in given[:count]), *given[count:])
 
         _library.impl(name, call, key)
 

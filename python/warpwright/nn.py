@@ -1,22 +1,23 @@
 """Modules whose products are warpwright's, with the names and state_dicts of those they stand for.
 
-``Linear`` and ``MLP`` hold bf16, fp16 or fp32 weights; ``BlockwiseLinear``, ``BlockwiseMLP`` and ``Experts`` with
-``narrow=True`` hold e4m3 with a factor for each 128 x 128, made when weights are loaded. What the kernels have no type for
+``Linear`` and ``MLP`` hold bf16, fp16 or fp32 weights, ``Experts`` and ``MoE`` bf16 ones; ``BlockwiseLinear``,
+``BlockwiseMLP``, and those two with ``narrow=True``, hold e4m3 with a factor for each 128 x 128, made when weights are loaded. What the kernels have no type for
 is multiplied by torch.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Mapping, Optional
 
 import torch
 from torch import Tensor
 
 from ._gemm import ACTIVATIONS
 from ._quantize import BLOCK, Quantized, dequantize, quantize
+from ._torch_describe import is_distributed
 from ._torch_layers import blockwise_linear, blockwise_mlp, experts_product, linear, swiglu_linear
 
-__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP"]
+__all__ = ["BlockwiseLinear", "BlockwiseMLP", "Experts", "Linear", "MLP", "MoE"]
 
 EVEN_ACTIVATIONS = tuple(word for word in ACTIVATIONS if word != "swiglu")  # that leave the columns as many as they are
 SCALE_SUFFIX = "_scale_inv"  # of the factors of a weight in checkpoints that are quantized already
@@ -43,6 +44,33 @@ class Linear(torch.nn.Linear):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}{'' if self.activation == 'none' else f', activation={self.activation}'}"
+
+
+class GatedLinear(Linear):
+    """``silu(gate(x)) * up(x)``, the weight being [gate; up].
+
+    Sharded by ``ColwiseParallel``, a parameter has a [gate; up] for each rank, one behind the other: ``blocks`` says how
+    many.
+    """
+
+    blocks: Mapping[str, int] = {}
+
+    def register_parameter(self, name: str, param: Any) -> None:
+        # That is how torch's styles hand over the DTensor that they made of a parameter.
+        if is_distributed(param) and name not in self.blocks:
+            from ._torch_parallel import paired
+
+            param, blocks = paired(param)
+            self.blocks = {**self.blocks, name: blocks}
+        super().register_parameter(name, param)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if is_distributed(input, self.weight):
+            from ._torch_parallel import gated_linear
+
+            made: Tensor = gated_linear(input, self.weight, self.bias, self.blocks)
+            return made
+        return swiglu_linear(input, self.weight, self.bias)
 
 
 class _Narrow(torch.nn.Module):
@@ -155,16 +183,22 @@ class BlockwiseLinear(_Narrow):
 
 def _split_on_save(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
     for kind in ("weight", "bias"):
+        blocks = getattr(module.gate_up_proj, "blocks", {}).get(kind, 1)
         both = state_dict.pop(f"{prefix}gate_up_proj.{kind}", None)
         if both is not None:
-            state_dict[f"{prefix}gate_proj.{kind}"], state_dict[f"{prefix}up_proj.{kind}"] = both.chunk(2)
+            parts = both.chunk(2) if blocks == 1 else both.unflatten(0, (blocks, 2, -1)).unbind(1)
+            for name, part in zip(("gate_proj", "up_proj"), parts):
+                state_dict[f"{prefix}{name}.{kind}"] = part if blocks == 1 else part.flatten(0, 1)
 
 
 def _join_on_load(module: Any, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
     for kind in ("weight", "weight" + SCALE_SUFFIX, "bias"):
-        parts = [f"{prefix}{name}.{kind}" for name in ("gate_proj", "up_proj")]
-        if all(part in state_dict for part in parts):
-            state_dict[f"{prefix}gate_up_proj.{kind}"] = torch.cat([state_dict.pop(part) for part in parts])
+        blocks = getattr(module.gate_up_proj, "blocks", {}).get(kind, 1)
+        names = [f"{prefix}{name}.{kind}" for name in ("gate_proj", "up_proj")]
+        if all(name in state_dict for name in names):
+            parts = [state_dict.pop(name) for name in names]
+            state_dict[f"{prefix}gate_up_proj.{kind}"] = torch.cat(parts) if blocks == 1 else torch.stack(
+                [part.unflatten(0, (blocks, -1)) for part in parts], 1).flatten(0, 2)
 
 
 class _GatedMLP(torch.nn.Module):
@@ -198,12 +232,12 @@ class MLP(_GatedMLP):
     def __init__(self, hidden_size: int, intermediate_size: int, bias: bool = False, device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__(hidden_size, intermediate_size,
-                         Linear(hidden_size, 2 * intermediate_size, bias, device, dtype),
+                         GatedLinear(hidden_size, 2 * intermediate_size, bias, device, dtype),
                          Linear(intermediate_size, hidden_size, bias, device, dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        first, second = self.gate_up_proj, self.down_proj
-        return linear(swiglu_linear(x, first.weight, first.bias), second.weight, second.bias)
+        made: Tensor = self.down_proj(self.gate_up_proj(x))
+        return made
 
 
 class BlockwiseMLP(_GatedMLP):
@@ -225,23 +259,26 @@ class BlockwiseMLP(_GatedMLP):
 
 
 class Experts(_Narrow):
-    """The experts of a mixture: ``gate_up_proj`` [experts, 2 * intermediate, hidden], ``down_proj`` [experts, hidden,
-    intermediate], and for each row the numbers and weights of its experts. ``narrow``: in e4m3."""
+    """The experts of a mixture, by ``warpwright.moe``: ``gate_up_proj`` [experts, 2 * intermediate, hidden],
+    ``down_proj`` [experts, hidden, intermediate], and for each row the numbers and weights of its experts. ``narrow``: in
+    e4m3. ``shared``: so many more, behind the others, that every row takes, with ``shared_weights`` or 1."""
 
     gate_up_proj: Any
     down_proj: Any
+    blocks = 1  # of gates and ups, one for each rank that has a part of every expert
+    spread: Any = None  # what ranks that share the experts do
 
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, device: Any = None,
-                 dtype: Optional[torch.dtype] = None, *, narrow: bool = False) -> None:
+                 dtype: Optional[torch.dtype] = None, *, narrow: bool = False, shared: int = 0) -> None:
         super().__init__(dtype)
         unit = 128 if narrow else 8
-        if hidden_size % (16 if narrow else 8) or intermediate_size % unit:
+        if hidden_size % unit or intermediate_size % unit:
             raise ValueError(f"hidden_size = {hidden_size}, intermediate_size = {intermediate_size}: multiples of "
-                             f"{16 if narrow else 8} and of {unit} are needed")
+                             f"{unit} are needed")
         self.num_experts, self.hidden_dim, self.intermediate_dim = num_experts, hidden_size, intermediate_size
-        self.narrow = narrow
-        shapes = {"gate_up_proj": (num_experts, 2 * intermediate_size, hidden_size),
-                  "down_proj": (num_experts, hidden_size, intermediate_size)}
+        self.narrow, self.shared = narrow, shared
+        shapes = {"gate_up_proj": (num_experts + shared, 2 * intermediate_size, hidden_size),
+                  "down_proj": (num_experts + shared, hidden_size, intermediate_size)}
         for name, shape in shapes.items():
             if narrow:
                 self._add(name, shape, device)
@@ -249,10 +286,139 @@ class Experts(_Narrow):
                 made = torch.empty(shape, dtype=self.wide, device=device)
                 self.register_parameter(name, torch.nn.Parameter(made.normal_(std=hidden_size**-0.5)))
 
-    def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+    def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor,
+                shared_weights: Optional[Tensor] = None) -> Tensor:
+        if self.spread is not None:
+            spread: Tensor = self.spread(self, hidden_states, top_k_index, top_k_weights, shared_weights)
+            return spread
+        if is_distributed(hidden_states, self.gate_up_proj):
+            from ._torch_parallel import experts
+
+            made: Tensor = experts(hidden_states, top_k_index, top_k_weights, self.gate_up_proj, self.down_proj, self.blocks,
+                                   self.shared, shared_weights)
+            return made
         first, second = (self.get_buffer(f"{name}_scale") if self.narrow else None for name in ("gate_up_proj", "down_proj"))
-        return experts_product(hidden_states, top_k_index, top_k_weights, self.gate_up_proj, first, self.down_proj, second)
+        return experts_product(hidden_states, top_k_index, top_k_weights, self.gate_up_proj, first, self.down_proj, second,
+                               self.shared, shared_weights)
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        key = f"{prefix}gate_up_proj"
+        if self.blocks > 1:
+            from ._torch_parallel import from_blocks, in_order
+
+            destination[key] = in_order(destination[key].detach(), 1, self.blocks, from_blocks)
+        for name in self.names if self.spread is not None else ():
+            destination[prefix + name] = self.spread.to_state(destination[prefix + name])
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        key = f"{prefix}gate_up_proj"
+        given = {name: x for name, x in state_dict.items() if name.startswith(prefix)}
+        if self.blocks > 1 and key in given:
+            from ._torch_parallel import in_order, to_blocks
+
+            state_dict[key] = in_order(given[key], 1, self.blocks, to_blocks)
+        for name in self.names if self.spread is not None else ():
+            for part in (prefix + name, prefix + name + SCALE_SUFFIX):
+                if part in given:
+                    state_dict[part] = self.spread.of_state(given[part])
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        state_dict.update(given)
 
     def extra_repr(self) -> str:
         kind = "e4m3" if self.narrow else str(self.gate_up_proj.dtype)
-        return f"{self.num_experts} experts, {self.hidden_dim}, {self.intermediate_dim}, {kind}"
+        more = f" and {self.shared} for all" if self.shared else ""
+        return f"{self.num_experts} experts{more}, {self.hidden_dim}, {self.intermediate_dim}, {kind}"
+
+
+SHARED = "shared_expert."
+
+
+def _part_shared(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
+    """Those of all rows are one wide MLP in the state."""
+    shared = module.experts.shared
+    names = [f"{prefix}experts.{name}" for name in ("gate_up_proj", "down_proj")]
+    if not shared or any(name not in state_dict for name in names):
+        return
+    (chosen_first, first), (chosen_second, second) = (state_dict[name].tensor_split([-shared]) for name in names)
+    state_dict[names[0]], state_dict[names[1]] = chosen_first, chosen_second
+    if is_distributed(first):
+        from ._torch_parallel import everywhere
+
+        first, second = everywhere(first), everywhere(second)
+    gates, ups = first.chunk(2, 1)
+    for name, part in (("gate_proj", gates.flatten(0, 1)), ("up_proj", ups.flatten(0, 1)),
+                       ("down_proj", second.transpose(0, 1).flatten(1))):
+        state_dict[f"{prefix}{SHARED}{name}.weight"] = part
+
+
+def _join_shared(module: Any, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+    shared = module.experts.shared
+    for suffix in ("", SCALE_SUFFIX):
+        own = [f"{prefix}experts.{name}{suffix}" for name in ("gate_up_proj", "down_proj")]
+        wide = [f"{prefix}{SHARED}{name}.weight{suffix}" for name in ("gate_proj", "up_proj", "down_proj")]
+        if not shared or any(name not in state_dict for name in (*own, *wide)):
+            continue
+        gates, ups, down = (state_dict.pop(name) for name in wide)
+        first = torch.cat([x.unflatten(0, (shared, -1)) for x in (gates, ups)], 1)
+        second = down.unflatten(1, (shared, -1)).transpose(0, 1)
+        for name, more in zip(own, (first, second)):
+            have = state_dict[name]
+            if is_distributed(have):
+                from ._torch_parallel import everywhere
+
+                whole: Any = torch.cat([everywhere(have), everywhere(more)])
+                state_dict[name] = whole.redistribute(placements=have.placements)
+                continue
+            bits = torch.uint8 if have.element_size() == 1 else have.dtype
+            state_dict[name] = torch.cat([have.view(bits), more.to(have.dtype).view(bits)]).view(have.dtype)
+
+
+class MoE(torch.nn.Module):
+    """A mixture of experts with its router: softmax over all experts, the ``top_k`` best of them, whose weights have the
+    sum 1 unless ``norm_topk_prob`` is False.
+
+    ``shared``: so many experts more that every row takes, in the same launches; ``shared_gate``: times
+    sigmoid(shared_expert_gate(x)). ``narrow``: the experts in e4m3, without a gradient.
+
+    The state has the names and shapes of Mixtral, Qwen3-MoE and Qwen2-MoE: ``gate.weight``, ``experts.gate_up_proj``,
+    ``experts.down_proj``, and ``shared_expert.gate_proj.weight`` and its like, an MLP ``shared`` times as wide.
+
+    >>> import torch, warpwright.nn
+    >>> layer = warpwright.nn.MoE(64, 32, num_experts=8, top_k=2, shared=1, dtype=torch.bfloat16)
+    >>> layer(torch.ones(2, 3, 64, dtype=torch.bfloat16)).shape
+    torch.Size([2, 3, 64])
+    >>> tuple(layer.experts.gate_up_proj.shape), tuple(layer.state_dict()["experts.gate_up_proj"].shape)
+    ((9, 64, 64), (8, 64, 64))
+    """
+
+    def __init__(self, hidden_size: int, intermediate_size: int, num_experts: int, top_k: int, device: Any = None,
+                 dtype: Optional[torch.dtype] = None, *, shared: int = 0, shared_gate: bool = False,
+                 norm_topk_prob: bool = True, narrow: bool = False) -> None:
+        super().__init__()
+        if not 0 < top_k <= num_experts:
+            raise ValueError(f"top_k = {top_k}: of {num_experts} experts it must be from 1 to {num_experts}")
+        if shared_gate and not shared:
+            raise ValueError("shared_gate: it is the gate of shared experts, and there are none")
+        self.top_k, self.norm_topk_prob = top_k, norm_topk_prob
+        self.gate = torch.nn.Linear(hidden_size, num_experts, False, device, dtype or torch.bfloat16)
+        self.experts = Experts(num_experts, hidden_size, intermediate_size, device, dtype, narrow=narrow, shared=shared)
+        self.shared_expert_gate = torch.nn.Linear(hidden_size, 1, False, device,
+                                                  dtype or torch.bfloat16) if shared_gate else None
+        untyped: Any = self
+        untyped.register_state_dict_post_hook(_part_shared)
+        untyped.register_load_state_dict_pre_hook(_join_shared)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.reshape(-1, x.shape[-1])
+        weights, index = torch.topk(torch.softmax(self.gate(rows), -1, torch.float32), self.top_k)
+        if self.norm_topk_prob:
+            weights = weights / weights.sum(-1, keepdim=True)
+        everybody = None
+        if self.shared_expert_gate is not None:
+            everybody = torch.sigmoid(self.shared_expert_gate(rows)).expand(-1, self.experts.shared)
+        y: Tensor = self.experts(rows, index, weights, everybody)
+        return y.view(x.shape)
+
+    def extra_repr(self) -> str:
+        return f"top_k={self.top_k}, norm_topk_prob={self.norm_topk_prob}"

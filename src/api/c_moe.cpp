@@ -46,6 +46,7 @@ Status convert_moe(const ww_moe_problem* given, MoeProblem& p) {
   p.top_k = from.top_k;
   p.id_bytes = from.id_bytes;
   p.sm_limit = from.sm_limit;
+  p.shared = from.shared;
   if (from.gate_up_plan != nullptr) p.gate_up_plan = from.gate_up_plan;
   if (from.down_plan != nullptr) p.down_plan = from.down_plan;
   return api::word("type", from.type, kDTypes, p.type);
@@ -99,10 +100,10 @@ int32_t ww_moe_plan_run(const ww_moe_plan* plan, const ww_moe_pointers* pointers
     if (plan == nullptr) return Status(Code::invalid_argument, "plan = null: it must be given.");
     ww_moe_pointers from = {};
     if (Status s = take_moe("pointers", pointers, from); !s) return s;
-    return plan->plan.run(
-        {from.x, from.w_gate_up, from.w_down, from.ids, from.weights, from.out, from.token_count, from.status,
-         from.x_scales, from.w_gate_up_scales, from.w_down_scales, from.workspace, from.workspace_bytes},
-        stream);
+    return plan->plan.run({from.x, from.w_gate_up, from.w_down, from.ids, from.weights, from.out, from.token_count,
+                           from.status, from.x_scales, from.w_gate_up_scales, from.w_down_scales, from.shared_weights,
+                           from.workspace, from.workspace_bytes},
+                          stream);
   });
 }
 

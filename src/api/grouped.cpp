@@ -72,6 +72,18 @@ Status check_epilogue(const GroupedProblem& p) {
   return {};
 }
 
+// Of one product; that of groups along k has rules of its own.
+Status check_accumulate(const GroupedProblem& p) {
+  if (p.groups != Groups::none) {
+    return refused("accumulate = true: only D of one product, or of groups along k, is added to.");
+  }
+  if (p.out != DType::fp32) return refused("out = {}: D must be fp32 to be added to.", name(p.out));
+  if (p.activation != Activation::none || p.bias != Bias::none) {
+    return refused("accumulate = true: sums with a bias or an activation are not added to D.");
+  }
+  return {};
+}
+
 Status check_depth_groups(const GroupedProblem& p) {
   if (p.matrix_count > 1) return refused("matrix_count = {}: groups along k are columns of one B.", p.matrix_count);
   if (p.out == DType::e4m3) return refused("out = e4m3: D of groups along k must be fp32 or bf16.");
@@ -84,9 +96,7 @@ Status check_depth_groups(const GroupedProblem& p) {
   if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
     return refused("k = {}: groups along k of e4m3 are whole blocks with a scale, it must be a multiple of 128.", p.k);
   }
-  if (p.accumulate && p.out != DType::fp32) {
-    return refused("out = {}: D must be fp32 to be added to.", name(p.out));
-  }
+  if (p.accumulate && p.out != DType::fp32) return refused("out = {}: D must be fp32 to be added to.", name(p.out));
   if (p.group_count * p.m > INT32_MAX) {
     return refused("m = {}: {} matrices D of so many rows have more than {} rows together.", p.m, p.group_count,
                    INT32_MAX);
@@ -105,6 +115,30 @@ Status check_gather(const GroupedProblem& p) {
   if (p.out == DType::fp32) return refused("out = fp32: D of gathered rows must be bf16 or e4m3.");
   if (p.m > 0 && p.a_rows == 0) return refused("a_rows = 0: A must have a row that can be gathered.");
   return {};
+}
+
+// Operands that are stored along m or n.
+Status check_majors(const GroupedProblem& p) {
+  const bool by_depth = p.groups == Groups::by_depth;
+  if (p.a_major == Major::K && p.b_major == Major::K) return {};
+  const char* const argument = p.b_major == Major::MN ? "b_major" : "a_major";
+  if (p.type != DType::bf16) {
+    return refused("{} = MN: wgmma reads operands of 16 bits that way, and type = {}; A and B must be stored along k.",
+                   argument, name(p.type));
+  }
+  if (!by_depth && p.a_major == Major::MN) return refused("a_major = MN: A of groups of rows must be stored [m, k].");
+  if (by_depth && p.a_major != p.b_major) {
+    return refused("{} = MN: A and B of groups along k are stored the same way, {} must be MN too.", argument,
+                   p.b_major == Major::MN ? "a_major" : "b_major");
+  }
+  if (p.activation != Activation::none) return refused("b_major = MN: with an activation B must be stored [n, k].");
+  if (p.gathered) return refused("b_major = MN: with gathered rows of A B must be stored [n, k].");
+  if (by_depth) {
+    if (Status s = check_row("m", p.m, p.type, "A"); !s) return s;
+  } else if (Status s = check_row("k", p.k, p.type, "A"); !s) {
+    return s;
+  }
+  return check_row("n", p.n, p.type, "B");
 }
 
 // A launch that is left out finds nothing wrong, and says so where the kernel would.
@@ -151,12 +185,15 @@ Status validate(const GroupedProblem& p) {
     return refused("m = {}: masked groups have equal room, m must be a multiple of group_count = {}.", p.m,
                    p.group_count);
   }
-  if (Status s = check_row("k", p.k, p.type, "A and B"); !s) return s;
+  if (Status s = check_majors(p); !s) return s;
+  if (p.b_major == Major::K) {
+    if (Status s = check_row("k", p.k, p.type, "A and B"); !s) return s;
+  }
   if (Status s = check_epilogue(p); !s) return s;
   if (p.groups == Groups::by_depth) {
     if (Status s = check_depth_groups(p); !s) return s;
   } else if (p.accumulate) {
-    return refused("accumulate = true: only D of groups along k is added to.");
+    if (Status s = check_accumulate(p); !s) return s;
   }
   const bool halves = p.activation == Activation::swiglu;
   if (Status s = check_row(halves ? "n / 2" : "n", columns_of(p), p.out, "D"); !s) return s;

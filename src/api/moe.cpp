@@ -22,8 +22,13 @@ Status validate(const MoeProblem& p) {
   if (Status s = check_extent("tokens", p.tokens); !s) return s;
   if (p.experts < 1 || p.experts > 65535) return refused("experts = {}: it must be from 1 to 65535.", p.experts);
   if (p.top_k < 1 || p.top_k > 1024) return refused("top_k = {}: it must be from 1 to 1024.", p.top_k);
-  if (p.tokens * p.top_k > most_pairs) {
-    return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k, most_pairs);
+  if (p.shared < 0 || p.shared >= p.experts) {
+    return refused("shared = {}: of {} experts it must be from 0 to {}, one is left to choose.", p.shared, p.experts,
+                   p.experts - 1);
+  }
+  if (p.tokens * (p.top_k + p.shared) > most_pairs) {
+    return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k + p.shared,
+                   most_pairs);
   }
   if (p.type != DType::bf16 && p.type != DType::e4m3) {
     return refused("type = {}: x and the weights must be bf16, or e4m3 with blockwise scales.", name(p.type));
@@ -59,7 +64,7 @@ MoePlan& MoePlan::operator=(MoePlan&&) noexcept = default;
 MoePlan::~MoePlan() = default;
 
 int MoePlan::device() const { return state_->device.number; }
-size_t MoePlan::workspace_bytes() const { return launch::workspace_bytes(state_->problem); }
+size_t MoePlan::workspace_bytes() const { return launch::workspace_bytes(state_->problem, state_->device.arch); }
 std::string MoePlan::explanation() const {
   return fmt::format("{}\n{}\n{}\n{}\n", catalog::name_of(state_->route), state_->gate_up.instance(),
                      state_->down.instance(), catalog::name_of(state_->combine));
@@ -68,13 +73,18 @@ std::string MoePlan::explanation() const {
 Result<MoePlan> make_plan(const MoeProblem& problem) try {
   // A wrong problem is one without a GPU, too.
   if (Status s = validate(problem); !s) return s;
-  const auto device = gpu::hopper_device();
+  const auto device = gpu::this_device();
   if (!device) return device.status();
+  if (device->arch != Arch::sm90 && device->arch != Arch::sm100) {
+    return Status(Code::missing, fmt::format("device {} ({}) has {}; this needs 9.0, 10.0 or 10.3.", device->number,
+                                             device->name, device->kind()));
+  }
   auto gate_up = make_plan(launch::gate_up_problem(problem));
   if (!gate_up) return gate_up.status();
   auto down = make_plan(launch::down_problem(problem));
   if (!down) return down.status();
-  const catalog::Instance route{launch::route_config(problem)}, combine{CombineConfig{}};
+  const catalog::Instance route{launch::route_config(problem, device->arch)},
+      combine{launch::combine_config(problem, device->arch)};
   const auto route_loaded = gpu::ready(route, device->number);
   if (!route_loaded) return route_loaded.status();
   const auto combine_loaded = gpu::ready(combine, device->number);
@@ -113,7 +123,7 @@ Status MoePlan::run(const MoePointers& pointers, void* stream) const {
   } else if (reinterpret_cast<uintptr_t>(workspace) % 128 != 0) {
     return refused("workspace = {}: it must be a multiple of 128 bytes.", fmt::ptr(workspace));
   }
-  const launch::MoeLaunches l = launch::moe_launches(p, pointers, workspace);
+  const launch::MoeLaunches l = launch::moe_launches(p, s.device.arch, pointers, workspace);
   const int64_t routes = launch::work_of(*s.route.as<RouteConfig>(), l.route);
   const int64_t sums = launch::work_of(*s.combine.as<CombineConfig>(), l.combine);
   if (Status status = gpu::launch(*s.route_loaded, &l.route, routes, stream, p.sm_limit); !status) return status;

@@ -23,6 +23,8 @@ struct ArchOf {
   Arch operator()(const TmemLifecycleConfig&) const { return Arch::sm100; }
   Arch operator()(const MmaSyncGemmConfig&) const { return Arch::sm80; }
   Arch operator()(const CdnaMatmulConfig& c) const { return c.arch; }
+  Arch operator()(const RouteConfig& c) const { return c.arch; }
+  Arch operator()(const CombineConfig& c) const { return c.arch; }
   template <class C>
   Arch operator()(const C&) const {
     return Arch::sm90;
@@ -40,6 +42,9 @@ template <class F>
 bool any_family(Arch arch, F&& f) {
   const auto each = [&]<class C>(C config) {
     if constexpr (std::is_same_v<C, CdnaMatmulConfig>) config.arch = is_cdna(arch) ? arch : Arch::gfx950;
+    if constexpr (std::is_same_v<C, RouteConfig> || std::is_same_v<C, CombineConfig>) {
+      config.arch = arch == Arch::sm100 ? arch : Arch::sm90;
+    }
     return ArchOf{}(config) == arch && f(config);
   };
   const auto all = [&]<class... C>(std::type_identity<std::variant<C...>>) { return (each(C{}) || ...); };

@@ -14,6 +14,7 @@
 #include "warpwright/kernel/cdna/config.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/kernel/sm100/config.h"
+#include "warpwright/kernel/sm100/grouped/config.h"
 #include "warpwright/kernel/sm80/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/kernel/sm90/grouped/config.h"

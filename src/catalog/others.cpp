@@ -109,19 +109,21 @@ Family<RouteConfig> route() {
   using C = RouteConfig;
   Family<C> f{"route", "sm90/moe/route.h", "sm90::Route", "RouteConfig", "route-w8-b4", {}, {}};
   f.plan.number("w", &C::warps).number("b", &C::blocks_per_sm);
-  f.features.number("ids", &C::id_bytes);
+  f.features.number("ids", &C::id_bytes).flag("shared", &C::shared);
   return f;
 }
 Family<CombineConfig> combine() {
   using C = CombineConfig;
   Family<C> f{"combine", "sm90/moe/combine.h", "sm90::Combine", "CombineConfig", "combine-w8-b4", {}, {}};
   f.plan.number("w", &C::warps).number("b", &C::blocks_per_sm);
-  f.features.rule([](const C& c) { return std::string(name(c.type)); },
-                  [](C& c, std::string_view word) {
-                    const auto type = read_dtype(word);
-                    if (type) c.type = *type;
-                    return type.has_value();
-                  });
+  f.features
+      .rule([](const C& c) { return std::string(name(c.type)); },
+            [](C& c, std::string_view word) {
+              const auto type = read_dtype(word);
+              if (type) c.type = *type;
+              return type.has_value();
+            })
+      .flag("shared", &C::shared);
   return f;
 }
 

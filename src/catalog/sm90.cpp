@@ -159,11 +159,13 @@ Family<GroupedGemmConfig> grouped() {
   f.plan.number("r", &C::raster_group, C{}.raster_group);
   f.features.rule([](const C& c) { return std::string(name(c.type)); },
                   [](C& c, std::string_view word) { return read_type(c, word, [](C& x, DType t) { x.out = t; }); });
+  add_layout(f.features, false);
   add_out<C>(
       f.features, [](const C& c) { return c.out; }, [](C& c, DType type) { c.out = type; });
   add_table(f.features, kGroups, &C::groups, Groups::none);
   f.features.flag("any_rows", &C::any_rows).value("row_scales", &C::b_scale_rows, 1);
   f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu).flag("gathered", &C::gathered);
+  f.features.flag("added", &C::adds);
   f.begin = [](C& c) { c.cluster = 1, c.stages = c.output_stages = c.group_rows = kUnset; };
   f.finish = [](C& c) {
     if (c.group_rows == kUnset) c.group_rows = usual_group_rows(c);

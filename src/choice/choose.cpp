@@ -20,7 +20,7 @@ Result<Decision> choose_for(const GemmProblem& problem, const Chip& chip, OnDema
   if (chip.arch == Arch::sm90) return decide(problem, low, chip, on_demand);
   Chip part = chip;
   if (problem.sm_limit > 0) part.multiprocessors = std::min(part.multiprocessors, problem.sm_limit);
-  if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part);
+  if (chip.arch == Arch::sm100) return choose_sm100(problem, low, part, on_demand);
   return is_cdna(chip.arch) ? choose_cdna(problem, low, part) : choose_sm80(problem, low, part, on_demand, limits);
 }
 
@@ -64,7 +64,7 @@ std::vector<Decision> finalists(const Decision& chosen, const GemmProblem& probl
     // Features that nothing was compiled for ahead: their plans are compiled now, and kept on disk.
     if (others.size() < kFewAhead) others = best_by_model(problem, low, chip, kOtherFinalists + 1, OnDemand::allowed);
   } else if (chip.arch == Arch::sm100) {
-    (void)choose_sm100(problem, low, part, &others);
+    (void)choose_sm100(problem, low, part, OnDemand::allowed, &others);
   } else if (!is_cdna(chip.arch)) {
     (void)choose_sm80(problem, low, part, OnDemand::allowed, limits, &others);
   }

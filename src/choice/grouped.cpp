@@ -28,7 +28,7 @@ constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // of partial
 constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
 constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
-constexpr double kOddStore = 2.9;         // how much longer where a tile is no multiple of 64 columns
+constexpr double kOddStore = 2.9;         // how much longer where boxes of a tile have no whole lines of 128 bytes
 constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
 constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
 constexpr double kDeferredStore = 0.2;    // of the end where results are stored behind the next tile's MMAs
@@ -90,7 +90,8 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
       groups * double(p.n) * depth * bits(c.type) / 8 / kGroupedBytesPerUs * (1 + kUnevenMemory * idle) + stored;
   const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
   const bool waits = c.output_stages >= c.outputs();
-  const double end = kStoreUs * result * (c.out_columns() % 64 == 0 ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
+  const bool whole_lines = c.d_box().swizzle == Swizzle::b128;
+  const double end = kStoreUs * result * (whole_lines ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
   // Behind the last tile there are no MMAs, and while memory is waited for nothing is hidden by them.
   const double all = double(rounds) * (tile + end);
   const double hidden = c.defers() && rounds > 0 ? (1 - kDeferredStore) * double(rounds - 1) * end : 0;
@@ -107,7 +108,9 @@ bool fused(const GroupedProblem& p) {
 bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
   const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
   const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
-  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && c.bias == fused(p) &&
+  const bool stored_so = c.a_major == p.a_major && c.b_major == p.b_major;
+  const bool adds_so = c.adds_to_result() || !p.accumulate;
+  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && stored_so && adds_so && c.bias == fused(p) &&
          c.swiglu == (p.activation == Activation::swiglu) && c.gathered == p.gathered;
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
@@ -116,7 +119,7 @@ bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // A TMA takes its time for rows that a matrix does not have.
   const int least = c.tokens > 64 ? 65 : 1;
   return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m >= least && p.m <= most &&
-         p.b_scale_rows == kScaleBlock && !fused(p);
+         p.b_scale_rows == kScaleBlock && !fused(p) && !p.accumulate;
 }
 bool serves(const Instance& instance, const GroupedProblem& p) {
   if (const auto* c = instance.as<GroupedGemmConfig>()) return serves(*c, p);
@@ -134,6 +137,9 @@ Instance features_of(const GroupedProblem& p) {
   c.bias = fused(p);
   c.swiglu = p.activation == Activation::swiglu;
   c.gathered = p.gathered;
+  c.a_major = p.a_major;
+  c.b_major = p.b_major;
+  c.adds = p.accumulate && p.groups == Groups::none;
   return Instance{c};
 }
 
@@ -147,6 +153,7 @@ std::string described(const GroupedProblem& p) {
   if (p.activation == Activation::swiglu) text += ", swiglu";
   if (p.bias != Bias::none) text += ", a bias";
   if (p.accumulate) text += ", added to D";
+  if (p.b_major == Major::MN) text += p.a_major == Major::MN ? ", A stored [k, m] and B [k, n]" : ", B stored [k, n]";
   if (p.gathered) text += ", of gathered rows";
   return text;
 }

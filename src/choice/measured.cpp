@@ -146,6 +146,8 @@ std::string measured_key(const GroupedProblem& p) {
   if (p.scaling != BlockScaling::none) text += fmt::format(" {}", name(p.scaling));
   if (p.out_scaling != BlockScaling::none) text += fmt::format(" to {}", name(p.out_scaling));
   if (p.clamped_swiglu) text += " clamped";
+  if (p.a_major != Major::K) text += " a by columns";
+  if (p.b_major != Major::K) text += " b by columns";
   if (p.sm_limit > 0) text += fmt::format(" on {} SMs", p.sm_limit);
   return text;
 }

@@ -112,7 +112,7 @@ Result<Instance> named(const GemmProblem& p, const problem::Lowered& low) {
 
 }  // namespace
 
-Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip,
+Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, OnDemand on_demand,
                               std::vector<Decision>* others) {
   if (!p.plan.empty()) {
     const auto instance = named(p, low);
@@ -124,6 +124,7 @@ Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low,
     if (serves(instance, p, low)) list.push_back(timed(instance, p, low, chip, true));
   const bool any = !list.empty();
   for (const Config& c : kOnDemand) {
+    if (on_demand == OnDemand::refused) break;
     const Instance made{fitted(with_features(c, p, low))};
     if (any && catalog::is_ahead(made)) continue;
     if (catalog::refuse(made) && serves(made, p, low)) list.push_back(timed(made, p, low, chip, false));

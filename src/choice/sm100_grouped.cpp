@@ -31,33 +31,61 @@ const Grouped kOnDemandQuantized[] = {
     {.tile_n = 128, .stages = 6, .cta_group = 2},
 };
 
+// Plain elements; gates and ups that lie apart are columns of the MMA, which tokens are not then.
+const Grouped kOnDemandPlain[] = {
+    {.tile_n = 16, .stages = 8, .swap_ab = true},
+    {.tile_n = 64, .stages = 8, .swap_ab = true},
+    {.tile_n = 128, .stages = 6},
+    {.tile_n = 256, .stages = 6, .cta_group = 2},
+};
+
+// Of swiglu two warpgroups have a part each; where its results are quantized they share their scales.
+const Blockwise kOnDemandBlockwise[] = {
+    {.tile_n = 128, .stages = 6},
+    {.tile_n = 256, .stages = 4, .epilogue_warps = 2 * kTmemWarps},
+    {.tile_n = 256, .stages = 6, .cta_group = 2, .epilogue_warps = 2 * kTmemWarps},
+};
+
+// But for a factor, and swiglu of a pair of accumulators, which a problem may ask for.
 bool plain(EpilogueConfig e) {
   e.alpha = false;
+  if (e.pair()) e.activation = Activation::none;
   return e.trivial();
 }
+// The activation of the epilogue; with quantized results swiglu is a part of that.
+Activation activation_of(const GroupedProblem& p) {
+  return p.out_scaling == BlockScaling::none ? p.activation : Activation::none;
+}
+
+// With a scale for 128 elements along k, which the epilogue applies.
+bool blockwise(const GroupedProblem& p) { return p.scaling == BlockScaling::none && p.type == DType::e4m3; }
 
 Grouped with_features(Grouped c, const GroupedProblem& p) {
   c.scaling = p.scaling;
   c.type = p.type;
   c.out_scaling = p.out_scaling;
   c.clamped_swiglu = p.clamped_swiglu;
+  c.gathered = p.gathered;
+  c.epilogue.activation = activation_of(p);
   if (p.out_scaling == BlockScaling::none) c.out_type = c.epilogue.out = p.out;
   return c;
 }
 Blockwise with_features(Blockwise c, const GroupedProblem& p) {
   c.out_type = c.epilogue.out = p.out;
   c.grouped = p.groups != Groups::none;
+  c.gathered = p.gathered;
+  c.epilogue.activation = p.activation;
   c.epilogue.alpha = c.grouped;  // a factor for each matrix
   return c;
 }
 bool serves(const Grouped& c, const GroupedProblem& p) {
-  if (c.pointers || p.groups == Groups::none || p.scaling == BlockScaling::none || !plain(c.epilogue)) return false;
+  if (c.pointers || p.groups == Groups::none || blockwise(p) || !plain(c.epilogue)) return false;
   Grouped same = c;
   if (p.out_scaling == BlockScaling::none) same.epilogue.out = c.out_type;
   return same == with_features(c, p);
 }
 bool serves(const Blockwise& c, const GroupedProblem& p) {
-  if (p.scaling != BlockScaling::none || p.activation != Activation::none || !plain(c.epilogue)) return false;
+  if (!blockwise(p) || !plain(c.epilogue)) return false;
   Blockwise same = c;
   same.epilogue.out = c.out_type;
   return same == with_features(c, p);
@@ -68,36 +96,46 @@ bool serves(const Instance& instance, const GroupedProblem& p) {
   return c != nullptr && serves(*c, p);
 }
 
-Grouped fitted(Grouped c) {
+bool early(const Instance& instance) {
+  if (const auto* c = instance.as<Grouped>()) return c->dependent;
+  return instance.as<Blockwise>()->dependent;
+}
+
+template <class Config>
+Config fitted(Config c) {
   while (c.stages > 2 && !catalog::refuse({c})) --c.stages;
   return c;
 }
 
 std::vector<Instance> candidates(const GroupedProblem& p) {
   std::vector<Instance> list;
+  // A launch that begins early is for those who name it: nobody has measured what it brings.
   for (const Instance& instance : catalog::ahead())
-    if (serves(instance, p)) list.push_back(instance);
-  const auto add = [&](const Grouped& c) {
+    if (serves(instance, p) && (!p.plan.empty() || !early(instance))) list.push_back(instance);
+  const auto add = [&](const auto& c) {
     const Instance made{fitted(with_features(c, p))};
     if (!catalog::is_ahead(made) && catalog::refuse(made) && serves(made, p)) list.push_back(made);
   };
   if (p.out_scaling != BlockScaling::none) {
     for (const Grouped& c : kOnDemandQuantized) add(c);
-  } else {
+  } else if (p.scaling != BlockScaling::none) {
     for (const Grouped& c : kOnDemand) add(c);
+  } else if (!blockwise(p)) {
+    for (const Grouped& c : kOnDemandPlain) add(c);
+  } else if (p.groups != Groups::none) {
+    for (const Blockwise& c : kOnDemandBlockwise) add(c);
   }
   return list;
 }
 
 std::string described(const GroupedProblem& p) {
   return fmt::format("{} products of {}{}", problem::operation_of(p.groups),
-                     p.scaling == BlockScaling::none ? "e4m3" : name(p.scaling),
+                     p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling),
                      p.activation == Activation::swiglu ? " with swiglu" : "");
 }
 
 Result<Instance> named(const GroupedProblem& p, const std::vector<Instance>& list) {
-  const Instance like =
-      p.scaling == BlockScaling::none ? Instance{with_features(Blockwise{}, p)} : Instance{with_features(Grouped{}, p)};
+  const Instance like = blockwise(p) ? Instance{with_features(Blockwise{}, p)} : Instance{with_features(Grouped{}, p)};
   for (const Instance& instance : list)
     if (p.plan == catalog::plan_name(instance)) return instance;
   auto instance = named_for(p.plan, like);

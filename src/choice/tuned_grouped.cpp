@@ -86,8 +86,9 @@ GroupedProblem problem_of(const GroupedShape& s) {
 }
 
 std::optional<GroupedShape> shape_of(const GroupedProblem& p) {
-  if (p.activation != Activation::none || p.bias != Bias::none || p.group_count < 1 ||
-      (p.type == DType::e4m3 && p.b_scale_rows != scale_rows(p))) {
+  const bool along_k = p.a_major == Major::K && p.b_major == Major::K;
+  if (p.activation != Activation::none || p.bias != Bias::none || p.group_count < 1 || !along_k ||
+      (p.accumulate && p.groups == Groups::none) || (p.type == DType::e4m3 && p.b_scale_rows != scale_rows(p))) {
     return {};
   }
   GroupedShape s;

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "gpu/devices.h"
 #include "gpu/driver.h"
 #include "hip/driver.h"
+#include "simulate/executor.h"
 
 extern char** environ;
 
@@ -148,6 +150,16 @@ constexpr struct Simulator {
                   {"sim:gfx942", "MI300X"},
                   {"sim:gfx950", "MI355X"}};
 
+// Those that run without a compiler.
+std::vector<std::string> kernels_inside(std::string_view target) {
+  const std::string folder = std::string(target.substr(target.find(':') + 1)) + '/';
+  std::vector<std::string> names;
+  for (const simulate::BuiltIn& one : simulate::built_in()) {
+    if (std::string_view(one.name).starts_with(folder)) names.emplace_back(one.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 Devices find_devices() {
@@ -172,8 +184,10 @@ Devices find_devices() {
   if (list.gpus.empty()) table.row({"gpu", "none", list.reason});
   Json simulator_list = Json::array();
   for (const auto& simulator : simulators) {
-    simulator_list.push_back({{"target", simulator.target}, {"models", simulator.models}});
-    table.row({"simulator", simulator.target, fmt::format("models the {}", simulator.models)});
+    const auto kernels = kernels_inside(simulator.target);
+    simulator_list.push_back({{"target", simulator.target}, {"models", simulator.models}, {"kernels", kernels}});
+    table.row({"simulator", simulator.target,
+               fmt::format("models the {}; kernels that need no compiler: {}", simulator.models, kernels.size())});
   }
   Json toolchain_list = Json::array();
   for (const auto& toolchain : toolchains) {

@@ -34,7 +34,8 @@ int run_simulated(const GemmOptions& all, Output& out) {
   const ProblemOptions& options = all.problem;
   std::optional<system::WholeFile> result;
   if (all.own.any()) {
-    if (all.own.any_grouped()) throw UsageError("--table, --experts and --d-scales: a dense product has no groups");
+    if (all.own.any_grouped())
+      throw UsageError("--table, --experts, --index and --d-scales: a dense product has no groups");
     if (all.own.any_addend() && arch_of(options) != Arch::sm90) {
       throw UsageError("--a-scales, --b-scales, --c, --bias, --residual and --out-scale: only sim:sm90 takes them");
     }

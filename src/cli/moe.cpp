@@ -38,8 +38,9 @@ Draw draw_of(const std::string& word) {
 
 std::string in_words(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
-  return fmt::format("{} token{} x {} of {} experts, {} -> {} -> {} {}", p.tokens, p.tokens == 1 ? "" : "s", p.top_k,
-                     p.experts, p.hidden, p.intermediate, p.hidden, name(p.type));
+  const std::string shared = p.shared > 0 ? fmt::format(" and {} for all", p.shared) : "";
+  return fmt::format("{} token{} x {} of {} experts{}, {} -> {} -> {} {}", p.tokens, p.tokens == 1 ? "" : "s", p.top_k,
+                     p.experts - p.shared, shared, p.hidden, p.intermediate, p.hidden, name(p.type));
 }
 std::string faults_in_words(uint32_t status) {
   std::string text;
@@ -77,24 +78,27 @@ struct Layer {
 };
 Layer random_layer(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
-  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts, draw_of(o.routing), reference::Data::normal,
-                                   o.problem.seed),
+  constexpr auto data = reference::Data::normal;
+  Layer l{reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared, draw_of(o.routing), data, o.problem.seed),
           {}};
-  l.workload =
-      reference::moe_workload(p, l.routing, reference::moe_operands(p, reference::Data::normal, o.problem.seed));
+  if (p.shared > 0) l.routing = reference::with_shared(std::move(l.routing), p.shared, true, data, o.problem.seed);
+  l.workload = reference::moe_workload(p, l.routing, reference::moe_operands(p, data, o.problem.seed));
   return l;
 }
 Layer own_layer(const MoeOptions& o) {
   const MoeProblem& p = o.layer;
   const std::filesystem::path folder = o.operands;
   Layer l;
-  l.routing = {p.tokens, p.top_k, p.experts, {}, {}, -1};
+  l.routing = {p.tokens, p.top_k, p.experts, {}, {}, -1, p.shared, {}};
   if (p.id_bytes == 8) {
     l.routing.ids = read_numbers<int64_t>(folder, "ids", p.tokens * p.top_k);
   } else {
     for (const int32_t id : read_numbers<int32_t>(folder, "ids", p.tokens * p.top_k)) l.routing.ids.push_back(id);
   }
   l.routing.weights = read_numbers<float>(folder, "weights", p.tokens * p.top_k);
+  if (p.shared > 0 && std::filesystem::exists(folder / "shared_weights")) {
+    l.routing.shared_weights = read_numbers<float>(folder, "shared_weights", p.tokens * p.shared);
+  }
   if (std::filesystem::exists(folder / "token_count")) {
     l.routing.token_count = int64_t(read_numbers<uint32_t>(folder, "token_count", 1).front());
   }
@@ -121,7 +125,7 @@ void write_own(const std::string& folder, const char* name, const std::vector<ui
 }
 
 void check_size(const MoeProblem& p, Output& out) {
-  const int64_t pairs = p.tokens * p.top_k;
+  const int64_t pairs = p.tokens * (p.top_k + p.shared);
   check_simulated_size({pairs, 2 * p.intermediate, p.hidden}, out);
   check_simulated_size({pairs, p.hidden, p.intermediate}, out);
 }
@@ -180,16 +184,17 @@ int run_layer_simulated(const MoeOptions& o, const simulate::MoeRun& run, Output
     write_own(o.operands, "status", word);
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return show(o, run, layer, {"sim:sm90", swept.ok(), swept.max_rel_error, swept.report},
+  return show(o, run, layer, {fmt::format("sim:{}", name(plan.arch)), swept.ok(), swept.max_rel_error, swept.report},
               {{"runs", fmt::format("{} ({:.1f} s)", swept.runs, wall)}},
               {{"runs", swept.runs}, {"checks", swept.checks}, {"wall_s", wall}}, out);
 }
 
 int run_layer_on_gpu(const MoeOptions& o, const simulate::MoeRun& run, Output& out) {
   if (!o.problem.landing.empty() || !o.problem.schedule.empty() || o.problem.seeds != 0) {
-    throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90");
+    throw UsageError("--landing, --schedule and --seeds are for a simulator; use --target sim:sm90 or sim:sm100");
   }
-  require_here(Arch::sm90, "sm90");
+  const Arch arch = catalog::arch_of(run.route);
+  require_here(arch, name(arch));
   const Layer layer = random_layer(o);
   simulate::Example e;
   e.name = "moe";
@@ -205,19 +210,23 @@ int run_layer_on_gpu(const MoeOptions& o, const simulate::MoeRun& run, Output& o
         fmt::format("result: {} of {} elements are wrong, {} of them were never written; {} bytes outside it changed",
                     v.wrong, layer.workload.expected.size(), v.unwritten, outcome.stray_bytes);
   }
-  return show(o, run, layer, {fmt::format("sm90 ({})", outcome.device), v.ok, v.max_rel_error, report},
+  return show(o, run, layer, {fmt::format("{} ({})", name(arch), outcome.device), v.ok, v.max_rel_error, report},
               {{"measured", fmt::format("{:.1f} us", outcome.measured_us)}},
               {{"measured_us", outcome.measured_us}, {"device", outcome.device}}, out);
 }
 
 int run_moe(MoeOptions o, Output& out) {
   o.layer.type = dtype_of(o.problem.dtype == "fp8" ? "e4m3" : o.problem.dtype);
-  if (!o.operands.empty() && o.problem.target != "sim:sm90") {
-    throw UsageError("--operands: operands of your own are for a simulator; use --target sim:sm90");
+  const std::string& target = o.problem.target;
+  if (!o.operands.empty() && !target.starts_with("sim:")) {
+    throw UsageError(
+        "--operands: operands of your own are for a simulator; use --target sim:sm90 or --target sim:sm100");
   }
-  const auto run = simulate::moe_run(o.layer, choice::simulated_chip(Arch::sm90));
+  const bool blackwell = target == "auto" ? runs_here(Arch::sm100) : target.ends_with("sm100");
+  const Arch arch = blackwell ? Arch::sm100 : Arch::sm90;
+  const auto run = simulate::moe_run(o.layer, choice::simulated_chip(arch));
   if (!run) fail(run.status());
-  const bool on_gpu = o.problem.target == "auto" ? runs_here(Arch::sm90) : o.problem.target == "sm90";
+  const bool on_gpu = target == "auto" ? runs_here(arch) : !target.starts_with("sim:");
   return on_gpu ? run_layer_on_gpu(o, *run, out) : run_layer_simulated(o, *run, out);
 }
 
@@ -235,6 +244,8 @@ void configure_moe(CommandLine& line, Context& context) {
   extent("--top-k", options->layer.top_k, "experts that a token is sent to");
   extent("--hidden", options->layer.hidden, "columns of x and of the result");
   extent("--intermediate", options->layer.intermediate, "columns between the two products");
+  line.number("--shared", options->layer.shared, "how many of the experts, the last ones, every token takes", 0, most)
+      .group(group);
   line.text("--dtype", options->problem.dtype, "of x and the weights (default bf16; fp8 = e4m3, with blockwise scales)")
       .one_of({"bf16", "e4m3", "fp8"})
       .group(group);
@@ -244,7 +255,7 @@ void configure_moe(CommandLine& line, Context& context) {
       .one_of({"uniform", "skewed", "one", "bad"})
       .group(group);
   line.text("--target", options->problem.target, "where it runs (default auto)")
-      .one_of({"auto", "sm90", "sim:sm90"})
+      .one_of({"auto", "sm90", "sm100", "sim:sm90", "sim:sm100"})
       .group(group);
   line.text("--gate-up-plan", options->layer.gate_up_plan, "plan of the first product instead of the chosen one")
       .not_empty()
@@ -253,7 +264,8 @@ void configure_moe(CommandLine& line, Context& context) {
   line.text("--operands", options->operands,
             "a folder with row-major arrays in files x, w_gate_up, w_down, ids (int32), weights (fp32), for e4m3 "
             "x_scales, "
-            "w_gate_up_scales and w_down_scales, and perhaps token_count; receives out and status")
+            "w_gate_up_scales and w_down_scales, and perhaps shared_weights (fp32) and token_count; receives out and "
+            "status")
       .not_empty()
       .group("Operands of your own (simulators)");
   add_simulation_options(line, options->problem);

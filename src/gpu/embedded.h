@@ -1,5 +1,6 @@
 // The images that this build compiled ahead. The build writes the table (cmake/images.cmake).
 #pragma once
+#include <cstdint>
 #include <span>
 
 namespace warpwright::gpu {
@@ -13,3 +14,6 @@ struct EmbeddedImage {
 std::span<const EmbeddedImage> embedded_images();
 
 }  // namespace warpwright::gpu
+
+// Those of libwarpwright.so, for a program that has none of its own.
+extern "C" const warpwright::gpu::EmbeddedImage* ww_embedded_images(uint64_t* count);

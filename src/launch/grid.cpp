@@ -93,6 +93,8 @@ int64_t work_of(const RingCopyConfig& c, const RingCopyArgs& args) {
 bool may_start_early(const catalog::Instance& instance) {
   if (const auto* c = instance.as<DenseGemmConfig>()) return c->dependent;
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return c->dependent;
+  if (const auto* c = instance.as<GroupedGemmSm100Config>()) return c->dependent;
+  if (const auto* c = instance.as<BlockwiseFp8Sm100Config>()) return c->dependent;
   return instance.as<SkinnyGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr;
 }
 

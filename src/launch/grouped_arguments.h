@@ -71,10 +71,17 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
   }
   if (o.k > 0) {
     if (!config.gathered) {
-      if (Status s = encode(MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}, args.a); !s) return s;
+      const MatrixMap a = config.a_major == Major::K ? MatrixMap{config.a_box(), o.a, o.groups.rows, o.k}
+                                                     : MatrixMap{config.a_box(), o.a, o.k, o.groups.rows};
+      if (Status s = encode(a, args.a); !s) return s;
     }
-    const int64_t b_rows = int64_t(o.n) * o.groups.matrix_count;
-    if (Status s = encode(MatrixMap{config.b_box(), o.b, b_rows, o.k}, args.b); !s) return s;
+    // Rows along k may go on in the next matrix, since A has zeros there in any case; rows along n end with theirs, or
+    // what is no number there would be multiplied by these zeros.
+    const int matrices = o.groups.matrix_count;
+    const uint64_t matrix_bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(config.type)) / 8;
+    const MatrixMap b = config.b_major == Major::K ? MatrixMap{config.b_box(), o.b, int64_t(o.n) * matrices, o.k}
+                                                   : MatrixMap{config.b_box(), o.b, o.k, o.n, matrices, matrix_bytes};
+    if (Status s = encode(b, args.b); !s) return s;
     if (config.stages_scales()) {
       if (Status s = fill_scale_maps(args, config, o, encode); !s) return s;
     }

@@ -22,6 +22,8 @@ struct GroupedOperands {
   void* d_scales = nullptr;   // out_scaling: tiles of factors of D
   int64_t d_scale_tiles = 0;  // rows of tiles that d_scales has
   const float* matrix_out_scale = nullptr;
+  const int32_t* index = nullptr;  // of gathered rows: a has a_rows of them
+  int a_rows = 0;
 };
 
 inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
@@ -55,6 +57,12 @@ inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) 
   return problem::refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b);
 }
 
+// [matrices][gates; ups], of which a tile has a gate and its up in turn.
+inline MatrixMap paired_matrices(const TensorBox& box, const GroupedOperands& o) {
+  const uint64_t bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(box.type)) / 8;
+  return {box, o.b, o.n, o.k, o.table.matrix_count, bytes, 0, 1};
+}
+
 template <class Encode>
 Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, const GroupedOperands& o,
             Encode&& encode) {
@@ -73,13 +81,19 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
   args.matrix_alpha = o.matrix_alpha;
   args.d_scales = o.d_scales;
   args.matrix_out_scale = o.matrix_out_scale;
+  args.a_index = o.index;
+  args.a_rows = o.a_rows;
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int64_t matrix_rows = int64_t(o.table.matrix_count) * o.n;
   TensorMap& tokens = config.swap_ab ? args.b : args.a;
   TensorMap& matrices = config.swap_ab ? args.a : args.b;
-  if (Status s = encode(MatrixMap{config.swap_ab ? c.b_box() : c.a_box(), o.a, o.table.rows, o.k}, tokens); !s)
-    return s;
-  if (Status s = encode(MatrixMap{config.swap_ab ? c.a_box() : c.b_box(), o.b, matrix_rows, o.k}, matrices); !s)
+  const int token_rows = config.gathered ? o.a_rows : o.table.rows;
+  if (Status s = encode(MatrixMap{config.token_box(), o.a, token_rows, o.k}, tokens); !s) return s;
+  const TensorBox matrix_box = config.swap_ab ? c.a_box() : c.b_box();
+  if (Status s =
+          encode(config.epilogue.pair() ? paired_matrices(matrix_box, o) : MatrixMap{matrix_box, o.b, matrix_rows, o.k},
+                 matrices);
+      !s)
     return s;
   if (!c.scaled()) return {};
   const auto tiles = [](int64_t n, int64_t tile) { return (n + tile - 1) / tile; };
@@ -94,7 +108,8 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
   return scales(o.b_scales, !config.swap_ab, o.table.matrix_count * tiles(o.n, kScaleTileRows), of_matrices);
 }
 
-// `a_scales` is [blocks of k][rows, padded to a multiple of 4], `b_scales` [matrix][blocks of n][blocks of k].
+// `a_scales` is [blocks of k][rows, padded to a multiple of 4], of gathered rows [a_rows][blocks of k], `b_scales`
+// [matrix][blocks of n][blocks of k].
 template <class Encode>
 Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, const GroupedOperands& o,
             Encode&& encode) {
@@ -108,10 +123,23 @@ Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, 
   args.k = o.k;
   args.groups = o.table;
   args.matrix_alpha = o.matrix_alpha;
+  if (config.gathered) {
+    args.a_index = o.index;
+    args.a_rows = o.a_rows;
+    args.a_row_scales = static_cast<const float*>(o.a_scales);
+  }
+  if (config.quantized()) args.d_scales = static_cast<float*>(o.d_scales);
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
-  if (Status s = encode(MatrixMap{config.a_box(), o.a, o.table.rows, o.k}, args.a); !s) return s;
-  if (Status s = encode(MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k}, args.b); !s) return s;
-  const int64_t blocks = (o.k + config.block - 1) / config.block, padded = (o.table.rows + 3) / 4 * 4;
+  const int a_rows = config.gathered ? o.a_rows : o.table.rows;
+  if (Status s = encode(MatrixMap{config.a_box(), o.a, a_rows, o.k}, args.a); !s) return s;
+  if (Status s =
+          encode(config.epilogue.pair() ? paired_matrices(config.b_box(), o)
+                                        : MatrixMap{config.b_box(), o.b, int64_t(o.table.matrix_count) * o.n, o.k},
+                 args.b);
+      !s)
+    return s;
+  if (config.gathered) return {};
+  const int64_t blocks = (o.k + config.block - 1) / config.block, padded = config.padded_rows(o.table.rows);
   return encode(MatrixMap{config.scales_box(), o.a_scales, blocks, o.table.rows, 0, 0, padded}, args.a_scales);
 }
 

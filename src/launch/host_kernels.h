@@ -9,6 +9,7 @@
 #include "warpwright/kernel/config.h"
 #include "warpwright/kernel/demo/config.h"
 #include "warpwright/kernel/sm100/config.h"
+#include "warpwright/kernel/sm100/grouped/config.h"
 #include "warpwright/kernel/sm90/dense/config.h"
 #include "warpwright/kernel/sm90/skinny/config.h"
 #include "warpwright/status.h"

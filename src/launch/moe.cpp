@@ -11,13 +11,13 @@ namespace {
 
 constexpr size_t kPart = 128;  // bytes at whose multiples a part of the workspace begins
 
-int64_t pairs_of(const MoeProblem& p) { return p.tokens * p.top_k; }
+int64_t pairs_of(const MoeProblem& p) { return p.tokens * (p.top_k + p.shared); }
 
 // Where the parts of the workspace begin, and its end.
 struct Parts {
   size_t offsets, index, slots, between, scales, rows, end;
 };
-Parts parts_of(const MoeProblem& p) {
+Parts parts_of(const MoeProblem& p, Arch arch) {
   size_t at = 0;
   const auto part = [&](int64_t bytes) {
     const size_t begin = at;
@@ -30,7 +30,9 @@ Parts parts_of(const MoeProblem& p) {
   parts.index = part(pairs * 4);
   parts.slots = part(pairs * 4);
   parts.between = part(pairs * p.intermediate * bits(p.type) / 8);
-  parts.scales = part(p.type == DType::e4m3 ? pairs * (p.intermediate / kScaleBlock) * 4 : 0);
+  // By rows on Hopper, by columns on Blackwell, as the second product takes them there.
+  const int64_t scaled = arch == Arch::sm100 ? (pairs + 3) / 4 * 4 : pairs;
+  parts.scales = part(p.type == DType::e4m3 ? scaled * (p.intermediate / kScaleBlock) * 4 : 0);
   parts.rows = part(pairs * p.hidden * 2);
   parts.end = at;
   return parts;
@@ -64,7 +66,10 @@ GroupedProblem down_problem(const MoeProblem& p) {
   g.plan = p.down_plan;
   return g;
 }
-RouteConfig route_config(const MoeProblem& p) { return {.id_bytes = p.id_bytes}; }
+RouteConfig route_config(const MoeProblem& p, Arch arch) {
+  return {.id_bytes = p.id_bytes, .shared = p.shared > 0, .arch = arch};
+}
+CombineConfig combine_config(const MoeProblem& p, Arch arch) { return {.shared = p.shared > 0, .arch = arch}; }
 
 Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
   const struct {
@@ -80,16 +85,19 @@ Status check_pointers(const MoeProblem& p, const MoePointers& pointers) {
   for (const auto& one : all) {
     if (Status s = check_operand(one.name, one.pointer, one.alignment); !s) return s;
   }
+  if (p.shared > 0 && pointers.shared_weights != nullptr) {
+    if (Status s = check_operand("shared_weights", pointers.shared_weights, sizeof(float)); !s) return s;
+  }
   if (p.type != DType::e4m3) return {};
   if (Status s = check_operand("x_scales", pointers.x_scales, sizeof(float)); !s) return s;
   if (Status s = check_operand("w_gate_up_scales", pointers.w_gate_up_scales, sizeof(float)); !s) return s;
   return check_operand("w_down_scales", pointers.w_down_scales, sizeof(float));
 }
 
-size_t workspace_bytes(const MoeProblem& p) { return parts_of(p).end; }
+size_t workspace_bytes(const MoeProblem& p, Arch arch) { return parts_of(p, arch).end; }
 
-MoeLaunches moe_launches(const MoeProblem& p, const MoePointers& pointers, void* workspace) {
-  const Parts parts = parts_of(p);
+MoeLaunches moe_launches(const MoeProblem& p, Arch arch, const MoePointers& pointers, void* workspace) {
+  const Parts parts = parts_of(p, arch);
   auto* const base = static_cast<uint8_t*>(workspace);
   auto* const offsets = reinterpret_cast<uint32_t*>(base + parts.offsets);
   auto* const index = reinterpret_cast<int32_t*>(base + parts.index);
@@ -105,7 +113,9 @@ MoeLaunches moe_launches(const MoeProblem& p, const MoePointers& pointers, void*
              offsets,
              index,
              slots,
-             pointers.status};
+             pointers.status,
+             int32_t(p.shared),
+             pointers.shared_weights};
   l.gate_up.a = pointers.x;
   l.gate_up.b = pointers.w_gate_up;
   l.gate_up.a_scales = pointers.x_scales;
@@ -123,7 +133,8 @@ MoeLaunches moe_launches(const MoeProblem& p, const MoePointers& pointers, void*
   l.combine = {base + parts.rows, slots,
                pointers.weights,  pointers.token_count,
                pointers.out,      int32_t(p.tokens),
-               int32_t(p.top_k),  int32_t(p.hidden)};
+               int32_t(p.top_k),  int32_t(p.hidden),
+               int32_t(p.shared), pointers.shared_weights};
   return l;
 }
 

@@ -18,8 +18,12 @@ GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& poin
   o.k = int(p.k);
   o.table = table_of(p, pointers);
   o.matrix_alpha = pointers.matrix_alpha;
-  o.d_scales = pointers.d_block_scales;
+  o.d_scales = p.out_scaling != BlockScaling::none ? pointers.d_block_scales : pointers.d_scales;
   o.d_scale_tiles = pointers.d_block_rows;
+  if (p.gathered) {
+    o.index = pointers.index;
+    o.a_rows = int(p.a_rows);
+  }
   return o;
 }
 

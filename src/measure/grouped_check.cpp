@@ -24,7 +24,9 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
                                     .bias = p.bias != Bias::none,
                                     .bias_type = p.bias_type,
                                     .shared_bias = p.shared_bias,
-                                    .accumulate = p.accumulate};
+                                    .accumulate = p.accumulate,
+                                    .a_major = p.a_major,
+                                    .b_major = p.b_major};
   std::mt19937_64 random(seed);
   const auto up_to = [&](int64_t most) { return uint32_t(random() % uint64_t(most + 1)); };
   if (p.groups == Groups::contiguous || p.groups == Groups::by_depth) {
@@ -39,6 +41,8 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
     const int64_t room = p.group_count > 0 ? p.m / p.group_count : 0;
     for (int64_t g = 0; g < p.group_count; ++g) product.rows.push_back(up_to(room));
   }
+  product.a_rows = p.a_rows;
+  for (int64_t r = 0; p.gathered && r < p.m; ++r) product.index.push_back(int32_t(up_to(p.a_rows - 1)));
   return product;
 }
 

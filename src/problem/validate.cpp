@@ -247,6 +247,50 @@ Status check_scales_by_columns(const GroupedProblem& p) {
       p.a_scales.rows, p.a_scales.columns, blocks, padded);
 }
 
+// Those of gathered rows lie by rows, as everywhere.
+Status check_scales_of_rows(const GroupedProblem& p) {
+  const int64_t blocks = (p.k + 127) / 128;
+  if ((p.a_scales.rows == -1 || p.a_scales.rows == p.a_rows) &&
+      (p.a_scales.columns == -1 || p.a_scales.columns == blocks)) {
+    return {};
+  }
+  return refused("a_scales = {} x {}: those of gathered rows are {} x {}, one for each row of A and 128 elements.",
+                 p.a_scales.rows, p.a_scales.columns, p.a_rows, blocks);
+}
+
+// Gates and ups of operands without block scales: B is [gates; ups].
+Status check_swiglu_sm100(const GroupedProblem& p) {
+  if (p.out_scaling != BlockScaling::none) {
+    return refused("out_scaling = {}: D of {} operands without block scales has none.", name(p.out_scaling),
+                   name(p.type));
+  }
+  if (p.type == DType::e4m3 && p.activation == Activation::swiglu) {
+    if (p.groups == Groups::none) return refused("activation = swiglu: one blockwise product has none.");
+    if (p.n % 256 != 0) {
+      return refused("n = {}: gates and ups have a scale for 128 rows each, so n must be a multiple of 256.", p.n);
+    }
+    if (p.out == DType::e4m3) return {};
+  } else if (p.activation == Activation::swiglu && p.n % 2 != 0) {
+    return refused("n = {}: with swiglu B is [gates; ups], so n must be even.", p.n);
+  }
+  if (!wide(p.out)) return refused("out = {}: D must be bf16, fp32 or fp16.", name(p.out));
+  return {};
+}
+
+Status check_gather_sm100(const GroupedProblem& p) {
+  if (Status s = check_extent("a_rows", p.a_rows, 0); !s) return s;
+  if (!p.gathered) {
+    if (p.a_rows == 0) return {};
+    return refused("a_rows = {}: without gathered rows A has m = {} rows; it must be 0.", p.a_rows, p.m);
+  }
+  if (p.groups != Groups::contiguous) return refused("gathered = true: gathered rows are those of contiguous groups.");
+  if (p.scaling != BlockScaling::none) {
+    return refused("gathered = true: rows with {} scales are not gathered.", name(p.scaling));
+  }
+  if (p.m > 0 && p.a_rows == 0) return refused("a_rows = 0: A must have a row that can be gathered.");
+  return {};
+}
+
 Status validate_sm100(const GroupedProblem& p) {
   if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
   if (p.groups == Groups::by_depth) return refused("groups = by_depth (grouped_k): sm100 has no kernel for it.");
@@ -261,14 +305,21 @@ Status validate_sm100(const GroupedProblem& p) {
   }
   if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
-  if (p.gathered || p.a_rows != 0) return refused("gathered = true: sm100 has no kernel for it.");
-  if (p.scaling == BlockScaling::none) {
+  if (p.a_major != Major::K || p.b_major != Major::K) {
+    return refused("{} = MN: for sm100 A and B of these products must be stored along k.",
+                   p.b_major != Major::K ? "b_major" : "a_major");
+  }
+  const bool plain = p.scaling == BlockScaling::none && p.type == DType::bf16;
+  if (Status s = check_gather_sm100(p); !s) return s;
+  if (plain) {
+    if (!grouped) return refused("groups = none: one product of bf16 matrices is made by gemm().");
+  } else if (p.scaling == BlockScaling::none) {
     if (p.type != DType::e4m3) {
-      return refused("type = {}: elements with blockwise scales are e4m3.", name(p.type));
+      return refused("type = {}: elements without block scales are bf16, or e4m3 with blockwise scales.", name(p.type));
     }
     if (p.b_scale_rows != 128)
       return refused("b_scale_rows = {}: for sm100 128 rows of B share a scale.", p.b_scale_rows);
-    if (Status s = check_scales_by_columns(p); !s) return s;
+    if (Status s = p.gathered ? check_scales_of_rows(p) : check_scales_by_columns(p); !s) return s;
     if (!grouped && p.m % 4 != 0) {
       return refused("m = {}: the rows of the scales of A must be whole 16-byte units, so m must be a multiple of 4.",
                      p.m);
@@ -286,11 +337,11 @@ Status validate_sm100(const GroupedProblem& p) {
   if (p.activation != Activation::none && p.activation != Activation::swiglu) {
     return refused("activation = {}: these products have swiglu or none.", int(p.activation));
   }
-  if (quantized != (p.activation == Activation::swiglu)) {
+  if (p.scaling == BlockScaling::none) {
+    if (Status s = check_swiglu_sm100(p); !s) return s;
+  } else if (quantized != (p.activation == Activation::swiglu)) {
     return refused("out_scaling = {}: D is quantized after swiglu, and only then.", name(p.out_scaling));
   }
-  if (quantized && p.scaling == BlockScaling::none)
-    return refused("activation = swiglu: blockwise products have none.");
   if (p.out_scaling == BlockScaling::w4a8) return refused("out_scaling = w4a8: D is mxfp8, mxfp4 or nvfp4.");
   if (quantized) {
     const int unit = 2 * scale_block(p.out_scaling);
@@ -302,7 +353,7 @@ Status validate_sm100(const GroupedProblem& p) {
     const DType elements = p.out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
     if (p.out != elements)
       return refused("out = {}: {} results are {}.", name(p.out), name(p.out_scaling), name(elements));
-  } else if (!wide(p.out)) {
+  } else if (p.scaling != BlockScaling::none && !wide(p.out)) {
     return refused("out = {}: D must be bf16, fp32 or fp16.", name(p.out));
   }
   if (p.clamped_swiglu && !quantized) return refused("clamped_swiglu = true: there is no swiglu.");

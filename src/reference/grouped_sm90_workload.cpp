@@ -116,17 +116,32 @@ void spoil_column(Array& a, int64_t column) {
   }
 }
 
-// The elements of a matrix times their scales; line(row) is the row of the scales.
-template <class Line>
-std::vector<double> scaled(const Array& a, const Array* factors, Line line) {
-  std::vector<double> x(size_t(a.rows * a.columns));
-  for (int64_t r = 0; r < a.rows; ++r) {
-    for (int64_t k = 0; k < a.columns; ++k) {
-      const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
-      x[size_t(r * a.columns + k)] = element(a, r * a.columns + k) * f;
-    }
+// An operand of matrices of so many rows each, row by row: its elements times their scales, of which line(row) is the
+// row.
+struct StoredOperand {
+  const Array& a;
+  Major major;
+  int64_t rows_each, depth;
+  int64_t at(int64_t row, int64_t k) const {
+    if (major == Major::K) return row * depth + k;
+    return (row / rows_each * depth + k) * rows_each + row % rows_each;
   }
-  return x;
+  template <class Line>
+  std::vector<double> scaled(const Array* factors, Line line) const {
+    const int64_t rows = depth > 0 ? a.rows * a.columns / depth : 0;
+    std::vector<double> x(size_t(rows * depth));
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t k = 0; k < depth; ++k) {
+        const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
+        x[size_t(r * depth + k)] = element(a, at(r, k)) * f;
+      }
+    }
+    return x;
+  }
+};
+// Matrices of so many rows as they are stored.
+Array new_operand(const char* name, DType type, Major major, int64_t count, int64_t rows, int64_t k) {
+  return major == Major::K ? new_array(name, type, count * rows, k) : new_array(name, type, count * k, rows);
 }
 
 // The steps of the kernel's epilogue on exact sums, or the functions that they stand for.
@@ -141,7 +156,7 @@ struct Finish {
   double quantize(double* elements, int64_t count) const {
     double largest = 0;
     for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(elements[i]));
-    const float scale = kernel::sm90::scale_of_block(float(largest));
+    const float scale = epilogue::scale_of_block(float(largest));
     for (int64_t i = 0; i < count; ++i) {
       elements[i] = exact ? double(tile::multiply(float(elements[i]), tile::reciprocal(scale))) : elements[i] / scale;
     }
@@ -157,7 +172,7 @@ struct Results {
 
 // The arrays of a product; null: it has none.
 struct Given {
-  const Array *a, *b, *a_scales, *b_scales, *bias, *d;
+  const Array *a, *b, *a_scales, *b_scales, *bias, *d, *matrix_alpha;
 };
 
 // Which row of A row `r` of the product is; none: the table names one that A does not have.
@@ -170,19 +185,22 @@ std::optional<int64_t> taken_row(const GroupedProduct& product, int64_t a_rows, 
 Results results_of(const GroupedProduct& product, const Given& given, const Finish& finish) {
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
-  const std::vector<double> x = scaled(*given.a, given.a_scales, [](int64_t r) { return r; });
-  const std::vector<double> y =
-      scaled(*given.b, given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
+  const int64_t a_rows = product.gathered() ? product.a_rows : product.shape.m;
+  const std::vector<double> x =
+      StoredOperand{*given.a, product.a_major, a_rows, k}.scaled(given.a_scales, [](int64_t r) { return r; });
+  const std::vector<double> y = StoredOperand{*given.b, product.b_major, n, k}.scaled(
+      given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
   Results results{std::vector<double>(size_t(d_rows * columns), untouched),
                   std::vector<double>(size_t(d_rows * d_blocks), untouched)};
   for (const Rows& part : rows_of(product)) {
     for (int64_t r = part.first; r < part.end; ++r) {
-      const auto from = taken_row(product, given.a->rows, r);
+      const auto from = taken_row(product, a_rows, r);
       const auto sum_of = [&](int64_t c) {
-        const double sum = !from ? 0
-                                 : dot(x.data() + *from * k + part.first_k,
-                                       y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        double sum = !from ? 0
+                           : dot(x.data() + *from * k + part.first_k,
+                                 y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        if (given.matrix_alpha != nullptr) sum *= element(*given.matrix_alpha, part.matrix);
         if (given.bias == nullptr) return sum;
         return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
       };
@@ -206,6 +224,10 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
 
 }  // namespace
 
+bool is_of_all(const GroupedProblem& p) {
+  return p.scaling == BlockScaling::none && p.groups != Groups::none && (p.type == DType::bf16 || p.gathered);
+}
+
 int GroupedProduct::group_count() const {
   if (groups == Groups::none) return 1;
   return groups == Groups::masked ? int(rows.size()) : std::max(int(rows.size()) - 1, 0);
@@ -226,13 +248,18 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   // The tensor core keeps 14 bits of the sums of a block; swiglu multiplies two of them.
   if (has_scales) w.sum_tolerance = product.swiglu ? 3e-3 : 1e-3;
   const int64_t a_rows = product.gathered() ? product.a_rows : m;
-  Array a = new_array("A", product.type, a_rows, k), b = new_array("B", product.type, matrices * n, k);
+  Array a = new_operand("A", product.type, product.a_major, 1, a_rows, k);
+  Array b = new_operand("B", product.type, product.b_major, matrices, n, k);
   fill(a, data, seed * 4 + 1);
   fill(b, data, seed * 4 + 2);
   Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
   Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
   if (product.bias) fill(bias, data, seed * 4 + 5);
+  // Powers of two, so that every sum stays exact.
+  std::vector<float> alphas;
+  for (int64_t i = 0; i < matrices; ++i) alphas.push_back(std::ldexp(1.f, int((i + int64_t(seed)) % 3) - 1));
+  Array matrix_alpha = integers("matrix_alpha", alphas);
   Array d = new_array("D", product.out, d_rows, columns);
   d.output = true;
   poison(d);
@@ -242,16 +269,25 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     d.scratch = true;
   }
   const int64_t d_blocks = columns / kScaleBlock;
-  Array d_scales = new_array("d_scales", DType::fp32, d_rows, d_blocks);
+  const int64_t padded = (d_rows + 3) / 4 * 4;
+  Array d_scales = product.scales_by_columns ? new_array("d_scales", DType::fp32, d_blocks, padded)
+                                             : new_array("d_scales", DType::fp32, d_rows, d_blocks);
   d_scales.output = true;
   poison(d_scales);
 
-  const Results results = results_of(
-      product,
-      {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr, product.bias ? &bias : nullptr, &d},
-      {data == Data::integers});
-  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth);
+  Results results = results_of(product,
+                               {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
+                                product.bias ? &bias : nullptr, &d, product.matrix_alpha ? &matrix_alpha : nullptr},
+                               {data == Data::integers});
+  if (product.scales_by_columns) {
+    std::vector<double> turned(size_t(d_blocks * padded), std::numeric_limits<double>::quiet_NaN());
+    for (int64_t r = 0; r < d_rows; ++r)
+      for (int64_t b = 0; b < d_blocks; ++b) turned[size_t(b * padded + r)] = results.factors[size_t(r * d_blocks + b)];
+    results.factors = std::move(turned);
+  }
+  std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth), used_matrix(size_t(matrices), false);
   for (const Rows& part : rows_of(product)) {
+    used_matrix[size_t(part.matrix)] = true;
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
     for (int64_t r = part.first; r < part.end; ++r) {
       if (const auto from = taken_row(product, a_rows, r)) used[size_t(*from)] = true;
@@ -265,11 +301,15 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   }
   for (int64_t i = 0; i < k; ++i) {
     if (used_k[size_t(i)]) continue;
-    spoil_column(a, i);
-    spoil_column(b, i);
+    for (const auto& [operand, major] : {std::pair{&a, product.a_major}, {&b, product.b_major}}) {
+      major == Major::K ? spoil_column(*operand, i) : spoil(*operand, i);
+    }
     if (!has_scales || i % kScaleBlock != 0) continue;
     spoil_column(a_scales, i / kScaleBlock);
     spoil_column(b_scales, i / kScaleBlock);
+  }
+  for (int64_t r = 0; r < b.rows; ++r) {
+    if (!used_matrix[size_t(r / (b.rows / matrices))]) spoil(b, r);
   }
   w.arrays.push_back(std::move(a));
   w.arrays.push_back(std::move(b));
@@ -286,6 +326,7 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.back().scratch = true;
     w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
+  if (product.matrix_alpha) w.arrays.push_back(std::move(matrix_alpha));
   if (product.bias) w.arrays.push_back(std::move(bias));
   // The judged one comes last.
   if (product.judge_scales) {
@@ -304,7 +345,8 @@ double expect_again(const GroupedProduct& product, Workload& w) {
     const auto found = std::find_if(w.arrays.begin(), w.arrays.end(), [&](const Array& a) { return a.name == name; });
     return found == w.arrays.end() ? nullptr : &*found;
   };
-  const Given given{find("A"), find("B"), find("a_scales"), find("b_scales"), find("bias"), find("D")};
+  const Given given{find("A"),    find("B"), find("a_scales"),    find("b_scales"),
+                    find("bias"), find("D"), find("matrix_alpha")};
   Results results = results_of(product, given, {false});
   w.expected = std::move(product.judge_scales ? results.factors : results.values);
   return results.farthest;
@@ -357,6 +399,7 @@ GroupedPointers grouped_pointers(const GroupedProduct& product, const Workload& 
   pointers.bias = o.bias;
   pointers.d_scales = static_cast<float*>(o.d_scales);
   pointers.index = o.index;
+  pointers.matrix_alpha = static_cast<const float*>(pointer_of(w, p, "matrix_alpha"));
   return pointers;
 }
 

@@ -1,5 +1,5 @@
 // Operands, scales, tables and reference of products with blockwise scales and of products by groups, for the Hopper
-// kernels.
+// kernels, and for those of Blackwell that take the same arrays.
 #pragma once
 #include <vector>
 
@@ -8,6 +8,9 @@
 #include "warpwright/grouped.h"
 
 namespace warpwright::reference {
+
+// Whether its arrays lie on Blackwell as they do on Hopper: plain elements and gathered rows.
+bool is_of_all(const GroupedProblem& problem);
 
 struct GroupedProduct {
   Case shape;  // m: rows of A and D, of all groups together; k: of all groups along k together
@@ -27,6 +30,11 @@ struct GroupedProduct {
   bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
   std::vector<int32_t> index = {};  // of gathered rows: which one of A's a_rows each row of the product is
   int64_t a_rows = 0;
+  Major a_major = Major::K;  // MN: A is stored [k, m], every B [k, n]
+  Major b_major = Major::K;
+  // Blackwell: a factor for each matrix, and d_scales [columns of D / 128][m, rounded up to 4].
+  bool matrix_alpha = false;
+  bool scales_by_columns = false;
   bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
 
   int group_count() const;
@@ -35,11 +43,11 @@ struct GroupedProduct {
   int64_t columns() const { return swiglu ? shape.n / 2 : shape.n; }  // of D
 };
 
-// Arrays: A [m, k] and B [matrices][n, k]; for e4m3 a_scales [m, blocks of k] and b_scales [matrices][n or its blocks,
-// blocks of k] in fp32; with groups rows, matrices and status, of 32-bit integers; bias; d_scales and D, the judged one
-// last. With Data::integers the scales are 0.5, 1 or 2, so that every sum is exact. Rows that no group has are NaN in A
-// and a_scales and must not be written in D; columns that no group has are NaN in A and B. A table that is not legal is
-// taken as the kernels take it.
+// Arrays: A [m, k] and B [matrices][n, k], or as they are stored; for e4m3 a_scales [m, blocks of k] and b_scales
+// [matrices][n or its blocks, blocks of k] in fp32; with groups rows, matrices and status, of 32-bit integers;
+// matrix_alpha; bias; d_scales and D, the judged one last. With Data::integers the scales are 0.5, 1 or 2, so that every
+// sum is exact. Rows that no group has are NaN in A and a_scales and must not be written in D; columns that no group has
+// are NaN in A and B, as is a B that none has. A table that is not legal is taken as the kernels take it.
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
 
 // The reference of other operands of real numbers that were put into such a workload; every row that a group has

@@ -39,10 +39,26 @@ Array ids_array(const Routing& r, int id_bytes) {
 Array token_count_array(const Routing& r) {
   return words_of("token_count", std::vector<uint32_t>{uint32_t(r.token_count)});
 }
-bool is_there(const Routing& r, int64_t pair) {
-  return pair / r.top_k < r.live() && r.ids[size_t(pair)] >= 0 && r.ids[size_t(pair)] < r.experts;
+// Of pair j of a token: its expert, -1 if there is no such pair.
+int64_t expert_of(const Routing& r, int64_t token, int64_t j) {
+  if (token >= r.live()) return -1;
+  if (j >= r.top_k) return r.experts - r.shared + j - r.top_k;
+  const int64_t id = r.ids[size_t(token * r.top_k + j)];
+  return id >= 0 && id < r.experts - r.shared ? id : -1;
 }
-bool counts(const Routing& r, int64_t pair) { return is_there(r, pair) && !std::isnan(r.weights[size_t(pair)]); }
+float weight_of(const Routing& r, int64_t token, int64_t j) {
+  if (j < r.top_k) return r.weights[size_t(token * r.top_k + j)];
+  return r.shared_weights.empty() ? 1 : r.shared_weights[size_t(token * r.shared + j - r.top_k)];
+}
+bool counts(const Routing& r, int64_t token, int64_t j) {
+  return expert_of(r, token, j) >= 0 && !std::isnan(weight_of(r, token, j));
+}
+// The weights, and what else says who counts.
+void put_weights(const Routing& r, Workload& w) {
+  w.arrays.push_back(words_of("weights", r.weights));
+  if (!r.shared_weights.empty()) w.arrays.push_back(words_of("shared_weights", r.shared_weights));
+  if (r.token_count >= 0) w.arrays.push_back(token_count_array(r));
+}
 
 // Lines that nobody may use: every bit is set, a NaN in each of the types.
 void spoil_lines(Array& a, int64_t first, int64_t count) {
@@ -70,7 +86,7 @@ void round_between(std::vector<double>& h, DType type) {
   for (size_t first = 0; first < h.size(); first += kScaleBlock) {
     double largest = 0;
     for (size_t i = first; i < first + kScaleBlock; ++i) largest = std::max(largest, std::fabs(h[i]));
-    const double scale = kernel::sm90::scale_of_block(float(largest));
+    const double scale = epilogue::scale_of_block(float(largest));
     for (size_t i = first; i < first + kScaleBlock; ++i) h[i] = rounded(DType::e4m3, h[i] / scale) * scale;
   }
 }
@@ -103,22 +119,39 @@ Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw,
   return r;
 }
 
+Routing with_shared(Routing r, int64_t shared, bool weights, Data data, uint64_t seed) {
+  r.shared = shared;
+  r.experts += shared;
+  if (!weights) return r;
+  const bool bad = std::any_of(r.weights.begin(), r.weights.end(), [](float w) { return std::isnan(w); });
+  std::mt19937_64 random(seed * 991 + 3);
+  for (int64_t i = 0; i < r.tokens * shared; ++i) {
+    const auto drawn = int(random() % 1000);
+    r.shared_weights.push_back(float(data == Data::integers ? std::ldexp(1.0, drawn % 3 - 1) : 0.05 + drawn / 1000.0));
+    if (bad && i % 6 == 4) r.shared_weights.back() = std::numeric_limits<float>::quiet_NaN();
+  }
+  return r;
+}
+
 RoutingTables tables_of(const Routing& r) {
   RoutingTables t;
-  const int64_t pairs = r.tokens * r.top_k;
-  t.slots.assign(size_t(pairs), -1);
+  t.slots.assign(size_t(r.tokens * r.each()), -1);
   for (int64_t e = 0; e < r.experts; ++e) {
     t.offsets.push_back(uint32_t(t.index.size()));
-    for (int64_t pair = 0; pair < pairs; ++pair) {
-      if (!is_there(r, pair) || r.ids[size_t(pair)] != e) continue;
-      t.slots[size_t(pair)] = int32_t(t.index.size());
-      t.index.push_back(int32_t(pair / r.top_k));
+    for (int64_t token = 0; token < r.live(); ++token) {
+      for (int64_t j = 0; j < r.each(); ++j) {
+        if (expert_of(r, token, j) != e) continue;
+        t.slots[size_t(token * r.each() + j)] = int32_t(t.index.size());
+        t.index.push_back(int32_t(token));
+      }
     }
   }
   t.offsets.push_back(uint32_t(t.index.size()));
-  for (int64_t pair = 0; pair < r.live() * r.top_k; ++pair) {
-    if (!is_there(r, pair)) t.status |= kExpertOutOfRange;
-    if (std::isnan(r.weights[size_t(pair)])) t.status |= kWeightNotANumber;
+  for (int64_t token = 0; token < r.live(); ++token) {
+    for (int64_t j = 0; j < r.each(); ++j) {
+      if (expert_of(r, token, j) < 0) t.status |= kExpertOutOfRange;
+      if (std::isnan(weight_of(r, token, j))) t.status |= kWeightNotANumber;
+    }
   }
   if (r.token_count > r.tokens) t.status |= kTokensOutOfRange;
   return t;
@@ -126,13 +159,12 @@ RoutingTables tables_of(const Routing& r) {
 
 Workload route_workload(const Routing& r, int id_bytes, uint64_t seed) {
   const RoutingTables t = tables_of(r);
-  const int64_t pairs = r.tokens * r.top_k;
+  const int64_t pairs = r.tokens * r.each();
   Workload w;
-  w.shape = {r.tokens, r.experts, r.top_k};
+  w.shape = {r.tokens, r.experts, r.each()};
   w.seed = seed;
   w.arrays.push_back(ids_array(r, id_bytes));
-  w.arrays.push_back(words_of("weights", r.weights));
-  if (r.token_count >= 0) w.arrays.push_back(token_count_array(r));
+  put_weights(r, w);
   constexpr uint8_t before = 0x5a;  // neither a row nor -1
   Array index = written(words_of("index", std::vector<int32_t>(), pairs), before);
   w.also.push_back({"index", index.bytes});
@@ -154,16 +186,16 @@ Workload route_workload(const Routing& r, int id_bytes, uint64_t seed) {
 Workload combine_workload(const Routing& r, int64_t columns, Data data, uint64_t seed) {
   const RoutingTables t = tables_of(r);
   Workload w;
-  w.shape = {r.tokens, columns, r.top_k};
+  w.shape = {r.tokens, columns, r.each()};
   w.data = data;
-  Array rows = new_array("rows", DType::bf16, r.tokens * r.top_k, columns);
+  Array rows = new_array("rows", DType::bf16, r.tokens * r.each(), columns);
   fill(rows, data, seed * 2 + 1);
   for (int64_t token = 0; token < r.tokens; ++token) {
     for (int64_t c = 0; c < columns; ++c) {
       double sum = 0;
-      for (int64_t pair = token * r.top_k; pair < (token + 1) * r.top_k; ++pair) {
-        if (!counts(r, pair)) continue;
-        sum += double(r.weights[size_t(pair)]) * element(rows, t.slots[size_t(pair)] * columns + c);
+      for (int64_t j = 0; j < r.each(); ++j) {
+        if (!counts(r, token, j)) continue;
+        sum += double(weight_of(r, token, j)) * element(rows, t.slots[size_t(token * r.each() + j)] * columns + c);
       }
       w.expected.push_back(token < r.live() ? sum : kUntouched);
     }
@@ -171,8 +203,7 @@ Workload combine_workload(const Routing& r, int64_t columns, Data data, uint64_t
   spoil_lines(rows, int64_t(t.index.size()), rows.rows - int64_t(t.index.size()));
   w.arrays.push_back(std::move(rows));
   w.arrays.push_back(words_of("slots", t.slots));
-  w.arrays.push_back(words_of("weights", r.weights));
-  if (r.token_count >= 0) w.arrays.push_back(token_count_array(r));
+  put_weights(r, w);
   Array out = new_array("out", DType::bf16, r.tokens, columns);
   out.output = true;
   poison(out);
@@ -208,11 +239,11 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
   for (int64_t token = 0; token < r.live(); ++token) {
     double* const sum = out.data() + token * p.hidden;
     std::fill_n(sum, p.hidden, 0.0);
-    for (int64_t pair = token * p.top_k; pair < (token + 1) * p.top_k; ++pair) {
-      if (!is_there(r, pair)) continue;
-      const int64_t e = r.ids[size_t(pair)];
+    for (int64_t j = 0; j < r.each(); ++j) {
+      const int64_t e = expert_of(r, token, j);
+      if (e < 0) continue;
       used[size_t(e)] = read[size_t(token)] = true;
-      if (!counts(r, pair)) continue;
+      if (!counts(r, token, j)) continue;
       const auto product = [&](int64_t row) {
         return dot(xs.data() + token * p.hidden, w1.data() + (e * 2 * p.intermediate + row) * p.hidden, p.hidden);
       };
@@ -223,7 +254,7 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
       round_between(h, p.type);
       for (int64_t c = 0; c < p.hidden; ++c) {
         const double y = dot(h.data(), w2.data() + (e * p.hidden + c) * p.intermediate, p.intermediate);
-        sum[c] += double(r.weights[size_t(pair)]) * rounded(DType::bf16, y);
+        sum[c] += double(weight_of(r, token, j)) * rounded(DType::bf16, y);
       }
     }
   }
@@ -242,8 +273,7 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
     for (Array* a : {&o.x_scales, &o.w_gate_up_scales, &o.w_down_scales}) w.arrays.push_back(std::move(*a));
   }
   w.arrays.push_back(ids_array(r, p.id_bytes));
-  w.arrays.push_back(words_of("weights", r.weights));
-  if (r.token_count >= 0) w.arrays.push_back(token_count_array(r));
+  put_weights(r, w);
   w.arrays.push_back(written(words_of("status", std::vector<uint32_t>{0}), 0x5a));
   w.also.push_back({"status", words_of("status", std::vector<uint32_t>{tables_of(r).status}).bytes});
   Array d = new_array("out", DType::bf16, p.tokens, p.hidden);
@@ -261,6 +291,7 @@ MoePointers moe_pointers(const Workload& w, const std::vector<void*>& arrays) {
   p.w_down = at("w_down");
   p.ids = at("ids");
   p.weights = static_cast<const float*>(at("weights"));
+  p.shared_weights = static_cast<const float*>(at("shared_weights"));
   p.out = at("out");
   p.token_count = static_cast<const uint32_t*>(at("token_count"));
   p.status = static_cast<uint32_t*>(at("status"));

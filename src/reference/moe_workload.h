@@ -10,11 +10,14 @@ namespace warpwright::reference {
 
 // Who goes where: the experts of each token, and their weights.
 struct Routing {
-  int64_t tokens = 0, top_k = 1, experts = 1;
-  std::vector<int64_t> ids;    // [tokens, top_k]
-  std::vector<float> weights;  // the same
-  int64_t token_count = -1;    // what the word in device memory says; -1: there is none
+  int64_t tokens = 0, top_k = 1, experts = 1;  // those that every token takes among them
+  std::vector<int64_t> ids;                    // [tokens, top_k]
+  std::vector<float> weights;                  // the same
+  int64_t token_count = -1;                    // what the word in device memory says; -1: there is none
+  int64_t shared = 0;                          // the last so many experts are taken by every token
+  std::vector<float> shared_weights = {};      // [tokens, shared]; empty: 1
 
+  int64_t each() const { return top_k + shared; }  // pairs of a token
   // Tokens that are there.
   int64_t live() const { return token_count < 0 || token_count > tokens ? tokens : token_count; }
 };
@@ -27,6 +30,9 @@ enum class Draw : uint8_t {
 };
 // Weights are positive and those of a token have the sum 1; with whole numbers they are powers of two.
 Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw, Data data, uint64_t seed);
+// The same for the experts that tokens choose, and so many that every token takes behind them; a bad one has weights of
+// theirs that are no numbers, too.
+Routing with_shared(Routing routing, int64_t shared, bool weights, Data data, uint64_t seed);
 
 // What the tables of such a routing are: the rule that the kernel follows.
 struct RoutingTables {
@@ -37,10 +43,11 @@ struct RoutingTables {
 };
 RoutingTables tables_of(const Routing& routing);
 
-// m tokens, n experts, k of them for a token. Arrays: ids, weights, token_count if it is there, index, slots, status,
-// offsets.
+// m tokens, n experts, k pairs of a token. Arrays: ids, weights, shared_weights and token_count if they are there,
+// index, slots, status, offsets.
 Workload route_workload(const Routing& routing, int id_bytes, uint64_t seed);
-// m tokens of n columns and k experts. Arrays: rows, slots, weights, token_count if it is there, out.
+// m tokens of n columns and k pairs. Arrays: rows, slots, weights, shared_weights and token_count if they are there,
+// out.
 Workload combine_workload(const Routing& routing, int64_t columns, Data data, uint64_t seed);
 
 // The matrices of a layer; the scales are those of e4m3.
@@ -49,8 +56,8 @@ struct MoeOperands {
   Array x_scales, w_gate_up_scales, w_down_scales;
 };
 MoeOperands moe_operands(const MoeProblem& problem, Data data, uint64_t seed);
-// Arrays: x, w_gate_up, w_down, for e4m3 their scales, ids, weights, token_count if it is there, status, out. Tokens
-// and experts that nobody asks for are NaN.
+// Arrays: x, w_gate_up, w_down, for e4m3 their scales, ids, weights, shared_weights and token_count if they are there,
+// status, out. Tokens and experts that nobody asks for are NaN.
 Workload moe_workload(const MoeProblem& problem, const Routing& routing, MoeOperands operands);
 MoePointers moe_pointers(const Workload& w, const std::vector<void*>& arrays);
 

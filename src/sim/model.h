@@ -41,6 +41,9 @@ uint32_t box_bytes(const TensorMapFields&);
 // From the first to the last byte of the box in shared memory. Differs from box_bytes for b4x16_p64 and for swizzled
 // boxes narrower than the swizzle, whose rows stay a swizzle width apart.
 uint32_t box_footprint(const TensorMapFields&);
+// From one row of a box to the next in shared memory. The swizzle permutes whole rows of its width, so a narrower box
+// leaves the rest of each row unused.
+uint32_t row_pitch(const TensorMapFields&);
 
 // A contiguous piece of a box: `bytes` at the shared address (destination plus offset, swizzle applied to the absolute
 // address) and at `global` (null: out of bounds, zero or NaN fill). Pieces are at most 16 bytes and cover the box.

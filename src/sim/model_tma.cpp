@@ -25,13 +25,6 @@ uint32_t row_bytes(const TensorMapFields& f) { return f.box[0] * uint32_t(elemen
 uint32_t chunk_data(TensorElement type) { return type == TensorElement::b4x16_p64 ? 8 : kChunk; }
 uint32_t shared_row_bytes(const TensorMapFields& f) { return row_bytes(f) / chunk_data(f.type) * kChunk; }
 
-// Distance of two rows of the box in shared memory. The swizzle permutes whole rows of its width, so a narrower box
-// leaves the rest of each row unused.
-uint32_t row_pitch(const TensorMapFields& f) {
-  const uint32_t bytes = shared_row_bytes(f);
-  return f.swizzle == Swizzle::none ? bytes : std::max(bytes, swizzle_bytes(f.swizzle));
-}
-
 uint32_t box_rows(const TensorMapFields& f) {
   uint32_t rows = 1;
   for (int d = 1; d < f.rank; ++d) rows *= f.box[d];
@@ -266,6 +259,11 @@ bool decode_tensor_map(const TensorMap& map, TensorMapFields& out) {
   }
   out = f;
   return true;
+}
+
+uint32_t row_pitch(const TensorMapFields& f) {
+  const uint32_t bytes = shared_row_bytes(f);
+  return f.swizzle == Swizzle::none ? bytes : std::max(bytes, swizzle_bytes(f.swizzle));
 }
 
 uint32_t box_bytes(const TensorMapFields& f) { return box_rows(f) * row_bytes(f); }

@@ -50,5 +50,6 @@ Bar& own_bar(Engine& e, Thread& t, uint32_t address, here at, const char* word);
 // For operations that reach a barrier from outside its CTA's threads: checks that its initialisation is visible to
 // them.
 void check_remote_ready(Engine& e, Thread& t, const Bar& b, here at, const char* word);
+void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word);
 
 }  // namespace warpwright::simulator

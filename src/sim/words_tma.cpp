@@ -13,6 +13,18 @@
 #include "model.h"
 #include "words.h"
 
+namespace warpwright::simulator {
+
+void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
+  if (address % alignment)
+    e.fail("tma.alignment",
+           fmt::format("{}: shared address of {} is not a multiple of {}", word,
+                       e.name_of(*t.cta, address & kSharedOffsetMask), alignment),
+           &t, at);
+}
+
+}  // namespace warpwright::simulator
+
 namespace warpwright::inline WW_WORLD::machine {
 using namespace simulator;
 
@@ -91,14 +103,6 @@ void check_own_cta(Engine& e, Thread& t, uint32_t dst, here at, const char* word
            &t, at);
 }
 
-void check_shared_alignment(Engine& e, Thread& t, uint32_t address, uint32_t alignment, here at, const char* word) {
-  if (address % alignment)
-    e.fail("tma.alignment",
-           fmt::format("{}: shared address of {} is not a multiple of {}", word,
-                       e.name_of(*t.cta, address & kSharedOffsetMask), alignment),
-           &t, at);
-}
-
 // A box begins at a multiple of 16 bytes in its row; an H200 ends in an illegal instruction otherwise.
 void check_coordinate(Engine& e, Thread& t, const model::TensorMapFields& m, const int32_t* coords, here at,
                       const char* word) {
@@ -164,42 +168,83 @@ void land(Engine& e, const Destination& d, int64_t bytes, here at, const Thread&
 
 namespace detail {
 
-void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask,
-              bool multicast, int cta_group, CacheHint, here at) {
-  Thread& t = Engine::self();
+namespace {
+
+// What one copy brings: boxes of a map, that follow each other in shared memory.
+struct Boxes {
+  std::array<std::array<int32_t, 5>, 4> corners = {};
+  uint32_t count = 1;
+  uint32_t pitch = 0;  // from one to the next
+};
+struct Load {
+  const char* word;
+  const char* call;  // that a fault names
+  uint16_t mask = 0;
+  bool multicast = false;
+  int cta_group = 1;
+};
+
+void load_boxes(Thread& t, const Load& how, uint32_t dst, const TensorMap* map, const model::TensorMapFields& m,
+                const Boxes& boxes, uint32_t bar, here at) {
   Engine& e = *t.cta->engine;
-  const char* word = multicast ? "TMA load (multicast)" : "TMA load";
-  const model::TensorMapFields m = decode(e, t, map, rank, at, word);
+  const char* const word = how.word;
   e.word(t, e.timing.chip.tma_issue, at);
-  Aim aim{bar, mask, multicast};
-  int times = misaimed(t, "tma_load", dst, at, aim);
+  Aim aim{bar, how.mask, how.multicast};
+  int times = misaimed(t, how.call, dst, at, aim);
   check_shared_alignment(e, t, dst, 128, at, word);
-  check_coordinate(e, t, m, coords, at, word);
+  check_coordinate(e, t, m, boxes.corners[0].data(), at, word);
   check_own_cta(e, t, dst, at, word);
-  const uint32_t bytes = model::box_bytes(m);  // what complete_tx counts
+  const uint32_t bytes = boxes.count * model::box_bytes(m);  // what complete_tx counts
+  const uint32_t footprint = (boxes.count - 1) * boxes.pitch + model::box_footprint(m);
   for (; times > 0; --times) {
-    auto to =
-        destinations(e, t, dst, aim.bar, aim.mask, multicast, bytes, model::box_footprint(m), at, word, cta_group);
-    touch_box_global(e, {&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access}, m, coords, dst, false);
+    auto to = destinations(e, t, dst, aim.bar, aim.mask, how.multicast, bytes, footprint, at, word, how.cta_group);
+    const Toucher reads{&t, Proxy::async, word, at, to.empty() ? 0 : to[0].access};
+    for (uint32_t i = 0; i < boxes.count; ++i) touch_box_global(e, reads, m, boxes.corners[i].data(), dst, false);
     if (!to.empty()) use_map(e, map, to[0].access);
     const uint64_t begin = t.time;
     uint64_t due = 0;
     if (e.timed()) {
-      ask_for_box(e, m, coords);
+      for (uint32_t i = 0; i < boxes.count; ++i) ask_for_box(e, m, boxes.corners[i].data());
       due = load_done(e, t, bytes, to);
     }
-    std::array<int32_t, 5> c{};
-    std::copy(coords, coords + rank, c.begin());
-    e.async(due, [&e, &t, m = on_host(e, m), c, dst, bytes, to, at, word, begin] {
+    e.async(due, [&e, &t, m = on_host(e, m), boxes, dst, bytes, to, at, word, begin] {
       const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);
       for (const Destination& d : to) {
-        if (e.data) model::load_box(m, c.data(), dst, d.cta->shared);
+        for (uint32_t i = 0; e.data && i < boxes.count; ++i)
+          model::load_box(m, boxes.corners[i].data(), dst + i * boxes.pitch, d.cta->shared);
         d.bar->completing_span = s;
         land(e, d, bytes, at, t, word);
       }
     });
   }
   e.maybe_yield(t);
+}
+
+}  // namespace
+
+void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask,
+              bool multicast, int cta_group, CacheHint, here at) {
+  Thread& t = Engine::self();
+  const Load how{multicast ? "TMA load (multicast)" : "TMA load", "tma_load", mask, multicast, cta_group};
+  const model::TensorMapFields m = decode(*t.cta->engine, t, map, rank, at, how.word);
+  Boxes box;
+  std::copy(coords, coords + rank, box.corners[0].begin());
+  load_boxes(t, how, dst, map, m, box, bar, at);
+}
+
+void tma_gather4(uint32_t dst, const TensorMap* map, const int32_t* column_and_rows, uint32_t bar, int cta_group,
+                 here at) {
+  Thread& t = Engine::self();
+  Engine& e = *t.cta->engine;
+  const Load how{.word = "TMA gather", .call = "tma_gather4", .cta_group = cta_group};
+  const model::TensorMapFields m = decode(e, t, map, 2, at, how.word);
+  if (e.launch().plan->arch != Arch::sm100)
+    e.fail("tma.gather", "TMA gather: only Blackwell's TMA takes rows from a list", &t, at);
+  if (m.box[1] != 1)
+    e.fail("tma.gather", fmt::format("TMA gather: the boxes of its tensor map have one row, not {}", m.box[1]), &t, at);
+  Boxes rows{.count = 4, .pitch = model::row_pitch(m)};
+  for (size_t i = 0; i < rows.count; ++i) rows.corners[i] = {column_and_rows[0], column_and_rows[1 + i]};
+  load_boxes(t, how, dst, map, m, rows, bar, at);
 }
 
 void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint16_t mask, bool multicast, here at) {
@@ -380,58 +425,6 @@ void bulk_wait(int pending, bool read_only, here at) {
   if (!read_only) std::erase_if(t.bulk_ops, [&](const auto& op) { return op->group && int64_t(op->group) <= upto; });
 }
 
-void cp_async(uint32_t dst, const void* src, uint32_t bytes, uint32_t valid_bytes, here at) {
-  Thread& t = Engine::self();
-  Engine& e = *t.cta->engine;
-  const char* word = "cp.async";
-  e.word(t, e.timing.chip.shared_store, at);
-  check_shared_alignment(e, t, dst, bytes, at, word);
-  // A generic-proxy access that is not complete until its group is waited for.
-  Toucher now = async_access(e, t, word, at, Proxy::generic);
-  touch_shared(e, *t.cta, now, dst, bytes, true);
-  if (valid_bytes) touch_global(e, now, src, valid_bytes, false);
-  if (!t.cp_channel) t.cp_channel = t.cta->new_channel();
-  auto op = std::make_shared<Thread::CpOp>();
-  op->access = now.id;
-  t.cp_ops.push_back(op);
-  Cta* cta = t.cta;
-  std::memset(cta->shared + (dst & kSharedOffsetMask), 0xff, bytes);
-  e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0,
-          [&e, &t, cta, op, dst, src = e.host(src), bytes, valid_bytes] {
-            uint8_t* p = cta->shared + (dst & kSharedOffsetMask);
-            std::memset(p, 0, bytes);
-            if (valid_bytes) std::memcpy(p, src, valid_bytes);
-            op->done = true;
-            e.wake(t, e.now());
-          });
-}
-
-void cp_async_wait(int pending, here at) {
-  Thread& t = Engine::self();
-  Engine& e = *t.cta->engine;
-  e.word(t, e.timing.chip.word_issue, at);
-  if (const Fault* f = fault_at(t, {"cp_async_wait", at, able({Fault::Action::add})})) {
-    if (f->action == Fault::Action::drop) return;
-    if (f->action == Fault::Action::alter) pending = int(f->value);
-    if (f->action == Fault::Action::add) pending += int(f->value);
-  }
-  const int64_t upto = int64_t(t.cp_groups) - pending;
-  auto unfinished = [&] {
-    for (const auto& op : t.cp_ops)
-      if (op->group && int64_t(op->group) <= upto && !op->done) return true;
-    return false;
-  };
-  while (unfinished()) e.block(t, Wait::cp_async, &t, at);
-  // From now on these are this thread's own accesses.
-  for (const auto& op : t.cp_ops)
-    if (op->group && int64_t(op->group) <= upto) {
-      Access& a = e.log[op->access];
-      a.asynchronous = a.in_flight = false;
-      a.stamp = {t.channel, t.epoch};
-    }
-  std::erase_if(t.cp_ops, [&](const auto& op) { return op->group && int64_t(op->group) <= upto; });
-}
-
 }  // namespace detail
 
 void bulk_commit(here at) {
@@ -447,62 +440,6 @@ void bulk_commit(here at) {
       detail::settle_bulk(engine, t, *op);
     }
 }
-
-void cp_async_commit(here at) {
-  Thread& t = Engine::self();
-  Engine& e = *t.cta->engine;
-  e.word(t, 1, at);
-  if (is_dropped(t, "cp_async_commit", at)) return;
-  ++t.cp_groups;
-  for (const auto& op : t.cp_ops)
-    if (op->group == 0) op->group = t.cp_groups;
-}
-
-namespace {
-// Arrives when all earlier copies of the thread have landed, and makes known those that no arrival before it does.
-struct CpArrival {
-  Engine* e;
-  Thread* t;
-  Bar* b;
-  std::vector<std::shared_ptr<Thread::CpOp>> waits, own;
-  here at;
-  Issue issued;
-
-  void operator()() const {
-    for (const auto& op : waits)
-      if (!op->done) {
-        e->async(e->timed() ? e->now() + 1 : ~0ull, *this);
-        return;
-      }
-    for (const auto& op : own) {
-      if (e->log[op->access].in_flight) complete(*e, op->access, {b->channel, uint32_t(b->generation + 1)});
-    }
-    e->arrive(*b, 1, {t, at, "cp.async.mbarrier.arrive", true}, &issued);
-  }
-};
-
-void cp_async_arrive(Shared<Mbarrier> a, bool increment, here at) {
-  Thread& t = Engine::self();
-  Engine& e = *t.cta->engine;
-  Arriving as{&own_bar(e, t, a.address, at, "cp.async.mbarrier.arrive")};
-  e.word(t, e.timing.chip.barrier_arrive, at);
-  if (e.has_faults()) misdirect(t, 0, at, as);
-  if (as.times == 0) return;
-  Bar& b = *as.at;
-  if (increment) ++b.pending;
-  CpArrival arrival{&e, &t, &b, {}, {}, at, e.issue(t)};
-  for (const auto& op : t.cp_ops) {
-    if (!op->done || !op->tracked) arrival.waits.push_back(op);
-    if (!op->tracked) arrival.own.push_back(op);
-    op->tracked = true;
-  }
-  uint64_t last = 0;
-  for (; as.times > 0; --as.times) e.async(e.timed() ? t.time + e.timing.chip.tma_latency : 0, arrival, &last);
-}
-}  // namespace
-
-void cp_async_mbarrier_arrive(Shared<Mbarrier> b, here at) { cp_async_arrive(b, true, at); }
-void cp_async_mbarrier_arrive_noinc(Shared<Mbarrier> b, here at) { cp_async_arrive(b, false, at); }
 
 void tma_prefetch_map(const TensorMap* map, here at) {
   Thread& t = Engine::self();

@@ -107,12 +107,16 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
                                             : wide + 8;
   const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
-  const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : 128 / bits(c.type);
+  // A depth has whole units of 16 bytes where k is what is contiguous; otherwise rows have them.
+  const int64_t moved = 128 / bits(c.type);
+  const bool along_k = c.a_major == Major::K;
+  const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : along_k ? moved : 1;
   if (c.by_depth()) {
     const int64_t blocks = c.scaled() ? 4 * kScaleBlock : unit;
-    return {{140, n, in_units(5 * deep / 2, blocks)},
-            {140, n, in_units(deep, blocks) + unit},
-            {4, small, unit},
+    const int64_t rows = along_k ? 140 : 144;
+    return {{rows, n, in_units(5 * deep / 2, blocks)},
+            {rows, n, in_units(deep, blocks) + unit},
+            {along_k ? 4 : moved, small, unit},
             {40, small, 0}};
   }
   // Rows of tiles and some rows more in each of four groups of which one has none.
@@ -159,13 +163,21 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
                .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
                .clusters = few_clusters(instance),
                .rows = 4};
+  // Gates and ups have whole blocks of scales.
+  if (c.epilogue.pair()) {
+    return {{3 * w.tall + 16, 2 * w.wide, w.deep * (2 * w.stages + 1)},
+            {w.tall * w.tiles * w.clusters, w.wide, w.deep + 16},
+            {9, w.wide, w.deep},
+            {9, 256, 16},
+            {64, 256, 0}};
+  }
   return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}};
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
   const DenseGemmSm100Config dense = c.dense();
   const int64_t unit = depth_unit(c.scaling, c.type), clusters = few_clusters(instance);
-  const int64_t tiles = tiles_for(std::max(c.accumulators, int(GroupedGemmSm100Config::slots)), 1) * clusters;
+  const int64_t tiles = tiles_for(std::max(c.accumulators, c.slots()), 1) * clusters;
   return {{3 * c.tile_tokens() + 16, c.tile_columns() + 64, int64_t(dense.tile_k()) * (2 * c.stages + 1)},
           {c.tile_tokens() * tiles, c.tile_columns(), dense.tile_k() + unit},
           {9, 64, dense.tile_k()},
@@ -210,10 +222,10 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
-  // Many groups along k have a result each.
+  // Many groups along k have a result each: a box that is stored whole, and a part of one.
   const auto* const grouped = instance.as<GroupedGemmConfig>();
   for (Case& c : list) {
-    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 24);
+    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 72);
   }
   return list;
 }

@@ -200,7 +200,9 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     std::vector<uint32_t> ends;
     const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
     // The third group has whole stages of depth, and begins between two of them where it may.
-    for (const uint32_t end : {first, first, first + (units / 2 - first) / deep * deep, units / 2 + units / 5, units})
+    // Ahead and behind are columns that no group has.
+    const uint32_t third = first + (units / 2 - first) / deep * deep;
+    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9})
       ends.push_back(end * unit);
     return ends;
   }
@@ -251,7 +253,10 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.activation = c->swiglu ? Activation::swiglu : Activation::none;
     p.bias = c->bias ? Bias::per_column : Bias::none;
     p.bias_type = varied ? DType::bf16 : DType::fp32;
-    p.accumulate = c->by_depth() && c->out == DType::fp32 && !varied;
+    // Many groups along k have few rows, of which threads store; real numbers have whole boxes for the TMA too.
+    p.accumulate = c->adds_to_result() && !varied && s.condition != Condition::real;
+    p.a_major = c->a_major;
+    p.b_major = c->b_major;
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
     p.gathered = c->gathered;
@@ -283,6 +288,7 @@ std::vector<uint32_t> forty_groups(Case s) {
 
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  bool gathered = false;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
     p.groups = Groups::contiguous;
     p.type = c->type;
@@ -290,6 +296,8 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     p.scaling = c->scaling;
     p.out_scaling = c->out_scaling;
     p.clamped_swiglu = c->clamped_swiglu;
+    p.activation = c->epilogue.activation;
+    gathered = c->gathered;
     if (c->out_scaling != BlockScaling::none) {
       p.activation = Activation::swiglu;
       p.out = c->out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
@@ -298,8 +306,12 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
     p.out = blockwise.out_type;
     if (blockwise.grouped) p.groups = Groups::contiguous;
+    p.activation = blockwise.epilogue.activation;
+    gathered = blockwise.gathered;
   }
   if (p.groups == Groups::none) return p;
+  p.gathered = gathered;
+  if (gathered) p.a_rows = gathered_from(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
@@ -340,7 +352,9 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
       break;
     case Condition::constant:
-      if (!launch::may_start_early(instance) || dense != nullptr) return problem::refused("it always waits for B.");
+      if (!launch::may_start_early(instance) || dense != nullptr || instance.as<GroupedGemmSm100Config>() != nullptr ||
+          instance.as<BlockwiseFp8Sm100Config>() != nullptr)
+        return problem::refused("it always waits for B.");
       break;
     case Condition::in_place: {
       const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
@@ -388,7 +402,9 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
                                     .swiglu = p.activation == Activation::swiglu,
                                     .bias = p.bias != Bias::none,
                                     .bias_type = p.bias_type,
-                                    .accumulate = p.accumulate};
+                                    .accumulate = p.accumulate,
+                                    .a_major = p.a_major,
+                                    .b_major = p.b_major};
   if (const auto* c = instance.as<GroupedGemmConfig>()) {
     product.rows = table_of(*c, s);
     if (c->gathered) {
@@ -406,6 +422,15 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;
     product.illegal = varied;
     product.matrix_count = kMatrixCount;
+    if (reference::is_of_all(p)) {
+      product.matrix_alpha = product.scales_by_columns = true;
+      // Tables that are not legal are taken as they are.
+      if (varied) product.rows = many_offsets(uint32_t(s.m), 1);
+      if (p.gathered) {
+        product.index = index_of(s);
+        product.a_rows = p.a_rows;
+      }
+    }
   }
   return product;
 }

@@ -28,38 +28,50 @@ using reference::Draw;
 using reference::Routing;
 using reference::Workload;
 
-// What a case of the small kernels sends where: m tokens, `experts` of which k have each.
-Routing routing_of(Case s, int64_t experts, Data data, uint64_t seed) {
-  Routing r = reference::drawn_routing(s.m, s.k, experts, s.condition == Condition::varied ? Draw::bad : Draw::skewed,
-                                       data, seed);
+// Experts of the tokens whose rows are added up.
+constexpr int64_t kCombined = 5;
+
+// Of k pairs of a token, those of experts that every token takes.
+int64_t shared_of(Case s, bool shared) { return shared ? std::clamp<int64_t>(s.k / 2, 1, kCombined - 1) : 0; }
+
+// What a case of the small kernels sends where: m tokens of k pairs among `experts`.
+Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t seed) {
+  const int64_t everybody = shared_of(s, shared);
+  Routing r = reference::drawn_routing(s.m, s.k - everybody, experts - everybody,
+                                       s.condition == Condition::varied ? Draw::bad : Draw::skewed, data, seed);
+  // In one condition all their weights are 1, and nobody says so.
+  if (shared) r = reference::with_shared(std::move(r), everybody, s.condition != Condition::real, data, seed);
   // Of an odd number of tokens not all are there.
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
   return r;
 }
-// Experts of the tokens whose rows are added up.
-constexpr int64_t kCombined = 5;
-
-Status takes_small(Case s) {
+Status takes_small(Case s, bool shared) {
+  // Beside an expert that every token takes one is left to choose.
+  if (shared && (s.k < 2 || s.n <= shared_of(s, shared))) return problem::refused("n and k: at least 2.");
   if (s.m < 1 || s.n < 1 || s.k < 1) return problem::refused("m, n and k: at least 1.");
   if (s.condition == Condition::alone || s.condition == Condition::varied || s.condition == Condition::real) return {};
   return problem::refused("it has no such condition.");
 }
 
-Status fill_route(RouteArgs& args, const Workload& w, const std::vector<void*>& p) {
+Status fill_route(RouteArgs& args, const RouteConfig& c, const Workload& w, const std::vector<void*>& p) {
+  const int64_t shared = shared_of(w.shape, c.shared);
   const auto at = [&](const char* name) { return pointer_of(w, p, name); };
   args = {at("ids"),
           static_cast<const float*>(at("weights")),
           static_cast<const uint32_t*>(at("token_count")),
           int32_t(w.shape.m),
-          int32_t(w.shape.k),
+          int32_t(w.shape.k - shared),
           int32_t(w.shape.n),
           static_cast<uint32_t*>(at("offsets")),
           static_cast<int32_t*>(at("index")),
           static_cast<int32_t*>(at("slots")),
-          static_cast<uint32_t*>(at("status"))};
+          static_cast<uint32_t*>(at("status")),
+          int32_t(shared),
+          static_cast<const float*>(at("shared_weights"))};
   return {};
 }
-Status fill_combine(CombineArgs& args, const Workload& w, const std::vector<void*>& p) {
+Status fill_combine(CombineArgs& args, const CombineConfig& c, const Workload& w, const std::vector<void*>& p) {
+  const int64_t shared = shared_of(w.shape, c.shared);
   const auto at = [&](const char* name) { return pointer_of(w, p, name); };
   args = {at("rows"),
           static_cast<const int32_t*>(at("slots")),
@@ -67,23 +79,25 @@ Status fill_combine(CombineArgs& args, const Workload& w, const std::vector<void
           static_cast<const uint32_t*>(at("token_count")),
           at("out"),
           int32_t(w.shape.m),
-          int32_t(w.shape.k),
-          int32_t(w.shape.n)};
+          int32_t(w.shape.k - shared),
+          int32_t(w.shape.n),
+          int32_t(shared),
+          static_cast<const float*>(at("shared_weights"))};
   return {};
 }
 
 }  // namespace
 
 bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& c) {
-  e.takes = takes_small;
+  e.takes = [c](Case s) { return takes_small(s, c.shared); };
   e.workload = [c](Case s, Data data, uint64_t seed) {
-    Workload w = reference::route_workload(routing_of(s, s.n, data, seed), c.id_bytes, seed);
+    Workload w = reference::route_workload(routing_of(s, s.n, c.shared, data, seed), c.id_bytes, seed);
     w.shape.condition = s.condition;
     return w;
   };
-  const auto fill = [](const Workload& w) {
-    return [&w](RouteArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
-      return fill_route(args, w, p);
+  const auto fill = [c](const Workload& w) {
+    return [&w, c](RouteArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
+      return fill_route(args, c, w, p);
     };
   };
   e.simulate = [=](const Workload& w, const simulator::Options& o, int ctas) {
@@ -94,20 +108,20 @@ bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& 
                                     [&](const RouteArgs& args) { return launch::work_of(c, args); });
   };
   describe(e, {}, "the rows of each expert, from the experts of each token",
-           {{600, 8, 2}, {65, 7, 3, Condition::varied}, {201, 40, 4}, {1, 1, 1}});
+           {{600, 8, 2}, {65, 7, 3, Condition::varied}, {201, 40, 4}, {1, c.shared ? 2 : 1, c.shared ? 2 : 1}});
   return true;
 }
 
 bool complete(Example& e, const catalog::Instance& instance, const CombineConfig& c) {
-  e.takes = [](Case s) { return s.n % 8 != 0 ? problem::refused("n: a multiple of 8.") : takes_small(s); };
-  e.workload = [](Case s, Data data, uint64_t seed) {
-    Workload w = reference::combine_workload(routing_of(s, kCombined, data, seed), s.n, data, seed);
+  e.takes = [c](Case s) { return s.n % 8 != 0 ? problem::refused("n: a multiple of 8.") : takes_small(s, c.shared); };
+  e.workload = [c](Case s, Data data, uint64_t seed) {
+    Workload w = reference::combine_workload(routing_of(s, kCombined, c.shared, data, seed), s.n, data, seed);
     w.shape.condition = s.condition;
     return w;
   };
-  const auto fill = [](const Workload& w) {
-    return [&w](CombineArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
-      return fill_combine(args, w, p);
+  const auto fill = [c](const Workload& w) {
+    return [&w, c](CombineArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
+      return fill_combine(args, c, w, p);
     };
   };
   e.simulate = [=](const Workload& w, const simulator::Options& o, int ctas) {
@@ -118,7 +132,7 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
                                       [&](const CombineArgs& args) { return launch::work_of(c, args); });
   };
   describe(e, {}, "the sum of each token's rows, times their weights",
-           {{63, 264, 8}, {40, 520, 3, Condition::varied}, {9, 256, 2, Condition::real}, {1, 8, 1}});
+           {{63, 264, 8}, {40, 520, 3, Condition::varied}, {9, 256, 2, Condition::real}, {1, 8, c.shared ? 2 : 1}});
   return true;
 }
 
@@ -131,6 +145,7 @@ void required(const Status& status) {
 }
 
 Result<catalog::Instance> chosen(const GroupedProblem& problem, const choice::Chip& chip) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
   auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   return choice->instance;
@@ -181,11 +196,12 @@ class Launches {
 }  // namespace
 
 Result<MoeRun> moe_run(const MoeProblem& problem, const choice::Chip& chip) {
-  if (chip.arch != Arch::sm90) {
-    return problem::refused(fmt::format("target = {}: moe has kernels for sm90.", warpwright::name(chip.arch)));
+  if (chip.arch != Arch::sm90 && chip.arch != Arch::sm100) {
+    return problem::refused(
+        fmt::format("target = {}: moe has kernels for sm90 and sm100.", warpwright::name(chip.arch)));
   }
   if (Status s = validate(problem); !s) return s;
-  MoeRun run{problem, {launch::route_config(problem)}, {}, {}, {CombineConfig{}}};
+  MoeRun run{problem, {launch::route_config(problem, chip.arch)}, {}, {}, {launch::combine_config(problem, chip.arch)}};
   auto gate_up = chosen(launch::gate_up_problem(problem), chip);
   if (!gate_up) return gate_up.status();
   auto down = chosen(launch::down_problem(problem), chip);
@@ -202,8 +218,10 @@ Outcome run(const MoeRun& r, const Workload& w, const simulator::Options& option
   Outcome out;
   if (p.tokens > 0) {
     required(launch::check_pointers(p, pointers));
-    void* const workspace = arrays.add("workspace", launch::workspace_bytes(p), simulator::Buffer::Use::inout, true);
-    const launch::MoeLaunches l = launch::moe_launches(p, pointers, workspace);
+    const Arch arch = catalog::arch_of(r.route);
+    void* const workspace =
+        arrays.add("workspace", launch::workspace_bytes(p, arch), simulator::Buffer::Use::inout, true);
+    const launch::MoeLaunches l = launch::moe_launches(p, arch, pointers, workspace);
     Launches launches(arrays, options, sm_limit);
     launches.put(r.route, &l.route, launch::work_of(*r.route.as<RouteConfig>(), l.route), 3);
     launches.put(r.gate_up, launch::gate_up_problem(p), l.gate_up);

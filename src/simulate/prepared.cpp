@@ -63,8 +63,9 @@ GemmProblem problem_of(const DenseProduct& p, const Workload& w) {
 }
 
 GroupedPointers pointers_of(const GroupedRun& p, const Workload& w, const std::vector<void*>& arrays) {
-  return catalog::arch_of(p.instance()) == Arch::sm90 ? reference::grouped_pointers(p.product, w, arrays)
-                                                      : reference::grouped_pointers(p.problem, w, arrays);
+  const bool as_on_hopper = catalog::arch_of(p.instance()) == Arch::sm90 || reference::is_of_all(p.problem);
+  return as_on_hopper ? reference::grouped_pointers(p.product, w, arrays)
+                      : reference::grouped_pointers(p.problem, w, arrays);
 }
 
 PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, const launch::MapEncoder& maps) {

@@ -10,6 +10,7 @@
 
 #include "choice/grouped_facts.h"
 #include "choice/tuned_grouped.h"
+#include "jit/host_compiler.h"
 #include "launch/dense.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"
@@ -68,6 +69,11 @@ Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chi
   DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
+  if (decision && problem.plan.empty() && !jit::host_compiler()) {
+    // Without a compiler a slower instance that is inside is better than none.
+    auto ahead = choice::choose(product.problem, chip, choice::OnDemand::refused, limits);
+    if (ahead) decision = std::move(ahead);
+  }
   if (!decision) return decision.status();
   product.decision = std::move(*decision);
   return product;
@@ -116,7 +122,7 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
 
 Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
                      uint64_t seed) {
-  if (arch == Arch::sm90) return grouped_product_workload(product, data, seed);
+  if (arch == Arch::sm90 || reference::is_of_all(p)) return grouped_product_workload(product, data, seed);
   if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
   reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
   spec.illegal = product.illegal;

@@ -70,6 +70,24 @@ TEST(CGroupedApi, TakesEveryKindOfGroupsAndEpilogue) {
   EXPECT_STREQ(ww_last_error(), "activation = 77: it is not one of the values of its type.");
 }
 
+TEST(CGroupedApi, TakesMatricesAsTheyAreStored) {
+  ww_grouped_problem p = problem(128, 256, 515);
+  EXPECT_EQ(p.a_major, WW_MAJOR_K);
+  p.groups = WW_GROUPS_BY_DEPTH;
+  p.type = WW_BF16;
+  p.out = WW_FP32;
+  p.a_major = p.b_major = WW_MAJOR_MN;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_OK) << ww_last_error();
+  p.size = offsetof(ww_grouped_problem, a_major);  // an older caller has them along k
+  EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
+  EXPECT_STREQ(ww_last_error(),
+               "k = 515: it must be a multiple of 8, since the rows of A and B are moved in units of 16 bytes.");
+  p = problem(128, 256, 512);
+  p.b_major = 2;
+  EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
+  EXPECT_STREQ(ww_last_error(), "b_major = 2: it is not one of the values of its type.");
+}
+
 TEST(CGroupedApi, SurvivesNull) {
   ww_grouped_problem p = problem(128, 256, 512);
   EXPECT_EQ(ww_grouped_plan_create(&p, nullptr), WW_INVALID_ARGUMENT);

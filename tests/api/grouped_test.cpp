@@ -147,7 +147,65 @@ TEST(GroupedApi, RefusesWhatGroupsAlongTheDepthCannotBe) {
   good.k = 1000;
   EXPECT_EQ(validate(good).message(), "");
   good.groups = Groups::contiguous;
-  EXPECT_EQ(validate(good).message(), "accumulate = true: only D of groups along k is added to.");
+  EXPECT_EQ(validate(good).message(), "accumulate = true: only D of one product, or of groups along k, is added to.");
+}
+
+TEST(GroupedApi, AddsOneProductToD) {
+  GroupedProblem good = blockwise(256, 200, 528);
+  good.out = DType::fp32;
+  good.accumulate = true;
+  using P = GroupedProblem;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.b_scale_rows = 1; }), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::bf16; }), "out = bf16: D must be fp32 to be added to.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.bias = Bias::per_column; }),
+            "accumulate = true: sums with a bias or an activation are not added to D.");
+  for (const int rows : {1, 128}) {
+    good.b_scale_rows = rows;
+    good.m = 8;  // few rows have a kernel of their own, which does not add
+    ASSERT_FALSE(choice::instances_for(good).empty());
+    for (const auto& instance : choice::instances_for(good)) {
+      ASSERT_NE(instance.as<GroupedGemmConfig>(), nullptr) << catalog::name_of(instance);
+      EXPECT_TRUE(instance.as<GroupedGemmConfig>()->adds) << catalog::name_of(instance);
+    }
+  }
+}
+
+TEST(GroupedApi, TakesMatricesThatAreStoredAlongTheirRows) {
+  GroupedProblem good{.groups = Groups::contiguous,
+                      .m = 500,
+                      .n = 64,
+                      .k = 72,
+                      .group_count = 2,
+                      .type = DType::bf16,
+                      .b_major = Major::MN};
+  using P = GroupedProblem;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.groups = Groups::masked; }), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.type = DType::e4m3; }),
+            "b_major = MN: wgmma reads operands of 16 bits that way, and type = e4m3; A and B must be stored along k.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.a_major = Major::MN; }),
+            "a_major = MN: A of groups of rows must be stored [m, k].");
+  EXPECT_EQ(sentence(good, [](P& p) { p.activation = Activation::swiglu; }),
+            "b_major = MN: with an activation B must be stored [n, k].");
+  EXPECT_EQ(sentence(good, [](P& p) { p.gathered = true, p.a_rows = 5; }),
+            "b_major = MN: with gathered rows of A B must be stored [n, k].");
+  EXPECT_EQ(sentence(good, [](P& p) { p.k = 70; }),
+            "k = 70: it must be a multiple of 8, since the rows of A are moved in units of 16 bytes.");
+  EXPECT_EQ(sentence(good, [](P& p) { p.n = 60; }),
+            "n = 60: it must be a multiple of 8, since the rows of B are moved in units of 16 bytes.");
+  good.groups = Groups::by_depth;
+  good.out = DType::fp32;
+  EXPECT_EQ(validate(good).message(),
+            "b_major = MN: A and B of groups along k are stored the same way, a_major must be MN too.");
+  good.a_major = Major::MN;
+  good.k = 71;
+  EXPECT_EQ(validate(good).message(),
+            "m = 500: it must be a multiple of 8, since the rows of A are moved in units of 16 bytes.");
+  good.m = 504;
+  EXPECT_EQ(validate(good).message(), "");
+  EXPECT_EQ(sentence(good, [](P& p) { p.b_major = Major::K; }),
+            "a_major = MN: A and B of groups along k are stored the same way, b_major must be MN too.");
 }
 
 TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
@@ -217,10 +275,36 @@ TEST(GroupedApi, TakesTheKernelThatHasTheModeOfTheProblem) {
   EXPECT_EQ(plan_for(depth), "grouped-128x192-c2-s4");
   depth.type = DType::bf16;
   EXPECT_EQ(plan_for(depth), "grouped-128x256-c2-s4");
+  depth.a_major = depth.b_major = Major::MN;
+  EXPECT_EQ(plan_for(depth), "grouped-128x256-c2-s4");
+  EXPECT_EQ(catalog::name_of(choice::choose(depth, 132)->instance),
+            "sm90/grouped-128x256-c2-s4/bf16-tn-to_fp32-along_k");
+  depth.a_major = depth.b_major = Major::K;
   depth.accumulate = false;
   depth.out = DType::bf16;
   EXPECT_EQ(plan_for(depth),
             "out = bf16: no kernel of this version makes depth-grouped products of bf16 with D in bf16.");
+
+  GroupedProblem turned = blockwise(4096, 7168, 2048);
+  turned.groups = Groups::contiguous;
+  turned.group_count = 4;
+  turned.type = DType::bf16;
+  turned.b_major = Major::MN;
+  EXPECT_EQ(plan_for(turned), "grouped-128x256-c2-s4");
+  turned.groups = Groups::masked;
+  EXPECT_EQ(plan_for(turned), "grouped-256x128-c2n-s4");
+  turned.usual_rows = 20;
+  EXPECT_EQ(plan_for(turned), "grouped-64x128-c1-s8");
+  turned.out = DType::fp32;
+  EXPECT_EQ(plan_for(turned),
+            "out = fp32: no kernel of this version makes grouped products of bf16 with D in fp32, B stored [k, n].");
+
+  GroupedProblem added = blockwise(4096, 7168, 2048);
+  added.out = DType::fp32;
+  added.accumulate = true;
+  EXPECT_EQ(plan_for(added), "grouped-128x128-c2-s5");
+  added.b_scale_rows = 1;
+  EXPECT_EQ(plan_for(added), "grouped-128x160-c2-s4");
 
   GroupedProblem fused = blockwise(4096, 4096, 7168);
   fused.activation = Activation::swiglu;

@@ -37,6 +37,13 @@ TEST(MoeApi, NamesTheArgumentItsValueAndTheRule) {
   EXPECT_EQ(sentence([](P& p) { p.id_bytes = 2; }), "id_bytes = 2: the number of an expert has 4 or 8 bytes.");
   EXPECT_EQ(sentence([](P& p) { p.tokens = 1 << 28; }),
             "tokens = 268435456: with 2 experts each there are more than 268435456 rows.");
+  EXPECT_EQ(sentence([](P& p) { p.tokens = 1 << 26, p.shared = 3; }),
+            "tokens = 67108864: with 5 experts each there are more than 268435456 rows.");
+  EXPECT_EQ(sentence([](P& p) { p.shared = 7; }), "");
+  EXPECT_EQ(sentence([](P& p) { p.shared = 8; }),
+            "shared = 8: of 8 experts it must be from 0 to 7, one is left to choose.");
+  EXPECT_EQ(sentence([](P& p) { p.shared = -1; }),
+            "shared = -1: of 8 experts it must be from 0 to 7, one is left to choose.");
   EXPECT_EQ(sentence([](P& p) { p.sm_limit = -1; }), "sm_limit = -1: it must not be negative.");
 }
 
@@ -52,6 +59,13 @@ TEST(MoeApi, OfC) {
   EXPECT_EQ(ww_moe_validate(&p), WW_INVALID_ARGUMENT);
   EXPECT_STREQ(ww_last_error(), "hidden = 4: it must be a positive multiple of 8.");
   p.hidden = 256;
+  p.shared = 1;
+  EXPECT_EQ(ww_moe_validate(&p), WW_INVALID_ARGUMENT);
+  EXPECT_STREQ(ww_last_error(), "shared = 1: of 1 experts it must be from 0 to 0, one is left to choose.");
+  p.size = offsetof(ww_moe_problem, shared);  // an older caller's: there are none
+  EXPECT_EQ(ww_moe_validate(&p), WW_OK) << ww_last_error();
+  p.size = sizeof p;
+  p.shared = 0;
   p.type = 99;
   EXPECT_EQ(ww_moe_validate(&p), WW_INVALID_ARGUMENT);
   p.size = offsetof(ww_moe_problem, type);  // an older caller's: the type is not read

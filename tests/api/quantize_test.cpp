@@ -91,7 +91,7 @@ TEST(QuantizeRules, FactorsInFp32AreThoseOfTheKernels) {
   for (int i = 0; i < 20000; ++i) {
     const uint32_t bits = i == 0 ? 0 : random() % quantizing::kInfinity;
     const quantizing::Scale f = quantizing::scale_of<Quantization::token, DType::e4m3>(bits, 1);
-    ASSERT_EQ(std::bit_cast<float>(f.code), kernel::sm90::scale_of_block(std::bit_cast<float>(bits)));
+    ASSERT_EQ(std::bit_cast<float>(f.code), epilogue::scale_of_block(std::bit_cast<float>(bits)));
     ASSERT_EQ(f.by, 1 / std::bit_cast<float>(f.code));
   }
 }

@@ -141,6 +141,14 @@ class Explain(Tool):
         self.refused(*base, "--op", "grouped_k", "--target", "sm100", names=["grouped_k"])
         self.refused(*base, "--op", "blockwise", "--scaling", "tensor", names=["tensor", "blockwise_rows"])
         self.refused(*base, "--op", "blockwise", "--epilogue", "relu", names=["'relu'", "swiglu"])
+        self.refused(*base, "--op", "blockwise", "--beta", "1", names=["out = bf16", "fp32"])
+        self.refused(*base, "--op", "blockwise", "--beta", "2", "--out-dtype", "fp32", names=["--beta", "dense"])
+        self.refused(*base, "--op", "grouped_contiguous", "--beta", "1", names=["--beta", "dense"])
+        self.refused(*base, "--op", "grouped_contiguous", "--layout", "tn", names=["a_major = MN", "[m, k]"])
+        self.refused(*base, "--op", "grouped_k", "--layout", "nn", names=["b_major = MN", "a_major"])
+        self.refused(*base, "--op", "grouped_masked", "--layout", "nn", "--dtype", "e4m3", names=["16 bits", "e4m3"])
+        self.refused(*base, "--op", "grouped_contiguous", "--layout", "nn", "--target", "sm100", "--scaling", "mxfp8",
+                     names=["b_major = MN", "sm100"])
 
 
 class Gemm(Tool):
@@ -170,7 +178,12 @@ class Gemm(Tool):
                                (("--op", "grouped_masked", "--m", "72", "--epilogue", "bias"), "bias"),
                                (("--op", "grouped_masked", "--m", "72", "--dtype", "e4m3"), "e4m3-masked"),
                                (("--op", "grouped_k", "--m", "72", "--dtype", "e4m3"), "along_k-row_scales"),
-                               (("--op", "grouped_k", "--m", "72"), "bf16-to_fp32-along_k")):
+                               (("--op", "grouped_k", "--m", "72"), "bf16-to_fp32-along_k"),
+                               (("--op", "grouped_contiguous", "--m", "72", "--layout", "nn"), "bf16-nn-contiguous"),
+                               (("--op", "grouped_masked", "--m", "72", "--layout", "nn"), "bf16-nn-masked"),
+                               (("--op", "grouped_k", "--m", "72", "--layout", "tn"), "bf16-tn-to_fp32-along_k"),
+                               (("--op", "blockwise", "--m", "72", "--out-dtype", "fp32", "--beta", "1", "--scaling",
+                                 "blockwise_rows"), "e4m3-to_fp32-row_scales-added")):
             with self.subTest(more):
                 groups = () if more[1] == "blockwise" else ("--groups", "3")
                 problem = (*more, *groups, "--n", "256", "--k", "256")
@@ -224,6 +237,24 @@ class Gemm(Tool):
                 # The last row belongs to no group and is not written.
                 self.assertEqual((folder / "d").read_bytes(),
                                  words[values[0]] * 3 * 8 + words[values[1]] * 4 * 8 + b"\xff\xff" * 8)
+
+    def test_rows_that_are_gathered(self):
+        base = ("gemm", "--op", "grouped_contiguous", "--groups", "3", "--m", "70", "--n", "64", "--k", "72", "--target",
+                "sim:sm90", "--landing", "late", "--schedule", "fifo")
+        document = self.document(*base, "--a-rows", "9")
+        self.assertTrue(document["ok"])
+        self.assertTrue(document["instance"].endswith("bf16-contiguous-gathered"), document["instance"])
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "a").write_bytes(b"\x80\x3f" * 64 + b"\x00\x40" * 64)  # a row of ones and one of twos, bf16
+            (folder / "b").write_bytes(b"\x80\x3f" * 8 * 64)
+            for file, numbers in {"table": (0, 3), "index": (1, 0, 1)}.items():
+                (folder / file).write_bytes(b"".join(n.to_bytes(4, "little") for n in numbers))
+            own = [text for option in ("a", "b", "d", "table", "index") for text in (f"--{option}", str(folder / option))]
+            self.document("gemm", "--op", "grouped_contiguous", "--m", "3", "--n", "8", "--k", "64", "--target",
+                          "sim:sm90", "--a-rows", "2", *own)
+            one, two = b"\x80\x42", b"\x00\x43"  # 64 and 128
+            self.assertEqual((folder / "d").read_bytes(), two * 8 + one * 8 + two * 8)
 
     def test_groups_are_drawn_from_the_seed(self):
         base = ("gemm", "--op", "grouped_contiguous", "--groups", "9", "--scaling", "nvfp4", "--m", "90", "--n", "64",

@@ -44,6 +44,14 @@ class Moe(unittest.TestCase):
                 self.assertEqual([name.split("/")[1].split("-")[0] for name in document["launches"]],
                                  ["route", "grouped", "grouped", "combine"])
 
+    def test_experts_for_all(self):
+        for dtype, sizes in (("bf16", (136, 72)), ("e4m3", (128, 128))):
+            document = self.document(*layer(33, 7, 2, *sizes, "--shared", "2", "--routing", "bad", "--dtype", dtype,
+                                            "--landing", "seeded", "--schedule", "random", "--seeds", "1"))
+            self.assertTrue(document["ok"])
+            self.assertEqual(document["status"], 7)
+            self.assertEqual([name.endswith("-shared") for name in document["launches"]], [True, False, False, True])
+
     def test_a_plan_can_be_named(self):
         document = self.document(*layer(200, 2, 2, 64, 128, "--gate-up-plan", "grouped-128x256-c2-s4", "--landing", "late",
                                         "--schedule", "fifo"))
@@ -54,6 +62,19 @@ class Moe(unittest.TestCase):
                                         "--schedule", "fifo"))
         self.assertTrue(document["ok"])
         self.assertIn("e4m3-to_e4m3-contiguous-bias-swiglu-gathered", document["launches"][1])
+
+    def test_blackwell(self):
+        for dtype, first in (("bf16", "bf16-swiglu-gathered"), ("e4m3", "e4m3-to_e4m3-alpha-swiglu-grouped-gathered")):
+            for routing, status in (("skewed", 0), ("bad", 7)):
+                with self.subTest(f"{dtype} {routing}"):
+                    arguments = list(layer(65, 5, 3, 256, 128, "--routing", routing, "--dtype", dtype, "--landing",
+                                           "seeded", "--schedule", "random", "--seeds", "1"))
+                    arguments[arguments.index("sim:sm90")] = "sim:sm100"
+                    document = self.document(*arguments)
+                    self.assertTrue(document["ok"])
+                    self.assertEqual(document["status"], status)
+                    self.assertLess(document["max_rel_error"], 5e-3)
+                    self.assertTrue(document["launches"][1].endswith(first), document["launches"])
 
     def test_own_operands(self):
         # Two experts: the second has weights of 2 behind its swiglu. Token 1 goes to both, token 2 to nobody.
@@ -77,6 +98,7 @@ class Moe(unittest.TestCase):
 
     def test_refusals(self):
         for arguments, words in ((layer(64, 8, 2, 100, 128), "hidden = 100"), (layer(64, 0, 2, 64, 128), "experts = 0"),
+                                 (layer(64, 8, 2, 64, 128, "--shared", "8"), "shared = 8: of 8 experts"),
                                  (layer(64, 8, 2, 64, 128, "--id-bytes", "5"), "id_bytes = 5"),
                                  (layer(64, 8, 2, 64, 128, "--gate-up-plan", "grouped-64x64-c1-s4x"), "grouped-64x64-c1-s4x"),
                                  (layer(8, 8, 2, 64, 128, "--operands", "/nowhere"), "/nowhere"),

@@ -69,6 +69,13 @@ WRONG = {
     f"{SIM} --a junk --b junk --d none/d": ["--d", "none/d"],
     f"{OWN}": ["--a", "1 bytes", "1024"],
     f"{OWN} --table junk": ["--table", "no groups"],
+    f"{SIM} --a-rows 8": ["--a-rows", "grouped_contiguous"],
+    f"{SIM} --op grouped_masked --a-rows 8": ["gathered = true", "contiguous groups"],
+    f"{OWN} --op grouped_contiguous --table rows --index table": ["--index", "--a-rows says"],
+    f"{OWN} --op grouped_contiguous --table rows --a-rows 5": ["--index", "need it"],
+    f"{OWN} --op grouped_contiguous --table rows --a-rows 5 --index table": ["--index", "3 numbers", "8 rows"],
+    f"{OWN.replace('--m 8', '--m 3')} --op grouped_contiguous --table rows3 --a-rows 5 --index table":
+        ["--index", "number 1 is 5", "A has 5 rows"],
     f"{SIM} --a matrix --b matrix --d result --bias junk": ["--bias", "has none", "--epilogue"],
     f"{SIM} --a matrix --b matrix --d result --epilogue bias": ["--bias", "needs it"],
     f"{SIM} --a matrix --b matrix --d result --beta 1 --c junk": ["--c", "1 bytes", "128"],
@@ -217,7 +224,7 @@ class WrongInput(unittest.TestCase):
                            "other.tsv": header + "other\tbf16\t1\t8\t8\t8\n"}.items():
             (self.folder / name).write_text(text)
         (self.folder / "matrix").write_bytes(bytes(1024))
-        for name, numbers in {"table": (0, 5, 3), "table8": (0, 3, 8), "rows": (0, 8)}.items():
+        for name, numbers in {"table": (0, 5, 3), "table8": (0, 3, 8), "rows": (0, 8), "rows3": (0, 3)}.items():
             (self.folder / name).write_bytes(b"".join(n.to_bytes(4, "little") for n in numbers))
         self.files = sorted(self.folder.rglob("*"))
 

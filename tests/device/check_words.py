@@ -195,6 +195,7 @@ def wgmma_words():
 
 def words_sm100():
     load = "cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    gather = "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes"
     cancel = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
     t = {
         "tma_load_pair_2d": [f"{load.format(2)}.cta_group::2 [R], [R, {coords(2)}], [R];", "-16777217"],
@@ -205,6 +206,8 @@ def words_sm100():
         "tma_load_multicast_pair_evict_last":
             [f"{load.format(4)}.multicast::cluster.cta_group::2.L2::cache_hint [R], [R, {coords(4)}], [R], R, R;",
              str(0x14F0000000000000)],
+        "tma_gather4": f"{gather} [R], [R, {coords(5)}], [R];",
+        "tma_gather4_pair": [f"{gather}.cta_group::2 [R], [R, {coords(5)}], [R];", "-16777217"],
         "clc_try_cancel": f"{cancel}.b128 [R], [R];",
         "clc_try_cancel_multicast": f"{cancel}.multicast::cluster::all.b128 [R], [R];",
         "clc_is_canceled": "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 canceled, response;",

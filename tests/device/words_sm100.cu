@@ -28,6 +28,10 @@ WORD(word_tma_load_multicast_pair, tma_load_multicast<CacheHint::normal, 2>(TILE
 WORD(word_tma_load_multicast_pair_evict_last,
      tma_load_multicast<CacheHint::evict_last, 2>(TILE, &in.map, Coords{1, 2, 3, 4}, BAR, in.mask))
 
+// rows by their numbers
+WORD(word_tma_gather4, tma_gather4(TILE, &in.map, Coords{1, 2, 3, 4, 5}, BAR))
+WORD(word_tma_gather4_pair, tma_gather4_pair(TILE, &in.map, Coords{1, 2, 3, 4, 5}, map_to_leader(BAR)))
+
 // cluster launch control
 WORD(word_clc_try_cancel, clc_try_cancel(SHARED(ClcResponse), BAR))
 WORD(word_clc_try_cancel_multicast, clc_try_cancel_multicast(SHARED(ClcResponse), BAR))

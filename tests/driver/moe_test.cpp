@@ -1,10 +1,12 @@
-// A mixture of experts through the host API on the recorder: which launches it makes, in which order, on which memory,
-// and that no rule of the driver is broken. The arguments of each product are compared by same_launch_test.cpp.
+// A mixture of experts through the host API on the recorder, on Hopper and on Blackwell: which launches it makes, in
+// which order, on which memory, and that no rule of the driver is broken. The arguments of each product are compared by
+// same_launch_test.cpp.
 #include "warpwright/moe.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/session.h"
@@ -23,10 +25,18 @@ using nlohmann::json;
 
 class MoeLaunches : public testing::Test {
  protected:
+  struct Place {
+    Arch arch;
+    int device;
+  };
+  static constexpr Place kPlaces[] = {{Arch::sm90, 0}, {Arch::sm100, 1}};
   static void SetUpTestSuite() {
-    recorded::begin("sm_90");
-    recorded::set_device(0);
-    images_ = recorded::put_images(Arch::sm90);
+    recorded::begin("sm_90,sm_100,sm_80");
+    images_ = true;
+    for (const Place& place : kPlaces) {
+      recorded::set_device(place.device);
+      images_ = recorded::put_images(place.arch) && images_;
+    }
   }
   void SetUp() override {
     if (!images_) GTEST_SKIP() << "this build has no device code, and there is no compiler";
@@ -34,24 +44,40 @@ class MoeLaunches : public testing::Test {
   static void put(const catalog::Instance& instance, size_t argument_bytes) {
     ASSERT_TRUE(recorded::put_image(instance, gpu::target_of(instance, *gpu::this_device()), argument_bytes));
   }
+  static void put_product(const catalog::Instance& instance) {
+    put(instance, instance.as<GroupedGemmConfig>() != nullptr        ? sizeof(GroupedGemmArgs)
+                  : instance.as<GroupedGemmSm100Config>() != nullptr ? sizeof(GroupedGemmSm100Args)
+                                                                     : sizeof(BlockwiseFp8Sm100Args));
+  }
+  void expect_four_launches(const MoeProblem& p, Place place);
 
  private:
   inline static bool images_ = false;
 };
 
 MoeProblem small() { return {.tokens = 70, .hidden = 136, .intermediate = 72, .experts = 6, .top_k = 3}; }
+MoeProblem scaled() {
+  return {.tokens = 70, .hidden = 256, .intermediate = 128, .experts = 6, .top_k = 3, .type = DType::e4m3};
+}
+
+// Experts that every token takes.
+MoeProblem with_shared() {
+  MoeProblem p = small();
+  p.shared = 2;
+  return p;
+}
 
 void expect_no_rule_broken(const std::vector<json>& log) {
   for (const json& line : log) EXPECT_FALSE(line.contains("rule")) << line.dump();
 }
 
-TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
-  const MoeProblem p = small();
-  const auto run = simulate::moe_run(p, choice::simulated_chip(Arch::sm90));
+void MoeLaunches::expect_four_launches(const MoeProblem& p, Place place) {
+  recorded::set_device(place.device);
+  const auto run = simulate::moe_run(p, choice::simulated_chip(place.arch));
   ASSERT_TRUE(run) << run.status().message();
   put(run->route, sizeof(RouteArgs));
-  put(run->gate_up, sizeof(GroupedGemmArgs));
-  put(run->down, sizeof(GroupedGemmArgs));
+  put_product(run->gate_up);
+  put_product(run->down);
   put(run->combine, sizeof(CombineArgs));
   const auto plan = make_plan(p);
   ASSERT_TRUE(plan) << plan.status().message();
@@ -59,8 +85,11 @@ TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
   for (const auto* i : {&run->route, &run->gate_up, &run->down, &run->combine}) names += catalog::name_of(*i) + "\n";
   EXPECT_EQ(plan->explanation(), names);
 
-  const reference::Routing routing =
-      reference::drawn_routing(p.tokens, p.top_k, p.experts, reference::Draw::skewed, reference::Data::normal, 1);
+  reference::Routing routing = reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared,
+                                                        reference::Draw::skewed, reference::Data::normal, 1);
+  if (p.shared > 0) {
+    routing = reference::with_shared(std::move(routing), p.shared, true, reference::Data::normal, 1);
+  }
   const reference::Workload w =
       reference::moe_workload(p, routing, reference::moe_operands(p, reference::Data::normal, 1));
   const measure::GuardedArrays arrays(w);
@@ -98,7 +127,24 @@ TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
   EXPECT_EQ(plan->run(pointers, stream.get()).message(), "weights = null: the problem needs it.");
 }
 
+TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
+  for (const Place& place : kPlaces) {
+    for (const MoeProblem& p : {small(), scaled(), with_shared()}) {
+      SCOPED_TRACE(std::string(name(place.arch)) + " " + name(p.type) + (p.shared > 0 ? ", experts for all" : ""));
+      expect_four_launches(p, place);
+    }
+  }
+}
+
+TEST_F(MoeLaunches, needAChipThatHasThem) {
+  recorded::set_device(2);
+  const auto plan = make_plan(small());
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.status().message().find("this needs 9.0, 10.0 or 10.3"), std::string::npos) << plan.status().message();
+}
+
 TEST_F(MoeLaunches, areNoneWithoutTokens) {
+  recorded::set_device(0);
   MoeProblem p = small();
   p.tokens = 0;
   const auto plan = make_plan(p);

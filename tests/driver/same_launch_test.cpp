@@ -148,13 +148,16 @@ TEST_F(EveryInstance, withAnEpilogueOfTheUsersOwnIsLaunchedAsTheSimulatorHasIt) 
 
 // Kernels that no problem of the API asks for, as the tool and the tests put them on a GPU.
 TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
-  recorded::set_device(3);
-  ASSERT_TRUE(recorded::put_images(Arch::sm90));
+  for (const auto& [arch, device] : {std::pair{Arch::sm90, 3}, {Arch::sm100, 4}}) {
+    recorded::set_device(device);
+    ASSERT_TRUE(recorded::put_images(arch));
+  }
   int kernels = 0;
   for (const simulate::Example& e : simulate::examples()) {
     const auto instance = catalog::parse_instance(e.instance);
     if (e.launch == nullptr || !instance || simulate::behind_api(*instance)) continue;
     ++kernels;
+    recorded::set_device(e.arch == Arch::sm100 ? 4 : 3);
     const auto w = e.workload(e.cases.front(), reference::Data::integers, 1);
     const measure::GuardedArrays arrays(w);
     const gpu::Stream stream;
@@ -170,7 +173,7 @@ TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
     EXPECT_EQ(one["attributes"].size(), e.plan->cluster > 1 ? 1u : 0u) << e.name;
     EXPECT_FALSE(one["arguments"]["addresses"].empty() && one["arguments"]["maps"].empty()) << e.name;
   }
-  EXPECT_GE(kernels, 3);
+  EXPECT_GE(kernels, 5);
 }
 
 }  // namespace

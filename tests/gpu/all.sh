@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every test that needs a Hopper GPU, side by side, with one log each: the gpu-tests-*.txt of docs/evidence.
 # Usage: all.sh BIN_FOLDER LOG_FOLDER     BIN_FOLDER holds the test_gpu_* programs; libwarpwright.so lies in its ../lib
-# WARPWRIGHT_RANDOM_SHAPES, _KERNELS, _TABLES, _QUANTIZATIONS and WARPWRIGHT_LAUNCHES say how many.
+# WARPWRIGHT_RANDOM_SHAPES, _KERNELS, _TABLES, _QUANTIZATIONS, WARPWRIGHT_LAUNCHES and _ROUTINGS say how many.
 # Exit 0 when all passed, 1 otherwise.
 set -uo pipefail
 bin=$(cd -- "$1" && pwd)
@@ -23,7 +23,7 @@ run() {  # name, command...
 
 export WARPWRIGHT_RANDOM_SHAPES=${WARPWRIGHT_RANDOM_SHAPES:-20000} WARPWRIGHT_RANDOM_KERNELS=${WARPWRIGHT_RANDOM_KERNELS:-16}
 export WARPWRIGHT_RANDOM_TABLES=${WARPWRIGHT_RANDOM_TABLES:-5000} WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-10000}
-for name in random api grouped_sm90 grouped_modes_sm90 grouped_random quantize mma_sync ptx verify recorder; do
+for name in random api moe_sm90 grouped_sm90 grouped_modes_sm90 grouped_random quantize mma_sync ptx verify recorder; do
   run "$name" "$bin/test_gpu_$name" &
 done
 # The longest ones in parts: the simulator and its compiler work on the host.
@@ -35,6 +35,8 @@ done
 if python3 -c 'import torch, pytest, numpy' 2>/dev/null; then
   WARPWRIGHT_LIBRARY=$bin/../lib/libwarpwright.so WARPWRIGHT_TOOL=$bin/warpwright-tool \
     run python python3 -m pytest -q --disable-warnings -p no:cacheprovider "$root"/python/tests/test_torch{,_quantize}.py &
+  WARPWRIGHT_LIBRARY=$bin/../lib/libwarpwright.so \
+    run moe_routings python3 "$root/tests/gpu/moe_routings.py" --count "${WARPWRIGHT_ROUTINGS:-10000}" &
 fi
 wait
 for name in examples same_instance; do

@@ -32,7 +32,9 @@ inline GroupedProblem problem_of(const reference::GroupedProduct& p, const std::
           .accumulate = p.accumulate,
           .gathered = p.gathered(),
           .a_rows = p.a_rows,
-          .plan = plan};
+          .plan = plan,
+          .a_major = p.a_major,
+          .b_major = p.b_major};
 }
 
 // The status word, 0 without groups.
@@ -62,6 +64,8 @@ inline uint32_t run_grouped(const std::string& instance, const reference::Groupe
 }
 
 // Whether an instance has the tests of grouped_modes_sm90_test.cpp; those that gather have moe_sm90_test.cpp.
-inline bool has_modes(const GroupedGemmConfig& c) { return !c.gathered && (c.any_rows || c.by_depth() || c.bias); }
+inline bool has_modes(const GroupedGemmConfig& c) {
+  return !c.gathered && (c.any_rows || c.by_depth() || c.bias || c.adds);
+}
 
 }  // namespace warpwright::grouped_sm90

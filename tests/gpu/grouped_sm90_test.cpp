@@ -12,7 +12,8 @@ namespace {
 
 // The cases of a way of grouping, for one instance.
 std::vector<reference::GroupedProduct> cases(const GroupedGemmConfig& c) {
-  reference::GroupedProduct p{.shape = {}, .type = c.type, .out = c.out, .groups = c.groups};
+  reference::GroupedProduct p{
+      .shape = {}, .type = c.type, .out = c.out, .groups = c.groups, .a_major = c.a_major, .b_major = c.b_major};
   const auto with = [&](reference::Case shape, std::vector<uint32_t> rows) {
     p.shape = shape;
     p.rows = std::move(rows);
@@ -52,7 +53,12 @@ TEST_P(EachGrouped, agrees_with_float64_on_random_operands) {
 TEST_P(EachGrouped, reports_a_table_that_is_not_legal_and_touches_nothing_else) {
   WW_NEEDS_A_GPU();
   const GroupedGemmConfig c = config();
-  reference::GroupedProduct p{.shape = {210, 64, 128}, .type = c.type, .out = c.out, .groups = c.groups};
+  reference::GroupedProduct p{.shape = {210, 64, 128},
+                              .type = c.type,
+                              .out = c.out,
+                              .groups = c.groups,
+                              .a_major = c.a_major,
+                              .b_major = c.b_major};
   if (c.groups == Groups::contiguous) {
     p.rows = {2, 50, 30, 1000, 20};
     EXPECT_EQ(run(p, reference::Data::integers), uint32_t(kOffsetsDecrease | kRowsOutOfRange));

@@ -53,8 +53,10 @@ INSTANTIATE_TEST_SUITE_P(gpu, EachGathered, testing::ValuesIn(names_where([](con
 
 void expect_layer(const MoeProblem& p, Draw draw) {
   SCOPED_TRACE(std::to_string(p.tokens) + " tokens, draw " + std::to_string(int(draw)));
-  const reference::Routing r = reference::drawn_routing(p.tokens, p.top_k, p.experts, draw, reference::Data::normal, 3);
-  const reference::Workload w = reference::moe_workload(p, r, reference::moe_operands(p, reference::Data::normal, 3));
+  constexpr auto data = reference::Data::normal;
+  reference::Routing r = reference::drawn_routing(p.tokens, p.top_k, p.experts - p.shared, draw, data, 3);
+  if (p.shared > 0) r = reference::with_shared(std::move(r), p.shared, p.tokens % 2 == 1, data, 3);
+  const reference::Workload w = reference::moe_workload(p, r, reference::moe_operands(p, data, 3));
   simulate::Example e;
   e.name = "moe";
   e.launch = [&](const reference::Workload& made, const std::vector<void*>& arrays, void* stream) {
@@ -75,14 +77,17 @@ TEST(MoeSm90, layers) {
   for (const DType type : {DType::bf16, DType::e4m3}) {
     for (const int64_t tokens : {1, 63, 64, 65, 200}) {
       for (const Draw draw : {Draw::uniform, Draw::skewed, Draw::one, Draw::bad}) {
-        expect_layer({.tokens = tokens,
-                      .hidden = 512,
-                      .intermediate = 256,
-                      .experts = 9,
-                      .top_k = 1 + tokens % 8,
-                      .type = type,
-                      .id_bytes = tokens % 2 == 0 ? 4 : 8},
-                     draw);
+        for (const int64_t shared : {0, 2}) {
+          expect_layer({.tokens = tokens,
+                        .hidden = 512,
+                        .intermediate = 256,
+                        .experts = 9 + shared,
+                        .top_k = 1 + tokens % 8,
+                        .type = type,
+                        .id_bytes = tokens % 2 == 0 ? 4 : 8,
+                        .shared = shared},
+                       draw);
+        }
       }
     }
   }

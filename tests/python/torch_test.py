@@ -39,15 +39,24 @@ tests = sorted(str(path) for path in (root / "python" / "tests").glob("test_*.py
 run("the suite", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--show-capture=no", *tests)
 run("mypy", "-m", "mypy", "--cache-dir", str(pathlib.Path(folder).with_name("torch-mypy")), "--no-error-summary")
 
-# The page shows the program whole, and what it prints.
-program = root / "examples" / "replace_linears" / "replace_linears.py"
-page = (root / "docs" / "replace-linears.md").read_text()
-if program.read_text().partition("\n")[2] not in page:
-    failures.append(f"{program.name} is not shown whole in docs/replace-linears.md")
-shown = {words_of(line) for line in page.splitlines()}
-for line in run(program.name, "-B", str(program)).splitlines():
-    if words_of(line) not in shown:
-        failures.append(f"docs/replace-linears.md does not show: {line}")
+
+
+def shown_whole(name, page_name, *launcher):
+    """A page shows the program whole, and what it prints."""
+    program = root / "examples" / name
+    page = (root / "docs" / page_name).read_text()
+    if program.read_text().partition("\n")[2] not in page:
+        failures.append(f"{name} is not shown whole in docs/{page_name}")
+    shown = {words_of(line) for line in page.splitlines()}
+    for line in run(name, "-B", *launcher, str(program)).splitlines():
+        if words_of(line) not in shown:
+            failures.append(f"docs/{page_name} does not show: {line}")
+
+
+shown_whole("replace_linears/replace_linears.py", "replace-linears.md")
+environment["OMP_NUM_THREADS"] = "1"  # of several processes
+for ranks, name in ((2, "tensor_parallel.py"), (4, "expert_parallel.py")):
+    shown_whole(name, "several-gpus.md", "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}")
 
 # Programs of pages that need torch and no GPU.
 count = 0

@@ -81,7 +81,9 @@ GroupedProduct spec(Case shape, std::vector<uint32_t> rows = {}, std::vector<int
           .matrices = std::move(matrices),
           .matrix_count = matrix_count,
           .b_scale_rows = C.b_scale_rows,
-          .swiglu = C.swiglu};
+          .swiglu = C.swiglu,
+          .a_major = C.a_major,
+          .b_major = C.b_major};
 }
 
 }  // namespace warpwright::grouped_sm90

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/moe_workload.h"
@@ -29,9 +30,9 @@ T* at(const Workload& w, const std::vector<void*>& p, const char* name) {
 }
 
 // By two warps, so that there are shares of the pairs that meet.
-template <int IdBytes>
+template <int IdBytes, bool Shared = false>
 void expect_tables(const Routing& r, int ctas, uint64_t seed) {
-  using K = kernel::sm90::Route<RouteConfig{.id_bytes = IdBytes, .warps = 2, .blocks_per_sm = 1}>;
+  using K = kernel::sm90::Route<RouteConfig{.id_bytes = IdBytes, .warps = 2, .blocks_per_sm = 1, .shared = Shared}>;
   const Workload w = reference::route_workload(r, IdBytes, seed);
   Options o;
   o.seed = seed;
@@ -46,7 +47,9 @@ void expect_tables(const Routing& r, int ctas, uint64_t seed) {
          at<uint32_t>(w, p, "offsets"),
          at<int32_t>(w, p, "index"),
          at<int32_t>(w, p, "slots"),
-         at<uint32_t>(w, p, "status")};
+         at<uint32_t>(w, p, "status"),
+         int32_t(r.shared),
+         at<float>(w, p, "shared_weights")};
     return Status();
   });
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
@@ -100,14 +103,44 @@ TEST(Route, theTablesOfASmallRouting) {
   EXPECT_EQ(t.status, uint32_t(kExpertOutOfRange));
 }
 
+// Some that every token takes, behind the others: with weights or without.
+TEST(Route, expertsForAll) {
+  uint64_t seed = 1;
+  for (const int64_t tokens : {1, 64, 65, 200}) {
+    for (const int64_t shared : {1, 2, 5}) {
+      for (const Draw draw : {Draw::skewed, Draw::bad}) {
+        SCOPED_TRACE(std::to_string(tokens) + " tokens, " + std::to_string(shared) + " for all, draw " +
+                     std::to_string(int(draw)));
+        Routing r = reference::drawn_routing(tokens, 1 + int64_t(seed % 3), 1 + int64_t(seed * 7) % 12, draw,
+                                             Data::integers, seed);
+        if (draw == Draw::skewed && tokens > 1) r.token_count = tokens - int64_t(seed % 4) * tokens / 4;
+        r = reference::with_shared(std::move(r), shared, seed % 4 != 0, Data::integers, seed);
+        expect_tables<4, true>(r, 1 + int(seed % 3), seed);
+        expect_tables<8, true>(r, 2, seed);
+        if (testing::Test::HasFailure()) return;
+        ++seed;
+      }
+    }
+  }
+  // The rule itself, by hand: two experts that are chosen and one for all. Nobody chooses it.
+  const Routing r{2, 2, 3, {1, 0, 2, 1}, {1, 1, 1, 1}, -1, 1, {}};
+  const reference::RoutingTables t = reference::tables_of(r);
+  EXPECT_EQ(t.offsets, (std::vector<uint32_t>{0, 1, 3, 5}));
+  EXPECT_EQ(t.index, (std::vector<int32_t>{0, 0, 1, 0, 1}));
+  EXPECT_EQ(t.slots, (std::vector<int32_t>{1, 0, 3, -1, 2, 4}));
+  EXPECT_EQ(t.status, uint32_t(kExpertOutOfRange));
+}
+
+template <bool Shared = false>
 void expect_sums(const Routing& r, int64_t columns, Data data, uint64_t seed) {
-  using K = kernel::sm90::Combine<CombineConfig{.warps = 2, .blocks_per_sm = 1}>;
+  using K = kernel::sm90::Combine<CombineConfig{.warps = 2, .blocks_per_sm = 1, .shared = Shared}>;
   const Workload w = reference::combine_workload(r, columns, data, seed);
   const Outcome out = simulate::simulate<K>(w, {}, 2, [&](CombineArgs& a, const auto& p, const auto&) {
     a = {at<void>(w, p, "rows"),     at<int32_t>(w, p, "slots"),
          at<float>(w, p, "weights"), at<uint32_t>(w, p, "token_count"),
          at<void>(w, p, "out"),      int32_t(r.tokens),
-         int32_t(r.top_k),           int32_t(columns)};
+         int32_t(r.top_k),           int32_t(columns),
+         int32_t(r.shared),          at<float>(w, p, "shared_weights")};
     return Status();
   });
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings[0].text();
@@ -123,6 +156,11 @@ TEST(Combine, anyNumberOfExpertsAndColumns) {
         if (draw == Draw::skewed) r.token_count = 5;
         expect_sums(r, columns, Data::integers, 1);
         expect_sums(r, columns, Data::normal, 1);
+        for (const bool weights : {false, true}) {
+          const Routing all = reference::with_shared(r, 1 + top_k % 3, weights, Data::integers, uint64_t(top_k));
+          expect_sums<true>(all, columns, Data::integers, 1);
+          expect_sums<true>(all, columns, Data::normal, 1);
+        }
         if (testing::Test::HasFailure()) return;
       }
     }

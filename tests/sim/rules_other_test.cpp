@@ -152,6 +152,34 @@ TEST(TensorMapRules, AMapIsOneAndHasTheRankOfTheCoordinates) {
   EXPECT_EQ(load(good, m::Coords<2>{0, 0}), "");
 }
 
+// Four rows by their numbers, of which one is not there; the next four lines of shared memory are not touched.
+TEST(TensorMapRules, RowsAreGatheredOneByOne) {
+  Device d;
+  for (int i = 0; i < 256; ++i) d.bytes[i] = uint8_t(i);
+  const auto gather = [&](int box_rows, Arch arch, std::vector<uint8_t>* lines = nullptr) {
+    Map map;
+    const TensorBox box{DType::fp32, 4, box_rows, Swizzle::b32};
+    EXPECT_FALSE(simulator::encode_tensor_map(box, d.bytes, 16, 4, map.map));
+    return alone(
+        [&, lines] {
+          m::mbarrier_init(bar(), 1);
+          m::fence_mbarrier_init();
+          m::mbarrier_arrive_expect_tx(bar(), uint32_t(64 * box_rows));
+          m::tma_gather4(data(), &map.map, m::Coords<5>{{0, 9, 2, -1, 15}}, bar());
+          wait();
+          if (lines == nullptr) return;
+          lines->clear();
+          for (uint32_t i = 0; i < 4; ++i) lines->push_back(m::load(data(32 * i)));
+        },
+        {d.buffer(Buffer::Use::input)}, arch);
+  };
+  std::vector<uint8_t> lines;
+  EXPECT_EQ(gather(1, Arch::sm100, &lines), "");
+  EXPECT_EQ(lines, (std::vector<uint8_t>{16 * 9, 16 * 2, 0, 16 * 15}));
+  EXPECT_EQ(gather(2, Arch::sm100), "tma.gather");
+  EXPECT_EQ(gather(1, Arch::sm90), "tma.gather");
+}
+
 TEST(TensorMapRules, OnlySomeTypesAreAdded) {
   Device d;
   const auto add = [&](DType type, bool wait_for_it) {

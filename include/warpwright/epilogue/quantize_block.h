@@ -27,6 +27,14 @@ WW_FN float magnitude(float x) { return stdx::bit_cast<float>(stdx::bit_cast<uin
 // The larger of two magnitudes; a NaN stays.
 WW_FN float larger(float a, float b) { return b != b || b > a ? b : a; }
 
+// Of e4m3 with fp32 scales: that of a block whose largest magnitude is given: the largest becomes 448. A NaN stays one.
+WW_FN float scale_of_block(float largest) {
+  if (largest == 0.f) return 1.f;
+  const float scale = tile::multiply(largest, 1.f / 448);
+  constexpr float least = 1.17549435e-38f;  // the smallest with a finite reciprocal
+  return scale < least ? least : scale;
+}
+
 // The factor of a block whose largest magnitude is known: its code, and what elements are multiplied by before they are
 // rounded. mxfp8 and mxfp4: the smallest power of two with which nothing overflows. nvfp4: ue4m3(tensor_scale *
 // largest / 6), elements are divided by it and multiplied by tensor_scale. A block of zeros has a code of zero bits.

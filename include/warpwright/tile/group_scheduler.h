@@ -84,8 +84,9 @@ class ScheduledGroupTiles {
   pipeline::Consumer<Stages, detail::ReleaseSlot> slots_;
 };
 
-// By the whole warp of the scheduler, in every CTA of the cluster, which all do the same tiles.
-template <int Stages>
+// By the whole warp of the scheduler, in every CTA of the cluster, which all do the same tiles. Adds: other warps add
+// what they find to the status word.
+template <bool Adds = false, int Stages>
 WW_FN void run_group_scheduler(const GroupSlots<Stages>& slots, const GroupTable& table, int tile_rows, int tiles_n,
                                int tile_columns = 1, machine::here at = {}) {
   GroupTiles tiles(table, tile_rows, tiles_n, tile_columns);
@@ -106,7 +107,7 @@ WW_FN void run_group_scheduler(const GroupSlots<Stages>& slots, const GroupTable
           at);
     }
   }
-  tiles.report(at);
+  tiles.template report<Adds>(at);
   if (speaks) ring.drain(at);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
+#include "warpwright/tile/group_faults.h"
 #include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/paired_raster.h"
@@ -75,13 +76,7 @@ class GroupedTiles {
   }
   // Where every cluster has found a part of the faults, and the word was 0 before the launch.
   WW_FN void add_to_report() const {
-    if (table_.status == nullptr || faults_ == 0 || machine::lane_index() != 0) return;
-    const Global<uint32_t> word{table_.status};
-    for (uint32_t seen = 0;;) {
-      const uint32_t old = machine::atomic_compare_swap(word, seen, seen | faults_);
-      if (old == seen) return;
-      seen = old;
-    }
+    if (machine::lane_index() == 0) add_faults(table_, faults_);
   }
   // Of the tile that next() has given.
   WW_FN int peer_column() const requires(KnowsPeer) { return peer_.column; }

@@ -3,6 +3,7 @@
 // beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is read.
 #pragma once
 #include "warpwright/machine/machine.h"
+#include "warpwright/tile/group_faults.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/raster.h"
 
@@ -67,11 +68,17 @@ class GroupTiles {
 
   // The faults found so far; all of them when at() has returned false.
   WW_FN uint32_t faults() const { return faults_; }
-  // After at() has returned false, by any number of warps: one thread of the grid writes the status word.
+  // After at() has returned false, by any number of warps: one thread of the grid writes the status word or, where
+  // others add what they find, does so too.
+  template <bool Adds = false>
   WW_FN void report(machine::here where = {}) const {
     if (table_.status != nullptr && machine::cluster_index() == 0 && machine::cluster_rank() == 0 &&
         machine::lane_index() == 0) {
-      machine::store(Global<uint32_t>{table_.status}, faults_, where);
+      if constexpr (Adds) {
+        add_faults(table_, faults_, where);
+      } else {
+        machine::store(Global<uint32_t>{table_.status}, faults_, where);
+      }
     }
   }
 
@@ -180,7 +187,10 @@ class PersistentGroupTiles {
     index_ += int(machine::cluster_count());
     return true;
   }
-  WW_FN void report(machine::here where = {}) const { tiles_.report(where); }
+  template <bool Adds = false>
+  WW_FN void report(machine::here where = {}) const {
+    tiles_.template report<Adds>(where);
+  }
 
  private:
   GroupTiles tiles_;

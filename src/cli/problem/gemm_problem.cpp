@@ -116,6 +116,7 @@ std::string formula_of(const std::string& epilogue) {
 
 GemmProblem gemm_problem_of(const ProblemOptions& o) {
   if (o.op != "dense") throw UsageError(fmt::format("op = {}: only dense has a kernel", o.op));
+  if (o.a_rows != 0) throw UsageError("--a-rows: only --op grouped_contiguous gathers its rows");
   if (o.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has exactly 1 group", o.groups));
   GemmProblem p;
   p.m = o.m;

@@ -61,8 +61,8 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   const auto refuse_unless = [&](bool usual, const char* option) {
     if (!usual) throw UsageError(fmt::format("{}: only --op dense has it, and op = {}", option, o.op));
   };
-  refuse_unless(o.layout == "nt", "--layout");
-  refuse_unless(o.alpha == 1 && o.beta == 0, "--alpha, --beta");
+  const bool adds = o.op == "blockwise" && o.beta == 1;
+  refuse_unless(o.alpha == 1 && (o.beta == 0 || adds), "--alpha, --beta");
   refuse_unless(o.batch == 1, "--batch");
   GroupedProblem p;
   const Arch arch = arch_of(o);
@@ -75,6 +75,8 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   p.n = o.n;
   p.k = o.k;
   p.group_count = o.groups;
+  p.gathered = o.a_rows != 0;
+  p.a_rows = o.a_rows;
   p.type = o.op == "blockwise" && o.dtype == "bf16" ? DType::e4m3 : dtype_of(o.dtype);
   if (p.groups == Groups::by_depth) {
     p.out = DType::fp32;  // what a gradient is kept in
@@ -82,7 +84,9 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   }
   if (!o.out_dtype.empty()) p.out = dtype_of(o.out_dtype);
   if (!o.epilogue.empty()) read_epilogue(o.epilogue, p);
-  p.accumulate = p.groups == Groups::by_depth && p.out == DType::fp32;
+  p.accumulate = adds || (p.groups == Groups::by_depth && p.out == DType::fp32);
+  p.a_major = o.layout[0] == 'n' ? Major::K : Major::MN;
+  p.b_major = o.layout[1] == 't' ? Major::K : Major::MN;
   p.plan = o.plan;
   if (arch == Arch::sm100) {
     set_blackwell(o, p);
@@ -104,9 +108,11 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
 
 std::string problem_text(const ProblemOptions& o, const GroupedProblem& p) {
   const std::string shape =
-      fmt::format("{}x{}x{} {}", p.m, p.n, p.k, p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling));
-  return p.groups == Groups::none ? fmt::format("{} ({})", shape, o.op)
-                                  : fmt::format("{}, {} groups ({})", shape, p.group_count, o.op);
+      fmt::format("{}x{}x{} {}{}{}", p.m, p.n, p.k, p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling),
+                  o.layout == "nt" ? "" : " ", o.layout == "nt" ? "" : o.layout);
+  if (p.groups == Groups::none) return fmt::format("{} ({})", shape, o.op);
+  const std::string gathered = p.gathered ? fmt::format(", gathered from {} rows", p.a_rows) : "";
+  return fmt::format("{}, {} groups ({}){}", shape, p.group_count, o.op, gathered);
 }
 
 }  // namespace warpwright::cli

@@ -83,6 +83,24 @@ void take_table(const std::vector<std::int32_t>& table, reference::GroupedProduc
   p.rows.assign(table.begin(), table.end());
 }
 
+// Checks the rows that are gathered and puts them into the product.
+void take_index(const OwnOperands& own, reference::GroupedProduct& p) {
+  if (own.index.empty() == p.gathered()) {
+    throw UsageError(p.gathered() ? "--index: gathered rows of your own operands need it"
+                                  : "--index: only gathered rows have it; --a-rows says that they are");
+  }
+  if (!p.gathered()) return;
+  p.index = read_integers("--index", own.index);
+  if (std::int64_t(p.index.size()) != p.shape.m) {
+    throw UsageError(fmt::format("--index: it has {} numbers; the product has {} rows", p.index.size(), p.shape.m));
+  }
+  for (std::size_t i = 0; i < p.index.size(); ++i) {
+    if (p.index[i] < 0 || p.index[i] >= p.a_rows) {
+      throw UsageError(fmt::format("--index: number {} is {}; A has {} rows", i, p.index[i], p.a_rows));
+    }
+  }
+}
+
 // The kernels in the simulator have as many matrices as groups: those that are used come first. Fills product.matrices
 // and returns the given matrix for each place.
 std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t given, reference::GroupedProduct& p) {
@@ -130,6 +148,7 @@ void add_own_operands(CommandLine& line, OwnOperands& own) {
   file("--b-scales", own.b_scales, "fp32 factors of B");
   file("--table", own.table, "int32 offsets of the groups and the end, or counts of grouped_masked");
   file("--experts", own.experts, "int32 number of the matrix of each group, negative: none");
+  file("--index", own.index, "int32 number of the row of A that each row of the product is, with --a-rows");
   file("--c", own.c,
        "C of --beta, or of an --epilogue that names c; for grouped_k fp32 that the result is added to, instead of "
        "zeros");
@@ -206,7 +225,8 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
   } else if (!own.table.empty()) {
     throw UsageError("--table: a product without groups has none");
   }
-  if (!own.c.empty() && !p.accumulate) throw UsageError("--c: only grouped_k adds to it");
+  take_index(own, p);
+  if (!own.c.empty() && !p.accumulate) throw UsageError("--c: only grouped_k, and blockwise with --beta 1, add to it");
   const std::size_t row_bytes = std::size_t(k) * std::size_t(bits(p.type)) / 8;
   const bool has_scales = p.type == DType::e4m3;
   if ((!own.a_scales.empty() || !own.b_scales.empty()) != has_scales || own.a_scales.empty() != own.b_scales.empty()) {

@@ -17,14 +17,14 @@ namespace warpwright::cli {
 struct OwnOperands {
   std::string a, b, d;
   std::string a_scales, b_scales, c;
-  std::string table, experts;  // of products by groups
+  std::string table, experts, index;  // of products by groups
   std::string bias;
   std::string residual, out_scale;  // of dense products
   std::string d_scales;             // of products by groups
   bool judge_scales = false;        // what the simulator returns are these, not D
 
   bool any() const { return !a.empty() || !b.empty() || !d.empty() || any_grouped() || any_addend(); }
-  bool any_grouped() const { return !table.empty() || !experts.empty() || !d_scales.empty(); }
+  bool any_grouped() const { return !table.empty() || !experts.empty() || !index.empty() || !d_scales.empty(); }
   bool any_addend() const {
     return !a_scales.empty() || !b_scales.empty() || !c.empty() || !bias.empty() || !residual.empty() ||
            !out_scale.empty();

@@ -121,6 +121,10 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
   extent("--n", options.n, "columns of the result");
   extent("--k", options.k, "length of the inner product");
   line.number("--groups", options.groups, "groups of a grouped operation (default 1)", 0, largest_extent).group(group);
+  line.number("--a-rows", options.a_rows,
+              "rows of A, from which those of grouped_contiguous are gathered (default: they are A's own)", 1,
+              largest_extent)
+      .group(group);
   line.number("--batch", options.batch, "problems of the same shape (default 1)", 0, largest_extent).group(group);
   line.text("--dtype", options.dtype, "operands (default bf16; fp8 = e4m3)").check(dtype()).group(group);
   line.text("--out-dtype", options.out_dtype, "result (default: the kernel's own)").check(dtype()).group(group);

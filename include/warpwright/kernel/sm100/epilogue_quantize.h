@@ -5,6 +5,7 @@
 #include "warpwright/epilogue/quantize_block.h"
 #include "warpwright/kernel/sm100/dense/dense_epilogue.h"
 #include "warpwright/kernel/sm100/epilogue_loop.h"
+#include "warpwright/kernel/sm100/grouped/config.h"
 #include "warpwright/tile/groups.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {

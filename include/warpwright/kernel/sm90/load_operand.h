@@ -1,28 +1,93 @@
 // One operand of a stage of grouped_gemm.h, by one thread.
 #pragma once
 #include "warpwright/core/unroll.h"
+#include "warpwright/kernel/sm90/grouped/config.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 // The lines from `line` on: one or two boxes of them, or, where the CTAs of a cluster share them, this one's box for
-// all.
-template <int Cluster>
+// all. Always: they share them in every tile.
+template <int Cluster, bool Always = false>
 WW_FN void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int boxes, bool shared, int k,
                         int line, Shared<Mbarrier> full) {
-  if (shared) {  // unreached [-c1-]: a cluster of one shares nothing
+  if (Always || shared) {  // unreached [-c1-]: a cluster of one shares nothing
     constexpr uint16_t everyone = (1u << Cluster) - 1;
     const int rank = int(machine::cluster_rank());
     machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map,
                                 machine::Coords<2>{k, line + rank * box.outer}, full, everyone);
     return;
   }
-  WW_UNROLL
-  for (int i = 0; i < 2; ++i) {
-    if (i < boxes) {
-      machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(i)), map, machine::Coords<2>{k, line + i * box.outer},
-                        full);
+  if constexpr (!Always) {
+    WW_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      if (i < boxes) {
+        machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(i)), map, machine::Coords<2>{k, line + i * box.outer},
+                          full);
+      }
     }
+  }
+}
+
+// An operand that is stored along m or n, in panels: all of them, or, where CTAs may share it and do, this one's for
+// all. corner(panel) is where one begins.
+template <int Cluster, int Panels, bool MayShare, class Corner>
+WW_FN void load_panels(Shared<uint8_t> to, const TensorMap* map, TensorBox box, bool shared, Corner&& corner,
+                       Shared<Mbarrier> full) {
+  if constexpr (MayShare) {
+    if (shared) {
+      constexpr int each = Panels / Cluster;
+      constexpr uint16_t everyone = (1u << Cluster) - 1;
+      const int first = int(machine::cluster_rank()) * each;
+      WW_UNROLL
+      for (int i = 0; i < each; ++i) {
+        machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(first + i)), map, corner(first + i), full,
+                                    everyone);
+      }
+      return;
+    }
+  }
+  WW_UNROLL
+  for (int panel = 0; panel < Panels; ++panel) {
+    machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(panel)), map, corner(panel), full);
+  }
+}
+
+// Rows of A from `line` on, `boxes` of them where k is what is contiguous. Of paired CTAs those that are `beside` each
+// other have them in common.
+template <GroupedGemmConfig C>
+WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool beside, int k, int line,
+                  Shared<Mbarrier> full) {
+  if constexpr (C.a_major == Major::K) {
+    load_operand<C.cluster, C.cluster_n() != 1>(to, map, C.a_box(), boxes, beside, k, line, full);
+  } else {
+    load_panels<C.cluster, C.tile_m / C.panel_rows(), C.cluster_n() != 1>(
+        to, map, C.a_box(), true,
+        [&](int panel) {
+          return machine::Coords<2>{line + panel * C.panel_rows(), k};
+        },
+        full);
+  }
+}
+// Rows of B from `line` on, those of `matrix` if they are stored as columns, and with swiglu the ups, half of B behind
+// the gates. Of paired CTAs those that are beside each other have their own.
+template <GroupedGemmConfig C>
+WW_FN void load_b(Shared<uint8_t> to, const GroupedGemmArgs& args, bool beside, int k, int line, int matrix,
+                  Shared<Mbarrier> full) {
+  if constexpr (C.b_major == Major::K) {
+    WW_UNROLL
+    for (int half = 0; half < C.column_blocks(); ++half) {
+      constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
+      load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(), C.paired() ? 2 : 1,
+                              C.cluster_m() > 1 && !beside, k, line + half * (args.n / C.column_blocks()), full);
+    }
+  } else {
+    load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(
+        to, &args.b, C.b_box(), !beside,
+        [&](int panel) {
+          return machine::Coords<3>{line + panel * C.panel_rows(), k, matrix};
+        },
+        full);
   }
 }
 

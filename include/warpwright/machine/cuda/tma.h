@@ -66,6 +66,17 @@ WW_FN void tma_load(uint32_t dst, const TensorMap* map, const int32_t (&c)[R], u
 #undef WW_TMA_LOAD_RANK
 #undef WW_TMA_LOAD
 
+// Four rows that a table names: %3 is the group's text, then the column and the rows.
+template <int CtaGroup>
+WW_FN void tma_gather4(uint32_t dst, const TensorMap* map, const int32_t (&c)[5], uint32_t bar) {
+  static_assert(CtaGroup == 1 || CtaGroup == 2, "cta_group is 1 or 2");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes%3 [%0], [%1, {%4, %5, "
+      "%6, %7, %8}], [%2];" ::"r"(dst),
+      "l"(map), "r"(bar), "C"(TmaGroupText<CtaGroup>::text), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4])
+      : "memory");
+}
+
 // The forms that have only the map, the coordinates and perhaps a shared address.
 #define WW_TMA_BOX(head, middle, tail, ...)                                                                      \
   if constexpr (R == 1) {                                                                                        \
@@ -127,6 +138,21 @@ WW_FN void tma_load_multicast(Shared<T> dst, const TensorMap* map, Coords<R> at_
                               uint16_t mask, here at = {}) {
   record::load(record::Kind::load_multicast, dst.address, bar.address, at);
   detail::tma_load<H, CtaGroup, true>(dst.address, map, at_element.c, bar.address, mask);
+}
+// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row;
+// row i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is
+// zeros, and its bytes count. _pair: as tma_load_pair.
+template <class T>
+WW_FN void tma_gather4(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, Shared<Mbarrier> bar,
+                       here at = {}) {
+  record::load(record::Kind::load, dst.address, bar.address, at);
+  detail::tma_gather4<1>(dst.address, map, column_and_rows.c, bar.address);
+}
+template <class T>
+WW_FN void tma_gather4_pair(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, ClusterShared<Mbarrier> bar,
+                            here at = {}) {
+  record::load(record::Kind::load, dst.address, bar.address, at);
+  detail::tma_gather4<2>(dst.address, map, column_and_rows.c, bar.address);
 }
 // Shared -> global; completion by bulk groups of the issuing thread.
 template <int R, class T>

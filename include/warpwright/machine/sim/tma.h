@@ -8,6 +8,8 @@ namespace warpwright::inline WW_WORLD::machine {
 namespace detail {
 void tma_load(uint32_t dst, const TensorMap* map, const int32_t* coords, int rank, uint32_t bar, uint16_t mask,
               bool multicast, int cta_group, CacheHint hint, here at);
+void tma_gather4(uint32_t dst, const TensorMap* map, const int32_t* column_and_rows, uint32_t bar, int cta_group,
+                 here at);
 void tma_store(const TensorMap* map, const int32_t* coords, int rank, uint32_t src, bool reduce_add, here at);
 void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint16_t mask, bool multicast, here at);
 void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at);
@@ -40,6 +42,18 @@ template <CacheHint H = CacheHint::normal, int CtaGroup = 1, int R, class T>
 void tma_load_multicast(Shared<T> dst, const TensorMap* map, Coords<R> at_element, Shared<Mbarrier> bar, uint16_t mask,
                         here at = {}) {
   detail::tma_load(dst.address, map, at_element.c, R, bar.address, mask, true, CtaGroup, H, at);
+}
+// Global -> shared on Blackwell: the part from `column` on of four rows of a matrix, whose map has boxes of one row;
+// row i of them goes to the i-th line from dst on, swizzled by where that is. A row that the matrix does not have is
+// zeros, and its bytes count. _pair: as tma_load_pair.
+template <class T>
+void tma_gather4(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, Shared<Mbarrier> bar, here at = {}) {
+  detail::tma_gather4(dst.address, map, column_and_rows.c, bar.address, 1, at);
+}
+template <class T>
+void tma_gather4_pair(Shared<T> dst, const TensorMap* map, Coords<5> column_and_rows, ClusterShared<Mbarrier> bar,
+                      here at = {}) {
+  detail::tma_gather4(dst.address, map, column_and_rows.c, bar.address, 2, at);
 }
 // Shared -> global; completion by bulk groups of the issuing thread.
 template <int R, class T>

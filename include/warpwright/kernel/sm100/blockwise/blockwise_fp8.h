@@ -4,10 +4,14 @@
 // of A travel through the input ring, so a stage is free when its MMAs are complete and the epilogue has read its
 // scales.
 //
-// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together.
+// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together. Where
+// another table names the rows, the lanes of the load warp bring them (gather_rows.h), and the epilogue reads their
+// scales in device memory, a block ahead.
 #pragma once
 #include "warpwright/core/refusal.h"
+#include "warpwright/kernel/sm100/blockwise/quantized_results.h"
 #include "warpwright/kernel/sm100/dense/dense_gemm.h"
+#include "warpwright/kernel/sm100/gather_rows.h"
 #include "warpwright/kernel/sm100/input.h"
 #include "warpwright/tile/groups.h"
 
@@ -22,16 +26,31 @@ constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& co
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
-  plan.region("input.scales", config.scales_box().bytes(), c.stages, 128);
   const int commits = cluster_of(c).input_empty_arrivals();
+  if (!config.gathered) plan.region("input.scales", config.scales_box().bytes(), c.stages, 128);
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
-  plan.barrier("input.empty", c.stages, commits + epilogue_warps, "load", {"mma", commits},
-               {"epilogue", epilogue_warps});
+  if (config.gathered) {
+    plan.barrier("input.empty", c.stages, commits, "load", {"mma", commits});
+  } else {
+    plan.barrier("input.empty", c.stages, commits + epilogue_warps, "load", {"mma", commits},
+                 {"epilogue", epilogue_warps});
+  }
   const OutputPipelineConfig output = declare_output(
       plan, {.num_stages = c.accumulators, .stage_stride_cols = c.accumulator_columns(), .cta_group = c.cta_group});
   declare_epilogue_rings(plan, c);
+  if (config.quantized()) declare_largest(plan, config);
   return {plan, output};
 }
+
+// A choice that does not name the other payload, whose rules the bytes would break.
+template <bool Gathered, TileBytes Bytes>
+struct BlockwisePayloadOf {
+  using type = pipeline::BlockwiseFP8Payload<Bytes>;
+};
+template <TileBytes Bytes>
+struct BlockwisePayloadOf<true, Bytes> {
+  using type = pipeline::StandardPayload<Bytes>;
+};
 
 template <BlockwiseFp8Sm100Config C>
 struct BlockwiseFp8 {
@@ -39,20 +58,23 @@ struct BlockwiseFp8 {
   using Dense = DenseGemm<C.dense()>;
   using Load = typename Dense::Load;
   using Epilogue = DenseEpilogue<C.dense()>;
-  using Results = EpilogueResults<C.dense(), BlockwiseFp8>;
+  using Results =
+      stdx::conditional_t<C.quantized(), QuantizedResults<C, BlockwiseFp8>, EpilogueResults<C.dense(), BlockwiseFp8>>;
   using Args = BlockwiseFp8Sm100Args;
   static constexpr DenseGemmSm100Config kDense = C.dense();
   static constexpr BlockPlan plan = blockwise_fp8_design(C).plan;
   static constexpr OutputPipelineConfig output = blockwise_fp8_design(C).output;
   static_assert(plan.shared_memory_fits(), "blockwise_fp8: the input stages exceed the shared memory of a CTA");
   static constexpr int kSums = Epilogue::Layout::kWidth;  // of one thread
-  // Columns of one tcgen05.ld.
-  static constexpr int kRead = kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
+  // Columns of one tcgen05.ld; of two warpgroups a thread has fewer registers.
+  static constexpr int kRead = C.quantized() ? 16 : kSums % 32 == 0 ? 32 : kSums % 16 == 0 ? 16 : 8;
   static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
-  using Payload = pipeline::BlockwiseFP8Payload<TileBytes{
-      .a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.scales_box().bytes()}>;
+  using Payload =
+      typename BlockwisePayloadOf<C.gathered, TileBytes{.a = kDense.a_bytes(),
+                                                        .b = kDense.b_bytes(),
+                                                        .a_scales = C.gathered ? 0 : C.scales_box().bytes()}>::type;
   using FreeInput = typename Dense::FreeInput;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
@@ -63,8 +85,12 @@ struct BlockwiseFp8 {
   }
   WW_FN static Payload payload(uint32_t base) {
     constexpr uint32_t a = plan.region("input.a").offset, b = plan.region("input.b").offset;
-    constexpr uint32_t scales = plan.region("input.scales").offset;
-    return {{base + a}, {base + b}, {base + scales}};
+    if constexpr (C.gathered) {
+      return {{base + a}, {base + b}};
+    } else {
+      constexpr uint32_t scales = plan.region("input.scales").offset;
+      return {{base + a}, {base + b}, {base + scales}};
+    }
   }
   using Tiles = stdx::conditional_t<C.grouped, tile::PersistentGroupTiles,
                                     tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>>;
@@ -105,11 +131,61 @@ struct BlockwiseFp8 {
     int64_t row_stride;
   };
   WW_FN static Target target(const Args& args, const Tile&) {
-    return {args.d, args.n, args.d_row_stride != 0 ? args.d_row_stride : args.n};
+    const int columns = C.dense().result_columns(args.n);
+    return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
   }
   // Scales of the rows ahead that a stage begins with.
   WW_FN static int scales_ahead(int row) { return C.grouped ? row % 4 : 0; }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
+
+  // This CTA's rows of B. Of gates and ups the map has the matrix in front.
+  WW_FN static void load_b(const Args& args, Shared<uint8_t> to, const Tile& tile, const KernelContext& self, int k,
+                           Shared<Mbarrier> full) {
+    const int row = first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows();
+    if constexpr (C.epilogue.pair()) {
+      Load::template load_box<false, 5>(to, &args.b, {{k, 0, 0, row / 2, matrix(tile)}}, full, 0);
+    } else {
+      Load::template load_box<false, 2>(to, &args.b, {{k, matrix(tile) * args.n + row}}, full, 0);
+    }
+  }
+
+  // The load role where a table names the rows: the whole warp, of which one thread brings B. The table of the next
+  // tile is read while this one is loaded.
+  WW_FN static void gather(const Args& args, uint32_t base, const KernelContext& self) {
+    using Rows = GatheredRows<kDense.tile_m>;
+    Input input(input_ring(base), payload(base));
+    auto jobs = walk<tile::Walker::warp>(args, base);
+    Tile next;
+    Rows next_rows;
+    bool wrong = false;
+    const auto look_ahead = [&] {
+      if (!jobs.next(next)) return false;
+      const bool found = next_rows.load(args.a_index, args.a_rows, first_row(next, self), next.end_row);
+      wrong = wrong || found;
+      return true;
+    };
+    for (bool more = look_ahead(); more;) {
+      const Tile job = next;
+      const Rows rows = next_rows;
+      more = look_ahead();
+      for (int block = 0; block < blocks(args); ++block) {
+        auto stage = input.acquire_producer();
+        const auto to = stage->tile();
+        if (self.elect_one_thread) {
+          if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
+          load_b(args, to.b, job, self, block * C.block, stage->full());
+        }
+        rows.template copy<C.cta_group>(to.a, &args.a, block * C.block, stage->full());
+        stdx::move(stage).release();
+      }
+    }
+    jobs.template report<true>();
+    if (machine::ballot(wrong) != 0 && self.elect_one_thread) tile::add_faults(args.groups, kIndexOutOfRange);
+    if constexpr (C.dependent) machine::grid_dependency_launch();
+    if constexpr (kDense.cluster() > 1) {
+      if (self.elect_one_thread) input.drain_producer();
+    }
+  }
 
   // The whole warp, of which one thread issues.
   WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
@@ -118,19 +194,20 @@ struct BlockwiseFp8 {
     for (Tile job; jobs.next(job);) {
       if (!self.elect_one_thread) continue;
       const int row = first_row(job, self);
-      const int b_row = matrix(job) * args.n + first_column(job, self) + int(self.place_in_pair) * kDense.b_rows();
       for (int block = 0; block < blocks(args); ++block) {
         auto stage = input.acquire_producer();
         if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
         const auto to = stage->tile();
         Load::template load_box<false, 2>(to.a, &args.a, {{block * C.block, row}}, stage->full(), 0);
-        Load::template load_box<false, 2>(to.b, &args.b, {{block * C.block, b_row}}, stage->full(), 0);
+        load_b(args, to.b, job, self, block * C.block, stage->full());
         Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales,
                                           {{row - scales_ahead(row), block}}, stage->full(), 0);
         stdx::move(stage).release();
       }
     }
     if constexpr (C.grouped) jobs.report();
+    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (kDense.cluster() > 1) {
       if (self.elect_one_thread) input.drain_producer();
     }
@@ -160,14 +237,19 @@ struct BlockwiseFp8 {
   static constexpr int kScaled = C.block % kSums == 0 ? kSums : kRead;
 
   // Adds one product, times its scales, to the sums of this thread's row. `b_scales` is where those of this block along
-  // k start; columns beyond the matrix have none.
+  // k start; columns beyond the matrix have none. Gates and ups, which come in turn, have scales of their own.
   WW_FN static void promote(float (&sums)[kSums], Tmem product, float a_scale, Global<const float> b_scales, int column,
                             int columns, int depth) {
-    float scale[kSums / kScaled];
+    constexpr int turns = kDense.operands();
+    float scale[kSums / kScaled][turns];
     WW_UNROLL
     for (int i = 0; i < kSums / kScaled; ++i) {
       const int at = column + i * kScaled;
-      scale[i] = at < columns ? a_scale * machine::load(b_scales + int64_t(at / C.block) * depth) : 0.f;
+      WW_UNROLL
+      for (int j = 0; j < turns; ++j) {
+        const int row = (at + j * columns) / turns;  // of B
+        scale[i][j] = at < columns ? a_scale * machine::load(b_scales + int64_t(row / C.block) * depth) : 0.f;
+      }
     }
     WW_UNROLL
     for (int first = 0; first < kSums; first += kRead) {
@@ -175,10 +257,41 @@ struct BlockwiseFp8 {
       EpilogueLoop<kDense, BlockwiseFp8>::read(values, product.column(uint32_t(first)));
       WW_UNROLL
       for (int i = 0; i < kRead; ++i) {
-        sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled], sums[first + i]);
+        sums[first + i] = tile::multiply_add(values.get(i), scale[first / kScaled][i % turns], sums[first + i]);
       }
     }
   }
+
+  // The scales of this thread's row, block after block, where gathered rows have them. A row that is not there has
+  // none.
+  class RowScales {
+   public:
+    WW_FN RowScales(const Args& args, int row, int end, int depth) : left_(0) {
+      if (row >= end || depth == 0) return;
+      const int taken = machine::load(Global<const int32_t>{args.a_index} + row);
+      if (uint32_t(taken) >= uint32_t(args.a_rows)) return;
+      next_ = Global<const float>{args.a_row_scales} + int64_t(taken) * depth;
+      left_ = depth;
+      fetch();
+    }
+    WW_FN float take() {
+      const float scale = ahead_;
+      fetch();
+      return scale;
+    }
+
+   private:
+    WW_FN void fetch() {
+      ahead_ = 0;
+      if (left_ == 0) return;
+      ahead_ = machine::load(next_);
+      next_ = next_ + 1;
+      --left_;
+    }
+    Global<const float> next_{};
+    int left_;
+    float ahead_ = 0;
+  };
 
   // All threads of the role.
   WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
@@ -191,20 +304,37 @@ struct BlockwiseFp8 {
         base, self, walk<tile::Walker::warp>(args, base), [&](auto& epilogue, const Tile& job) {
           const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
           const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
-          const int scale_row = mine.row + scales_ahead(first_row(job, self));
           float sums[kSums] = {};
-          for (int block = 0; block < depth; ++block) {
-            epilogue.per_k_stage(input).run([&](auto stage) {
-              const float a_scale = machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row);
-              promote(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
-                      Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
-              return stdx::move(stage).release();
-            });
+          const auto add = [&](const auto& product, float a_scale, int block) {
+            promote(sums, product.lane(mine.lanes).column(mine.first_accumulator()), a_scale,
+                    Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
+          };
+          if constexpr (C.gathered) {
+            RowScales own(args, first_row(job, self) + mine.row, job.end_row, depth);
+            for (int block = 0; block < depth; ++block) {
+              const float a_scale = own.take();
+              epilogue.output().consumer().consume([&](auto product) {
+                add(product->tmem(), a_scale, block);
+                return stdx::move(product).release();
+              });
+            }
+          } else {
+            const int scale_row = mine.row + scales_ahead(first_row(job, self));
+            for (int block = 0; block < depth; ++block) {
+              epilogue.per_k_stage(input).run([&](auto stage) {
+                add(stage->tmem(), machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row), block);
+                return stdx::move(stage).release();
+              });
+            }
           }
-          results.begin(job, self);
-          WW_UNROLL
-          for (int step = 0; step < Epilogue::kSteps; ++step) {
-            results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
+          if constexpr (C.quantized()) {
+            results.put(sums, job, self);
+          } else {
+            results.begin(job, self);
+            WW_UNROLL
+            for (int step = 0; step < Epilogue::kSteps; ++step) {
+              results.put(step, [&](int i) { return sums[step * Epilogue::kColumns + i]; });
+            }
           }
         });
   }
@@ -216,8 +346,18 @@ struct BlockwiseFp8 {
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     const int warp = int(machine::warp_uniform(self.warp));
     pipeline::run_block<BlockwiseFp8>(base, [&] {
+      // Who reads device memory waits for the kernel ahead: the epilogue, the load warp and, since all walk the table
+      // of groups, the MMA warp. Those that move for the epilogue do it themselves.
+      if constexpr (C.dependent) {
+        constexpr int last_reader = C.grouped ? mma_warp : load_warp;
+        if (warp <= last_reader) machine::grid_dependency_wait();
+      }
       if (warp == load_warp) {
-        load(args, base, self);
+        if constexpr (C.gathered) {
+          gather(args, base, self);
+        } else {
+          load(args, base, self);
+        }
       } else if (warp == mma_warp) {
         own_and_multiply(args, base, self);
       } else {

@@ -4,9 +4,11 @@
 // the scale factors of those columns come through warps of their own: grouped_scales.h.
 //
 // A tile never reaches over the end of its group: loads may read rows of the next one, whose products are not stored.
+// Where a table names the rows, the lanes of the load warp bring them: gather_rows.h.
 #pragma once
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/epilogue_quantize.h"
+#include "warpwright/kernel/sm100/gather_rows.h"
 #include "warpwright/kernel/sm100/grouped/grouped_scales.h"
 #include "warpwright/kernel/sm100/input.h"
 
@@ -30,7 +32,7 @@ constexpr DenseGemmDesign grouped_gemm_design(const GroupedGemmSm100Config& conf
                                                             .tmem_columns = allocation_of(c.tmem_columns())});
   if (config.has_sfb()) declare_sfb(plan, config);
   if (config.out_scaling != BlockScaling::none) declare_quantize(plan, config);
-  tile::add_group_scheduler(plan, config.slots, "scheduler", "load", "mma", "epilogue",
+  tile::add_group_scheduler(plan, config.slots(), "scheduler", "load", "mma", "epilogue",
                             config.has_sfb() ? "sfb_tma_load" : nullptr, config.has_sfb() ? "sfb_load" : nullptr);
   return {plan, output};
 }
@@ -68,8 +70,8 @@ struct GroupedGemm {
   static constexpr const char* kBScales = C.has_sfb() ? "sfb" : "input.b_scales";
   WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) { return input_ring_of<GroupedGemm, C.stages>(base); }
   WW_FN static Payload payload(uint32_t base) { return payload_of<GroupedGemm, kDense.scaled()>(base); }
-  WW_FN static tile::ScheduledGroupTiles<C.slots> tiles(uint32_t base) {
-    return tile::ScheduledGroupTiles<C.slots>(tile::group_slots_at<GroupedGemm, C.slots>(base));
+  WW_FN static tile::ScheduledGroupTiles<C.slots()> tiles(uint32_t base) {
+    return tile::ScheduledGroupTiles<C.slots()>(tile::group_slots_at<GroupedGemm, C.slots()>(base));
   }
   WW_FN static int depth(const Args& args, const tile::GroupTile& tile) { return C.pointers ? tile.k : args.k; }
   WW_FN static int k_steps(const Args& args, const tile::GroupTile& tile) { return C.dense().steps(depth(args, tile)); }
@@ -118,6 +120,66 @@ struct GroupedGemm {
     return C.swap_ab ? token_scale_row(tile) : matrix_scale_row(args, tile);
   }
 
+  // Rows of the second operand of the MMA. Of gates and ups the map has the matrix in front, of which `row` counts.
+  WW_FN static void load_second(Shared<uint8_t> to, const TensorMap* map, int k, int row,
+                                [[maybe_unused]] const tile::GroupTile& tile, Shared<Mbarrier> full) {
+    if constexpr (C.epilogue.pair()) {
+      Load::template load_box<false, 5>(to, map, {{k, 0, 0, row / 2, tile.matrix}}, full, 0);
+    } else {
+      Load::template load_box<false, 2>(to, map, {{k, row}}, full, 0);
+    }
+  }
+
+  // The load role where a table names the rows: the whole warp, of which one thread brings the matrix. The table of the
+  // next tile is read while this one is loaded.
+  WW_FN static void gather(const Args& args, uint32_t base, const KernelContext& self) {
+    using Rows = GatheredRows<C.swap_ab ? kDense.b_rows() : kDense.tile_m>;
+    Input input(input_ring(base), payload(base));
+    auto walk = tiles(base);
+    tile::GroupTile next;
+    Rows next_rows;
+    bool wrong = false;
+    const auto first_taken = [&](const tile::GroupTile& tile) {
+      return C.swap_ab ? first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows() : first_row(tile, self);
+    };
+    const auto look_ahead = [&] {
+      if (!walk.next(next)) return false;
+      const bool found = next_rows.load(args.a_index, args.a_rows, first_taken(next), next.end_row);
+      wrong = wrong || found;
+      return true;
+    };
+    for (bool more = look_ahead(); more;) {
+      const tile::GroupTile tile = next;
+      const Rows rows = next_rows;
+      more = look_ahead();
+      for (int step = 0; step < k_steps(args, tile); ++step) {
+        const int k = step * kDense.tile_k();
+        input.producer().produce([&](auto stage) {
+          const auto to = stage->tile();
+          Rows::meet();
+          if (self.elect_one_thread) {
+            if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
+            if constexpr (C.swap_ab) {
+              const int row = tile.matrix * args.n + first_row(tile, self);
+              Load::template load_box<false, 2>(to.a, &args.a, {{k, row}}, stage->full(), 0);
+            } else {
+              const int row = first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows() +
+                              (C.epilogue.pair() ? 0 : tile.matrix * args.n);
+              load_second(to.b, &args.b, k, row, tile, stage->full());
+            }
+          }
+          rows.template copy<C.cta_group>(C.swap_ab ? to.b : to.a, C.swap_ab ? &args.b : &args.a, k, stage->full());
+          return stdx::move(stage).release();
+        });
+      }
+    }
+    if (machine::ballot(wrong) != 0 && self.elect_one_thread) tile::add_faults(args.groups, kIndexOutOfRange);
+    if constexpr (C.dependent) machine::grid_dependency_launch();
+    if constexpr (C.cta_group > 1) {
+      if (self.elect_one_thread) input.producer().drain();
+    }
+  }
+
   // The whole warp, of which one thread issues.
   WW_FN static void load(const Args& args, uint32_t base, const KernelContext& self) {
     Input input(input_ring(base), payload(base));
@@ -130,14 +192,15 @@ struct GroupedGemm {
       group = tile.group;
       const int matrix = C.pointers ? 0 : tile.matrix * args.n;
       const int a_row = first_row(tile, self) + (C.swap_ab ? matrix : 0);
-      const int b_row = first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows() + (C.swap_ab ? 0 : matrix);
+      const int b_row = first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows() +
+                        (C.swap_ab || C.epilogue.pair() ? 0 : matrix);
       for (int step = 0; step < k_steps(args, tile); ++step) {
         const int k = step * kDense.tile_k();
         input.producer().produce([&](auto stage) {
           if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
           const auto to = stage->tile();
           Load::template load_box<false, 2>(to.a, from.a, {{k, a_row}}, stage->full(), 0);
-          Load::template load_box<false, 2>(to.b, from.b, {{k, b_row}}, stage->full(), 0);
+          load_second(to.b, from.b, k, b_row, tile, stage->full());
           if constexpr (kDense.scaled()) {
             using Slices = typename Load::Slices;
             Slices::load_scales(to.a_scales, *from.a_scales, kDense.a_scale_blocks(),
@@ -151,6 +214,8 @@ struct GroupedGemm {
         });
       }
     }
+    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (C.cta_group > 1) {
       if (self.elect_one_thread) input.producer().drain();
     }
@@ -233,7 +298,8 @@ struct GroupedGemm {
       const int64_t stride = machine::load(Global<const int64_t>{&problem->d_row_stride});
       return {machine::load(Global<void* const>{&problem->d}), columns, stride != 0 ? stride : columns};
     } else {
-      return {args.d, args.n, args.d_row_stride != 0 ? args.d_row_stride : args.n};
+      const int columns = C.dense().result_columns(args.n);
+      return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
     }
   }
   // All threads of the role.
@@ -252,18 +318,32 @@ struct GroupedGemm {
         });
   }
 
+  WW_FN static bool is_sfb_writer() {
+    if constexpr (C.has_sfb()) return Role::is_sfb_load();
+    return false;
+  }
+
   WW_FN static void body(const Args& args) {
     check_block_plan<GroupedGemm>();
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     pipeline::run_block<GroupedGemm>(base, [&] {
+      // Who reads device memory waits for the kernel ahead; barriers and tensor memory were set up before.
+      if constexpr (C.dependent) {
+        if (!Role::is_mma() && !is_sfb_writer()) machine::grid_dependency_wait();
+      }
       if (Role::is_load()) {
-        load(args, base, self);
+        if constexpr (C.gathered) {
+          gather(args, base, self);
+        } else {
+          load(args, base, self);
+        }
       } else if (Role::is_mma()) {
         own_and_multiply(args, base, self);
       } else if (Role::is_scheduler()) {
-        tile::run_group_scheduler(tile::group_slots_at<GroupedGemm, C.slots>(base), args.groups, C.tile_tokens(),
-                                  tile::ceil_div(args.n, C.tile_columns()), C.tile_columns());
+        tile::run_group_scheduler<C.gathered>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups,
+                                              C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
+                                              C.tile_columns());
       } else if (Role::is_epilogue()) {
         if constexpr (C.out_scaling != BlockScaling::none) {
           QuantizeEpilogue<C, GroupedGemm>::run(args, base, self);

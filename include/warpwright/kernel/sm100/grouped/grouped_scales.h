@@ -8,6 +8,7 @@
 //   sfb.empty   commit of the MMA warp, and the four warps  -> the warp that loads
 #pragma once
 #include "warpwright/kernel/sm100/dense/dense_gemm.h"
+#include "warpwright/kernel/sm100/grouped/config.h"
 #include "warpwright/tile/group_scheduler.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {

@@ -35,12 +35,18 @@ struct GroupedGemmConfig {
   bool bias = false;  // there may be one
   // A table says which row of A each row of the product takes: sm90/grouped/gather_rows.h.
   bool gathered = false;
+  // K: stored [m, k] and [n, k]. MN: stored [k, m] and, each B, [k, n]; 16-bit types only.
+  Major a_major = Major::K;
+  Major b_major = Major::K;
+  bool adds = false;  // one product, with an fp32 result: a launch may add it to D, as it may with groups along k
 
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
   WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
   WW_HD constexpr bool row_scales() const { return scaled() && b_scale_rows == 1; }
-  // Groups along k may begin and end inside a stage; where every block along k has a scale of its own they may not.
+  // Groups along k may end inside a stage, and begin there if k is what is contiguous; where every block along k has a
+  // scale of its own they may not.
   WW_HD constexpr bool clears_edges() const { return by_depth() && !scaled(); }
+  WW_HD constexpr bool adds_to_result() const { return out == DType::fp32 && (by_depth() || adds); }
   WW_HD constexpr int depth_unit() const { return scaled() ? kScaleBlock : 1; }
   // Columns of D in a tile, which are also those of one MMA: the gates and the ups are multiplied one after the other.
   WW_HD constexpr int column_blocks() const { return swiglu ? 2 : 1; }
@@ -71,8 +77,17 @@ struct GroupedGemmConfig {
   // Stages whose gathered rows are still on their way when another one is begun. A consumer holds one stage until the
   // next is there, so two at least must have been published.
   WW_HD constexpr int stages_behind() const { return stages < 4 ? stages - 2 : stages / 2; }
-  WW_HD constexpr TensorBox a_box() const { return {type, tile_k(), paired() ? tile_m / 2 : a_share(), Swizzle::b128}; }
-  WW_HD constexpr TensorBox b_box() const { return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128}; }
+  // What one TMA load brings: a K-major share, or of an MN-major one 64 rows, a panel of the swizzle.
+  WW_HD constexpr int panel_rows() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
+  WW_HD constexpr TensorBox panel_box() const { return {type, panel_rows(), tile_k(), Swizzle::b128}; }
+  WW_HD constexpr TensorBox a_box() const {
+    if (a_major == Major::MN) return panel_box();
+    return {type, tile_k(), paired() ? tile_m / 2 : a_share(), Swizzle::b128};
+  }
+  WW_HD constexpr TensorBox b_box() const {
+    if (b_major == Major::MN) return panel_box();
+    return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128};
+  }
   // The dense kernel whose epilogue this one shares.
   WW_HD constexpr DenseGemmConfig dense() const {
     return {.type = type, .tile_m = tile_m, .tile_n = out_columns(), .epilogue = factor_and_conversion(out)};
@@ -95,7 +110,9 @@ struct GroupedGemmConfig {
   }
   // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it
   // (scales_staged in the arguments), and a warp hands them out to the slots.
-  WW_HD constexpr bool stages_scales() const { return scaled() && (tile_m == 256 || by_depth()); }
+  WW_HD constexpr bool stages_scales() const {
+    return scaled() && (tile_m == 256 || by_depth() || (adds && row_scales()));
+  }
   static constexpr int kStagedBlocks = 8;
   WW_HD constexpr TensorBox a_scale_box() const { return {DType::fp32, kStagedBlocks, tile_m, Swizzle::b32}; }
   WW_HD constexpr TensorBox b_scale_box() const { return {DType::fp32, kStagedBlocks, tile_n, Swizzle::b32}; }
@@ -134,6 +151,19 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
     if (c.stages_scales()) return "grouped_gemm: scales of gathered rows do not come by TMA";
     if (c.cluster_n() > 1) return "grouped_gemm: every CTA gathers rows of its own, a cluster lies along m";
   }
+  if (c.a_major == Major::MN || c.b_major == Major::MN) {
+    if (bits(c.type) != 16) return "grouped_gemm: wgmma reads MN-major operands of 16-bit types only";
+    if (c.a_major != (c.by_depth() ? c.b_major : Major::K)) {
+      return "grouped_gemm: A of groups of rows is stored [m, k], A and B of groups along k the same way";
+    }
+    if (c.swiglu || c.gathered) return "grouped_gemm: with swiglu or gathered rows B is stored [n, k]";
+    if (c.b_share() % c.panel_rows() != 0 || (c.a_major == Major::MN && c.a_share() % c.panel_rows() != 0)) {
+      return "grouped_gemm: a CTA's share of an operand is not made of whole panels";
+    }
+  }
+  if (c.adds && (!c.scaled() || c.groups != Groups::none || c.out != DType::fp32)) {
+    return "grouped_gemm: adds is a property of one product of e4m3 with an fp32 result";
+  }
   if (c.swiglu && (c.group_rows != 64 || c.out == DType::fp32)) {
     return "grouped_gemm: swiglu is for 64 rows of a warpgroup and results of bf16 or e4m3";
   }
@@ -164,8 +194,8 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
 }
 
 struct GroupedGemmArgs {
-  TensorMap a;             // config.a_box() over [groups.rows, k]; without depth a and b are not read
-  TensorMap b;             // config.b_box() over [groups.matrix_count * n, k]
+  TensorMap a;             // config.a_box() over A as it is stored; without depth a and b are not read
+  TensorMap b;             // config.b_box() over [groups.matrix_count * n, k], or [groups.matrix_count][k, n]
   TensorMap d;             // config.d_box() over [rows of D, columns of D]
   void* d_data = nullptr;  // the same: where a group ends inside a box, threads store
   int64_t d_stride = 0;
@@ -181,7 +211,7 @@ struct GroupedGemmArgs {
   float* d_scales = nullptr;  // of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
-  bool accumulate = false;    // by_depth with an fp32 result: added to what D holds
+  bool accumulate = false;    // config.adds_to_result(): added to what D holds
   // For a configuration that stages scales: a_scale_box() over a_scales and, with row scales, b_scale_box() over
   // b_scales.
   TensorMap a_scale_map;

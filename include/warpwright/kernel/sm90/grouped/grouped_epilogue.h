@@ -3,19 +3,12 @@
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
+#include "warpwright/epilogue/quantize_block.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/tile/convert.h"
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
-
-// The scale of a block whose largest magnitude is given: the largest becomes 448. A NaN stays one.
-WW_FN float scale_of_block(float largest) {
-  if (largest == 0.f) return 1.f;
-  const float scale = tile::multiply(largest, 1.f / 448);
-  constexpr float least = 1.17549435e-38f;  // the smallest with a finite reciprocal
-  return scale < least ? least : scale;
-}
 
 template <GroupedGemmConfig C>
 struct GroupedEpilogue {
@@ -79,7 +72,7 @@ struct GroupedEpilogue {
         const uint32_t other = machine::shuffle_xor(largest[i], distance);
         if (other > largest[i]) largest[i] = other;
       }
-      const float scale = scale_of_block(stdx::bit_cast<float>(largest[i]));
+      const float scale = epilogue::scale_of_block(stdx::bit_cast<float>(largest[i]));
       inverse[i] = tile::reciprocal(scale);
       const int row = 64 * block + int(machine::warp_index()) % 4 * 16 + lane / 4 + 8 * i;
       if (lane % 4 == 0 && row < place.rows) {

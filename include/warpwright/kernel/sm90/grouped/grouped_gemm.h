@@ -107,7 +107,7 @@ struct GroupedGemm {
 
   // The TMA begins at multiples of 16 bytes: elements of a group along k in front of which its first stage has others.
   WW_FN static int head(const tile::GroupedTile& tile) {
-    return C.clears_edges() ? tile.rows.first_k % (128 / bits(C.type)) : 0;
+    return C.clears_edges() && C.a_major == Major::K ? tile.rows.first_k % (128 / bits(C.type)) : 0;
   }
   WW_FN static int first_k(const tile::GroupedTile& tile) { return C.by_depth() ? tile.rows.first_k - head(tile) : 0; }
   // Stages of a tile.
@@ -143,7 +143,8 @@ struct GroupedGemm {
     const bool any = walk.next(tile);
     await_peers();
     for (bool more = any; more; more = walk.next(tile)) {
-      const int a_line = tile.rows.first + first_row(tile), b_line = tile.rows.matrix * args.n + first_column(tile);
+      const int a_line = tile.rows.first + first_row(tile);
+      const int b_line = C.b_major == Major::K ? tile.rows.matrix * args.n + first_column(tile) : first_column(tile);
       const int stages = elected ? depth(args, tile) : 0, begin = first_k(tile);
       const bool beside = C.paired() && tile.beside, halved = C.paired() && tile.halved;
       for (int k = 0; k < stages; ++k) {
@@ -151,15 +152,9 @@ struct GroupedGemm {
           // The bytes of all shares arrive here, the peers' too.
           stage->expect_bytes(C.stage_bytes() - (halved ? C.a_box().bytes() : 0));
           const int at = begin + k * C.tile_k();
-          load_operand<C.cluster>(a_stage(base, stage->index()), &args.a, C.a_box(), C.paired() && !halved ? 2 : 1,
-                                  C.cluster_n() > 1 || beside, at, a_line, stage->full());
-          WW_UNROLL
-          for (int half = 0; half < C.column_blocks(); ++half) {
-            constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-            load_operand<C.cluster>(b_stage(base, stage->index()).plus_bytes(bytes * uint32_t(half)), &args.b,
-                                    C.b_box(), C.paired() ? 2 : 1, C.cluster_m() > 1 && !beside, at,
-                                    b_line + half * columns(args), stage->full());
-          }
+          load_a<C>(a_stage(base, stage->index()), &args.a, C.paired() && !halved ? 2 : 1, beside, at, a_line,
+                    stage->full());
+          load_b<C>(b_stage(base, stage->index()), args, beside, at, b_line, tile.rows.matrix, stage->full());
           return stdx::move(stage).release();
         });
       }
@@ -182,31 +177,19 @@ struct GroupedGemm {
     constexpr int step = mma_k(C.type);
     const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
     const uint32_t a_address = a_stage(base, 0).address + rows.bytes() * uint32_t(group * kRowBlocks);
-    const uint64_t first_a = encode_sm90(k_major_desc(C.type, Swizzle::b128, 64, a_address));
-    const uint64_t first_b =
-        encode_sm90(k_major_desc(C.type, Swizzle::b128, C.out_columns(), b_stage(base, 0).address));
+    constexpr SmemTile tile_a{C.type, C.tile_m, C.tile_k(), Swizzle::b128, C.a_major};
+    constexpr SmemTile tile_b{C.type, C.out_columns(), C.tile_k(), Swizzle::b128, C.b_major};
+    const uint64_t first_a = encode_sm90(matrix_desc(tile_a, a_address, 64, step));
+    const uint64_t first_b = encode_sm90(matrix_desc(tile_b, b_stage(base, 0).address, C.out_columns(), step));
     const uint64_t a = ahead(first_a, C.a_bytes() * uint32_t(stage) + rows.bytes() * uint32_t(row_block));
     const uint64_t b = ahead(
         first_b, C.b_bytes() * uint32_t(stage) + C.b_bytes() / uint32_t(C.column_blocks()) * uint32_t(column_block));
     WW_UNROLL
     for (int i = 0; i < C.tile_k() / step; ++i) {
-      const uint32_t along_k = rows.linear(0, step) * uint32_t(i);
-      machine::wgmma_ss<C.type>(sums, ahead(a, along_k), ahead(b, along_k), i != 0 || !fresh);
+      const uint64_t a_step = ahead(a, tile_a.linear(0, step) * uint32_t(i));
+      const uint64_t b_step = ahead(b, tile_b.linear(0, step) * uint32_t(i));
+      machine::wgmma_ss<C.type, C.type, C.a_major, C.b_major>(sums, a_step, b_step, i != 0 || !fresh);
     }
-  }
-
-  // What a stage has of other groups, in front of `begin` and from `end` on, is made zero: each warpgroup clears its
-  // rows of A and its share of those of B, and all wait for each other before they multiply. The peers' copies are
-  // their own.
-  WW_FN static void clear_edges(uint32_t base, int stage, int begin, int end, int group) {
-    constexpr uint32_t id = plan.named_barrier("edges").id, line_bytes = swizzle_bytes(Swizzle::b128);
-    constexpr int b_lines = C.tile_n / C.warpgroups();
-    clear_lines<C>(a_stage(base, stage).plus_bytes(line_bytes * uint32_t(group * C.group_rows)), C.group_rows, begin,
-                   end);
-    clear_lines<C>(b_stage(base, stage).plus_bytes(line_bytes * uint32_t(group * b_lines)), b_lines, begin, end);
-    machine::fence_proxy_async<ProxySpace::shared_cta>();
-    machine::named_barrier_sync(id, uint32_t(plan.role("mma").threads()));
-    machine::sync_warp();  // an MMA wants the lanes together, which that barrier does not promise
   }
 
   // Rows of the group from the first row of this warpgroup's part on; none: it has nothing to do for this tile.
@@ -308,7 +291,7 @@ struct GroupedGemm {
     // A stage with elements of other groups.
     [[maybe_unused]] const auto multiply_edge = [&](bool fresh, int begin, int end) {
       input.consume([&](auto stage) {
-        if constexpr (C.clears_edges()) clear_edges(base, stage->index(), begin, end, group);
+        if constexpr (C.clears_edges()) clear_edges<GroupedGemm>(base, stage->index(), begin, end, group);
         cleared = true;
         issue_all(stage->index(), fresh);
         machine::wgmma_wait<0>();
@@ -328,7 +311,7 @@ struct GroupedGemm {
             if constexpr (C.clears_edges()) {
               const int from = k == 0 ? begin : 0, to = k + 1 == stages ? end : C.tile_k();
               cleared = from != 0 || to != C.tile_k();
-              if (cleared) clear_edges(base, stage->index(), from, to, group);
+              if (cleared) clear_edges<GroupedGemm>(base, stage->index(), from, to, group);
             }
             machine::sync_warp();
             return stdx::move(stage).release();

@@ -13,7 +13,7 @@ struct GroupedStore {
   using Args = GroupedGemmArgs;
   using Element = storage_t<C.out>;
   // Added to what D holds, if the launch says so.
-  static constexpr bool kAdds = C.by_depth() && C.out == DType::fp32;
+  static constexpr bool kAdds = C.adds_to_result();
   WW_FN static Vec<uint32_t, 4> sum_of(const Vec<uint32_t, 4>& x, const Vec<uint32_t, 4>& y) {
     Vec<uint32_t, 4> sum;
     WW_UNROLL

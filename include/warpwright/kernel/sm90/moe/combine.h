@@ -12,7 +12,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan combine_plan(const CombineConfig& c) {
-  BlockPlan plan("combine", Arch::sm90);
+  BlockPlan plan("combine", c.arch);
   plan.role("combine", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   return plan;
@@ -27,20 +27,40 @@ struct Combine {
   static constexpr BlockPlan plan = combine_plan(C);
   static constexpr int kAtOnce = 4;  // rows of a token that are on their way together
 
+  // Pairs of a token.
+  WW_FN static int each(const Args& args) {
+    if constexpr (C.shared) {
+      return args.top_k + args.shared;
+    } else {
+      return args.top_k;
+    }
+  }
+  // Of pair j of a token, whose own weights these are.
+  WW_FN static float weight_of(const Args& args, Global<const float> weights, int token, int j) {
+    if constexpr (C.shared) {
+      if (j >= args.top_k) {
+        if (args.shared_weights == nullptr) return 1.0f;
+        return machine::load(Global<const float>{args.shared_weights} +
+                             (int64_t(token) * args.shared + j - args.top_k));
+      }
+    }
+    return machine::load(weights + j);
+  }
+
   // Eight columns of a token, by one lane.
   WW_FN static void add_up(const Args& args, int token, int column) {
     float sums[8] = {};
-    const Global<const int32_t> slots = Global<const int32_t>{args.slots} + int64_t(token) * args.top_k;
+    const Global<const int32_t> slots = Global<const int32_t>{args.slots} + int64_t(token) * each(args);
     const Global<const float> weights = Global<const float>{args.weights} + int64_t(token) * args.top_k;
-    for (int first = 0; first < args.top_k; first += kAtOnce) {
+    for (int first = 0; first < each(args); first += kAtOnce) {
       Eight eight[kAtOnce] = {};
       float weight[kAtOnce] = {};
       bool there[kAtOnce] = {};
       WW_UNROLL
       for (int i = 0; i < kAtOnce; ++i) {
-        if (first + i >= args.top_k) continue;
+        if (first + i >= each(args)) continue;
         const int slot = machine::load(slots + (first + i));
-        const float given = machine::load(weights + (first + i));
+        const float given = weight_of(args, weights, token, first + i);
         weight[i] = given;
         there[i] = slot >= 0 && given == given;  // a number
         if (!there[i]) continue;

@@ -1,6 +1,8 @@
 // Configurations and arguments of the small kernels around the two products of a mixture of experts. World-free, like
-// kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j.
+// kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j. Experts that every token
+// takes, the shared ones, are the last ones; their pairs follow the others of a token in slots, and stand nowhere else.
 #pragma once
+#include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
 #include "warpwright/core/std.h"
 
@@ -19,6 +21,8 @@ struct RouteConfig {
   int id_bytes = 4;  // of an expert's number: 4 or 8
   int warps = 8;
   int blocks_per_sm = 4;
+  bool shared = false;     // some experts are
+  Arch arch = Arch::sm90;  // or sm100: the same words on another machine
   bool operator==(const RouteConfig&) const = default;
 };
 
@@ -28,16 +32,20 @@ struct RouteArgs {
   const uint32_t* token_count = nullptr;  // one word: how many of the tokens are there; null: all
   int32_t tokens = 0;                     // that there is room for
   int32_t top_k = 0;
-  int32_t experts = 0;
+  int32_t experts = 0;  // the shared ones too
   // Rows of one expert after the other, each in the order of the pairs.
   uint32_t* offsets = nullptr;  // [experts + 1]: where the rows of an expert begin, and the end
-  int32_t* index = nullptr;     // [tokens * top_k]: the token of each row
-  int32_t* slots = nullptr;     // [tokens * top_k]: the row of each pair; -1: none
+  int32_t* index = nullptr;     // [tokens * (top_k + shared)]: the token of each row
+  int32_t* slots = nullptr;     // [tokens, top_k + shared]: the row of each pair; -1: none
   uint32_t* status = nullptr;   // the RouteFault bits that were found; null: nobody asks
+  // Of RouteConfig::shared.
+  int32_t shared = 0;                     // how many of the experts are
+  const float* shared_weights = nullptr;  // [tokens, shared]; null: they are all 1
 };
 WW_HD constexpr const char* refuse(const RouteConfig& c) {
   if (c.id_bytes != 4 && c.id_bytes != 8) return "route: the number of an expert has 4 or 8 bytes";
   if (c.warps < 1 || c.warps > 32) return "route: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "route: it is for sm90 and sm100";
   return nullptr;
 }
 
@@ -46,22 +54,28 @@ struct CombineConfig {
   DType type = DType::bf16;  // of rows and sums
   int warps = 8;
   int blocks_per_sm = 4;
+  bool shared = false;     // some experts are
+  Arch arch = Arch::sm90;  // as above
   bool operator==(const CombineConfig&) const = default;
 };
 
 struct CombineArgs {
   const void* rows = nullptr;             // [rows of products, columns]
-  const int32_t* slots = nullptr;         // [tokens, top_k], those of RouteArgs
+  const int32_t* slots = nullptr;         // [tokens, top_k + shared], those of RouteArgs
   const float* weights = nullptr;         // [tokens, top_k]
   const uint32_t* token_count = nullptr;  // as in RouteArgs
   void* out = nullptr;                    // [tokens, columns]
   int32_t tokens = 0;
   int32_t top_k = 0;
   int32_t columns = 0;  // a multiple of 8
+  // As in RouteArgs.
+  int32_t shared = 0;
+  const float* shared_weights = nullptr;
 };
 WW_HD constexpr const char* refuse(const CombineConfig& c) {
   if (c.type != DType::bf16) return "combine: rows and sums are bf16";
   if (c.warps < 1 || c.warps > 32) return "combine: a block has 1 to 32 warps";
+  if (c.arch != Arch::sm90 && c.arch != Arch::sm100) return "combine: it is for sm90 and sm100";
   return nullptr;
 }
 

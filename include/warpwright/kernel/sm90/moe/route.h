@@ -2,7 +2,8 @@
 // begin, which token each row is, and which row each pair has. A block works for one expert at a time and reads the
 // experts of all pairs twice, once to count those ahead of its own and once to number its own. So the rows stand in the
 // order of the pairs, whatever runs when, and no block waits for another. All that is read lies in the L2: for 4096
-// tokens of 8 experts it is 128 KiB.
+// tokens of 8 experts it is 128 KiB. An expert that every token takes has its rows behind those of all that are chosen,
+// a row for each token in their order: its block counts as the others do, and then writes numbers that need no search.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
@@ -12,7 +13,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan route_plan(const RouteConfig& c) {
-  BlockPlan plan("route", Arch::sm90);
+  BlockPlan plan("route", c.arch);
   plan.role("route", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
   // Two, in turns: who still reads one is not overtaken.
@@ -39,10 +40,34 @@ struct Route {
     const uint32_t given = machine::load(Global<const uint32_t>{args.token_count});
     return given < uint32_t(args.tokens) ? int(given) : args.tokens;
   }
+  // Experts that tokens choose.
+  WW_FN static int chosen(const Args& args) {
+    if constexpr (C.shared) {
+      return args.experts - args.shared;
+    } else {
+      return args.experts;
+    }
+  }
+  // Pairs of a token.
+  WW_FN static int each(const Args& args) {
+    if constexpr (C.shared) {
+      return args.top_k + args.shared;
+    } else {
+      return args.top_k;
+    }
+  }
+  // Where the slot of a pair is.
+  WW_FN static int slot_of(const Args& args, int pair) {
+    if constexpr (C.shared) {
+      return pair + pair / args.top_k * args.shared;
+    } else {
+      return pair;
+    }
+  }
   // -1: there is no such expert.
   WW_FN static int expert(const Args& args, int pair) {
     const Id id = machine::load(Global<const Id>{static_cast<const Id*>(args.ids)} + pair);
-    return id < 0 || id >= Id(args.experts) ? -1 : int(id);
+    return id < 0 || id >= Id(chosen(args)) ? -1 : int(id);
   }
 
   WW_FN static Counts sum_of_lanes(Counts c) {
@@ -85,12 +110,20 @@ struct Route {
         if (experts[i] == own) {
           const int at = row + stdx::popcount(those & ((1u << lane) - 1));
           machine::store(Global<int32_t>{args.index} + at, pair / args.top_k);
-          machine::store(Global<int32_t>{args.slots} + pair, at);
+          machine::store(Global<int32_t>{args.slots} + slot_of(args, pair), at);
         } else if (speaks && experts[i] < 0) {
-          machine::store(Global<int32_t>{args.slots} + pair, -1);
+          machine::store(Global<int32_t>{args.slots} + slot_of(args, pair), -1);
         }
         row += stdx::popcount(those);
       }
+    }
+  }
+
+  // The rows of an expert that every token takes, from `row` on, by the whole block.
+  WW_FN static void number_all(const Args& args, int own, int row, int there) {
+    for (int token = int(machine::thread_index()); token < there; token += C.warps * 32) {
+      machine::store(Global<int32_t>{args.index} + (row + token), token);
+      machine::store(Global<int32_t>{args.slots} + (token * each(args) + args.top_k + own - chosen(args)), row + token);
     }
   }
 
@@ -101,6 +134,14 @@ struct Route {
       const float weight = machine::load(Global<const float>{args.weights} + pair);
       weight_wrong = weight_wrong || weight != weight;
       expert_wrong = expert_wrong || expert(args, pair) < 0;
+    }
+    if constexpr (C.shared) {
+      // The whole block in turns: what a warp looks at does not matter.
+      const int all = args.shared_weights == nullptr ? 0 : tokens(args) * args.shared;
+      for (int i = int(machine::thread_index()); i < all; i += C.warps * 32) {
+        const float weight = machine::load(Global<const float>{args.shared_weights} + i);
+        weight_wrong = weight_wrong || weight != weight;
+      }
     }
     return (machine::ballot(expert_wrong) != 0 ? uint32_t(kExpertOutOfRange) : 0) |
            (machine::ballot(weight_wrong) != 0 ? uint32_t(kWeightNotANumber) : 0);
@@ -115,9 +156,9 @@ struct Route {
     const int share = (pairs + C.warps - 1) / C.warps;
     const int first = warp * share < pairs ? warp * share : pairs, end = first + share < pairs ? first + share : pairs;
     // Pairs of tokens that are not there have no row.
-    for (int pair = pairs + int(machine::cluster_index()) * C.warps * 32 + int(machine::thread_index());
-         pair < args.tokens * args.top_k; pair += int(machine::cluster_count()) * C.warps * 32) {
-      machine::store(Global<int32_t>{args.slots} + pair, -1);
+    for (int slot = there * each(args) + int(machine::cluster_index()) * C.warps * 32 + int(machine::thread_index());
+         slot < args.tokens * each(args); slot += int(machine::cluster_count()) * C.warps * 32) {
+      machine::store(Global<int32_t>{args.slots} + slot, -1);
     }
     int turn = 0;
     for (int own = int(machine::cluster_index()); own < args.experts; own += int(machine::cluster_count()), turn ^= 1) {
@@ -132,7 +173,17 @@ struct Route {
         if (w < warp) row += theirs[1];
         total += theirs[1];
       }
-      number(args, own, ahead + row, first, end, own == 0);
+      if constexpr (C.shared) {
+        if (own >= chosen(args)) {
+          ahead += (own - chosen(args)) * there;
+          total = there;
+          number_all(args, own, ahead, there);
+        } else {
+          number(args, own, ahead + row, first, end, own == 0);
+        }
+      } else {
+        number(args, own, ahead + row, first, end, own == 0);
+      }
       if (machine::thread_index() != 0) continue;
       machine::store(Global<uint32_t>{args.offsets} + own, uint32_t(ahead));
       if (own == args.experts - 1)
