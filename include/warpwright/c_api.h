@@ -37,6 +37,10 @@ typedef enum ww_scaling { WW_SCALINGS(WW_C_SCALING) } ww_scaling;
 /* WW_ACCUMULATE_FAST, ... */
 #define WW_C_ACCUMULATION(name, NAME, value, word) WW_ACCUMULATE_##NAME = value,
 typedef enum ww_accumulation { WW_ACCUMULATIONS(WW_C_ACCUMULATION) } ww_accumulation;
+
+/* WW_TUNING_USUAL, ... */
+#define WW_C_TUNING(name, NAME, value, word) WW_TUNING_##NAME = value,
+typedef enum ww_tuning { WW_TUNINGS(WW_C_TUNING) } ww_tuning;
 /* WW_BIAS_NONE, ... */
 #define WW_C_BIAS(name, NAME, value, word) WW_BIAS_##NAME = value,
 typedef enum ww_bias { WW_BIASES(WW_C_BIAS) } ww_bias;
@@ -83,6 +87,7 @@ typedef struct ww_gemm_problem {
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
   const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
+  int32_t tuning;        /* ww_tuning; WW_TUNING_MEASURE: the first run times the best plans and keeps the fastest */
 } ww_gemm_problem;
 
 /* Device memory. What a problem does not use is ignored. */
@@ -121,7 +126,7 @@ WW_API void ww_plan_destroy(ww_plan* plan);
 WW_API int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void* stream);
 WW_API size_t ww_plan_workspace_bytes(const ww_plan* plan);
 WW_API int32_t ww_plan_device(const ww_plan* plan);
-/* The texts live as long as the plan. */
+/* The texts live as long as the plan; of one that is measured they are others afterwards. */
 WW_API const char* ww_plan_name(const ww_plan* plan);
 WW_API const char* ww_plan_explanation(const ww_plan* plan);
 
@@ -173,6 +178,7 @@ typedef struct ww_grouped_problem {
   int64_t a_rows;         /* that A has then, otherwise 0 */
   int32_t a_major;        /* ww_major, Hopper: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
   int32_t b_major;        /* ww_major, Hopper: WW_MAJOR_MN for every B stored [k, n] in bf16 */
+  int32_t tuning;         /* ww_tuning */
 } ww_grouped_problem;
 
 /* Device memory. What a problem does not use is ignored. */

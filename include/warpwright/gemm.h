@@ -43,6 +43,9 @@ struct MatrixLayout {
 // How 8-bit products are summed; core/words.h explains the words.
 WW_WORDS(Accumulation, kAccumulations, WW_ACCUMULATIONS)
 
+// How a plan is found; core/words.h explains the words, docs/cpp.md what measuring does.
+WW_WORDS(Tuning, kTunings, WW_TUNINGS)
+
 // The nodes between a sum and D, in the order of epilogue/config.h, after alpha and beta * C.
 struct Epilogue {
   Bias bias = Bias::none;
@@ -90,6 +93,9 @@ struct GemmProblem {
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
   // Blackwell only: elements of A and B have factors for blocks along k, which the tensor core applies.
   BlockScaling block_scaling = BlockScaling::none;
+  // measure: the first run that is not captured times the model's best plans with these operands, on its stream, waits
+  // for them, and takes the fastest from then on. A plan that is named is taken as it is.
+  Tuning tuning = Tuning::usual;
 };
 
 // Device memory. What a problem does not use is ignored.
@@ -134,6 +140,8 @@ class GemmPlan {
   std::string instance() const;
   // For people: the instance, why it was chosen and whether it was compiled ahead.
   std::string explanation() const;
+  // Where it came from: "model", "table", "name", or "measured on NVIDIA H200: 41.2 us".
+  std::string origin() const;
   int device() const;
 
  private:

@@ -66,6 +66,7 @@ struct GroupedProblem {
   // Hopper, bf16 groups. MN: every B is stored [k, n]. Groups along k have A stored [k, m] then, groups of rows [m, k].
   Major a_major = Major::K;
   Major b_major = Major::K;
+  Tuning tuning = Tuning::usual;  // as of GemmProblem
 };
 
 // Device memory, rows without gaps. What a problem does not use is ignored.
@@ -118,6 +119,8 @@ class GroupedPlan {
   std::string instance() const;
   // For people: the instance and why it was chosen.
   std::string explanation() const;
+  // As that of GemmPlan.
+  std::string origin() const;
   int device() const;
 
  private:

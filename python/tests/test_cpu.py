@@ -200,6 +200,7 @@ def test_gemm_without_rows():
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), a_scale=1.0), ["a_scale, b_scale", "both"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), accumulation="slow"), ["accumulation", "slow"]),
     (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), sm_limit=4), ["sm_limit", "simulator"]),
+    (lambda: warpwright.gemm(np.zeros((4, 8)), np.zeros((4, 8)), tuning="measure"), ["tuning", "simulator"]),
     (lambda: warpwright.gemm(np.zeros((2, 4, 8)), np.zeros((3, 4, 8))), ["b:", "(3, 4, 8)"]),
     (lambda: warpwright.gemm(np.zeros((8, 8)), np.zeros((8, 8)), target="sim:sm100", bias=np.zeros(8)),
      ["sim:sm90"]),

@@ -86,6 +86,21 @@ def test_swiglu_has_half_the_columns(plans, described):
     assert plans[0].problem.activation == _abi.words("activation")["swiglu"]
 
 
+def test_tuning_is_part_of_the_problem(plans, described):
+    a, b, offsets = make(40, 128), make(64, 128), torch.tensor([0, 40], dtype=torch.int32)
+    measure, usual = (_abi.words("tuning")[word] for word in ("measure", "usual"))
+    for _ in range(2):
+        warpwright.gemm(a, b, tuning="measure")
+        warpwright.gemm(a, b)
+        warpwright.gemm(a, b, plan="dense-64x64-c1-s4", tuning="measure")
+        warpwright.grouped_gemm(a, b[None], offsets=offsets, tuning="measure")
+    assert len(plans) == len(described) == 4
+    assert [plan.problem.tuning for plan in plans] == [measure, usual, usual, measure]
+    assert [plan.problem.plan for plan in plans] == [None, None, b"dense-64x64-c1-s4", None]
+    with pytest.raises(ValueError, match="tuning: 'often' is not one of usual, measure"):
+        warpwright.gemm(a, b, tuning="often")
+
+
 def test_what_differs_is(plans, described):
     a, b = make(4, 8), make(5, 8)
     calls = [lambda: warpwright.gemm(a, b), lambda: warpwright.gemm(a[:3], b), lambda: warpwright.gemm(a.half(), b.half()),

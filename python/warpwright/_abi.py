@@ -33,7 +33,7 @@ class Problem(ctypes.Structure):
                 ("residual_layout", MatrixLayout), ("quantize", ctypes.c_int32), ("alignment", ctypes.c_int32),
                 ("sm_limit", ctypes.c_int32), ("deterministic", ctypes.c_int32), ("dependent", ctypes.c_int32),
                 ("b_is_constant", ctypes.c_int32), ("plan", ctypes.c_char_p), ("block_scaling", ctypes.c_int32),
-                ("formula", ctypes.c_char_p)]
+                ("formula", ctypes.c_char_p), ("tuning", ctypes.c_int32)]
 
 
 class Pointers(ctypes.Structure):
@@ -52,7 +52,7 @@ class GroupedProblem(ctypes.Structure):
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
                 ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
                 ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64), ("a_major", ctypes.c_int32),
-                ("b_major", ctypes.c_int32)]
+                ("b_major", ctypes.c_int32), ("tuning", ctypes.c_int32)]
 
 
 class GroupedPointers(ctypes.Structure):
@@ -217,7 +217,11 @@ class GroupedPlan:
         self.handle = ctypes.c_void_p()
         self.destroy = library().ww_grouped_plan_destroy
         raise_on(library().ww_grouped_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
-        self.name = library().ww_grouped_plan_name(self.handle).decode()
+
+    @property
+    def name(self) -> str:
+        """Another one, once it was measured."""
+        return str(library().ww_grouped_plan_name(self.handle).decode())
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):
@@ -251,12 +255,19 @@ class Plan:
         self.handle = ctypes.c_void_p()
         self.destroy = library().ww_plan_destroy  # still there when the interpreter takes modules apart
         raise_on(library().ww_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
-        self.name = library().ww_plan_name(self.handle).decode()
-        self.explanation = library().ww_plan_explanation(self.handle).decode()
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
         self.reads_c = problem.beta != 0 or problem.formula is not None
         self.entry = library().ww_plan_run  # for who has a structure at hand
+
+    @property
+    def name(self) -> str:
+        """Another one, once it was measured."""
+        return str(library().ww_plan_name(self.handle).decode())
+
+    @property
+    def explanation(self) -> str:
+        return str(library().ww_plan_explanation(self.handle).decode())
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

@@ -12,6 +12,22 @@ ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "swiglu")
 PAIRED_ROWS = 16  # of gates and ups: 8 of each lie in a unit of the kernels
 
 
+# In the place of a plan's name: the fastest that is measured.
+TO_MEASURE = "<measured>"
+
+
+def plan_word(plan: str | None, tuning: str | None) -> str | None:
+    """What stands for both; a plan that is named is taken as it is."""
+    if tuning not in (None, "usual", "measure"):
+        raise ValueError(f"tuning: {tuning!r} is not one of usual, measure")
+    return TO_MEASURE if tuning == "measure" and not plan else plan
+
+
+def named_plan(plan: str | None) -> str | None:
+    """The name, if there is one."""
+    return None if not plan or plan == TO_MEASURE else plan
+
+
 def result_columns(n: Any, activation: str) -> Any:
     """The columns of the result, for a ``b`` with n rows: swiglu makes one of a gate and an up."""
     if activation != "swiglu":
@@ -42,7 +58,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, d
          residual: torch.Tensor | None = None, a_scale: torch.Tensor | None = None,
          b_scale: torch.Tensor | None = None, out_scale: torch.Tensor | None = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None,
-         epilogue: str | None = None, target: str | None = None) -> torch.Tensor: ...
+         epilogue: str | None = None, tuning: str | None = None, target: str | None = None) -> torch.Tensor: ...
 
 
 @overload
@@ -58,7 +74,7 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
          alpha: float = 1.0, beta: float = 0.0, bias: Any = None, activation: str = "none", residual: Any = None,
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
          deterministic: bool = False, sm_limit: int = 0, plan: str | None = None, epilogue: str | None = None,
-         target: str | None = None) -> Any:
+         tuning: str | None = None, target: str | None = None) -> Any:
     """``epilogue(alpha * a @ b.T + beta * c)``, ``a`` [..., m, k] and ``b`` [n, k], or both with leading dimensions.
 
     torch tensors (bf16, fp16, float8_e4m3fn, float8_e5m2) run on their GPU, on the current stream; on the CPU torch
@@ -78,6 +94,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     plan         a plan by name, as ``explain`` prints it
     epilogue     an expression of C++ in the place of beta * c, bias, activation and residual, such as
                  ``"30 * tanh(x / 30)"``; what it names of c, bias, row_bias and residual is given, and nothing else
+    tuning       'measure': the first such call times the model's best plans on the GPU and keeps the fastest, also for
+                 the next process; without it WARPWRIGHT_TUNING decides
 
     NumPy arrays run in the simulator ``target``: 'sim:sm90', the default, which runs the instance that a GPU would run,
     or 'sim:sm80', 'sim:sm100', ... for what those serve. An instance that was not compiled into the tool is compiled
@@ -108,12 +126,16 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
                              "simulate() sends those on the CPU through the simulator")
         if dtype is not None:
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
+        if tuning is not None:
+            plan = plan_word(plan, tuning)
         if _of_torch is None:
             _find_torch()
         return _of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
                          accumulation, deterministic, sm_limit, plan, epilogue)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")
+    if tuning is not None:
+        raise ValueError("tuning: the simulator measures nothing; leave it out")
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     from . import _numpy

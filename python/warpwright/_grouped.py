@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence, overload
 
 from . import _abi
-from ._gemm import is_torch
+from ._gemm import is_torch, plan_word
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,7 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
                  bias: torch.Tensor | None = None, activation: str = "none", out: torch.Tensor | None = None, out_dtype: torch.dtype | str | None = None,
                  scales_out: torch.Tensor | None = None, accumulate: bool = False,
                  status: torch.Tensor | None = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: str | None = None, target: str | None = None) -> torch.Tensor: ...
+                 plan: str | None = None, tuning: str | None = None, target: str | None = None) -> torch.Tensor: ...
 
 
 @overload
@@ -39,7 +39,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                  index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
                  activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
                  accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: str | None = None, target: str | None = None) -> Any:
+                 plan: str | None = None, tuning: str | None = None, target: str | None = None) -> Any:
     """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream, or by torch on the
     CPU; NumPy arrays in the simulator.
 
@@ -66,6 +66,8 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     bias         [matrices, n], or [n] for all, fp32 or bf16
     activation   'none', or 'swiglu': ``b`` is [gate; up], and the result silu(gate) * up with n / 2 columns
     scales_out   fp32 [rows of the result, columns / 128]: receives the factors of a float8_e4m3fn result
+
+    ``tuning='measure'`` is as for ``gemm``: of products with another number of rows each is measured.
 
     torch tensors have tables of int32, which stay on the device, and a gradient (bf16, without ``out``). A table that is
     not legal is clamped, never read or written beyond a matrix, and said in ``status``, one int32.
@@ -105,13 +107,14 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
         if target not in (None, "gpu", "sm90"):
             raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
                              "simulate() sends those on the CPU through the simulator")
+        plan = plan_word(plan, tuning)
         return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
                                            index=index, a_scale=a_scale, b_scale=b_scale, bias=bias,
                                            activation=activation, out=out, out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
                                            status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
-    unused = {"sm_limit": sm_limit or None, "status": status}
+    unused = {"sm_limit": sm_limit or None, "status": status, "tuning": tuning}
     for name, value in unused.items():
         if value is not None:
             raise ValueError(f"{name}: the simulator multiplies NumPy arrays without it; leave it out")

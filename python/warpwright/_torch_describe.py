@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi, _formula
-from ._gemm import result_columns
+from ._gemm import TO_MEASURE, named_plan, result_columns
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float8_e4m3fn: "e4m3",
           torch.float8_e5m2: "e5m2"}
@@ -291,8 +291,9 @@ def problem_of(product: Product) -> _abi.Problem:
         p.residual, p.residual_layout = 1, product.residual.structure()
     if product.bias:
         p.bias, p.bias_type = _abi.words("bias")[product.bias[0]], _abi.words("dtype")[product.bias[1]]
-    if s.plan:
-        p.plan = s.plan.encode()
+    if (named := named_plan(s.plan)) is not None:
+        p.plan = named.encode()
+    p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]
     if s.epilogue:
         p.formula = s.epilogue.encode()
     return p

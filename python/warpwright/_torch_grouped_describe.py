@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi
+from ._gemm import TO_MEASURE, named_plan
 from ._grouped import SCALE_BLOCK, kind_of, result_shape
 from ._torch_describe import as_tensor, check_out, type_of
 
@@ -192,6 +193,7 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
         p.shared_bias = int(product.bias[1])
     if product.a_rows is not None:
         p.gathered, p.a_rows = 1, product.a_rows
-    if s.plan:
-        p.plan = s.plan.encode()
+    if (named := named_plan(s.plan)) is not None:
+        p.plan = named.encode()
+    p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]
     return p

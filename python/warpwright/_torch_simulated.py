@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from . import _abi, _numpy, _numpy_grouped, _torch_describe, _torch_grouped_describe
+from ._gemm import named_plan
 from ._torch_reference_grouped import clamped
 
 # NumPy has no word for these types; they are handed over as bits of the same size.
@@ -55,7 +56,7 @@ def gemm(x: _torch_describe.Operands, settings: _torch_describe.Settings, target
                     beta=settings.beta, bias=array_of(x.bias), activation=settings.activation,
                     residual=array_of(x.residual), a_scale=factors(x.a_scale), b_scale=factors(x.b_scale),
                     out_scale=array_of(x.out_scale), accumulation=settings.accumulation, target=target,
-                    plan=settings.plan or None, epilogue=settings.epilogue or None)
+                    plan=named_plan(settings.plan), epilogue=settings.epilogue or None)
     x.out.copy_(tensor_of(d, x.out.dtype))
 
 
@@ -74,7 +75,7 @@ def grouped_gemm(x: _torch_grouped_describe.Operands, settings: _torch_grouped_d
         stored(x.a, product.majors[0]), stored(x.b, product.majors[1]), **tables,
         experts=array_of(x.experts), index=array_of(x.index),
         a_scale=array_of(x.a_scale), b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
-        out_dtype=product.out, scales_out=scales, accumulate=settings.accumulate, plan=settings.plan or None,
+        out_dtype=product.out, scales_out=scales, accumulate=settings.accumulate, plan=named_plan(settings.plan),
         target=target)
     x.out.copy_(tensor_of(out, x.out.dtype))
     if x.scales_out is not None:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/c_error.h"
+#include "api/c_texts.h"
 #include "formula/formula.h"
 #include "warpwright/core/words.h"
 #include "warpwright/gemm.h"
@@ -29,8 +30,7 @@ std::string& api::last_error() {
 
 struct ww_plan {
   GemmPlan plan;
-  std::string name;
-  std::string explanation;
+  mutable api::CTexts texts;
 };
 
 namespace {
@@ -90,6 +90,7 @@ Status convert(const ww_gemm_problem* given, GemmProblem& p) {
   p.b_is_constant = from.b_is_constant != 0;
   if (from.plan != nullptr) p.plan = from.plan;
   if (from.formula != nullptr) p.epilogue.formula = from.formula;
+  if (Status s = word("tuning", from.tuning, kTunings, p.tuning); !s) return s;
   return word("block_scaling", from.block_scaling, kBlockScalings, p.block_scaling);
 }
 
@@ -156,8 +157,7 @@ int32_t ww_plan_create(const ww_gemm_problem* problem, ww_plan** plan) {
     if (Status s = convert(problem, p); !s) return s;
     auto made = make_plan(p);
     if (!made) return made.status();
-    std::string name = made->name(), explanation = made->explanation();
-    *plan = new ww_plan{std::move(*made), std::move(name), std::move(explanation)};
+    *plan = new ww_plan{std::move(*made), {}};
     return Status();
   });
 }
@@ -175,8 +175,10 @@ int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void*
 
 size_t ww_plan_workspace_bytes(const ww_plan* plan) { return plan == nullptr ? 0 : plan->plan.workspace_bytes(); }
 int32_t ww_plan_device(const ww_plan* plan) { return plan == nullptr ? -1 : plan->plan.device(); }
-const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
-const char* ww_plan_explanation(const ww_plan* plan) { return plan == nullptr ? "" : plan->explanation.c_str(); }
+const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->texts.keep(plan->plan.name()); }
+const char* ww_plan_explanation(const ww_plan* plan) {
+  return plan == nullptr ? "" : plan->texts.keep(plan->plan.explanation());
+}
 
 const char* ww_formula_names(const char* text) {
   thread_local std::string names;

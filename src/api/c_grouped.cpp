@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/c_error.h"
+#include "api/c_texts.h"
 #include "warpwright/c_api.h"
 #include "warpwright/grouped.h"
 
@@ -15,8 +16,7 @@ static_assert(int(WW_GROUPS_CONTIGUOUS) == int(Groups::contiguous) && int(WW_GRO
 
 struct ww_grouped_plan {
   GroupedPlan plan;
-  std::string name;
-  std::string explanation;
+  mutable api::CTexts texts;
 };
 
 namespace {
@@ -64,6 +64,7 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   p.clamped_swiglu = from.clamped_swiglu != 0;
   p.gathered = from.gathered != 0;
   p.a_rows = from.a_rows;
+  if (Status s = word("tuning", from.tuning, kTunings, p.tuning); !s) return s;
   if (Status s = word("a_major", from.a_major, Major::MN, p.a_major); !s) return s;
   if (Status s = word("b_major", from.b_major, Major::MN, p.b_major); !s) return s;
   return word("out_scaling", from.out_scaling, kBlockScalings, p.out_scaling);
@@ -107,8 +108,7 @@ int32_t ww_grouped_plan_create(const ww_grouped_problem* problem, ww_grouped_pla
     if (Status s = convert(problem, p); !s) return s;
     auto made = make_plan(p);
     if (!made) return made.status();
-    std::string name = made->name(), explanation = made->explanation();
-    *plan = new ww_grouped_plan{std::move(*made), std::move(name), std::move(explanation)};
+    *plan = new ww_grouped_plan{std::move(*made), {}};
     return Status();
   });
 }
@@ -127,9 +127,11 @@ int32_t ww_grouped_plan_run(const ww_grouped_plan* plan, const ww_grouped_pointe
   });
 }
 
-const char* ww_grouped_plan_name(const ww_grouped_plan* plan) { return plan == nullptr ? "" : plan->name.c_str(); }
+const char* ww_grouped_plan_name(const ww_grouped_plan* plan) {
+  return plan == nullptr ? "" : plan->texts.keep(plan->plan.name());
+}
 const char* ww_grouped_plan_explanation(const ww_grouped_plan* plan) {
-  return plan == nullptr ? "" : plan->explanation.c_str();
+  return plan == nullptr ? "" : plan->texts.keep(plan->plan.explanation());
 }
 
 }  // extern "C"

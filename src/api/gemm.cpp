@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -13,8 +14,11 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "api/contest.h"
 #include "choice/choose.h"
+#include "choice/measured.h"
 #include "gpu/door.h"
 #include "gpu/executor.h"
 #include "gpu/maker.h"
@@ -41,41 +45,50 @@ catalog::Instance pack_instance(DType type) {
 
 }  // namespace
 
-struct GemmPlan::State {
+namespace api {
+
+// One plan of a problem, ready to run.
+struct ReadyPlan {
   GemmProblem problem;
-  problem::Lowered low;
-  problem::Lowered kernel;  // the problem as the kernel sees it
-  gpu::Device device;
-  choice::Choice choice;
-  choice::Packing packing;
+  choice::Decision decision;
   std::string name;
-  const gpu::LoadedInstance* loaded;
+  const gpu::LoadedInstance* loaded = nullptr;
   const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
   launch::Arguments args;
   size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
   bool early = false;     // it starts before the launch ahead has ended
-  // Whether the first product was compared, where WARPWRIGHT_VERIFY asks for it.
-  mutable std::atomic<bool> verified = false;
   mutable gpu::Workspaces workspaces;
 
-  bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
+  ReadyPlan(GemmProblem p, choice::Decision d) : problem(std::move(p)), decision(std::move(d)), name(decision.name()) {}
 
+  const catalog::Instance& instance() const { return decision.choice.instance; }
+  const choice::Packing& packing() const { return decision.packing; }
   size_t copies_at() const {
     constexpr auto alignment = size_t(choice::Packing::kAlignment);
     return (sums_bytes + alignment - 1) / alignment * alignment;
   }
-  size_t workspace_bytes() const { return packing.any() ? copies_at() + size_t(packing.bytes()) : sums_bytes; }
+  size_t workspace_bytes() const { return packing().any() ? copies_at() + size_t(packing().bytes()) : sums_bytes; }
+};
 
-  State(const GemmProblem& p, problem::Lowered l, gpu::Device d, const choice::Decision& decision,
-        const gpu::LoadedInstance* ready)
-      : problem(p),
-        low(std::move(l)),
-        kernel(decision.kernel),
-        device(std::move(d)),
-        choice(decision.choice),
-        packing(decision.packing),
-        name(decision.name()),
-        loaded(ready) {}
+}  // namespace api
+
+using api::ReadyPlan;
+
+struct GemmPlan::State {
+  GemmProblem problem;
+  problem::Lowered low;
+  gpu::Device device;
+  std::vector<std::unique_ptr<const ReadyPlan>> plans;  // several: the contest says which is run
+  std::unique_ptr<const api::Contest> contest;
+  size_t workspace_bytes = 0;  // enough for each
+  // Whether the first product was compared, where WARPWRIGHT_VERIFY asks for it.
+  mutable std::atomic<bool> verified = false;
+
+  bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
+  const ReadyPlan& current() const { return *plans[contest->current()]; }
+
+  State(GemmProblem p, problem::Lowered l, gpu::Device d)
+      : problem(std::move(p)), low(std::move(l)), device(std::move(d)) {}
 };
 
 GemmPlan::GemmPlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -83,16 +96,21 @@ GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
 GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 GemmPlan::~GemmPlan() = default;
 
-size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes(); }
+size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes; }
 int GemmPlan::device() const { return state_->device.number; }
-std::string GemmPlan::name() const { return state_->name; }
-std::string GemmPlan::instance() const { return catalog::name_of(state_->choice.instance); }
+std::string GemmPlan::name() const { return state_->current().name; }
+std::string GemmPlan::instance() const { return catalog::name_of(state_->current().instance()); }
+std::string GemmPlan::origin() const {
+  const choice::Choice& choice = state_->current().decision.choice;
+  return state_->contest->origin(choice.by, choice.measured_us);
+}
 std::string GemmPlan::explanation() const {
-  const catalog::Instance& instance = state_->choice.instance;
+  const ReadyPlan& plan = state_->current();
+  const catalog::Instance& instance = plan.instance();
   // Only Hopper's plans are described in words.
   const bool words = catalog::arch_of(instance) == Arch::sm90;
   return fmt::format("{}: {}", words ? choice::plan_text(instance) : catalog::plan_name(instance),
-                     state_->choice.reason);
+                     state_->contest->reason(plan.decision.choice.reason));
 }
 
 namespace {
@@ -110,6 +128,33 @@ bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
 Arch arch_for(const GemmProblem& problem, const gpu::Device& device) {
   return problem.plan.starts_with("sm80/") && !is_cdna(device.arch) ? Arch::sm80 : device.arch;
 }
+
+Result<std::unique_ptr<ReadyPlan>> prepare(const GemmProblem& problem, const problem::Lowered& low,
+                                           const gpu::Device& device, const choice::Decision& decision,
+                                           const gpu::LoadedInstance& loaded) {
+  auto plan = std::make_unique<ReadyPlan>(problem, decision);
+  plan->loaded = &loaded;
+  const catalog::Instance& instance = plan->instance();
+  // A copy of B is what the launch ahead writes.
+  plan->problem.b_is_constant = problem.b_is_constant && !decision.packing.b;
+  plan->early = problem.dependent && starts_early(decision.choice, plan->problem.b_is_constant);
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return plan;
+  if (Status s = launch::prepare_arguments(plan->args, instance, plan->problem, decision.kernel, gpu::map_encoder());
+      !s) {
+    return s;
+  }
+  const auto clusters = launch::allowed_clusters(loaded.clusters(), launch::cluster_of(instance), problem.sm_limit);
+  plan->sums_bytes = size_t(launch::workspace_bytes(instance, plan->args, clusters));
+  // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
+  if (plan->workspace_bytes() > 0) (void)gpu::RunMemory::prepare(device.number);
+  if (decision.packing.any()) {
+    auto packer = gpu::ready(pack_instance(low.a.type), device.number);
+    if (!packer) return packer.status();
+    plan->packer = *packer;
+  }
+  return plan;
+}
+
 }  // namespace
 
 Result<GemmPlan> make_plan(const GemmProblem& problem) try {
@@ -117,9 +162,10 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
   // A wrong problem is refused without a GPU as well.
   const Arch arch = device ? arch_for(problem, *device) : Arch::sm90;
   if (Status s = problem::validate(problem, arch); !s) return s;
+  if (Status s = choice::check_tuning(); !s) return s;
   if (!device) return device.status();
   problem::Lowered low = problem::lower(problem);
-  const choice::Chip chip{device->name, device->multiprocessors, arch};
+  const choice::Chip chip{device->name, device->multiprocessors, arch, device->driver};
   const auto limits = choice::limits_of(device->major, device->minor, device->shared_bytes);
   auto decision = choice::choose(problem, chip, choice::OnDemand::allowed, limits);
   if (!decision) return decision.status();
@@ -133,28 +179,27 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
     }
   }
   if (!loaded) return loaded.status();
-  const catalog::Instance& instance = decision->choice.instance;
-  auto state = std::make_unique<GemmPlan::State>(problem, low, *device, *decision, *loaded);
-  // A copy of B is what the launch ahead writes.
-  state->problem.b_is_constant = problem.b_is_constant && !decision->packing.b;
-  state->early = problem.dependent && starts_early(decision->choice, state->problem.b_is_constant);
-  if (!state->nothing_to_do()) {
-    if (Status s =
-            launch::prepare_arguments(state->args, instance, state->problem, decision->kernel, gpu::map_encoder());
-        !s) {
-      return s;
-    }
-    const auto clusters =
-        launch::allowed_clusters((*loaded)->clusters(), launch::cluster_of(instance), problem.sm_limit);
-    state->sums_bytes = size_t(launch::workspace_bytes(instance, state->args, clusters));
-    // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
-    if (state->workspace_bytes() > 0) (void)gpu::RunMemory::prepare(device->number);
-    if (decision->packing.any()) {
-      auto packer = gpu::ready(pack_instance(low.a.type), device->number);
-      if (!packer) return packer.status();
-      state->packer = *packer;
+  auto state = std::make_unique<GemmPlan::State>(problem, std::move(low), *device);
+  auto first = prepare(problem, state->low, *device, *decision, **loaded);
+  if (!first) return first.status();
+  state->plans.push_back(std::move(*first));
+  const bool measures = problem.plan.empty() && choice::asks_to_measure(problem.tuning) &&
+                        decision->choice.by != choice::ChosenBy::measured && !state->nothing_to_do();
+  if (measures) {
+    for (const choice::Decision& other : choice::finalists(*decision, problem, chip, limits)) {
+      // One that cannot be had here does not compete.
+      auto found = gpu::ready(other.choice.instance, device->number);
+      if (!found) continue;
+      auto ready = prepare(problem, state->low, *device, other, **found);
+      if (ready) state->plans.push_back(std::move(*ready));
     }
   }
+  std::vector<std::string> names;
+  for (const auto& plan : state->plans) {
+    names.push_back(plan->name);
+    state->workspace_bytes = std::max(state->workspace_bytes, plan->workspace_bytes());
+  }
+  state->contest = std::make_unique<const api::Contest>(measures ? choice::measured_key(problem) : "", chip, names);
   return GemmPlan(std::move(state));
 } catch (const std::bad_alloc&) {
   return Status(Code::missing, "the host has no memory left for a plan.");
@@ -162,9 +207,91 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
 
 namespace {
 
+// Puts a plan on a stream. `put` gets the launch of its kernel, before which all else is on the stream.
+template <class Put>
+Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int device, const GemmPointers& pointers,
+                   void* stream, const Put& put) {
+  void *sums = nullptr, *copies = nullptr;
+  gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
+  if (pointers.workspace != nullptr && plan.workspace_bytes() > 0) {
+    sums = pointers.workspace;
+    copies = static_cast<uint8_t*>(pointers.workspace) + plan.copies_at();
+  } else {
+    if (plan.sums_bytes > 0) {
+      auto own = plan.workspaces.get(device, stream, plan.sums_bytes, sums_of_graph);
+      if (!own) return own.status();
+      sums = *own;
+    }
+    if (plan.packing().any()) {
+      auto own = copy_memory.take(device, stream, size_t(plan.packing().bytes()));
+      if (!own) return own.status();
+      copies = *own;
+    }
+  }
+  launch::Arguments args = plan.args;
+  const GemmPointers seen = launch::packed_pointers(plan.packing(), pointers, copies);
+  if (Status status =
+          launch::set_addresses(args, plan.instance(), plan.problem, plan.decision.kernel, seen, gpu::map_encoder());
+      !status) {
+    return status;
+  }
+  if (plan.sums_bytes > 0) launch::set_workspace(args, sums);
+  if (plan.packing().any()) {
+    const PackRowsArgs rows = launch::pack_arguments(low, plan.packing(), pointers, copies);
+    const auto config = std::get<PackRowsConfig>(pack_instance(low.a.type).config);
+    const int64_t work = launch::work_of(config, rows);
+    if (Status status = gpu::launch(*plan.packer, &rows, work, stream, plan.problem.sm_limit); !status) return status;
+  }
+  return put(
+      [&] { return gpu::launch(*plan.loaded, plan.instance(), args, stream, plan.problem.sm_limit, plan.early); });
+}
+
+// Whether the matrix at `x` has bytes of D: what a launch writes would be the next one's input.
+bool overlaps(const void* x, const problem::StoredMatrix& matrix, const GemmPointers& pointers,
+              const problem::StoredMatrix& d) {
+  const auto first = reinterpret_cast<uintptr_t>(x), result = reinterpret_cast<uintptr_t>(pointers.d);
+  return x != nullptr && first < result + uintptr_t(d.bytes()) && result < first + uintptr_t(matrix.bytes());
+}
+
+// What the plans of a contest are launched with: the caller's operands, memory of their own for sums and copies, and
+// for D where it is an input too.
+class Trial {
+ public:
+  template <class Plans>
+  Trial(const Plans& plans, const problem::Lowered& low, int device, GemmPointers pointers, void* stream)
+      : low_(low), device_(device), pointers_(pointers), stream_(stream) {
+    if ((low.reads_c && overlaps(pointers.c, low.c, pointers, low.d)) ||
+        (low.shape.epilogue.residual && overlaps(pointers.residual, low.residual, pointers, low.d))) {
+      memory_.emplace_back(size_t(low.d.bytes()));
+      pointers_.d = memory_.back().data();
+    }
+    for (const auto& plan : plans) {
+      workspaces_.push_back(nullptr);
+      if (plan->workspace_bytes() == 0) continue;
+      memory_.emplace_back(plan->workspace_bytes());
+      workspaces_.back() = memory_.back().data();
+      gpu::set_bytes(workspaces_.back(), 0, plan->workspace_bytes(), stream);
+    }
+  }
+  Status launch(const ReadyPlan& plan, size_t i) const {
+    GemmPointers with = pointers_;
+    with.workspace = workspaces_[i];
+    return launch_plan(plan, low_, device_, with, stream_, [](const auto& put) { return put(); });
+  }
+
+ private:
+  const problem::Lowered& low_;
+  int device_;
+  GemmPointers pointers_;
+  void* stream_;
+  std::deque<gpu::DeviceMemory> memory_;
+  std::vector<uint8_t*> workspaces_;
+};
+
 // Runs it and compares the result. A run that is captured is not compared: the next one is.
 template <class State, class Put>
-Status run_verified(const State& s, GemmPointers pointers, void* stream, const Put& put) try {
+Status run_verified(const State& s, const catalog::Instance& instance, GemmPointers pointers, void* stream,
+                    const Put& put) try {
   int capturing = 0;
   (void)gpu::door().stream_is_capturing(stream, &capturing);
   if (capturing != 0) {
@@ -183,7 +310,7 @@ Status run_verified(const State& s, GemmPointers pointers, void* stream, const P
   const Status status = gpu::verify(*plain, stream);
   if (status) return {};
   return Status(status.code(),
-                fmt::format("{} on the {}: {}", catalog::name_of(s.choice.instance), s.device.name, status.message()));
+                fmt::format("{} on the {}: {}", catalog::name_of(instance), s.device.name, status.message()));
 } catch (const gpu::Failure& failure) {
   return Status(Code::failed, failure.what());
 }
@@ -193,8 +320,11 @@ Status run_verified(const State& s, GemmPointers pointers, void* stream, const P
 Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
   const State& s = *state_;
   if (s.nothing_to_do()) return {};
-  if (Status status = launch::check_pointers(s.problem, s.low, s.choice.instance, pointers, s.packing); !status) {
-    return status;
+  for (const auto& plan : s.plans) {
+    if (Status status = launch::check_pointers(plan->problem, s.low, plan->instance(), pointers, plan->packing());
+        !status) {
+      return status;
+    }
   }
   const auto current = gpu::current_device();
   if (!current) return current.status();
@@ -202,47 +332,30 @@ Status GemmPlan::run(const GemmPointers& pointers, void* stream) const {
     return Status(Code::invalid_argument,
                   fmt::format("device = {}: the plan was made for device {}.", *current, s.device.number));
   }
-  void *sums = nullptr, *copies = nullptr;
-  gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
-  if (pointers.workspace != nullptr && s.workspace_bytes() > 0) {
-    if (pointers.workspace_bytes < s.workspace_bytes()) {
-      return Status(Code::invalid_argument, fmt::format("workspace_bytes = {}: the plan needs {}.",
-                                                        pointers.workspace_bytes, s.workspace_bytes()));
-    }
-    if (reinterpret_cast<uintptr_t>(pointers.workspace) % 128 != 0) {
-      return Status(Code::invalid_argument,
-                    fmt::format("workspace = {}: it must be a multiple of 128 bytes.", fmt::ptr(pointers.workspace)));
-    }
-    sums = pointers.workspace;
-    copies = static_cast<uint8_t*>(pointers.workspace) + s.copies_at();
-  } else {
-    if (s.sums_bytes > 0) {
-      auto own = s.workspaces.get(s.device.number, stream, s.sums_bytes, sums_of_graph);
-      if (!own) return own.status();
-      sums = *own;
-    }
-    if (s.packing.any()) {
-      auto own = copy_memory.take(s.device.number, stream, size_t(s.packing.bytes()));
-      if (!own) return own.status();
-      copies = *own;
-    }
+  const bool given = pointers.workspace != nullptr && s.workspace_bytes > 0;
+  if (given && pointers.workspace_bytes < s.workspace_bytes) {
+    return Status(Code::invalid_argument,
+                  fmt::format("workspace_bytes = {}: the plan needs {}.", pointers.workspace_bytes, s.workspace_bytes));
   }
-  launch::Arguments args = s.args;
-  const GemmPointers seen = launch::packed_pointers(s.packing, pointers, copies);
-  if (Status status = launch::set_addresses(args, s.choice.instance, s.problem, s.kernel, seen, gpu::map_encoder());
-      !status) {
-    return status;
+  if (given && reinterpret_cast<uintptr_t>(pointers.workspace) % 128 != 0) {
+    return Status(Code::invalid_argument,
+                  fmt::format("workspace = {}: it must be a multiple of 128 bytes.", fmt::ptr(pointers.workspace)));
   }
-  if (s.sums_bytes > 0) launch::set_workspace(args, sums);
-  if (s.packing.any()) {
-    const PackRowsArgs rows = launch::pack_arguments(s.low, s.packing, pointers, copies);
-    const auto config = std::get<PackRowsConfig>(pack_instance(s.low.a.type).config);
-    const int64_t work = launch::work_of(config, rows);
-    if (Status status = gpu::launch(*s.packer, &rows, work, stream, s.problem.sm_limit); !status) return status;
+  size_t winner = s.contest->current();
+  if (!s.contest->is_decided()) {
+    std::optional<Trial> trial;
+    winner = s.contest->pick(stream, given, [&] {
+      trial.emplace(s.plans, s.low, s.device.number, pointers, stream);
+      std::vector<gpu::Launch> launches;
+      for (size_t i = 0; i < s.plans.size(); ++i) launches.push_back([&, i] { return trial->launch(*s.plans[i], i); });
+      return launches;
+    });
   }
-  const auto put = [&] { return gpu::launch(*s.loaded, s.choice.instance, args, stream, s.problem.sm_limit, s.early); };
-  if (!gpu::verifies() || s.verified.exchange(true)) return put();
-  return run_verified(s, pointers, stream, put);
+  const ReadyPlan& plan = *s.plans[winner];
+  return launch_plan(plan, s.low, s.device.number, pointers, stream, [&](const auto& put) {
+    if (!gpu::verifies() || s.verified.exchange(true)) return put();
+    return run_verified(s, plan.instance(), pointers, stream, put);
+  });
 }
 
 namespace {
@@ -277,6 +390,7 @@ const std::string& key_of(const GemmProblem& p, int alignment, int device) {
   add(p.dependent);
   add(p.b_is_constant);
   add(p.block_scaling);
+  add(p.tuning);
   add(device);
   return key.append(p.plan).append(1, '\0').append(p.epilogue.formula);
 }

@@ -6,12 +6,18 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "api/contest.h"
 #include "api/refused.h"
-#include "choice/tuned_grouped.h"
+#include "choice/choose.h"
+#include "choice/measured.h"
 #include "gpu/executor.h"
 #include "gpu/maker.h"
+#include "gpu/memory.h"
+#include "gpu/require.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
 #include "problem/validate.h"
@@ -212,12 +218,18 @@ Status validate(const GroupedProblem& p) {
 }
 
 struct GroupedPlan::State {
+  struct Ready {
+    choice::GroupedChoice choice;
+    const gpu::LoadedInstance* loaded;
+  };
   GroupedProblem problem;
   gpu::Device device;
-  choice::GroupedChoice choice;
-  const gpu::LoadedInstance* loaded;
+  std::vector<Ready> plans;  // several: the contest says which is run
+  std::unique_ptr<const api::Contest> contest;
 
   bool nothing_to_do() const { return problem.m == 0 || problem.n == 0 || problem.group_count == 0; }
+  const choice::GroupedChoice& current() const { return plans[contest->current()].choice; }
+  Status launch(const Ready& plan, const GroupedPointers& pointers, void* stream) const;
 };
 
 GroupedPlan::GroupedPlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -226,42 +238,86 @@ GroupedPlan& GroupedPlan::operator=(GroupedPlan&&) noexcept = default;
 GroupedPlan::~GroupedPlan() = default;
 
 int GroupedPlan::device() const { return state_->device.number; }
-std::string GroupedPlan::name() const { return catalog::plan_name(state_->choice.instance); }
-std::string GroupedPlan::instance() const { return catalog::name_of(state_->choice.instance); }
-std::string GroupedPlan::explanation() const { return fmt::format("{}: {}", name(), state_->choice.reason); }
+std::string GroupedPlan::name() const { return catalog::plan_name(state_->current().instance); }
+std::string GroupedPlan::instance() const { return catalog::name_of(state_->current().instance); }
+std::string GroupedPlan::origin() const {
+  return state_->contest->origin(state_->current().by, state_->current().measured_us);
+}
+std::string GroupedPlan::explanation() const {
+  return fmt::format("{}: {}", name(), state_->contest->reason(state_->current().reason));
+}
 
 Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
   auto device = gpu::this_device();
   // A wrong problem is refused without a GPU as well.
   if (Status s = problem::validate(problem, device ? device->arch : Arch::sm90); !s) return s;
+  if (Status s = choice::check_tuning(); !s) return s;
   if (!device) return device.status();
-  auto choice = choice::choose(problem, choice::Chip{device->name, device->multiprocessors, device->arch});
+  const choice::Chip chip{device->name, device->multiprocessors, device->arch, device->driver};
+  auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
   const auto loaded = gpu::ready(choice->instance, device->number);
   if (!loaded) return loaded.status();
-  return GroupedPlan(std::make_unique<GroupedPlan::State>(GroupedPlan::State{problem, *device, *choice, *loaded}));
+  auto state = std::make_unique<GroupedPlan::State>();
+  state->problem = problem;
+  state->device = *device;
+  state->plans.push_back({*choice, *loaded});
+  const bool measures = problem.plan.empty() && choice::asks_to_measure(problem.tuning) &&
+                        choice->by != choice::ChosenBy::measured && !state->nothing_to_do();
+  if (measures) {
+    for (const choice::GroupedChoice& other : choice::finalists(*choice, problem, chip)) {
+      // One that cannot be had here does not compete.
+      if (const auto found = gpu::ready(other.instance, device->number)) state->plans.push_back({other, *found});
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& plan : state->plans) names.push_back(catalog::plan_name(plan.choice.instance));
+  state->contest = std::make_unique<const api::Contest>(measures ? choice::measured_key(problem) : "", chip, names);
+  return GroupedPlan(std::move(state));
 } catch (const std::bad_alloc&) {
   return Status(Code::missing, "the host has no memory left for a plan.");
 }
 
+Status GroupedPlan::State::launch(const Ready& plan, const GroupedPointers& pointers, void* stream) const {
+  const catalog::Instance& instance = plan.choice.instance;
+  launch::Arguments args;
+  if (Status s = launch::fill_arguments(args, instance, problem, pointers, gpu::map_encoder()); !s) return s;
+  // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
+  return gpu::launch(*plan.loaded, instance, args, stream, problem.sm_limit, launch::may_start_early(instance));
+}
+
 Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
-  const GroupedProblem& p = state_->problem;
-  if (state_->nothing_to_do()) return p.groups == Groups::none ? Status() : report_nothing(pointers.status, stream);
+  const State& state = *state_;
+  const GroupedProblem& p = state.problem;
+  if (state.nothing_to_do()) return p.groups == Groups::none ? Status() : report_nothing(pointers.status, stream);
   if (Status s = launch::check_pointers(p, pointers); !s) return s;
   const auto current = gpu::current_device();
   if (!current) return current.status();
-  if (*current != state_->device.number) {
-    return refused("device = {}: the plan was made for device {}.", *current, state_->device.number);
+  if (*current != state.device.number) {
+    return refused("device = {}: the plan was made for device {}.", *current, state.device.number);
   }
-  const catalog::Instance& instance = state_->choice.instance;
+  size_t winner = state.contest->current();
+  if (!state.contest->is_decided()) {
+    std::optional<gpu::DeviceMemory> sums;  // for what is added to D, while plans are timed
+    GroupedPointers trial = pointers;
+    trial.status = nullptr;
+    winner = state.contest->pick(stream, false, [&] {
+      if (p.accumulate) {
+        sums.emplace(size_t(p.group_count * p.m * p.n) * sizeof(float));
+        trial.d = sums->data();
+      }
+      std::vector<gpu::Launch> launches;
+      for (const State::Ready& plan : state.plans) {
+        launches.push_back([&] { return state.launch(plan, trial, stream); });
+      }
+      return launches;
+    });
+  }
   // Clusters add what they find in the table of gathered rows.
   if (p.gathered) {
     if (Status s = report_nothing(pointers.status, stream); !s) return s;
   }
-  launch::Arguments args;
-  if (Status s = launch::fill_arguments(args, instance, p, pointers, gpu::map_encoder()); !s) return s;
-  // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
-  return gpu::launch(*state_->loaded, instance, args, stream, p.sm_limit, launch::may_start_early(instance));
+  return state.launch(state.plans[winner], pointers, stream);
 }
 
 Status grouped_gemm(const GroupedProblem& problem, const GroupedPointers& pointers, void* stream) {

@@ -48,11 +48,12 @@ struct Family {
 Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                                 const Family& family);
 
-// The families, a file each.
+// The families, a file each. `others`, where it is given, gets what measuring compares, the fastest by
+// the model first.
 Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
-                              OnDemand on_demand);
+                              OnDemand on_demand, std::vector<Decision>* others = nullptr);
 Result<Decision> choose_sm80(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
-                             OnDemand on_demand, const ChipLimits& limits);
+                             OnDemand on_demand, const ChipLimits& limits, std::vector<Decision>* others = nullptr);
 Result<Decision> choose_cdna(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip);
 
 // A name that cannot be read, or is none of the architecture's, with those that resemble it.

@@ -1,6 +1,9 @@
 // Which instance serves a problem on a chip, on every architecture. The host API, the tool's commands and the simulator
 // all ask here; products by groups are in tuned_grouped.h. Needs no GPU.
 #pragma once
+#include <cstddef>
+#include <vector>
+
 #include "choice/by_fill.h"
 #include "choice/dense.h"
 #include "choice/packing.h"
@@ -14,5 +17,12 @@ namespace warpwright::choice {
 // nothing serves it.
 Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed,
                         const ChipLimits& limits = {});
+
+// What is measured beside the plan that is chosen: the best others by the model of those compiled ahead; of all where
+// these are not several.
+inline constexpr size_t kOtherFinalists = 4;
+std::vector<Decision> finalists(const Decision& chosen, const GemmProblem& problem, const Chip& chip,
+                                const ChipLimits& limits = {});
+std::vector<GroupedChoice> finalists(const GroupedChoice& chosen, const GroupedProblem& problem, const Chip& chip);
 
 }  // namespace warpwright::choice

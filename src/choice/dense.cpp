@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -174,16 +175,13 @@ bool takes(const Candidate& candidate, const GemmShape& shape) {
   return !shape.deterministic || !candidate.facts.stream_k;
 }
 
-// The best by the model, and the second best.
-struct Ranking {
-  struct Place {
-    const Candidate* candidate = nullptr;
-    Instance instance;  // with its parts
-    PlanEstimate estimate;
-  };
-  Place first, second;
+// A place of an instance among the best by the model.
+struct Place {
+  Instance instance;  // with its parts
+  PlanEstimate estimate;
 };
-Ranking rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand) {
+// The best first, `count` at most.
+std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand, size_t count) {
   struct Row {
     const Candidate* candidate;
     int parts;
@@ -207,26 +205,19 @@ Ranking rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand) {
   std::array<double, DenseModel::kMostCorrected> us{};
   for (size_t i = 0; i < compared; ++i) terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
   if (compared > 0 && terms[0].jobs > 0) model.correct(std::span(terms).first(compared), std::span(us).first(compared));
-  Ranking ranking;
-  size_t first = 0, second = 0;
   const auto cost = [&](size_t i) { return us[i] * (rows[i].candidate->ahead ? 1 : compiled); };
-  for (size_t i = 1; i < compared; ++i) {
-    if (cost(i) < cost(first)) {
-      second = first;
-      first = i;
-    } else if (second == first || cost(i) < cost(second)) {
-      second = i;
-    }
+  std::array<size_t, DenseModel::kMostCorrected> order{};
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::stable_sort(order.begin(), order.begin() + std::ptrdiff_t(compared),
+                   [&](size_t x, size_t y) { return cost(x) < cost(y); });
+  std::vector<Place> places;
+  for (size_t i = 0; i < std::min(compared, count); ++i) {
+    const Row& row = rows[order[i]];
+    Instance instance = row.candidate->instance;
+    if (row.candidate->facts.split_k) instance.splits = row.parts;
+    places.push_back({std::move(instance), model.estimate(terms[order[i]], us[order[i]])});
   }
-  const auto place = [&](size_t i) {
-    const Candidate& c = *rows[i].candidate;
-    Instance instance = c.instance;
-    if (c.facts.split_k) instance.splits = rows[i].parts;
-    return Ranking::Place{&c, std::move(instance), model.estimate(terms[i], us[i])};
-  };
-  if (compared > 0) ranking.first = place(first);
-  if (compared > 1) ranking.second = place(second);
-  return ranking;
+  return places;
 }
 
 }  // namespace
@@ -304,15 +295,23 @@ Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::strin
     if (named && (catalog::is_ahead(*named) || on_demand == OnDemand::allowed))
       return chosen(*named, ChosenBy::table, tuned->us);
   }
-  const Ranking ranking = rank(shape, sms, on_demand);
-  if (ranking.first.candidate == nullptr) {
+  const std::vector<Place> best = rank(shape, sms, on_demand, 2);
+  if (best.empty()) {
     return Status(Code::unsupported, fmt::format("{}: no Hopper kernel of this version serves it.", shape.text()));
   }
-  Choice choice{ranking.first.instance, ranking.first.estimate, ChosenBy::model, ""};
-  const bool alone = ranking.second.candidate == nullptr;
-  choice.reason =
-      reason_for(choice, shape, chip, alone ? nullptr : &ranking.second.instance, ranking.second.estimate.us);
+  Choice choice{best[0].instance, best[0].estimate, ChosenBy::model, ""};
+  const bool alone = best.size() == 1;
+  choice.reason = reason_for(choice, shape, chip, alone ? nullptr : &best[1].instance, alone ? 0 : best[1].estimate.us);
   return choice;
+}
+
+std::vector<Choice> best_by_model(const GemmShape& shape, const Chip& chip, size_t count, OnDemand on_demand) {
+  std::vector<Choice> list;
+  for (const Place& place : rank(shape, chip.multiprocessors, on_demand, count)) {
+    list.push_back({place.instance, place.estimate, ChosenBy::model, ""});
+    list.back().reason = reason_for(list.back(), shape, chip);
+  }
+  return list;
 }
 
 }  // namespace warpwright::choice

@@ -37,6 +37,7 @@ struct Chip {
   std::string name;  // as the driver calls it: a tuned table is for one name
   int multiprocessors = chip_figures(Arch::sm90).multiprocessors;
   Arch arch = Arch::sm90;  // what it is asked to run: an H200 runs the kernels of sm80 too
+  int driver = 0;          // version of the driver, for which measured plans are kept; 0: there is none
 };
 // What is assumed where no GPU is asked, and what the simulator of an architecture stands for.
 Chip simulated_chip(Arch arch);
@@ -68,18 +69,23 @@ struct Floor {
 };
 Floor floor_of(const GemmShape& shape, Arch arch = Arch::sm90);
 
-enum class ChosenBy : uint8_t { name, table, model };
+enum class ChosenBy : uint8_t { name, table, model, measured };
+const char* word_of(ChosenBy by);
+// How the reason of a plan begins that was named.
+inline constexpr const char* kNamed = "it was named";
 struct Choice {
   Instance instance;
   PlanEstimate estimate;
   ChosenBy by = ChosenBy::model;
   std::string reason;      // a sentence without a full stop
-  double measured_us = 0;  // by the table that it comes from; 0: from none
+  double measured_us = 0;  // by the table or the runs that it comes from; 0: from none
 };
 // `plan`: the name of a plan or of an instance to take instead of the choice; empty: none. An unsupported status when
 // nothing serves the shape. What has to be compiled first is taken only where it is clearly faster than all that was
 // compiled ahead.
 Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
                       OnDemand on_demand = OnDemand::allowed);
+// The best by the model, `count` at most, the best first.
+std::vector<Choice> best_by_model(const GemmShape& shape, const Chip& chip, size_t count, OnDemand on_demand);
 
 }  // namespace warpwright::choice

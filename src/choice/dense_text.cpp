@@ -7,6 +7,20 @@
 
 namespace warpwright::choice {
 
+const char* word_of(ChosenBy by) {
+  switch (by) {
+    case ChosenBy::name:
+      return "name";
+    case ChosenBy::table:
+      return "table";
+    case ChosenBy::measured:
+      return "measured";
+    case ChosenBy::model:
+      break;
+  }
+  return "model";
+}
+
 std::string plan_text(const Instance& instance) {
   if (const auto* c = instance.as<SkinnyGemmConfig>()) {
     return fmt::format("{} weights x {} tokens x{}, {} stages, split {}", c->rows, c->tokens, c->tile_k(), c->stages,
@@ -37,7 +51,7 @@ std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip&
                             : e.ingest_us >= e.tensor_us                      ? "loads from L2"
                                                                               : "the tensor cores";
   std::string text;
-  if (choice.by == ChosenBy::name) text = "it was named; ";
+  if (choice.by == ChosenBy::name) text = fmt::format("{}; ", kNamed);
   if (choice.by == ChosenBy::table) {
     text =
         fmt::format("measured fastest for this shape on {}, {:.1f} us (tuned table); ", chip.name, choice.measured_us);

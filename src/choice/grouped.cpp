@@ -225,7 +225,7 @@ Result<GroupedChoice> choose(const GroupedProblem& p, int multiprocessors) {
   if (!p.plan.empty()) {
     auto named = named_instance(p, list);
     if (!named) return named.status();
-    return GroupedChoice{*named, "named by the caller"};
+    return GroupedChoice{*named, "named by the caller", 0, ChosenBy::name};
   }
   const auto us = [&](const Instance& instance) { return estimated_us(instance, p, multiprocessors); };
   const Instance best =

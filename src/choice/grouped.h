@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catalog/instance.h"
+#include "choice/dense.h"
 #include "warpwright/grouped.h"
 #include "warpwright/status.h"
 
@@ -14,7 +15,8 @@ using catalog::Instance;
 struct GroupedChoice {
   Instance instance;
   std::string reason;
-  double measured_us = 0;  // by the table that it comes from; 0: from none
+  double measured_us = 0;  // by the table or the runs that it comes from; 0: from none
+  ChosenBy by = ChosenBy::model;
 };
 
 // All instances compiled ahead that can serve the problem, in the order of the catalogue.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,6 +117,25 @@ Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const Ch
   if (!threads) return copied;
   const double us = copied->choice.estimate.us + packing_us(low, packing);
   return us < threads->choice.estimate.us ? copied : threads;
+}
+
+std::vector<Decision> best_by_model(const GemmProblem& problem, const Lowered& low, const Chip& whole, size_t count,
+                                    OnDemand on_demand) {
+  const Chip chip = part_of(whole, problem.sm_limit);
+  const Packing packing = packing_of(problem, low);
+  std::vector<Decision> list;
+  for (Choice& choice : best_by_model(low.shape, chip, count, on_demand)) list.push_back({std::move(choice), {}, low});
+  if (packing.any()) {
+    const Lowered kernel = with_copies(low, packing);
+    for (Choice& choice : best_by_model(kernel.shape, chip, count, on_demand)) {
+      choice.reason += sentence(packing);
+      list.push_back({std::move(choice), packing, kernel});
+    }
+  }
+  const auto us = [&](const Decision& d) { return d.choice.estimate.us + packing_us(low, d.packing); };
+  std::stable_sort(list.begin(), list.end(), [&](const Decision& x, const Decision& y) { return us(x) < us(y); });
+  if (list.size() > count) list.erase(list.begin() + std::ptrdiff_t(count), list.end());
+  return list;
 }
 
 }  // namespace warpwright::choice

@@ -1,6 +1,8 @@
 // Operands that the TMA cannot address: either threads load them, or they are first copied to where it can.
 #pragma once
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "choice/dense.h"
 #include "problem/lower.h"
@@ -42,5 +44,9 @@ struct Decision {
 // the model where the problem names no plan.
 Result<Decision> decide(const GemmProblem& problem, const Lowered& low, const Chip& whole,
                         OnDemand on_demand = OnDemand::allowed);
+
+// The best by the model, with copies of operands and without, the best first.
+std::vector<Decision> best_by_model(const GemmProblem& problem, const Lowered& low, const Chip& whole, size_t count,
+                                    OnDemand on_demand);
 
 }  // namespace warpwright::choice

@@ -112,11 +112,12 @@ Result<Instance> named(const GemmProblem& p, const problem::Lowered& low) {
 
 }  // namespace
 
-Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, OnDemand on_demand) {
+Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, OnDemand on_demand,
+                              std::vector<Decision>* others) {
   if (!p.plan.empty()) {
     const auto instance = named(p, low);
     if (!instance) return instance.status();
-    return Decision{choice_of(timed(*instance, p, low, chip, true), ChosenBy::name, "it was named"), {}, low};
+    return Decision{choice_of(timed(*instance, p, low, chip, true), ChosenBy::name, kNamed), {}, low};
   }
   std::vector<Timed> list;
   for (const Instance& instance : catalog::ahead())
@@ -131,6 +132,9 @@ Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low,
   if (list.empty()) {
     return Status(Code::unsupported,
                   fmt::format("{}: no kernel for sm100 of this version serves it.", low.shape.text()));
+  }
+  if (others != nullptr) {
+    for (const Timed& t : by_time(list)) others->push_back({choice_of(t, ChosenBy::model, ""), {}, low});
   }
   const Timed& best = least_time(list);
   return Decision{

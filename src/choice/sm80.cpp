@@ -138,7 +138,7 @@ Decision decision_of(const Timed& t, ChosenBy by, const std::string& why, const 
 }  // namespace
 
 Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, OnDemand on_demand,
-                             const ChipLimits& limits) {
+                             const ChipLimits& limits, std::vector<Decision>* others) {
   if ((p.a.type == DType::e4m3 || p.a.type == DType::e5m2) && !limits.narrow_mma) {
     return Status(Code::unsupported,
                   fmt::format("a.type = {}: the {} has no MMA of it; chips of compute capability 8.9 and later have.",
@@ -147,7 +147,7 @@ Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, 
   if (!p.plan.empty()) {
     const auto instance = named(p, low, chip, limits);
     if (!instance) return instance.status();
-    return decision_of(timed(*instance, p, low, chip, limits, true), ChosenBy::name, "it was named", low);
+    return decision_of(timed(*instance, p, low, chip, limits, true), ChosenBy::name, kNamed, low);
   }
   std::vector<Timed> list;
   const auto add = [&](const Instance& instance, bool ahead) {
@@ -164,6 +164,9 @@ Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, 
   if (list.empty()) {
     return Status(Code::unsupported,
                   fmt::format("{}: no kernel for sm80 of this version serves it.", low.shape.text()));
+  }
+  if (others != nullptr) {
+    for (const Timed& t : by_time(list)) others->push_back(decision_of(t, ChosenBy::model, "", low));
   }
   const Timed& best = least_time(list);
   return decision_of(best, ChosenBy::model,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "choice/measured.h"
 #include "choice/sm100_grouped.h"
 #include "problem/words.h"
 
@@ -167,6 +168,15 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
     return Status(Code::unsupported, fmt::format("target = {}: {} has kernels for sm90 and sm100.", name(chip.arch),
                                                  problem::operation_of(problem.groups)));
   }
+  if (problem.plan.empty() && asks_to_measure(problem.tuning)) {
+    if (const auto measured = measured_row(measured_key(problem), whole)) {
+      GroupedProblem named = problem;
+      named.plan = measured->plan;
+      if (auto choice = choose(named, chip.multiprocessors)) {
+        return GroupedChoice{choice->instance, measured_reason("", *measured, whole), measured->us, ChosenBy::measured};
+      }
+    }
+  }
   const auto row = problem.plan.empty() ? tuned_row(problem, chip) : std::nullopt;
   if (!row) return choose(problem, chip.multiprocessors);
   for (const Instance& instance : instances_for(problem)) {
@@ -175,7 +185,7 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
     return GroupedChoice{instance,
                          fmt::format("measured fastest for {} on {}, {:.1f} us (tuned table)",
                                      same ? "this shape" : row->shape.text(), chip.name, row->us),
-                         row->us};
+                         row->us, ChosenBy::table};
   }
   // A table made by another version may name what this one does not have.
   return choose(problem, chip.multiprocessors);

@@ -95,6 +95,7 @@ Json row_json(const BenchRow& row, double copy_gbps) {
                {"gbps", digits(row.gbps, 1)},
                {"copy_fraction", row.memory_bound && copy_gbps > 0 ? Json(digits(row.gbps / copy_gbps, 3)) : Json()},
                {"plan", row.plan},
+               {"plan_from", row.origin},
                {"counts", row.counts},
                {"peer_heuristic", row.peer_choice},
                {"operand_sets", row.operand_sets},
@@ -150,7 +151,7 @@ Part together(std::vector<std::pair<const char*, Part>> parts) {
 void print(const Part& part, Output& out) {
   const Json& document = part.document;
   Table table({"op", "dtype", "groups", "m", "n", "k", "mode", "us", "peer us", "ratio", "lo", "hi", "TFLOP/s",
-               "of copy", "plan"});
+               "of copy", "plan", "plan from"});
   const auto text = [](const Json& row, const char* field) {
     const Json* found = row.find(field);
     if (found == nullptr || found->is_null()) return std::string();
@@ -167,7 +168,8 @@ void print(const Part& part, Output& out) {
     table.row({text(row, "op"), text(row, "dtype"), text(row, "groups"), text(row, "m"), text(row, "n"), text(row, "k"),
                wrong ? "wrong" : text(row, "mode"), figure("us", 2), figure("peer_us", 2), figure("ratio", 3),
                figure("ratio_lo", 3), figure("ratio_hi", 3), figure("tflops", 0),
-               of_copy ? fmt::format("{:.0f} %", 100 * row["copy_fraction"].get<double>()) : "", text(row, "plan")});
+               of_copy ? fmt::format("{:.0f} %", 100 * row["copy_fraction"].get<double>()) : "", text(row, "plan"),
+               text(row, "plan_from")});
   }
   out.document(document);
   out.table(table);

@@ -113,7 +113,8 @@ Explanation explain_dense(const ProblemOptions& options) {
           shape.text(),
           choice::floor_of(shape, arch),
           choice.measured_us,
-          problem.epilogue.formula};
+          problem.epilogue.formula,
+          choice::word_of(choice.by)};
 }
 
 void print(const Explanation& e, const std::string& target, const ProblemOptions& options, Output& out) {
@@ -138,6 +139,7 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
                    {"waves", e.waves},
                    {"fill", e.fill},
                    {"reason", e.reason},
+                   {"chosen_by", e.chosen_by},
                    {"measured_us", e.measured_us > 0 ? Json(e.measured_us) : Json()},
                    {"floor_us", floor.us()},
                    {"floor",
@@ -214,7 +216,7 @@ const char* chip_of(Arch arch) {
 choice::Chip chip_for(Arch arch) {
   const auto device = gpu_here();
   if (!device || device->arch != arch) return choice::simulated_chip(arch);
-  return {device->name, device->multiprocessors, arch};
+  return {device->name, device->multiprocessors, arch, device->driver};
 }
 std::string chip_text(const choice::Chip& chip) {
   const auto device = gpu_here();

@@ -22,8 +22,9 @@ struct Explanation {
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
   choice::Floor floor;
-  double measured_us = 0;    // by the tuned table; 0: the plan is not from there
-  std::string formula = {};  // of an epilogue of the user's own
+  double measured_us = 0;           // by the tuned table or a run; 0: nobody measured it
+  std::string formula = {};         // of an epilogue of the user's own
+  std::string chosen_by = "model";  // or table, measured, name
 };
 
 // "H200", "B200", ...: what a target stands for.

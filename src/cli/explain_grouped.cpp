@@ -28,7 +28,9 @@ Explanation explain_grouped(const ProblemOptions& options) {
           chip_text(chip),
           problem_text(options, problem),
           choice::floor_of(choice::work_of(problem), arch),
-          choice->measured_us};
+          choice->measured_us,
+          "",
+          choice::word_of(choice->by)};
 }
 
 }  // namespace warpwright::cli

@@ -30,7 +30,8 @@ struct Launched {
 
 // A bad problem is a bad problem before it is a missing machine: without a GPU the choice is made for the simulator's.
 choice::Chip chip_of(const std::optional<gpu::Device>& device, Arch arch) {
-  return device ? choice::Chip{device->name, device->multiprocessors, arch} : choice::simulated_chip(arch);
+  return device ? choice::Chip{device->name, device->multiprocessors, arch, device->driver}
+                : choice::simulated_chip(arch);
 }
 
 Launched dense(const ProblemOptions& options, const std::optional<gpu::Device>& device, Arch arch) {

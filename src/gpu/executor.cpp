@@ -56,6 +56,7 @@ Result<Device> describe(int number) {
   }
   device.arch = *arch;
   device.shared_bytes = uint32_t(attribute(abi::kMaxSharedMemoryPerBlockOptin));
+  (void)cu.driver_version(&device.driver);
   return device;
 }
 

@@ -19,6 +19,7 @@ struct Device {
   int major = 0, minor = 0;   // compute capability; AMD's have none
   Arch arch = Arch::sm90;     // whose kernels it runs
   uint32_t shared_bytes = 0;  // that a block may have
+  int driver = 0;             // its version; 0: not known
 
   // "compute capability 9.0", "gfx942".
   std::string kind() const;

@@ -39,9 +39,7 @@ Event::Event() {
   answered(door().event_create(&event_), "making an event");
 }
 Event::~Event() { (void)door().event_destroy(event_); }
-void Event::record(const Stream& stream) const {
-  answered(door().event_record(event_, stream.get()), "recording an event");
-}
+void Event::record(void* stream) const { answered(door().event_record(event_, stream), "recording an event"); }
 void Event::record_in_graph(const Stream& stream) const {
   require(driver().event_record_with_flags(static_cast<abi::Event>(event_), stream.get(), abi::kEventRecordExternal),
           "recording an event");

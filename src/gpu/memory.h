@@ -41,7 +41,8 @@ class Event {
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  void record(const Stream& stream) const;
+  void record(const Stream& stream) const { record(stream.get()); }
+  void record(void* stream) const;
   // In a captured stream of the NVIDIA driver: a node of the graph that records it at every launch.
   void record_in_graph(const Stream& stream) const;
   void synchronize() const;

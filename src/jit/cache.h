@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/sha256.h"
+#include "system/cache_folder.h"
 
 namespace warpwright::jit {
 
@@ -44,8 +45,6 @@ class Cache {
   std::string folder_;
 };
 
-// WARPWRIGHT_CACHE_DIR, or warpwright under XDG_CACHE_HOME, or under .cache of HOME; empty where none of them is set or
-// WARPWRIGHT_CACHE_DIR is "off".
-std::string cache_folder();
+using system::cache_folder;
 
 }  // namespace warpwright::jit

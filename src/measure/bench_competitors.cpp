@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "choice/measured.h"
 #include "gpu/require.h"
 #include "warpwright/core/ceil_div.h"
 
@@ -98,6 +99,12 @@ Ours::Ours(const BenchShape& shape, const std::string& plan, Following following
     workspace_ = std::make_shared<const gpu::DeviceMemory>(bytes);
     gpu::set_bytes(workspace_->data(), 0, bytes);
     gpu::synchronize("clearing the workspace");
+  }
+  if (plan.empty() && choice::asks_to_measure(Tuning::usual)) {
+    // Now, because launches that are captured are not measured.
+    const gpu::Stream stream;
+    launch()(0, stream);
+    stream.synchronize();
   }
 }
 

@@ -50,6 +50,7 @@ class Ours {
  public:
   Ours(const BenchShape& shape, const std::string& plan, Following following, const Operands& operands);
   std::string name() const { return plan_->name(); }
+  std::string origin() const { return plan_->origin(); }
   LaunchSet launch() const;
 
  private:

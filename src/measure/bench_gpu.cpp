@@ -66,6 +66,7 @@ void bench_shape(const BenchShape& shape, const BenchOptions& options, const gpu
   BenchRow row;
   row.shape = shape;
   row.plan = ours.name();
+  row.origin = ours.origin();
   row.operand_sets = operands.sets();
   row.early = early_share(our_launch, operands.sets(), stream);
   row.difference = compare_results(our_launch, peers, operands, stream);

@@ -39,8 +39,8 @@ struct BenchRow {
   double ratio_lo = 0, ratio_hi = 0;  // 95 % interval of the median of the rounds' ratios
   double tflops = 0, gbps = 0;        // ours; bytes: each operand read once, the result written once
   bool memory_bound = false;          // by the floor; then gbps over the copy's is what matters
-  std::string plan;
-  int peer_choice = 0;  // which of cuBLASLt's heuristics was fastest in this mode
+  std::string plan, origin;           // and where the plan came from
+  int peer_choice = 0;                // which of cuBLASLt's heuristics was fastest in this mode
   int operand_sets = 0;
   double early = 0, peer_early = 0;  // share of the launches that may start before the last one has ended
   bool counts = false;               // in geomean and min: the mode that matters for a product of this length

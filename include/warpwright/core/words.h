@@ -46,6 +46,12 @@
   X(fast, FAST, 0, "fast")  \
   X(promoted, PROMOTED, 1, "promoted")
 
+/* How a plan is found. usual: as WARPWRIGHT_TUNING says, without it by the tables and the model. measure: the first run
+ * times the model's best plans, and the fastest is kept for this process and the next. */
+#define WW_TUNINGS(X)         \
+  X(usual, USUAL, 0, "usual") \
+  X(measure, MEASURE, 1, "measure")
+
 /* mxfp8: e4m3 or e5m2, a ue8m0 factor for 32 elements. mxfp4: e2m1, the same factors. nvfp4: e2m1, a ue4m3 factor for
  * 16 elements. w4a8: A as mxfp8, B as mxfp4. */
 #define WW_BLOCK_SCALINGS(X)  \
@@ -77,6 +83,7 @@
   X("bias", WW_BIASES)                \
   X("scaling", WW_SCALINGS)           \
   X("accumulation", WW_ACCUMULATIONS) \
+  X("tuning", WW_TUNINGS)             \
   X("quantization", WW_QUANTIZATIONS) \
   X("scale_layout", WW_SCALE_LAYOUTS) \
   X("block_scaling", WW_BLOCK_SCALINGS)

@@ -173,6 +173,11 @@ WW_ENTRY cuLaunchKernelEx(const abi::LaunchConfig* config, abi::KernelHandle han
   if (!verdict) line["arguments"] = world.arguments(*kernel->kernel, arguments);
   const auto capture = world.captures.find(config->stream);
   line["captured"] = capture != world.captures.end();
+  const size_t number = world.numbers.try_emplace(handle, world.numbers.size()).first->second;
+  line["number"] = number;
+  if (answer == 0 && !world.times.empty() && capture == world.captures.end()) {
+    world.clock_us += world.times[number % world.times.size()];
+  }
   if (answer == 0 && capture != world.captures.end()) ++capture->second;
   return world.answer(std::move(line), verdict, answer);
 }

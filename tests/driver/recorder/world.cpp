@@ -28,6 +28,9 @@ World::World() {
     if (!chip) stop("WARPWRIGHT_RECORDER_DEVICES has " + name + ", which is none of the devices in chip.cpp.");
     chips.push_back(*chip);
   }
+  const char* const given = variable("TIMES");
+  std::stringstream numbers(given == nullptr ? "" : given);
+  for (std::string number; std::getline(numbers, number, ',');) times.push_back(std::stod(number));
 }
 
 void World::open_below(const char* library) {

@@ -28,7 +28,8 @@ struct LoadedKernel {
 class World : public Ledger {
  public:
   // Made by the first call. WARPWRIGHT_RECORDER_DEVICES: the pretended devices, "sm_90" by default, with commas between
-  // them. WARPWRIGHT_RECORDER_BELOW: a driver that answers every call in their place. WARPWRIGHT_RECORDER_LOG: the file
+  // them. WARPWRIGHT_RECORDER_TIMES: microseconds of the kernels, in the order of their first launch, over and over.
+  // WARPWRIGHT_RECORDER_BELOW: a driver that answers every call in their place. WARPWRIGHT_RECORDER_LOG: the file
   // of the log.
   static World& get();
 
@@ -39,6 +40,10 @@ class World : public Ledger {
   std::map<std::array<uint64_t, 16>, Encoding> maps;  // by their content
   std::map<abi::Stream, int> captures;                // launches so far, where a stream is captured
   std::map<abi::Graph, int> graphs;                   // launches
+  std::map<abi::KernelHandle, size_t> numbers;        // in the order of their first launch
+  std::vector<double> times;                          // microseconds of the kernels by number; none: nothing takes time
+  double clock_us = 0;                                // of all launches so far
+  std::map<abi::Event, double> events;                // when they were recorded
 
   // The device of the calling thread.
   std::optional<int> device() const;
