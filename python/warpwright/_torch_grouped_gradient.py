@@ -63,12 +63,12 @@ def _turned(x: Tensor) -> Tensor:
     return torch.nn.functional.pad(x.T.contiguous(), (0, -x.shape[0] % UNIT))
 
 
-def _matrices_gradient(gradient: Tensor, a: Tensor, offsets: Tensor) -> Tensor:
+def matrices_gradient(gradient: Tensor, a: Tensor, offsets: Tensor, sm_limit: int = 0) -> Tensor:
     """[groups, n, k] of rows one behind the other, fp32: sums over the rows of each group."""
     # The kernels take both as they lie, if there is more than one row and rows are whole units.
     if gradient.shape[0] > 1 and gradient.shape[1] % UNIT == 0 and a.shape[1] % UNIT == 0:
-        return _torch_grouped.grouped_gemm(gradient.T, a.T, depths=offsets)
-    return _torch_grouped.grouped_gemm(_turned(gradient), _turned(a), depths=offsets)
+        return _torch_grouped.grouped_gemm(gradient.T, a.T, depths=offsets, sm_limit=sm_limit)
+    return _torch_grouped.grouped_gemm(_turned(gradient), _turned(a), depths=offsets, sm_limit=sm_limit)
 
 
 def _by_columns(x: Tensor, matrices: Tensor, depths: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
                                     counts=counts, experts=experts, out=left)
     if ctx.needs_input_grad[1]:
         used = torch.where(mine, a.reshape(-1, a.shape[-1]), a.new_zeros(()))
-        right = _of_matrices(_matrices_gradient(flat, used, table), experts, b.shape[0]).to(b.dtype)
+        right = _of_matrices(matrices_gradient(flat, used, table), experts, b.shape[0]).to(b.dtype)
     if ctx.bias is not None and ctx.needs_input_grad[6]:
         wide = flat.float()
         if len(ctx.bias[0]) == 1:

@@ -22,11 +22,10 @@ import torch
 from torch import Tensor
 
 from ._torch_grouped import grouped_gemm
+from ._torch_grouped_gradient import matrices_gradient
 from ._torch_moe import WEIGHTS, launch
 from ._torch_moe_describe import Operands, Settings, all_pairs, describe
 from ._torch_transforms import refuse_vmap, register_autocast
-
-UNIT = 8  # elements of bf16 that the kernels move at once
 
 
 def _operands(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
@@ -94,16 +93,6 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.mark_non_differentiable(output[1])
 
 
-def _turned(x: Tensor) -> Tensor:
-    """x.T with rows without gaps, which zeros fill up to whole units."""
-    return torch.nn.functional.pad(x.T.contiguous(), (0, -x.shape[0] % UNIT))
-
-
-def _other_way(weights: Tensor) -> Tensor:
-    """The matrices for a product over their other extent."""
-    return weights.transpose(1, 2).contiguous()
-
-
 def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...]:
     x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count = ctx.saved_tensors
     of_x, of_gate_up, of_down, _, of_weights, of_shared, *_ = ctx.needs_input_grad
@@ -119,7 +108,7 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
         return grouped_gemm(a, matrices, offsets=offsets, index=rows, out=out, sm_limit=sm_limit)
 
     def over_rows(left: Tensor, right: Tensor) -> Tensor:
-        return grouped_gemm(_turned(left), _turned(right), depths=offsets, sm_limit=sm_limit).to(x.dtype)
+        return matrices_gradient(left, right, offsets, sm_limit).to(x.dtype)
 
     # Between the products every step is made in fp32; of what is bf16 there torch makes no copy.
     narrow_gate, up = by_rows(x, w_gate_up, index).chunk(2, -1)
@@ -127,10 +116,12 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
     silu = torch.nn.functional.silu(gate)
     h = silu * up
     dx = d_gate_up = d_down = d_weights = d_shared = None
+    # The kernels read matrices the other way round as they lie, but gather no rows then; the rows are fewer.
+    dy = dy[index]
     if of_down:
-        d_down = over_rows(dy[index], (weight * h).to(x.dtype))
+        d_down = over_rows(dy, (weight * h).to(x.dtype))
     if of_x or of_gate_up or of_weights or of_shared:
-        s = by_rows(dy, _other_way(w_down), index)
+        s = by_rows(dy, w_down.transpose(1, 2), None)
         if of_weights or of_shared:
             of_pairs = (h * s).sum(-1)[tables.slots]
             d_weights, d_shared = of_pairs[:, :top_k].contiguous(), of_pairs[:, top_k:].contiguous()
@@ -141,7 +132,7 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
             if of_gate_up:
                 d_gate_up = over_rows(d_both, x[index])
             if of_x:
-                rows = by_rows(d_both, _other_way(w_gate_up), None)
+                rows = by_rows(d_both, w_gate_up.transpose(1, 2), None)
                 dx = rows[tables.slots].sum(1, dtype=torch.float32).to(x.dtype)
     return (dx, d_gate_up, d_down, None, d_weights if of_weights else None, d_shared if of_shared else None, None, None,
             None)
