@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "gpu/embedded.h"
 
 // Not of the interface: the tool of a wheel asks for it (gpu/from_library).
