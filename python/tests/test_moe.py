@@ -92,7 +92,7 @@ def test_no_tokens():
     ({"x_scale": np.ones((20, 1), np.float32)}, ValueError, "x_scale: float8 operands have factors"),
     ({"x": np.ones((20, 60)), "w_gate_up": np.ones((5, 80, 60)), "w_down": np.ones((5, 60, 40))}, ValueError,
      "hidden = 60"),
-    ({"target": "sim:sm100"}, ValueError, "sim:sm90"),
+    ({"target": "sim:sm80"}, ValueError, "'sim:sm90' and 'sim:sm100', not 'sim:sm80'"),
     ({"shared": 5}, ValueError, "shared: 5 experts for every token; there are 5"),
     ({"shared_weights": np.ones((20, 1))}, ValueError, "shared_weights: its shape is"),
 ])

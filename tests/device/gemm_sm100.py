@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the Blackwell GEMMs for sm_100a and checks what comes out: registers, no spills, the tcgen05 instructions.
+"""Compiles the Blackwell GEMMs for sm_100a and checks what comes out: registers, spills, the tcgen05 instructions.
 
 Nothing here is run: this project has no Blackwell GPU. Exit 0: all passed, 1: some failed, 77: there is no nvcc.
 """
@@ -32,6 +32,8 @@ MOST_REGISTERS = {
     "sm100/grouped-n16-s8-swap/e4m3-mxfp8-swiglu_to_mxfp8": 168,
     "sm100/blockwise-n128-s6/e4m3-alpha-grouped": 255,
 }
+# Bytes that are spilled, at most. 384 threads of 168 registers each keep 128 sums, their scales and those of the row ahead.
+MOST_SPILLED = {"sm100/blockwise-n256-s4-e8/e4m3-to_e4m3-alpha-swiglu-grouped-gathered": 120}
 PAIR = ["tcgen05.alloc.cta_group::2", "tcgen05.dealloc.cta_group::2", "tcgen05.relinquish_alloc_permit.cta_group::2",
         "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster",
         ".mbarrier::complete_tx::bytes", ".cta_group::2", "barrier.cluster.arrive", "mapa"]
@@ -45,6 +47,8 @@ FLAT = WIDE + ["cp.async.bulk.tensor.2d", "!cp.async.bulk.tensor.3d"]
 ONE_PART = ["!ld.acquire.gpu", "!griddepcontrol"]
 # The parts of a tile meet in a workspace.
 PARTS = ["atom.release.gpu.global.add.u32", "ld.acquire.gpu.global.b32", "ld.global.v4"]
+EARLY = ["griddepcontrol.wait", "griddepcontrol.launch_dependents"]
+GATHER = "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"
 CLC = ["clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "fence.proxy.async"]
 # Results leave through shared memory.
 TMA_STORE = ["cp.async.bulk.tensor.2d.global.shared::cta", "cp.async.bulk.commit_group",
@@ -108,6 +112,12 @@ INSTANCES = [
     ("sm100/blockwise-n128-s6-pair/e4m3", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"] + ACQUIRED_BY_PAIR),
     ("sm100/blockwise-n128-s6/e4m3", ("f8f6f4", 4),
      FLAT + SINGLE + ["fence.proxy.async", "!mbarrier.try_wait.parity.acquire.cluster"]),
+    ("sm100/grouped-n16-s8-swap/bf16", ("f16", 4), ["vote.sync.ballot", "!tcgen05.cp"] + SINGLE),
+    ("sm100/grouped-n128-s6/bf16-swiglu-gathered", ("f16", 4), ["vote.sync.ballot", GATHER] + SINGLE),
+    ("sm100/grouped-n32-s8-swap-early/e4m3-mxfp8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE + EARLY),
+    ("sm100/blockwise-n128-s4-e8-o2-early/e4m3", ("f8f6f4", 4), SINGLE + TMA_STORE + EARLY),
+    ("sm100/blockwise-n256-s4-e8/e4m3-to_e4m3-alpha-swiglu-grouped-gathered", ("f8f6f4", 4), [
+        GATHER, "vote.sync.ballot", "cvt.rn.satfinite.e4m3x2.f32", "st.global.v4"] + SINGLE),
 ]
 
 
@@ -141,7 +151,7 @@ def problems(nvcc, folder, name, mma, expected):
         yield "ptxas refuses it: " + text[:600]
         return
     spills = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", text)
-    if spills != [("0", "0", "0")]:
+    if len(spills) != 1 or max(map(int, spills[0])) > MOST_SPILLED.get(name, 0):
         yield f"stack or spills: {spills}"
     registers = [int(n) for n in re.findall(r"Used (\d+) registers", text)]
     most = MOST_REGISTERS.get(name, USUAL_REGISTERS[name.split("/")[1].split("-")[0]])
