@@ -118,7 +118,7 @@ WRONG = {
     f"{MOE} --routing none": ["--routing", "'none'"],
     f"{MOE} --operands none": ["--operands", "sim:sm90"],
     f"{MOE} --target sim:sm90 --operands none": ["--operands", "none/ids", "cannot be read"],
-    f"{MOE} --target sim:sm100": ["--target", "'sim:sm100'"],
+    f"{MOE} --target sim:gfx950": ["--target", "'sim:gfx950'"],
     f"{MOE} --down-plan dense-64x64-c1-s4": ["plan = dense-64x64-c1-s4"],
     "mutants --only ''": ["--only", "''"],
     "mutants --only M999": ["--only", "'M999'", "M01"],
