@@ -71,7 +71,7 @@ def _with_factors(x: Tensor, scale: Optional[Tensor], rows_each: int) -> Tensor:
 
 def _extent(x: Operands) -> int:
     """What the table counts: columns, rows, or rows that are gathered."""
-    return x.a.shape[-1] if x.depths is not None else x.a.shape[-2] if x.index is None else x.index.numel()
+    return int(x.a.shape[-1] if x.depths is not None else x.a.shape[-2] if x.index is None else x.index.numel())
 
 
 def gathered(index: Tensor, rows: int, parts: list[Optional[Part]]) -> tuple[Tensor, int]:

@@ -122,7 +122,7 @@ std::vector<Instance> candidates(const GroupedProblem& p) {
     for (const Grouped& c : kOnDemand) add(c);
   } else if (!blockwise(p)) {
     for (const Grouped& c : kOnDemandPlain) add(c);
-  } else if (p.groups != Groups::none) {
+  } else if (p.groups != Groups::none && list.empty()) {
     for (const Blockwise& c : kOnDemandBlockwise) add(c);
   }
   return list;
