@@ -1,4 +1,8 @@
-set(Boost_USE_STATIC_LIBS ${WARPWRIGHT_STATIC})
+# A wheel has Boost inside, and libstdc++ of the system: a static one asks for the glibc it was built with.
+set(Boost_USE_STATIC_LIBS OFF)
+if(WARPWRIGHT_STATIC OR SKBUILD)
+  set(Boost_USE_STATIC_LIBS ON)
+endif()
 find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS context)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
