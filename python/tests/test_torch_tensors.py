@@ -342,6 +342,8 @@ def test_opcheck_of_every_op():
     import warpwright._torch_moe_gradient  # noqa: F401
     import warpwright._torch_quantize  # noqa: F401
 
+    import warpwright.distributed  # noqa: F401  which has ops of its own
+
     ops, loose = torch.ops.warpwright, {"rtol": 2e-2, "atol": 2e-2}
     a, b, c = make(32, 64), make(48, 64), make(32, 48)
     offsets, experts = ints(0, 10, 40), ints(1, 0)
@@ -351,6 +353,8 @@ def test_opcheck_of_every_op():
                  (a, b, torch.float32, c, 0.5, 2.0, make(48), "gelu", c, None, None, None, "fast", True, 0, "", ""),
                  (a[None], b, torch.bfloat16, None, *REST)],
         "gemm_out": [(a, b, make(32, 48), None, *REST)],
+        "sharded_gemm": [(a.clone().requires_grad_(), b.clone().requires_grad_(), torch.bfloat16, None, *REST)],
+        "sharded_gemm_weight_gradient": [(c, a, torch.float32, 1.0, False)],
         "grouped_gemm": [(make(40, 128), make(2, 128, 128), offsets, None, None, experts, None, None, make(2, 128),
                           make(40, 64), None, ints(0), None, "swiglu", False, 0, 0, ""),
                          (make(40, 128), make(64, 128), None, None, ints(0, 50, 128), *[None] * 4,

@@ -61,13 +61,14 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     a, b = ctx.saved_tensors
     narrow = gradient.to(a.dtype)
     left = right = None
+    product: Any = gemm if isinstance(a, dt.DTensor) else _torch.gemm  # of a rank alone
     if ctx.needs_input_grad[0]:
-        left = gemm(narrow, b.transpose(-1, -2), alpha=ctx.alpha, out_dtype=a.dtype, deterministic=ctx.deterministic)
+        left = product(narrow, b.transpose(-1, -2), alpha=ctx.alpha, out_dtype=a.dtype, deterministic=ctx.deterministic)
         left = _torch._sum_to(left, a.shape)
     if ctx.needs_input_grad[1] and b.dim() == 2:
         right = _weight_gradient(narrow, a, b.dtype, ctx.alpha, ctx.deterministic)
     elif ctx.needs_input_grad[1]:
-        right = gemm(narrow.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha, out_dtype=b.dtype,
+        right = product(narrow.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha, out_dtype=b.dtype,
                      deterministic=ctx.deterministic)
         right = _torch._sum_to(right, b.shape)
     added: list[Optional[Tensor]] = []
