@@ -234,6 +234,15 @@ def two_dimensions_of_a_mesh(world):
             equal(parts.grad, x.grad)
 
 
+def refused(kind, sentence, call):
+    try:
+        call()
+    except kind as error:
+        assert sentence in str(error), str(error)
+    else:
+        raise AssertionError(f"not refused: {sentence}")
+
+
 def refusals(world):
     mesh = mesh_of(world)
     a, b = spread(whole_numbers(24, 64), mesh, R), spread(whole_numbers(48, 64), mesh, R)
@@ -249,12 +258,7 @@ def refusals(world):
             (ValueError, "bias: its shape is (47,); (48,) is added to every row, (24, 1) to every column",
              lambda: warpwright.gemm(a, b, bias=spread(torch.zeros(47), mesh, R))),
             (ValueError, "activation: 'tanh' is not one of", lambda: warpwright.gemm(a, b, activation="tanh"))):
-        try:
-            call()
-        except kind as error:
-            assert sentence in str(error), str(error)
-        else:
-            raise AssertionError(f"not refused: {sentence}")
+        refused(kind, sentence, call)
 
 
 CASES = {2: [products, leading_dimensions, uneven, operands_that_no_rule_has, added_once, swiglu, epilogues, factors, bounds, refusals],

@@ -4,7 +4,7 @@ import copy
 
 import torch
 import torch.distributed as dist
-from distributed_gemm_cases import BF16, R, SUM, equal, mesh_of, placed, real_numbers, spread
+from distributed_gemm_cases import BF16, R, SUM, equal, mesh_of, placed, real_numbers, refused, spread
 from distributed_nn_cases import close, whole
 from torch.distributed.tensor import Shard
 from torch.distributed.tensor.parallel import parallelize_module
@@ -281,15 +281,6 @@ def layers_of_dtensors(world):
         for got, all_of_it in ((rows.grad, x_gradient), (factors.grad, weights_gradient),
                                (many.gate_up_proj.grad, one.gate_up_proj.grad), (many.down_proj.grad, one.down_proj.grad)):
             close(got, all_of_it, 8 * world)
-
-
-def refused(kind, sentence, call):
-    try:
-        call()
-    except kind as error:
-        assert sentence in str(error), str(error)
-    else:
-        raise AssertionError(f"not refused: {sentence}")
 
 
 def refusals(world):

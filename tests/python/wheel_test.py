@@ -5,12 +5,14 @@ the small set of kernels for GPUs (`pip wheel .` has all). ROOT is a bare system
     debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm ROOT
 makes it; without it an environment of this system, with an empty PATH. Exits 77 (skipped) where pip cannot install.
 """
+import atexit
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 from environment import prepared
@@ -52,34 +54,30 @@ expect("the library is in it once", sum("libwarpwright" in name for name in name
 expect("no other library is in it", not any(name.endswith(".a") or ".libs/" in name for name in names))
 expect("the warm call is in it", "warpwright/lib/_native.abi3.so" in names)
 
-# What the tests need beside the package.
-packages = ["numpy", "ml_dtypes", "pytest"]
 if bare is None:
     place = folder / "place"
     shutil.rmtree(place, ignore_errors=True)
-    python = prepared(place, packages)
+    python = prepared(place, ["numpy", "ml_dtypes", "pytest"])  # what the tests need beside the package
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", wheel], check=True)
     start = [python]
-    tests = root / "python" / "tests"
+    tests = shutil.copytree(root / "python" / "tests", place / "tests")  # away from the package of the checkout
     environment = {"HOME": str(place), "PATH": "/nonexistent"}
 else:
-    for one in ("place", "tests"):
-        shutil.rmtree(bare / "tmp" / one, ignore_errors=True)
-    shutil.copytree(root / "python" / "tests", bare / "tmp" / "tests")
-    shutil.copy(wheel, bare / "tmp")
+    inside = pathlib.Path(tempfile.mkdtemp(prefix="wheel-", dir=bare))
+    atexit.register(shutil.rmtree, inside, ignore_errors=True)
+    seen = f"/{inside.name}"  # as its programs see it
+    shutil.copytree(root / "python" / "tests", inside / "tests")
+    shutil.copy(wheel, inside)
     shutil.copy("/etc/resolv.conf", bare / "etc")
-    environment = {"HOME": "/tmp/place", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    environment = {"HOME": seen, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     if certificates := os.environ.get("PIP_CERT"):
-        shutil.copy(certificates, bare / "tmp" / "certificates.pem")
-        environment["PIP_CERT"] = "/tmp/certificates.pem"
+        shutil.copy(certificates, inside / "certificates.pem")
+        environment["PIP_CERT"] = f"{seen}/certificates.pem"
     enter = ["unshare", "--mount", "bash", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', str(bare), str(bare)]
-    outside = {"PATH": os.environ["PATH"]}
-    subprocess.run([*enter, "python3", "-m", "venv", "/tmp/place"], env={**outside, **environment}, check=True)
-    subprocess.run([*enter, "/tmp/place/bin/python", "-m", "pip", "install", "--quiet", f"/tmp/{wheel.name}", "pytest"],
-                   env={**outside, **environment}, check=True)
-    start = [*enter, "/tmp/place/bin/python"]
-    environment["PATH"] += ":/nonexistent"
-    tests = pathlib.Path("/tmp/tests")
+    start = [*enter, f"{seen}/place/bin/python"]
+    tests = f"{seen}/tests"
+    subprocess.run([*enter, "python3", "-m", "venv", f"{seen}/place"], env=environment, check=True)
+    subprocess.run([*start, "-m", "pip", "install", "--quiet", f"{seen}/{wheel.name}", "pytest"], env=environment, check=True)
     found = subprocess.run([*enter, "bash", "-c", "command -v g++ c++ clang++ gcc cc"], env=environment, capture_output=True)
     expect("the system has no compiler", not found.stdout)
 
@@ -92,7 +90,7 @@ def python_says(program):
 listed = python_says("""
 import json, subprocess, sys
 devices = json.loads(subprocess.run([sys.executable, "-m", "warpwright", "devices", "--json"], capture_output=True, check=True).stdout)
-print(*(len(s["kernels"]) for s in devices["simulators"][:3]), len(devices["toolchains"]))
+print(*(len(s["kernels"]) for s in devices["simulators"][:3]), sum(t["name"] != "nvcc" for t in devices["toolchains"]))
 """)
 print(f"kernels of sim:sm80, sm90 and sm100 in it, compilers: {listed}")
 expect("it lists the kernels of the simulators that it carries",
