@@ -8,13 +8,13 @@
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 // A choice that does not name the other payload, whose rules the bytes would break.
-template <bool Scaled, TileBytes Bytes>
+template <bool Scaled, TileBytes Bytes, template <TileBytes> class WithScales = pipeline::BlockScaledPayload>
 struct PayloadOf {
   using type = pipeline::StandardPayload<Bytes>;
 };
-template <TileBytes Bytes>
-struct PayloadOf<true, Bytes> {
-  using type = pipeline::BlockScaledPayload<Bytes>;
+template <TileBytes Bytes, template <TileBytes> class WithScales>
+struct PayloadOf<true, Bytes, WithScales> {
+  using type = WithScales<Bytes>;
 };
 
 // The commit of the MMAs that read a stage, to every CTA that has loaded a part of it.

@@ -42,16 +42,6 @@ constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& co
   return {plan, output};
 }
 
-// A choice that does not name the other payload, whose rules the bytes would break.
-template <bool Gathered, TileBytes Bytes>
-struct BlockwisePayloadOf {
-  using type = pipeline::BlockwiseFP8Payload<Bytes>;
-};
-template <TileBytes Bytes>
-struct BlockwisePayloadOf<true, Bytes> {
-  using type = pipeline::StandardPayload<Bytes>;
-};
-
 template <BlockwiseFp8Sm100Config C>
 struct BlockwiseFp8 {
   static_assert(Refusal<refuse(C)>::none);
@@ -71,10 +61,10 @@ struct BlockwiseFp8 {
   static_assert(C.block % kRead == 0, "blockwise_fp8: the columns of one tcgen05.ld have one scale of B");
   static_assert(kDense.tile_k() == C.block, "blockwise_fp8: a stage is one block of the scales along k");
 
-  using Payload =
-      typename BlockwisePayloadOf<C.gathered, TileBytes{.a = kDense.a_bytes(),
-                                                        .b = kDense.b_bytes(),
-                                                        .a_scales = C.gathered ? 0 : C.scales_box().bytes()}>::type;
+  using Payload = typename PayloadOf<
+      !C.gathered,
+      TileBytes{.a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.gathered ? 0 : C.scales_box().bytes()},
+      pipeline::BlockwiseFP8Payload>::type;
   using FreeInput = typename Dense::FreeInput;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
