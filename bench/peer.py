@@ -116,6 +116,54 @@ class Gpu:
         return start.elapsed_time(stop) * 1e3 / (replays * launches)
 
 
+class Cpu:
+    """The same without a GPU: for trying a program, its times say nothing."""
+
+    device, stream = "no GPU: the times say nothing", None
+
+    def __init__(self, torch):
+        self.torch = torch
+
+    def capture(self, launch, count, events=None):
+        launch(0)
+        return launch
+
+    def brief_us(self, launch, sets, seconds=0.02):
+        return 1e3
+
+    def burst(self, graph, launches, seconds):
+        begin = time.perf_counter()
+        graph(0)
+        return (time.perf_counter() - begin) * 1e6
+
+
+class Rows:
+    """A document whose rows are kept as they come, so that a program which was ended goes on where it was."""
+
+    def __init__(self, path, head, max_seconds=0.0):
+        self.path, self.until = pathlib.Path(path), time.monotonic() + (max_seconds or 1e9)
+        self.rows, self.head = [], head
+        if self.path.exists():
+            known = json.loads(self.path.read_text())
+            if known.get("device") != head["device"]:
+                raise Fault(2, f"{path}: its rows are of {known.get('device')}, this is {head['device']}.")
+            self.rows = known["rows"]
+
+    def missing(self, **key):
+        """Whether there is no such row yet, and time to make it."""
+        there = any(all(row.get(name) == value for name, value in key.items()) for row in self.rows)
+        return not there and time.monotonic() < self.until
+
+    def add(self, **row):
+        self.rows.append(row)
+        head = json.dumps(self.head, indent=1)
+        body = ",\n".join("  " + json.dumps(r) for r in self.rows)
+        whole = self.path.with_suffix(".new")
+        whole.write_text(head[:-2] + ',\n "rows": [\n' + body + "\n ]\n}\n")
+        whole.replace(self.path)
+        print(json.dumps(row), flush=True)
+
+
 def alternate(figure, count, competitors=2):
     """The figure(who, turn) of every competitor for each round; the first round is not counted."""
     rounds = []

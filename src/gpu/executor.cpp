@@ -166,6 +166,8 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
     if (!fresh) return fresh.status();
     return loaded->emplace(key, std::move(*fresh)).first->second.get();
   }
+  // The first call of a program may be one that is captured.
+  const RelaxedCapture relaxed;
   const ImageTarget target = target_of(instance, *here);
   std::span<const uint8_t> image;
   if (timestamps == Timestamps::off) image = embedded_image(name, target.ahead);

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "gpu/driver.h"
+#include "gpu/graph.h"
 #include "gpu/maker.h"
 
 namespace warpwright::gpu {
@@ -26,6 +27,7 @@ Result<abi::Pool> pool_of(int device) {
   properties.location.type = abi::kLocationDevice;
   properties.location.id = device;
   abi::Pool pool = nullptr;
+  const RelaxedCapture relaxed;
   if (const abi::Result r = driver().pool_create(&pool, &properties); r != abi::kSuccess) {
     return failure(r, "making a memory pool");
   }
@@ -87,6 +89,7 @@ Result<void*> Workspaces::get(int device, void* stream, size_t bytes, RunMemory&
   // Another thread may have been faster.
   if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return pointer(found->second);
   abi::Pointer memory = 0;
+  const RelaxedCapture relaxed;  // another thread may capture a stream of its own
   if (const abi::Result r = cu.allocate(&memory, bytes); r != abi::kSuccess) {
     return no_memory(r, "the allocation of the workspace");
   }

@@ -21,7 +21,7 @@ class RunMemory {
   // Once for each object.
   Result<void*> take(int device, void* stream, size_t bytes);
   Result<void*> take_zeroed(int device, void* stream, size_t bytes);
-  // The pool is made here, since a capture may forbid it.
+  // Makes the pool, so that no run has to.
   static Status prepare(int device);
 
  private:

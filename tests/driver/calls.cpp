@@ -164,6 +164,30 @@ void add_extents(List& to) {
   }
 }
 
+// Gates and ups of a matrix [gates; ups] in turn, as launch::in_pairs() has them: neither is a stride a multiple of the
+// one before nor do they grow, which the text of cuda.h asks for and its rules do not.
+void add_pairs(List& to) {
+  for (const uint64_t unit : {1, 8}) {
+    Tensor t;
+    t.rank = 4;
+    t.dims = {512, unit, 2, 512 / unit};
+    t.strides = {1024, 512 * 1024, unit * 1024};
+    t.box = {64, uint32_t(unit), 2, uint32_t(64 / (2 * unit))};
+    to.tensor(fmt::format("pairs of {}", unit), true, t);
+    t.rank = 5;
+    t.dims[4] = 3;
+    t.strides[3] = 1024 * 1024;
+    t.box[4] = 1;
+    to.tensor(fmt::format("a batch of pairs of {}", unit), true, t);
+    t.strides[1] = 1040;  // a row that is shared by gates and ups
+    to.tensor(fmt::format("pairs of {} that overlap", unit), true, t);
+  }
+  Tensor t;
+  t.rank = 3;
+  t.strides[1] = 0;
+  to.tensor("a stride of 0", true, t);
+}
+
 void add_layouts(List& to) {
   constexpr uint32_t spans[] = {1024, 32, 64, 128, 0};  // the last is Blackwell's
   for (int swizzle = 0; swizzle < 5; ++swizzle) {
@@ -389,6 +413,51 @@ void add_images(List& to) {
   }
 }
 
+// A call that is no work of a stream, made while one is captured.
+int within_capture(int capture_mode, int thread_mode, const std::function<int(const gpu::Stream&)>& make) {
+  const abi::Functions& cu = gpu::driver();
+  const gpu::Stream stream;
+  abi::Graph graph = nullptr;
+  gpu::require(cu.begin_capture(stream.get(), capture_mode), "the begin of a capture");
+  (void)cu.exchange_capture_mode(&thread_mode);
+  const int answer = make(stream);
+  (void)cu.exchange_capture_mode(&thread_mode);
+  (void)cu.end_capture(stream.get(), &graph);
+  if (graph != nullptr) (void)cu.graph_destroy(graph);
+  return answer;
+}
+
+void add_captures(List& to) {
+  constexpr int global = 0;
+  const struct {
+    const char* name;
+    int capture, thread;
+    bool accepted;
+  } modes[] = {{"a global capture", global, global, false},
+               {"a capture of the thread", abi::kCaptureModeThreadLocal, global, false},
+               {"a relaxed capture", abi::kCaptureModeRelaxed, global, true},
+               {"a global capture by a relaxed thread", global, abi::kCaptureModeRelaxed, true}};
+  for (const auto& mode : modes) {
+    const auto add = [&](const char* name, bool accepted, auto make) {
+      to.call(fmt::format("{} during {}", name, mode.name), accepted,
+              [=](const CallFixture&) { return within_capture(mode.capture, mode.thread, make); });
+    };
+    add("taking memory", mode.accepted, [](const gpu::Stream&) {
+      abi::Pointer at = 0;
+      const int answer = gpu::driver().allocate(&at, 256);
+      if (answer == 0) (void)gpu::driver().free(at);
+      return answer;
+    });
+    // cuda.h does not say it of loading.
+    add("loading an image", mode.accepted, [](const gpu::Stream&) {
+      abi::Library library = nullptr;
+      const int answer = gpu::driver().library_load(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
+      if (answer == 0) (void)gpu::driver().library_unload(library);
+      return answer;
+    });
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const CallFixture> make_fixture() { return std::make_shared<const CallFixture>(); }
@@ -398,6 +467,7 @@ std::vector<Call> calls(const std::shared_ptr<const CallFixture>& fixture) {
   add_types(list);
   add_ranks_and_addresses(list);
   add_extents(list);
+  add_pairs(list);
   add_layouts(list);
   add_replacements(list);
   add_grids(list);
@@ -405,6 +475,7 @@ std::vector<Call> calls(const std::shared_ptr<const CallFixture>& fixture) {
   add_clusters(list);
   add_attributes(list);
   add_images(list);
+  add_captures(list);
   return list.list;
 }
 

@@ -318,6 +318,42 @@ TEST_F(GpuApi, ARunThatCopiesOperandsCanBeCaptured) {
   (void)cudaGraphDestroy(graph);
 }
 
+// The first call of a program may be one that is captured: its plan is made, and its kernel loaded, on the way.
+TEST_F(GpuApi, APlanCanBeMadeDuringACapture) {
+  const Buffers buffers(264);
+  const gpu::Stream stream;
+  GemmProblem p = product(264, 264, 264);
+  p.plan = "dense-64x80-c2n-s12";
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), cudaSuccess);
+  const Status s = gemm(p, buffers.pointers(), stream.get());
+  ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess);
+  ASSERT_TRUE(s) << s.message();
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(executable, stream.get()), cudaSuccess);
+  stream.synchronize();
+  EXPECT_TRUE(buffers.right());
+  (void)cudaGraphExecDestroy(executable);
+  (void)cudaGraphDestroy(graph);
+}
+
+// What is timed leaves the result of the run alone; the next process would know the winner.
+TEST_F(GpuApi, AChoiceIsMeasuredOnTheCallersStream) {
+  const Buffers buffers(512);
+  const gpu::Stream stream;
+  GemmProblem p = product(512, 512, 512);
+  p.tuning = Tuning::measure;
+  const auto plan = make_plan(p);
+  ASSERT_TRUE(plan) << plan.status().message();
+  const Status s = plan->run(buffers.pointers(), stream.get());
+  ASSERT_TRUE(s) << s.message();
+  stream.synchronize();
+  EXPECT_TRUE(buffers.right());
+  EXPECT_TRUE(plan->origin().starts_with("measured on ")) << plan->origin();
+  std::printf("%s\n", plan->explanation().c_str());
+}
+
 TEST_F(GpuApi, ARunThatSharesTheDepthOfTilesCanBeCaptured) {
   const Buffers buffers(256);
   const gpu::Stream stream;

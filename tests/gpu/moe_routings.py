@@ -2,8 +2,10 @@
 experts that do not exist, weights that are no numbers, tokens that are not there, experts that every token takes.
 
 Usage: moe_routings.py [--count N] [--first I] [--device cuda|cpu|simulator] [--gradient-every N] [--fp8-every N]
+                       [--launches N]
 
-The same number is the same case everywhere. Exits 0 when all are right, 1 when one is wrong, 3 where there is no GPU.
+The same number is the same case everywhere. --launches: then so many launches of the first twenty layers beside a stream
+that others keep busy, each with the bits that it has alone. Exits 0 when all are right, 1 when one is wrong, 3 where there is no GPU.
 """
 import argparse
 import contextlib
@@ -170,6 +172,29 @@ def check(case, device="cpu", gradient=False, fp8=False):
     return faults
 
 
+def launch_beside_a_busy_stream(cases, launches, seed=1):
+    """How many of the launches gave other bits than the same layer alone."""
+    moved = [[t.cuda() for t in (c.x, c.w_gate_up, c.w_down, c.ids, c.weights)] for c in cases]
+    rest = [{"shared": c.shared, "shared_weights": None if c.shared_weights is None else c.shared_weights.cuda()}
+            for c in cases]
+    alone = [warpwright.moe(*t, **r) for t, r in zip(moved, rest)]
+    torch.cuda.synchronize()
+    g, busy, wrong = torch.Generator().manual_seed(seed), torch.cuda.Stream(), 0
+    squares = [torch.randn(n, n, device="cuda").bfloat16() for n in (256, 1024, 4096)]
+    for begin in range(0, launches, 50):
+        results = []
+        for _ in range(min(50, launches - begin)):
+            i = int(torch.randint(len(cases), (1,), generator=g))
+            if int(torch.randint(3, (1,), generator=g)) == 0:
+                square = squares[int(torch.randint(len(squares), (1,), generator=g))]
+                with torch.cuda.stream(busy):
+                    torch.mm(square, square)
+            results.append((i, warpwright.moe(*moved[i], **rest[i])))
+        torch.cuda.synchronize()
+        wrong += sum(not torch.equal(got, alone[i]) for i, got in results)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--count", type=int, default=10000)
@@ -178,6 +203,7 @@ def main():
     parser.add_argument("--largest", type=int, default=0, help="bounds tokens and, eightfold, extents (default: by device)")
     parser.add_argument("--gradient-every", type=int, default=5, help="0: never")
     parser.add_argument("--fp8-every", type=int, default=7, help="0: never")
+    parser.add_argument("--launches", type=int, default=0, help="beside a busy stream, on a GPU")
     given = parser.parse_args()
     if given.device == "cuda" and not torch.cuda.is_available():
         print("there is no GPU that torch can use", file=sys.stderr)
@@ -194,6 +220,10 @@ def main():
             print(f"{case.words}: {fault}")
     print(f"{given.count} routings on {given.device}: {given.count - wrong} right, {wrong} wrong, "
           f"{time.monotonic() - begin:.0f} s")
+    if given.launches and given.device == "cuda":
+        others = launch_beside_a_busy_stream([draw(number, largest) for number in range(20)], given.launches)
+        print(f"{given.launches} launches beside a busy stream: {others} with other bits than alone")
+        wrong += others
     return 1 if wrong else 0
 
 

@@ -90,7 +90,8 @@ WW_ENTRY cuLibraryLoadData(abi::Library* library, const void* data, int* options
   const auto bytes = extent_of(data);
   const bool ptx = bytes.empty() || bytes[0] != 0x7f;
   auto read = read_image(bytes);
-  const Verdict verdict = judge_image(world, read ? &*read : nullptr, ptx);
+  Verdict verdict = judge_image(world, read ? &*read : nullptr, ptx);
+  if (!world.below && world.breaks_capture()) verdict = Refusal{kCaptureUnsupported, "a stream is captured"};
   int answer = verdict ? verdict->code : 0;
   if (world.below) {
     answer = world.below->library_load(library, data, options, values, count, library_options, library_values,
@@ -178,7 +179,7 @@ WW_ENTRY cuLaunchKernelEx(const abi::LaunchConfig* config, abi::KernelHandle han
   if (answer == 0 && !world.times.empty() && capture == world.captures.end()) {
     world.clock_us += world.times[number % world.times.size()];
   }
-  if (answer == 0 && capture != world.captures.end()) ++capture->second;
+  if (answer == 0 && capture != world.captures.end()) ++capture->second.launches;
   return world.answer(std::move(line), verdict, answer);
 }
 

@@ -34,6 +34,8 @@ constexpr ErrorName kErrors[] = {
     {kOutOfResources, "too many resources requested for launch"},
     {kNotSupported, "operation not supported"},
     {kInvalidCluster, "cluster misconfiguration"},
+    {kCaptureUnsupported, "operation not permitted when stream is capturing"},
+    {kCaptureInvalidated, "operation failed due to a previous error during capture"},
 };
 
 bool is_device(const World& world, abi::Device device) { return device >= 0 && size_t(device) < world.chips.size(); }
@@ -79,6 +81,10 @@ abi::Result fill(World& world, abi::Pointer to, unsigned value, size_t size, siz
   World& world = World::get();             \
   const std::lock_guard lock(world.mutex); \
   if (world.below) return world.below->name(__VA_ARGS__)
+// The same for a call that is no work of a stream, which a capture may forbid.
+#define WW_BELOW_UNCAPTURED(name, ...) \
+  WW_BELOW(name, __VA_ARGS__);         \
+  if (world.breaks_capture()) return kCaptureUnsupported
 
 WW_ENTRY cuInit(unsigned flags) {
   WW_BELOW(init, flags);
@@ -181,6 +187,7 @@ WW_ENTRY cuCtxGetDevice(abi::Device* device) {
 }
 WW_ENTRY cuCtxSynchronize() {
   WW_BELOW(synchronize);
+  if (world.breaks_capture()) return kCaptureUnsupported;
   return current_device < 0 ? abi::kErrorInvalidContext : 0;
 }
 
@@ -193,7 +200,7 @@ WW_ENTRY cuMemGetInfo_v2(size_t* free, size_t* total) {
 WW_ENTRY cuMemAlloc_v2(abi::Pointer* at, size_t bytes) {
   World& world = World::get();
   const std::lock_guard lock(world.mutex);
-  if (!world.below) return take(world, at, bytes);
+  if (!world.below) return world.breaks_capture() ? kCaptureUnsupported : take(world, at, bytes);
   const abi::Result answer = world.below->allocate(at, bytes);
   keep(world, answer, at, bytes);
   return answer;
@@ -201,11 +208,12 @@ WW_ENTRY cuMemAlloc_v2(abi::Pointer* at, size_t bytes) {
 WW_ENTRY cuMemFree_v2(abi::Pointer at) {
   World& world = World::get();
   const std::lock_guard lock(world.mutex);
+  if (!world.below && world.breaks_capture()) return kCaptureUnsupported;
   const abi::Result answer = hand_back(world, at);
   return world.below ? world.below->free(at) : answer;
 }
 WW_ENTRY cuMemPoolCreate(abi::Pool* pool, const abi::PoolProperties* properties) {
-  WW_BELOW(pool_create, pool, properties);
+  WW_BELOW_UNCAPTURED(pool_create, pool, properties);
   if (pool == nullptr || properties == nullptr || properties->allocation != abi::kAllocationPinned ||
       properties->location.type != abi::kLocationDevice || !is_device(world, properties->location.id)) {
     return kInvalidValue;
@@ -232,11 +240,11 @@ WW_ENTRY cuMemFreeAsync(abi::Pointer at, abi::Stream stream) {
   return world.below ? world.below->free_async(at, stream) : answer;
 }
 WW_ENTRY cuMemcpyHtoD_v2(abi::Pointer to, const void* from, size_t bytes) {
-  WW_BELOW(copy_to_device, to, from, bytes);
+  WW_BELOW_UNCAPTURED(copy_to_device, to, from, bytes);
   return copy(host(world, to, bytes), static_cast<const uint8_t*>(from), bytes);
 }
 WW_ENTRY cuMemcpyDtoH_v2(void* to, abi::Pointer from, size_t bytes) {
-  WW_BELOW(copy_to_host, to, from, bytes);
+  WW_BELOW_UNCAPTURED(copy_to_host, to, from, bytes);
   return copy(static_cast<uint8_t*>(to), host(world, from, bytes), bytes);
 }
 WW_ENTRY cuMemcpyDtoD_v2(abi::Pointer to, abi::Pointer from, size_t bytes) {
@@ -277,12 +285,14 @@ WW_ENTRY cuStreamDestroy_v2(abi::Stream stream) {
   return 0;
 }
 WW_ENTRY cuStreamSynchronize(abi::Stream stream) {
-  WW_BELOW(stream_synchronize, stream);
+  WW_BELOW_UNCAPTURED(stream_synchronize, stream);
   return 0;
 }
 WW_ENTRY cuStreamIsCapturing(abi::Stream stream, int* capturing) {
   WW_BELOW(stream_is_capturing, stream, capturing);
-  *capturing = world.captures.count(stream) > 0 ? 1 : abi::kCaptureNone;
+  const auto capture = world.captures.find(stream);
+  constexpr int active = 1, invalidated = 2;
+  *capturing = capture == world.captures.end() ? abi::kCaptureNone : capture->second.broken ? invalidated : active;
   return 0;
 }
 WW_ENTRY cuStreamWaitEvent(abi::Stream stream, abi::Event event, unsigned flags) {
@@ -292,31 +302,33 @@ WW_ENTRY cuStreamWaitEvent(abi::Stream stream, abi::Event event, unsigned flags)
 WW_ENTRY cuStreamBeginCapture_v2(abi::Stream stream, int mode) {
   World& world = World::get();
   const std::lock_guard lock(world.mutex);
-  constexpr int unsupported = 900, capturing = 901;
-  abi::Result answer = stream == nullptr ? unsupported : world.captures.count(stream) > 0 ? capturing : 0;
+  abi::Result answer = stream == nullptr                  ? kCaptureUnsupported
+                       : world.captures.count(stream) > 0 ? kCaptureInvalidated
+                                                          : 0;
   if (world.below) answer = world.below->begin_capture(stream, mode);
-  if (answer == 0) world.captures[stream] = 0;
+  if (answer == 0) world.captures[stream] = {mode, std::this_thread::get_id()};
   return answer;
 }
 WW_ENTRY cuStreamEndCapture(abi::Stream stream, abi::Graph* graph) {
   World& world = World::get();
   const std::lock_guard lock(world.mutex);
   const auto capture = world.captures.find(stream);
-  const int launches = capture == world.captures.end() ? 0 : capture->second;
-  abi::Result answer = capture == world.captures.end() ? kInvalidValue : 0;
+  const Capture ended = capture == world.captures.end() ? Capture{} : capture->second;
+  abi::Result answer = capture == world.captures.end() ? kInvalidValue : ended.broken ? kCaptureInvalidated : 0;
   if (capture != world.captures.end()) world.captures.erase(capture);
   if (world.below) {
     answer = world.below->end_capture(stream, graph);
   } else if (answer == 0) {
     *graph = world.new_handle<abi::Graph>();
+  } else {
+    *graph = nullptr;
   }
-  if (answer == 0) world.graphs[*graph] = launches;
+  if (answer == 0) world.graphs[*graph] = ended.launches;
   return answer;
 }
 WW_ENTRY cuThreadExchangeStreamCaptureMode(int* mode) {
   WW_BELOW(exchange_capture_mode, mode);
-  static thread_local int current = 0;
-  std::swap(*mode, current);
+  std::swap(*mode, capture_mode);
   return 0;
 }
 
@@ -340,7 +352,7 @@ WW_ENTRY cuEventRecordWithFlags(abi::Event event, abi::Stream stream, unsigned f
   return event == nullptr ? kInvalidHandle : 0;
 }
 WW_ENTRY cuEventSynchronize(abi::Event event) {
-  WW_BELOW(event_synchronize, event);
+  WW_BELOW_UNCAPTURED(event_synchronize, event);
   return 0;
 }
 WW_ENTRY cuEventElapsedTime(float* milliseconds, abi::Event from, abi::Event to) {

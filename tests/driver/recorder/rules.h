@@ -27,7 +27,12 @@ inline constexpr int kInvalidHandle = 400;
 inline constexpr int kNotFound = 500;
 inline constexpr int kOutOfResources = 701;
 inline constexpr int kNotSupported = 801;
+inline constexpr int kCaptureUnsupported = 900;
+inline constexpr int kCaptureInvalidated = 901;
 inline constexpr int kInvalidCluster = 912;
+
+// How a capture begins, beside abi::kCaptureModeThreadLocal and kCaptureModeRelaxed.
+inline constexpr int kCaptureModeGlobal = 0;
 
 // The arguments of cuTensorMapEncodeTiled.
 struct Encoding {

@@ -69,6 +69,19 @@ std::optional<int> World::device() const {
   return below->context_device(&device) == 0 ? std::optional(int(device)) : std::nullopt;
 }
 
+bool World::breaks_capture() {
+  if (capture_mode == abi::kCaptureModeRelaxed) return false;
+  bool any = false;
+  for (auto& [stream, capture] : captures) {
+    const bool own = capture.by == std::this_thread::get_id();
+    const bool forbids = own ? capture.mode != abi::kCaptureModeRelaxed
+                             : capture.mode == kCaptureModeGlobal && capture_mode == kCaptureModeGlobal;
+    capture.broken = capture.broken || forbids;
+    any = any || forbids;
+  }
+  return any;
+}
+
 nlohmann::json World::text(const Encoding& e) {
   const size_t rank = std::min<size_t>(e.rank, 5);
   const auto first = [](const auto& list, size_t count) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "driver/recorder/ledger.h"
@@ -23,6 +24,14 @@ struct LoadedKernel {
   std::shared_ptr<const Image> image;
   const Kernel* kernel = nullptr;
   std::map<int, KernelState> on;  // by device
+};
+
+// A stream that is captured.
+struct Capture {
+  int mode = kCaptureModeGlobal;
+  std::thread::id by;
+  int launches = 0;     // so far
+  bool broken = false;  // by a call that it forbids: there will be no graph
 };
 
 class World : public Ledger {
@@ -38,12 +47,12 @@ class World : public Ledger {
   std::map<abi::Library, std::shared_ptr<const Image>> libraries;
   std::map<abi::KernelHandle, LoadedKernel> kernels;
   std::map<std::array<uint64_t, 16>, Encoding> maps;  // by their content
-  std::map<abi::Stream, int> captures;                // launches so far, where a stream is captured
-  std::map<abi::Graph, int> graphs;                   // launches
-  std::map<abi::KernelHandle, size_t> numbers;        // in the order of their first launch
-  std::vector<double> times;                          // microseconds of the kernels by number; none: nothing takes time
-  double clock_us = 0;                                // of all launches so far
-  std::map<abi::Event, double> events;                // when they were recorded
+  std::map<abi::Stream, Capture> captures;
+  std::map<abi::Graph, int> graphs;             // launches
+  std::map<abi::KernelHandle, size_t> numbers;  // in the order of their first launch
+  std::vector<double> times;                    // microseconds of the kernels by number; none: nothing takes time
+  double clock_us = 0;                          // of all launches so far
+  std::map<abi::Event, double> events;          // when they were recorded
 
   // The device of the calling thread.
   std::optional<int> device() const;
@@ -53,6 +62,9 @@ class World : public Ledger {
     s.image = kernel.image.get();
     return s;
   }
+
+  // Whether a capture forbids the calling thread what is no work of a stream, such as taking memory. It is broken then.
+  bool breaks_capture();
 
   nlohmann::json text(const Encoding& encoding);
   // What a launch is given: bytes, with zeros where tensor maps and addresses are, and these apart.
@@ -65,5 +77,7 @@ class World : public Ledger {
 
 // The device whose context is current on the calling thread of a machine that is pretended; -1: none.
 inline thread_local int current_device = -1;
+// How the calling thread takes captures (cuThreadExchangeStreamCaptureMode).
+inline thread_local int capture_mode = kCaptureModeGlobal;
 
 }  // namespace recorder

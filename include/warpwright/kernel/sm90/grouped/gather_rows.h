@@ -181,21 +181,35 @@ class GatherLoad {
     }
   }
 
-  // 64 rows; those that are none, and what lies beyond k, become zero.
+  // 64 rows; those that are none, and what lies beyond k, become zero. The rows of several copies are asked for at
+  // once: one warp makes all copies of a stage, and waiting for a shuffle takes it longer than making one.
   WW_FN void copy_block(Shared<uint8_t> to, const GatheredRows<C>& rows, int block, int k) const {
-    constexpr int size = bits(C.type) / 8;
+    constexpr int size = bits(C.type) / 8, at_once = 8;
+    static_assert(64 % (kRowsAtOnce * at_once) == 0 && 2 * kRowsAtOnce == atom_rows(Swizzle::b128));
     const int lane = int(machine::lane_index()), chunk = lane % kChunks, line = lane / kChunks;
     const auto* const from = static_cast<const uint8_t*>(args_.a_data) + (int64_t(k) * size + chunk * kChunk);
     const bool inside = k + chunk * (kChunk / size) < args_.k;
-    const int64_t row_bytes = int64_t(args_.k) * size;
+    // Unsigned, so that an address is one multiplication.
+    const uint32_t row_bytes = uint32_t(args_.k) * uint32_t(size);
+    // Two copies are as many rows as the swizzle repeats after.
+    const auto place = [&](int row) {
+      return to.plus_bytes(swizzle(Swizzle::b128, uint32_t((row + line) * kLineBytes + chunk * kChunk)));
+    };
+    const Shared<uint8_t> even = place(0), odd = place(kRowsAtOnce);
     WW_UNROLL
-    for (int i = 0; i < 64 / kRowsAtOnce; ++i) {
-      const int first = block * 64 + i * kRowsAtOnce;
-      const int row = rows.at(first / 32, first + line);
-      const bool valid = inside && row >= 0;
-      const uint32_t place = swizzle(Swizzle::b128, uint32_t((first + line) * kLineBytes + chunk * kChunk));
-      machine::cp_async<kChunk>(to.plus_bytes(place), Global<const uint8_t>{from + (valid ? row : 0) * row_bytes},
-                                valid ? uint32_t(kChunk) : 0);
+    for (int first = block * 64; first < block * 64 + 64; first += kRowsAtOnce * at_once) {
+      int row[at_once];
+      WW_UNROLL
+      for (int i = 0; i < at_once; ++i) {
+        row[i] = rows.at((first + i * kRowsAtOnce) / 32, first + i * kRowsAtOnce + line);
+      }
+      WW_UNROLL
+      for (int i = 0; i < at_once; ++i) {
+        const uint32_t below = uint32_t((first + i / 2 * 2 * kRowsAtOnce) * kLineBytes);
+        machine::cp_async<kChunk>((i % 2 == 0 ? even : odd).plus_bytes(below),
+                                  Global<const uint8_t>{from + uint64_t(uint32_t(row[i] < 0 ? 0 : row[i])) * row_bytes},
+                                  inside && row[i] >= 0 ? uint32_t(kChunk) : 0);
+      }
     }
   }
 
