@@ -38,8 +38,8 @@ class Captured : public testing::Test {
   static void begin(const gpu::Stream& stream) {
     gpu::require(gpu::driver().begin_capture(stream.get(), kGlobal), "the begin of a capture");
   }
-  static GemmProblem product(int64_t side, const char* plan) {
-    GemmProblem p{.m = side, .n = side, .k = side};
+  static GemmProblem product(int64_t depth, const char* plan) {
+    GemmProblem p{.m = 256, .n = 256, .k = depth};
     p.plan = plan;
     return p;
   }

@@ -327,8 +327,13 @@ WW_ENTRY cuStreamEndCapture(abi::Stream stream, abi::Graph* graph) {
   return answer;
 }
 WW_ENTRY cuThreadExchangeStreamCaptureMode(int* mode) {
-  WW_BELOW(exchange_capture_mode, mode);
-  std::swap(*mode, capture_mode);
+  World& world = World::get();
+  const std::lock_guard lock(world.mutex);
+  const int wanted = *mode;
+  const abi::Result answer = world.below ? world.below->exchange_capture_mode(mode) : 0;
+  if (answer != 0) return answer;
+  if (!world.below) *mode = capture_mode;
+  capture_mode = wanted;
   return 0;
 }
 
