@@ -194,7 +194,11 @@ PyObject* gemm(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (result != Py_None) {
     Py_IncRef(result);
   } else {
-    result = PyObject_CallFunctionObjArgs(torch.empty_strided, entry->shape, entry->strides, entry->dtype, nullptr);
+    // An allocator may let another thread in, and that one may forget the entry.
+    PyObject* const own[] = {entry->shape, entry->strides, entry->dtype};
+    for (PyObject* const x : own) Py_IncRef(x);
+    result = PyObject_CallFunctionObjArgs(torch.empty_strided, own[0], own[1], own[2], nullptr);
+    for (PyObject* const x : own) Py_DecRef(x);
     if (result == nullptr || torch.exchange->look(result, &made) != 0) {
       Py_DecRef(owner);
       if (result != nullptr) Py_DecRef(result);
