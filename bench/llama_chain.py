@@ -56,6 +56,11 @@ def sides(torch, warpwright, layer, compiled):
             "fused": (lambda: fused(ours), lambda: plain(F.linear))}
 
 
+def measured(gpu, pair, count, options):
+    graphs = [gpu.capture(lambda _, side=side: side(), count) for side in pair]
+    return alternate(lambda who, turn: gpu.burst(graphs[who], count, options.burst), options.rounds)
+
+
 def run(options):
     import torch
     import warpwright
@@ -75,9 +80,7 @@ def run(options):
                 results = [side().double() for side in pair for _ in range(2)][1::2]
                 off = float((results[0] - results[1]).norm() / results[1].norm())
                 count = 4 if m <= 512 else 1
-                graphs = [gpu.capture(lambda _, side=side: side(), count) for side in pair]
-                rounds = alternate(lambda who, turn: gpu.burst(graphs[who], count, options.burst), options.rounds)
-                out.add(m=m, side=name, **figures(rounds), difference=round(off, 6), wrong=not off < 2e-2)
+                out.add(m=m, side=name, **figures(measured(gpu, pair, count, options)), difference=round(off, 6), wrong=not off < 2e-2)
     for name in ("linears", "plain", "fused"):
         ratios = [row["ratio"] for row in out.rows if row["side"] == name]
         print(f"{name}: geometric mean {geomean(ratios)}, least {min(ratios, default=0)}, of {len(ratios)}")

@@ -34,7 +34,8 @@ if (($# < 2)); then
   exit 2
 fi
 build=$(cd -- "$1" && pwd)
-bin=$build/bin tool=$build/bin/warpwright-tool
+bin=$build/bin
+tool=$bin/warpwright-tool
 mkdir -p "$2"
 folder=$(cd -- "$2" && pwd)
 shift 2

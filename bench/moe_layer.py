@@ -9,6 +9,7 @@ Usage: moe_layer.py OUT.json [--layers NAME,...] [--tokens N,...] [--rounds 6] [
 OUT.json keeps the rows that it has. Rows of fp8 have no peer, since torch has no such products: only their share.
 """
 import argparse
+import functools
 import pathlib
 import statistics
 import sys
@@ -132,7 +133,7 @@ def run(options):
                         alone, whole = our_products(torch, warpwright, layer, dtype == "fp8")
                         sides = [whole, alone]
                         if dtype == "bf16" and on_gpu:
-                            sides.append(lambda: layer.composed(mix, add_up))
+                            sides.append(functools.partial(layer.composed, mix, add_up))
                         for side in sides:  # what is compiled, and planned, is so before a capture
                             side()
                             side()
@@ -146,7 +147,7 @@ def run(options):
                         if len(us) == 3:
                             row.update(peer_us=round(us[2], 3), ratio=round(us[2] / us[0], 4))
                         out.add(**row)
-                        del layer, alone, whole, sides
+                        layer = alone = whole = sides = None  # the next one needs their memory
                         if on_gpu:
                             torch.cuda.empty_cache()
     for field in ("ratio", "share"):

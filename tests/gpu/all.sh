@@ -4,6 +4,7 @@
 # WARPWRIGHT_RANDOM_SHAPES, _KERNELS, _TABLES, _QUANTIZATIONS, WARPWRIGHT_LAUNCHES and _ROUTINGS say how many, WARPWRIGHT_LIMIT
 # how many seconds one of them may take (default 3600). What never ran on a GPU comes first in first.sh.
 # Exit 0 when all passed, 1 otherwise.
+# shellcheck disable=SC2154  # steps.sh assigns them
 set -uo pipefail
 bin=$(cd -- "$1" && pwd)
 mkdir -p "$2"

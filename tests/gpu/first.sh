@@ -5,6 +5,7 @@
 # WARPWRIGHT_SECONDS: seconds after which no step is begun, and none goes on (default 570: a call of ten minutes).
 # first.sh --list says what the steps ask. Exit 0 when all passed, 1 otherwise, 3 without a GPU, 4 when time ran
 # out first.
+# shellcheck disable=SC2154  # steps.sh assigns them
 set -uo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 
