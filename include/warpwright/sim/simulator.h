@@ -15,9 +15,10 @@ namespace warpwright::simulator {
 
 // When asynchronous effects land. `timed` follows the virtual clock and is what predicts a time; the others explore.
 enum class Landing : uint8_t { eager, late, seeded, timed };
-// Which ready warp runs next: the first in line; as fifo, with one role held back; any; or any with few, well-placed
-// changes of priority (`pct`).
-enum class Scheduling : uint8_t { fifo, freeze, random, pct };
+// Which ready warp runs next: the first in line; as fifo, with one role held back; any; any with few, well-placed
+// changes of priority (`pct`); or lanes instead of warps, each only when its warp waits for it in a word of all lanes
+// or when no lane with a lower number can do anything in any warp, so that lanes come apart as far as they are let.
+enum class Scheduling : uint8_t { fifo, freeze, random, pct, lanes };
 
 // Alters one word at the machine boundary: the bug corpus is made of these.
 struct Fault {
