@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "buffers/buffers.h"
+#include "call/call.h"
 #include "debug/debug.h"
 #include "engine.h"
 #include "mode.h"
@@ -94,6 +95,7 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   Finding f = finding_of(std::move(rule), std::move(message), t, at);
   f.object = std::move(object);
   f.details = std::move(details);
+  if (inside_) f.call = call_of_word();
   announce(f);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand

@@ -97,6 +97,11 @@ struct Finding {
   uint32_t line = 0;
   // Set for a fault between words; file and line are then those of the last word before it.
   const void* instruction = nullptr;
+  // Where code outside of the simulator called the word that found it, and the line of that call, if it is known and
+  // not the one above: a function that the kernel called there.
+  const void* call = nullptr;
+  std::string called_file = {};
+  uint32_t called_line = 0;
   uint64_t seed = 0;
   std::string mode;  // landing and scheduling
   std::string text() const;
