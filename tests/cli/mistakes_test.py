@@ -284,8 +284,8 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual((result.code, result.out), (2, ""), result.err)
                 # A path that falls off the end is reported at the brace behind it.
                 after = mistake.at.startswith("AFTER ")
-                line = result.line_of(mistake.at.removeprefix("AFTER ")) + after
-                self.assertIn(f"warpwright check: {HEADER}:{line}: this does not compile: ", result.summary())
+                line = result.line_of(mistake.at.removeprefix("AFTER "), mistake.file) + after
+                self.assertIn(f"warpwright check: {mistake.file}:{line}: this does not compile: ", result.summary())
                 self.assertIn(mistake.sentence, result.summary())
 
     def test_what_is_found(self):
