@@ -32,7 +32,7 @@ struct ColumnSums {
   static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap x;
-    float* sums;
+    Global<float> sums;
     int rows;
   };
 
@@ -62,7 +62,7 @@ struct ColumnSums {
           for (int r = 0; r < kRows; ++r) sum += machine::load(stage_at(stage->index()) + (r * kColumns + column));
           return stdx::move(stage).release();  // leave this out and it does not compile
         });
-      machine::store(Global<float>{args.sums} + column, sum);
+      machine::store(args.sums + column, sum);
     }
   }
 };

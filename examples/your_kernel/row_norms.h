@@ -27,7 +27,7 @@ struct RowNorms {
   static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap x;
-    float* norms;
+    Global<float> norms;
     int rows, columns;
   };
   using Ring = pipeline::Ring<kStages>;
@@ -66,7 +66,7 @@ struct RowNorms {
         return stdx::move(stage).release();
       });
     }
-    if (first_row + row < args.rows) machine::store(Global<float>{args.norms} + (first_row + row), sum);
+    if (first_row + row < args.rows) machine::store(args.norms + (first_row + row), sum);
   }
 
   WW_FN static void body(const Args& args) {

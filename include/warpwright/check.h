@@ -23,6 +23,7 @@
 
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/numeric.h"
+#include "warpwright/core/raw_pointer.h"
 #include "warpwright/core/tensor_box.h"
 #if WW_IN_SIMULATOR
 #include "warpwright/core/call_site.h"
@@ -259,6 +260,9 @@ class Registry {
   // `shapes` are the ones that reach the kernel's edges.
   template <class K>
   void add(std::string name, std::vector<Shape> shapes, Arrange<K> arrange) {
+    static_assert(!holds_raw_pointer<typename K::Args>(),
+                  "Args holds a raw pointer, which code could follow without a word: declare the member as Global<T>; "
+                  "machine::load and machine::store take it as it is, and arrange can assign the pointer to it");
     Kernel& kernel = kernels_.emplace_back();
     kernel.name = std::move(name);
     kernel.shapes = std::move(shapes);

@@ -53,6 +53,7 @@ std::vector<Mode> schedules_of(const std::string& word, const BlockPlan& plan) {
   std::vector<Mode> list;
   if (word.empty()) {
     list.push_back(mode(Landing::eager));
+    list.push_back(mode(Landing::eager, Scheduling::lanes));
     for (const auto& role : roles) list.push_back(mode(Landing::eager, Scheduling::freeze, role));
     list.push_back(mode(Landing::eager, Scheduling::random));
     list.push_back(mode(Landing::eager, Scheduling::pct));
@@ -66,6 +67,7 @@ std::vector<Mode> schedules_of(const std::string& word, const BlockPlan& plan) {
     }
     return {mode(Landing::eager, Scheduling::freeze, schedule.role)};
   }
+  if (schedule.kind == "lanes") return {mode(Landing::eager, Scheduling::lanes)};
   if (schedule.kind == "random") return {mode(Landing::eager, Scheduling::random)};
   if (schedule.kind == "pct") {
     Mode m = mode(Landing::eager, Scheduling::pct);
@@ -131,7 +133,7 @@ std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint
       list.push_back(mode(landing, Scheduling::freeze, role));
   }
   for (std::int64_t s = 0; s < seeds; ++s) {
-    for (const Scheduling scheduling : {Scheduling::fifo, Scheduling::random, Scheduling::pct}) {
+    for (const Scheduling scheduling : {Scheduling::lanes, Scheduling::random, Scheduling::pct}) {
       Mode m = mode(Landing::seeded, scheduling);
       m.seed = first_seed + std::uint64_t(s);
       list.push_back(m);

@@ -20,8 +20,8 @@ using Mode = simulator::Options;
 // Throws UsageError for a role that the kernel does not have.
 std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan);
 
-// Everything the checker sweeps: each landing in order and with each role frozen, then `seeds` seeded runs in order, at
-// random and by pct:3.
+// Everything the checker sweeps: each landing in order and with each role frozen, then `seeds` seeded runs lane by
+// lane, at random and by pct:3.
 std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint64_t first_seed);
 
 // Where one run more would show little: copies that land at once, as late as they can, in time and at random.

@@ -62,9 +62,10 @@ uint64_t Engine::random() {
 }
 
 Result Engine::run() {
-  const auto begin = std::chrono::steady_clock::now();
+  begin_ = std::chrono::steady_clock::now();
   Engine* const outer = current_engine;
   current_engine = this;
+  const Guard guard(*this, options_.hang_seconds);
   const uint32_t workgroups = launch_.grid.x * launch_.grid.y * launch_.grid.z;
   for (workgroup_ = 0; workgroup_ < workgroups && !dying_; ++workgroup_) run_workgroup();
   current_engine = outer;
@@ -81,7 +82,7 @@ Result Engine::run() {
     std::tie(site.word, site.object, site.role, site.file, site.line) = key;
     result_.fault_sites.push_back(std::move(site));
   }
-  result_.stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result_.stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   return std::move(result_);
 }
 
@@ -179,8 +180,27 @@ void Engine::resume(Wave& w) {
   ++result_.stats.switches;
   void* fake = nullptr;
   leaving(&fake, w.stack_bottom, w.stack_size);
+  inside_ = true;
   w.self = std::move(w.self).resume();
+  inside_ = false;
   arrived(fake, nullptr, nullptr);
+  if (w.given_up.signal != 0 && !w.done) report_given_up(w);
+}
+
+void Engine::give_up(GivenUp why) {
+  wave().given_up = why;
+  yield(wave());
+}
+
+void Engine::report_given_up(Wave& w) {
+  abandon(std::move(w.self), w.stack_bottom);
+  w.done = true;
+  if (dying_) return;
+  Finding f = finding_by(&w);
+  describe(f, w.given_up, fmt::format("{} of workgroup {}", who(w), workgroup_), w.where, options_.hang_seconds,
+           launch_.buffers);
+  result_.findings.push_back(std::move(f));
+  dying_ = true;
 }
 
 void Engine::yield(Wave& w) {
@@ -244,6 +264,10 @@ bool Engine::word(const char* name, here at, const Fault** struck) {
   ++result_.stats.warp_instructions;
   if (++steps_ > options_.step_limit) {
     fail("livelock", fmt::format("the run does not end within {} steps", options_.step_limit), at);
+  }
+  if (options_.max_seconds > 0 && steps_ % 4096 == 0 &&
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= options_.max_seconds) {
+    fail("livelock", fmt::format("the run does not end within {:.3g} s", options_.max_seconds), at);
   }
   w.time += timing_.word_issue;
   if (options_.landing == Landing::timed) yield(w);
@@ -437,25 +461,30 @@ void Engine::stored(const void* p, here at) {
 void Engine::fail(const char* rule, std::string message, here at, std::string object, std::vector<std::string> details,
                   int lane) {
   if (dying_) throw Abort{};
-  Finding f;
+  Finding f = finding_by(current_wave);
   f.rule = rule;
   f.message = std::move(message);
-  f.details = std::move(details);
+  f.details.insert(f.details.end(), details.begin(), details.end());
   f.object = std::move(object);
-  if (current_wave != nullptr) {
-    f.role = current_wave->role ? current_wave->role->name : "wave";
-    f.cta = int(workgroup_);
-    f.warp = current_wave->index;
-    if (current_wave->place.slot >= 0) f.details.insert(f.details.begin(), "in " + current_wave->place.report());
-  }
   f.lane = lane;
   f.file = at.file;
   f.line = at.line;
-  f.seed = options_.seed;
-  f.mode = mode_text(options_);
   result_.findings.push_back(std::move(f));
   dying_ = true;  // what follows would be built on sand
   throw Abort{};
+}
+
+Finding Engine::finding_by(const Wave* w) const {
+  Finding f;
+  if (w != nullptr) {
+    f.role = w->role ? w->role->name : "wave";
+    f.cta = int(workgroup_);
+    f.warp = w->index;
+    if (w->place.slot >= 0) f.details.push_back("in " + w->place.report());
+  }
+  f.seed = options_.seed;
+  f.mode = mode_text(options_);
+  return f;
 }
 
 std::string Engine::region(uint32_t address) const {

@@ -8,6 +8,7 @@
 #pragma once
 #include <algorithm>
 #include <boost/context/fiber.hpp>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "guard/guard.h"
 #include "timing.h"
 #include "warpwright/machine/sim/cdna.h"
 #include "warpwright/sim/simulator.h"
@@ -78,14 +80,18 @@ struct Wave {
   // Bars of the timeline: what its place has on the units so far, and the end of which let it go on last.
   int loads = -1, reads = -1, products = -1, released_by = -1;
   std::map<const Fault*, int> fault_counts;
+  GivenUp given_up;
 };
 
-class Engine {
+class Engine final : public Guarded {
  public:
   Engine(const Launch& launch, const Options& options, const std::function<void()>& body);
   Result run();
   static Engine& self();
   static Wave& wave();
+  uint64_t beat() const override { return result_.stats.words + result_.stats.switches; }
+  bool is_inside() const override { return inside_; }
+  void give_up(GivenUp why) override;
 
   const Launch& launch() const { return launch_; }
   bool checks() const { return options_.check; }
@@ -122,6 +128,8 @@ class Engine {
   void run_workgroup();
   void start(Wave& w);
   void resume(Wave& w);
+  void report_given_up(Wave& w);
+  Finding finding_by(const Wave* w) const;  // without a rule: who, and how to repeat it
   void yield(Wave& w);
   Wave* pick();
   void order(const Access& before, const Access& now, uint32_t address);
@@ -155,7 +163,8 @@ class Engine {
   const Wave* first_ = nullptr;    // the first wave to say how far ahead it is
   int64_t common_ = 0;             // the barriers that it had passed, less those
   std::vector<uint64_t> changes_;  // pct: steps at which the running wave falls behind
-  bool dying_ = false;
+  bool dying_ = false, inside_ = false;
+  std::chrono::steady_clock::time_point begin_;
 
   ChipTiming timing_;
   Server simd_[4], lds_port_, memory_;  // of the workgroup's CU

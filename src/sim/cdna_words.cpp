@@ -157,10 +157,10 @@ uint32_t wave_index() { return uint32_t(Engine::wave().index); }
 uint32_t workgroup_index() { return Engine::self().workgroup(); }
 
 BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here at) {
-  return checked_buffer(base.pointer, bytes, at);
+  return checked_buffer(pointer_of(base), bytes, at);
 }
 BufferResource make_buffer(Global<uint8_t> base, uint32_t bytes, here at) {
-  return checked_buffer(base.pointer, bytes, at);
+  return checked_buffer(pointer_of(base), bytes, at);
 }
 
 void buffer_load_lds(const BufferResource& from, uint32_t to, const Lanes& offset, here at) {

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "guard/guard.h"
+#include "lanes/lanes.h"
 #include "shadow.h"
 #include "timing.h"
 #include "warpwright/machine/machine.h"
@@ -23,11 +24,8 @@
 
 namespace warpwright::simulator {
 
-using machine::here;
 struct Cta;
 struct Cluster;
-struct Warp;
-struct Thread;
 class Engine;
 
 struct Abort {};  // thrown through a fiber when the run is over
@@ -203,30 +201,7 @@ struct Thread {
     uint32_t epoch = 0;  // of the thread: later accesses were made on the strength of this wait
     here at{"", 0};
   } repeated;
-};
-
-struct Collective {  // a warp-wide word in progress
-  const char* word = nullptr;
-  here at{"", 0};
-  uint32_t arrived = 0, mask = 0;
-  uint64_t generation = 0;
-  uint32_t in[32] = {}, out[32] = {};  // out: copied when all have come, valid until all come again
-  uint64_t time = 0;
-  void (*finish)(void*) = nullptr;  // run by the last lane to come
-  void* context = nullptr;
-};
-
-struct MmaLane {  // registers that a lane hands to an mma.sync
-  void* d = nullptr;
-  const uint32_t *a = nullptr, *b = nullptr;
-};
-
-struct LaneGroup {  // lanes that meet in bar.warp.sync under a mask that is not the whole warp's
-  uint32_t arrived = 0;
-  uint64_t generation = 0;
-  uint64_t time = 0;
-  SyncBuilder collecting;
-  SyncClocks released;
+  Trail trail;
 };
 
 struct Warp {
@@ -237,12 +212,13 @@ struct Warp {
   bool queued = false;
   uint64_t runs = 0;  // how often the scheduler has picked it
   uint32_t live = 0xffff'ffffu;
+  bool waited = false;  // a lane has, since they last were together
   Collective collective;
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
   uint32_t matrix[32 * 4] = {};          // registers of an ldmatrix or stmatrix
   MmaLane mma[32] = {};
   uint64_t mma_until = 0;  // timed: when the tensor cores are done with its latest mma.sync
-  uint64_t priority = 0;   // pct: larger runs first; timed: when its next lane runs
+  uint64_t priority = 0;   // pct: larger runs first; timed: when its next lane runs; lanes: its first ready lane
   uint64_t wgmma_issued = 0, wgmma_groups = 0,
            wgmma_completed = 0;  // ops issued / groups committed / ops known complete by this warp
   Channel tmem_ld_channel = 0, tmem_st_channel = 0;
@@ -329,16 +305,15 @@ struct Event {
   bool operator>(const Event& o) const { return due != o.due ? due > o.due : seq > o.seq; }
 };
 
-class Engine {
+class Engine final : public Guarded {
  public:
   Engine(const Launch&, const Options&, const std::function<void()>& body);
   ~Engine();
   Result run();
 
-  // --- for the guard, in a signal
-  uint64_t beat() const { return stats.words + stats.switches; }
-  bool is_inside() const { return inside_; }  // a thread's code runs, or a word of it
-  void give_up(GivenUp why);                  // does not return
+  uint64_t beat() const override { return stats.words + stats.switches; }
+  bool is_inside() const override { return inside_; }
+  void give_up(GivenUp why) override;
 
   // --- for the words
   // --------------------------------------------------------------------------------------------------
@@ -458,6 +433,7 @@ class Engine {
   void leave(Thread& t);
   bool land_next(bool anything);
   Warp* pick();
+  bool by_lanes() const;  // Scheduling::lanes decides who runs
   void enqueue(Warp& w);
   void thread_finished(Thread& t);
   std::vector<BarrierUse> barrier_use() const;

@@ -24,6 +24,7 @@ std::string Finding::text() const {
   if (cta >= 0) s += fmt::format("\n  by {} in CTA {}, warp {}", role, cta, warp);
   if (cta >= 0 && lane >= 0) s += fmt::format(", lane {}", lane);
   if (line) s += fmt::format("\n  at {}", where({file.c_str(), line}));
+  if (called_line) s += fmt::format("\n  by way of {}", where({called_file.c_str(), called_line}));
   for (const std::string& d : details) s += "\n  " + d;
   s += fmt::format("\n  replay: {} --seed {}", mode, seed);
   return s;

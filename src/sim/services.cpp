@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "buffers/buffers.h"
+#include "call/call.h"
 #include "debug/debug.h"
 #include "engine.h"
 #include "mode.h"
@@ -59,35 +59,11 @@ void Engine::give_up(GivenUp why) {
   leave(t);
 }
 
-// The code of the thread stays where it is: nobody may unwind what a signal has interrupted.
 void Engine::report_given_up(Thread& t) {
-  static_cast<void>(new boost::context::fiber(std::move(t.self)));
+  abandon(std::move(t.self), t.stack_bottom);
   t.done = true;
-  const auto [signal, address, instruction] = t.given_up;
-  const bool fault = signal == SIGSEGV || signal == SIGBUS;
-  const Buffer* const near = fault ? buffer_near(launch_.buffers, address) : nullptr;
-  std::string message;
-  if (signal == Guard::kHang) {
-    message = fmt::format("{} computes for more than {:.3g} s without a word: a loop that never finishes", who(t),
-                          options_.hang_seconds);
-  } else if (near != nullptr) {
-    message = fmt::format(
-        "{} touches memory without a word ({}): a kernel reaches it by the loads, stores and copies of "
-        "machine/",
-        who(t), name_of_global(address));
-  } else if (fault) {
-    message = fmt::format("{} touches memory that no buffer of the launch holds, without a word (address {})", who(t),
-                          address);
-  } else {
-    message = fmt::format("{} is stopped by signal {} ({})", who(t), signal, strsignal(signal));
-  }
-  if (t.where.line != 0) message += fmt::format("; its last word was at {}", where(t.where));
-  Finding f = finding_of(signal == Guard::kHang ? "hang"
-                         : fault                ? "bounds.bare"
-                                                : "exception",
-                         std::move(message), &t, t.where);
-  f.instruction = instruction;
-  if (near) f.object = near->name;
+  Finding f = finding_of("", "", &t, t.where);
+  describe(f, t.given_up, who(t), t.where, options_.hang_seconds, launch_.buffers);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;
 }
@@ -119,6 +95,7 @@ void Engine::fail(std::string rule, std::string message, const Thread* t, here a
   Finding f = finding_of(std::move(rule), std::move(message), t, at);
   f.object = std::move(object);
   f.details = std::move(details);
+  if (inside_) f.call = call_of_word();
   announce(f);
   findings_.push_back(std::move(f));
   options_.max_findings = 0;  // what follows would be built on sand
@@ -150,7 +127,7 @@ std::vector<BarrierUse> Engine::barrier_use() const {
 
 std::string mode_text(const Options& o) {
   constexpr const char* landing[] = {"eager", "late", "seeded", "timed"};
-  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct"};
+  constexpr const char* scheduling[] = {"fifo", "freeze", "random", "pct", "lanes"};
   std::string s = fmt::format("--landing {} --schedule {}", landing[int(o.landing)], scheduling[int(o.scheduling)]);
   if (o.scheduling == Scheduling::freeze) s += ":" + o.frozen_role;
   if (o.scheduling == Scheduling::pct) s += fmt::format(":{}", o.pct_depth);

@@ -14,9 +14,9 @@ namespace warpwright::simulator {
 inline bool same_text(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
 inline bool same_place(here a, here b) { return a.line == b.line && same_text(a.file, b.file); }
 
-// Lanes of `mask` meet; the last to come runs finish(). `aligned`: all must come from the same line.
+// Lanes of `mask` meet; the last to come runs finish().
 template <class Finish>
-void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool aligned, here at, Finish&& finish) {
+void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, Meeting how, here at, Finish&& finish) {
   Warp& w = *t.warp;
   Collective& c = w.collective;
   if (!(mask >> t.lane() & 1))
@@ -24,9 +24,11 @@ void rendezvous(Engine& e, Thread& t, const char* word, uint32_t mask, bool alig
   if (c.arrived == 0) {
     c.word = word;
     c.at = at;
+    c.how = how;
     c.mask = mask;
     c.time = 0;
-  } else if (!same_text(c.word, word) || c.mask != mask || (aligned && !same_place(c.at, at))) {
+  } else if (!same_text(c.word, word) || c.mask != mask ||
+             ((how == Meeting::here || how == Meeting::together) && !same_place(c.at, at))) {
     e.fail("warp.diverged",
            fmt::format("lanes of one warp meet in different words: {} at {} and {} at {}", c.word, where(c.at), word,
                        where(at)),

@@ -22,7 +22,7 @@ void set_max_registers(uint32_t count, bool increase, here at) {
     if (f->action == Fault::Action::alter) want = int(f->value);
   }
   bool last = false;
-  rendezvous(e, t, "setmaxnreg", t.warp->live, true, at, [&] {
+  rendezvous(e, t, "setmaxnreg", t.warp->live, Meeting::together, at, [&] {
     if (g.set_max_warps == 0) {
       g.set_max_want = want;
     } else if (g.set_max_want != want) {
@@ -145,6 +145,7 @@ void grid_dependency_wait(here at) {
   e.word(t, e.timing.chip.word_issue, at);
   if (is_dropped(t, "grid_dependency_wait", at)) return;
   t.primary_waited = true;
+  waited(t, {"griddepcontrol.wait", at, &e});
   e.learn_primary_ended(t);
 }
 

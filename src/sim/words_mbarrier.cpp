@@ -311,6 +311,7 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
 }
 
 void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
+  waited(t, {"mbarrier.try_wait", at, &b, b.generation, &b});
   if (e.options().certify) e.certify_wait(t, b, at);
   const auto [seen, first] = t.observed.try_emplace(&b, b.generation);
   if (!first && seen->second == b.generation) {

@@ -100,6 +100,7 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
       e.pollers().push_back(&t);
       e.block(t, Wait::poll, p, at);
     }
+    waited(t, {word, at, at.file, at.line});
   } else {
     e.load_word(t, p, bytes, at);
   }

@@ -77,7 +77,7 @@ void mma_sync(DType type, void* d, const uint32_t* a, const uint32_t* b, here at
   Warp& w = *t.warp;
   e.word(t, e.timing.chip.word_issue, at);
   w.mma[t.lane()] = {d, a, b};
-  rendezvous(e, t, "mma.sync", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "mma.sync", 0xffff'ffffu, Meeting::together, at, [&] {
     multiply(type, w.mma);
     if (!e.timed()) return;
     // The tensor cores serve the warps in turn; mma.sync reaches about five eighths of what wgmma does.

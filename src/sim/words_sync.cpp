@@ -14,6 +14,7 @@ void finish_collective(Engine& e, Warp& w) {
   ++e.stats.warp_instructions;
   const uint32_t present = c.arrived;
   const uint64_t time = c.time;
+  settle_trails(e, w);
   e.meet(w, present);
   c.finish(c.context);
   c.arrived = 0;
@@ -148,7 +149,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
     }
   }
   NamedBarrier& b = t.cta->named[id];
-  rendezvous(e, t, word, t.warp->live, aligned, at,
+  rendezvous(e, t, word, t.warp->live, aligned ? Meeting::here : Meeting::apart, at,
              [&] { arrive_named(e, t, int(id), threads, sync, aligned, at, word); });
   if (!sync) return;
   // The generation that this warp's arrival belongs to is over when the warp is no longer in `arrived`.
@@ -211,7 +212,8 @@ bool elect_one(here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   Collective& c = t.warp->collective;
-  rendezvous(e, t, "elect.sync", t.warp->live, true, at, [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
+  rendezvous(e, t, "elect.sync", t.warp->live, Meeting::here, at,
+             [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
   if (const Fault* f = fault_at(t, {"elect_one", at, able({Fault::Action::alter})}))
     if (f->action == Fault::Action::alter) return f->value == 0;  // all lanes do it; otherwise none
   return c.out[0] == uint32_t(t.lane());
@@ -232,9 +234,10 @@ void sync_warp(uint32_t mask, here at) {
     finish_group_if_complete(e, w, mask, g);
     while (g.generation == generation) e.block(t, Wait::warp, &g, at);
     e.acquire(t, g.released);
+    waited(t, {"bar.warp.sync", at, &g, int64_t(generation)});
     return;
   }
-  rendezvous(e, t, "bar.warp.sync", mask, false, at, [&] {
+  rendezvous(e, t, "bar.warp.sync", mask, Meeting::anywhere, at, [&] {
     if (!e.options().check) return;
     SyncBuilder all;
     for (Thread* l : w.lanes)
@@ -251,7 +254,7 @@ const uint32_t* exchange(Engine& e, Thread& t, uint32_t value, const char* word,
   Collective& c = t.warp->collective;
   e.word(t, e.timing.chip.word_issue, at);
   c.in[t.lane()] = value;
-  rendezvous(e, t, word, t.warp->live, true, at, [&] {
+  rendezvous(e, t, word, t.warp->live, Meeting::here, at, [&] {
     for (int i = 0; i < 32; ++i) c.out[i] = c.arrived >> i & 1 ? c.in[i] : 0;
   });
   return c.out;
@@ -341,6 +344,7 @@ void cluster_wait(here at) {
     c.waiters.push_back(&t);
     e.block(t, Wait::cluster, &c, at);
   }
+  waited(t, {"barrier.cluster.wait", at, &c, int64_t(t.cluster_phase)});
   t.cluster_seen = t.cluster_phase;
   t.cluster_phase = 0;
   e.acquire(t, c.released);

@@ -91,7 +91,7 @@ void tcgen05_alloc(uint32_t slot, uint32_t columns, int cta_group, here at) {
     if (f->action == Fault::Action::drop) return;
     if (f->action == Fault::Action::alter) columns = uint32_t(f->value);
   }
-  rendezvous(e, t, "tcgen05.alloc", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "tcgen05.alloc", 0xffff'ffffu, Meeting::together, at, [&] {
     whole_warp(e, t, at, "tcgen05.alloc");
     use_group(e, t, cta_group, at, "tcgen05.alloc");
     if (columns < 32 || columns > kTmemColumns || (columns & (columns - 1)))
@@ -146,7 +146,7 @@ void tcgen05_dealloc(uint32_t address, uint32_t columns, int cta_group, here at)
     if (f->action == Fault::Action::duplicate) times = 2;
   }
   for (; times > 0; --times) {
-    rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, true, at, [&] {
+    rendezvous(e, t, "tcgen05.dealloc", 0xffff'ffffu, Meeting::together, at, [&] {
       whole_warp(e, t, at, "tcgen05.dealloc");
       use_group(e, t, cta_group, at, "tcgen05.dealloc");
       auto it = std::find_if(cta.allocations.begin(), cta.allocations.end(),
@@ -186,7 +186,7 @@ void tcgen05_relinquish(int cta_group, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   e.word(t, 20, at);
-  rendezvous(e, t, "tcgen05.relinquish_alloc_permit", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "tcgen05.relinquish_alloc_permit", 0xffff'ffffu, Meeting::together, at, [&] {
     whole_warp(e, t, at, "tcgen05.relinquish_alloc_permit");
     use_group(e, t, cta_group, at, "tcgen05.relinquish_alloc_permit");
     t.cta->permit = false;

@@ -416,6 +416,7 @@ void bulk_wait(int pending, bool read_only, here at) {
     return false;
   };
   while (unfinished()) e.block(t, Wait::bulk, &t, at);
+  waited(t, {"cp.async.bulk.wait_group", at, t.cta});
   if (upto <= 0) return;
   if (e.options().check) {
     auto& hb = t.view[kHb].base;

@@ -38,7 +38,7 @@ void wait_tmem(std::vector<uint32_t>& list, Channel channel, uint32_t seq, const
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
-  rendezvous(e, t, word, 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, word, 0xffff'ffffu, Meeting::together, at, [&] {
     for (uint32_t a : list) complete(e, a, {channel, seq});
     list.clear();
     if (!e.options().check) return;
@@ -58,7 +58,7 @@ void tcgen05_ld(TmemShape shape, int repeat, uint32_t* r, TmemState& state, uint
   e.word(t, e.timing.chip.word_issue, at);
   window(e, t, address, at, "tcgen05.ld");
   w.collective.in[t.lane()] = address;
-  rendezvous(e, t, "tcgen05.ld", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "tcgen05.ld", 0xffff'ffffu, Meeting::together, at, [&] {
     for (int i = 0; i < 32; ++i)
       if (w.collective.in[i] != address)
         e.fail("tmem.uniform", "tcgen05.ld: the address differs between the lanes of a warp", &t, at);
@@ -78,7 +78,7 @@ void tcgen05_st(TmemShape shape, int repeat, const uint32_t* r, uint32_t address
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   window(e, t, address, at, "tcgen05.st");
-  rendezvous(e, t, "tcgen05.st", 0xffff'ffffu, true, at,
+  rendezvous(e, t, "tcgen05.st", 0xffff'ffffu, Meeting::together, at,
              [&] { access_tmem(e, t, shape, repeat, address, true, "tcgen05.st", at); });
   const int n = tmem_registers(shape, repeat);
   for (int i = 0; i < n; ++i) {

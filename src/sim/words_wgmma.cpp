@@ -43,7 +43,7 @@ void execute(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
 template <class Finish>
 void issue_together(Engine& e, Thread& t, const char* word, here at, Finish&& finish) {
   if (e.data) {
-    rendezvous(e, t, word, 0xffff'ffffu, true, at, finish);
+    rendezvous(e, t, word, 0xffff'ffffu, Meeting::together, at, finish);
   } else if (t.lane() == 31) {
     finish();
   }
@@ -185,7 +185,7 @@ void wgmma_wait(int pending, here at) {
     if (f->action == Fault::Action::alter) pending = int(f->value);
     if (f->action == Fault::Action::postpone || f->action == Fault::Action::add) pending += int(f->value);
   }
-  rendezvous(e, t, "wgmma.wait_group", 0xffff'ffffu, true, at, [] {});
+  rendezvous(e, t, "wgmma.wait_group", 0xffff'ffffu, Meeting::together, at, [] {});
   const int64_t groups = int64_t(w.wgmma_groups) - pending;
   if (groups <= 0) return;
   const uint64_t end = g.group_end[size_t(groups - 1)];
@@ -212,7 +212,7 @@ void stmatrix(uint32_t address, const uint32_t* r, int count, bool transpose, he
   if (address % 16) e.fail("bounds.alignment", "stmatrix: the address of a row is a multiple of 16", &t, at);
   w.collective.in[t.lane()] = address;
   for (int i = 0; i < count; ++i) w.matrix[t.lane() * count + i] = r[i];
-  rendezvous(e, t, "stmatrix", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "stmatrix", 0xffff'ffffu, Meeting::together, at, [&] {
     uint8_t* rows[32];
     for (int l = 0; l < 8 * count; ++l) {
       const uint32_t a = w.collective.in[l];
@@ -232,7 +232,7 @@ void ldmatrix(uint32_t address, uint32_t* r, int count, bool transpose, here at)
   e.word(t, e.timing.chip.shared_load, at);
   if (address % 16) e.fail("bounds.alignment", "ldmatrix: the address of a row is a multiple of 16", &t, at);
   w.collective.in[t.lane()] = address;
-  rendezvous(e, t, "ldmatrix", 0xffff'ffffu, true, at, [&] {
+  rendezvous(e, t, "ldmatrix", 0xffff'ffffu, Meeting::together, at, [&] {
     const uint8_t* rows[32];
     for (int l = 0; l < 8 * count; ++l) {
       const uint32_t a = w.collective.in[l];

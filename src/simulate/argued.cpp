@@ -51,7 +51,8 @@ constexpr const char* kContent =
 constexpr Argued kArgued[] = {
     {drop, "sync_warp", "", "sfb_load", "sm100/grouped/grouped_scales.h", kMetTwice},
     {advance, "mbarrier_arrive", "sfb.empty", "sfb_load", "sm100/grouped/grouped_scales.h", kMetTwice},
-    {drop, "sync_warp", "", "", "", "it converges lanes, which the lanes of a simulated warp do by themselves"},
+    {drop, "sync_warp", "", "", "",
+     "it brings lanes together that have parted without a wait, or not at all, which the checker takes to be together"},
     {drop, "mbarrier_arrive", "output.empty", "store", "pipeline/bulk_store.h", kLastStage},
     {advance, "mbarrier_arrive", "output.empty", "store", "pipeline/bulk_store.h", kLastStage},
     {advance, "mbarrier_arrive", "output.empty", "store", "sm90/grouped/grouped_gemm.h", kOneLane},

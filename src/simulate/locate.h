@@ -4,7 +4,8 @@
 
 namespace warpwright::simulate {
 
-// Finds the line of what was done without a word in the debug information of the kernel, where it has some.
+// Finds in the debug information of the kernel, where it has some, the line of what was done without a word, and where
+// a function that the kernel called has called the word.
 void locate(simulator::Result& result);
 
 }  // namespace warpwright::simulate

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace warpwright::system {
 
@@ -14,5 +15,7 @@ struct SourceLine {
 // From the debug information of the file that holds the instruction, as addr2line reads it. Nothing where there is no
 // such program or no such information.
 std::optional<SourceLine> source_line(const void* instruction);
+// The same with those of the calls that the compiler has put in place of functions, innermost first.
+std::vector<SourceLine> source_lines(const void* instruction);
 
 }  // namespace warpwright::system

@@ -23,7 +23,7 @@ ENUMERATED = {
     "warpwright gemm --target sim:": ["sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"],
     "warpwright gemm --dtype e": ["e4m3", "e5m2", "e2m1"],
     "warpwright gemm --op grouped_": ["grouped_contiguous", "grouped_masked", "grouped_k"],
-    "warpwright trace --m 64 --schedule ": ["fifo", "freeze:", "random", "pct:"],
+    "warpwright trace --m 64 --schedule ": ["fifo", "lanes", "freeze:", "random", "pct:"],
     "warpwright schedule verify legacy/": ["legacy/default", "legacy/ping-pong", "legacy/4-wave"],
     "warpwright schedule show 4-wave --target gfx": ["gfx942", "gfx950"],
     "warpwright schedule ": ["list", "show", "verify", "svg"],

@@ -112,6 +112,15 @@ COMPILE_ERRORS = {
                      "plan: two barriers or two regions have one name ('x')", "check_block_plan"),
     "more shared memory than there is":
         CompileError([("kStages = 4,", "kStages = 16,")], "plan: shared memory exceeds 232448 bytes", "check_block_plan"),
+    "a raw pointer in Args":
+        CompileError([("Global<float> norms;", "Global<float> norms;\n    const float* weights;", HEADER)],
+                     "Args holds a raw pointer, which code could follow without a word: declare the member as Global<T>",
+                     "registry.add<", file=SOURCE),
+    "a raw pointer deep in Args":
+        CompileError([("Global<float> norms;", "Global<float> norms;\n    struct Part {\n      int count;\n      "
+                       "const float* list[2];\n    } parts[2];", HEADER)],
+                     "Args holds a raw pointer, which code could follow without a word: declare the member as Global<T>",
+                     "registry.add<", file=SOURCE),
     "a word is misspelt":
         CompileError([("machine::tma_load", "machine::tma_laod")], "'tma_laod'", "machine::tma_laod"),
 }
@@ -171,24 +180,24 @@ FINDINGS = {
         Finding([(STORE, "machine::store(")], "bounds.global", ["16 bytes past the end of norms"],
                 at="    machine::store(", object="norms"),
     "two blocks store to one place":
-        Finding([("Global<float>{args.norms} + (first_row + row)", "Global<float>{args.norms} + row")], "race", ["norms+"],
-                at="Global<float>{args.norms} + row", object="norms+64"),
+        Finding([("args.norms + (first_row + row)", "args.norms + row")], "race", ["norms+"],
+                at="args.norms + row", object="norms+64"),
     "the output is read":
-        Finding([(SUM, "    float sum = machine::load(Global<float>{args.norms}) * 0;\n")], "uninitialised.global", ["norms+0"],
+        Finding([(SUM, "    float sum = machine::load(args.norms) * 0;\n")], "uninitialised.global", ["norms+0"],
                 at="float sum =", object="norms"),
     "an input is written":
-        Finding([("float* norms;", "float* norms; float* in;"), ("  args.rows =", "  args.in = x.data;\n  args.rows =", SOURCE),
-                 (SUM, SUM + "    machine::store(Global<float>{args.in} + row, sum);\n")], "bounds.input", ["x, which"],
-                at="machine::store(Global<float>{args.in}", object="x"),
+        Finding([("Global<float> norms;", "Global<float> norms, in;"), ("  args.rows =", "  args.in = x.data;\n  args.rows =", SOURCE),
+                 (SUM, SUM + "    machine::store(args.in + row, sum);\n")], "bounds.input", ["x, which"],
+                at="machine::store(args.in", object="x"),
     "memory that is not there":
         Finding([(SUM, "    float sum = row == 3 ? *reinterpret_cast<volatile float*>(64) : 0;\n")], "bounds.bare",
                 ["math (cta 0 warp 0 lane 3)", "without a word"], at="reinterpret_cast<volatile float*>"),
     "an array is written without a word":
-        Finding([(STORE + "Global<float>{args.norms} + (first_row + row), sum);", "args.norms[first_row + row] = sum;")],
-                "bounds.bare", ["math (cta 0 warp", "touches memory without a word (norms+"], at="args.norms[first_row + row]",
+        Finding([(STORE + "args.norms + (first_row + row), sum);", "pointer_of(args.norms)[first_row + row] = sum;")],
+                "bounds.bare", ["math (cta 0 warp", "touches memory without a word (norms+"], at="pointer_of(args.norms)[first_row + row]",
                 object="norms"),
     "an array is read past its end, without a word":
-        Finding([(SUM, "    float sum = args.norms[args.rows + 4];\n")], "bounds.bare",
+        Finding([(SUM, "    float sum = pointer_of(args.norms)[args.rows + 4];\n")], "bounds.bare",
                 ["16 bytes past the end of norms, which has 1200 bytes"], at="float sum =", object="norms"),
     "a loop without words":
         Finding(before_sum("    volatile int more = 1;\n    while (more != 0 && row == 37) {\n    }\n"), "hang",
@@ -275,8 +284,8 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual((result.code, result.out), (2, ""), result.err)
                 # A path that falls off the end is reported at the brace behind it.
                 after = mistake.at.startswith("AFTER ")
-                line = result.line_of(mistake.at.removeprefix("AFTER ")) + after
-                self.assertIn(f"warpwright check: {HEADER}:{line}: this does not compile: ", result.summary())
+                line = result.line_of(mistake.at.removeprefix("AFTER "), mistake.file) + after
+                self.assertIn(f"warpwright check: {mistake.file}:{line}: this does not compile: ", result.summary())
                 self.assertIn(mistake.sentence, result.summary())
 
     def test_what_is_found(self):

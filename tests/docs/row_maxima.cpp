@@ -26,7 +26,7 @@ struct RowMaxima {
   static constexpr BlockPlan plan = make_block_plan();
   struct Args {
     TensorMap x;
-    float* maxima;
+    Global<float> maxima;
     int rows, columns;
   };
 
@@ -67,7 +67,7 @@ struct RowMaxima {
         return stdx::move(stage).release();
       });
     }
-    if (first_row + row < args.rows) machine::store(Global<float>{args.maxima} + (first_row + row), largest);
+    if (first_row + row < args.rows) machine::store(args.maxima + (first_row + row), largest);
   }
 };
 

@@ -1,4 +1,4 @@
-// Section A: named barriers, block and cluster barriers, collectives (M01..M09).
+// Section A: named barriers, block and cluster barriers, collectives (M01..M09, M71).
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -391,6 +391,37 @@ struct RaggedRows {
   }
 };
 
+// M71. Two warps multiply in turns; one lane of each looks for its turn.
+struct TurnsOfOneLane {
+  static constexpr BlockPlan plan = [] {
+    BlockPlan p("turns_of_one_lane", Arch::sm90);
+    p.role("math", 2);
+    p.barrier("turn", 2, 1, "math", {"math", 1});
+    return p;
+  }();
+  static constexpr int kTiles = 3;
+  Index3 grid{1, 1, 1};
+  std::array<float, 64> out{};
+  std::vector<Buffer> buffers() { return {output("out", out)}; }
+
+  void body() {
+    pipeline::set_up_barriers<TurnsOfOneLane>(machine::shared_base());
+    const Shared<Mbarrier> turn = shared_at<Mbarrier>(plan.barrier("turn").offset);
+    // The first warp has the first turn: for it the phase before the first counts as complete.
+    machine::Phase phase = warp() == 0 ? machine::Phase::producer() : machine::Phase::consumer();
+    constexpr uint32_t ones = 0x3f80'3f80;  // two of bf16
+    const uint32_t a[4] = {ones, ones, ones, ones}, b[2] = {ones, ones};
+    float sums[4] = {};
+    for (int tile = 0; tile < kTiles; ++tile, phase.advance()) {
+      if (lane() == 0) machine::mbarrier_wait(turn + warp(), phase);
+      machine::sync_warp();
+      machine::mma_sync<DType::bf16>(sums, a, b);
+      if (lane() == 0) machine::mbarrier_arrive(turn + (1 - warp()));
+    }
+    write_global(out, int(machine::thread_index()), sums[0]);
+  }
+};
+
 }  // namespace
 
 void add_barrier_mutants(std::vector<Mutant>& all) {
@@ -426,6 +457,9 @@ void add_barrier_mutants(std::vector<Mutant>& all) {
   add_by_flag<RaggedRows>(all, "M09", "lane groups leave a loop around a shuffle after different trip counts",
                           "each lane group iterates to the end of its own row",
                           {"warp.diverged", "deadlock.partial_warp"});
+  add_by_fault<TurnsOfOneLane>(all, "M71", "31 lanes multiply while the one that looks for the warp's turn still waits",
+                               "__syncwarp behind the wait of one lane dropped", {"warp.parted"},
+                               {{"sync_warp", "", "math", Action::drop}});
 }
 
 }  // namespace warpwright::mutants

@@ -1,4 +1,4 @@
-// The bug corpus: real bugs of warp-specialized kernels as mutations of correct ones (M01..M70). Each case has a
+// The bug corpus: real bugs of warp-specialized kernels as mutations of correct ones (M01..M71). Each case has a
 // correct twin, which must stay silent in every exploration mode, and a mutant, which must be reported with the right
 // diagnosis.
 #pragma once
@@ -43,7 +43,7 @@ CaseResult judge(const Mutant& mutant, int seeds);
 bool matches(const std::string& rule, const std::vector<std::string>& expected);
 
 // One function a file, each adding its cases.
-void add_barrier_mutants(std::vector<Mutant>&);    // A: M01..M09
+void add_barrier_mutants(std::vector<Mutant>&);    // A: M01..M09, M71
 void add_role_mutants(std::vector<Mutant>&);       // B: M10..M22
 void add_phase_mutants(std::vector<Mutant>&);      // C: M23..M41
 void add_proxy_mutants(std::vector<Mutant>&);      // D: M42..M51

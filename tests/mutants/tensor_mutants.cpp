@@ -185,6 +185,7 @@ struct ScaleRing {
         });
       m::tcgen05_commit<1>(done);
     }
+    m::sync_warp();
     m::mbarrier_wait(done, m::Phase::consumer());
     m::tcgen05_fence_after();
     m::tcgen05_dealloc<1>(memory, 32);
@@ -298,6 +299,7 @@ struct PairScales {
         m::tcgen05_commit_multicast<2>(done, 0b11);
       }
     }
+    m::sync_warp();
     m::mbarrier_wait(done, m::Phase::consumer());
     m::tcgen05_fence_after();
     m::cluster_sync();

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main():
-    source = "\n".join(p.read_text() for p in sorted((ROOT / "src/sim").iterdir()) if p.suffix in (".cpp", ".h"))
+    source = "\n".join(p.read_text() for p in sorted((ROOT / "src/sim").rglob("*")) if p.suffix in (".cpp", ".h"))
     # The first argument of fail(), what is assigned to Finding::rule, and the verdicts of the race checker.
     reported = set(re.findall(r'fail\(\s*"([a-z0-9_.]+)"', source))
     for statement in re.findall(r'(?:\brule\s*=|fail\(\s*[a-z][^,"]*\?)[^;]*;', source):

@@ -56,6 +56,7 @@ inline std::string verdict(const BlockPlan& plan, const std::function<void()>& b
   for (Mode mode : {Mode{Landing::eager, Scheduling::fifo},
                     {Landing::late, Scheduling::fifo},
                     {Landing::timed, Scheduling::fifo},
+                    {Landing::eager, Scheduling::lanes},
                     {Landing::seeded, Scheduling::random},
                     {Landing::seeded, Scheduling::pct}}) {
     Options o = base;

@@ -1,8 +1,10 @@
 // A run that does not end is ended by the checker, which names the role and the line that went on for ever.
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "rules.h"
+#include "warpwright/machine/cdna.h"
 
 namespace warpwright::rules {
 namespace {
@@ -114,6 +116,53 @@ TEST(Progress, MemoryThatIsTouchedWithoutAWordAndIsNotThereIsAFinding) {
   EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare");
   EXPECT_EQ(verdict(block(1), kernel(false), {}, guarded()), "");
   EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare") << "one such run does not spoil the next";
+}
+
+// The same for waves of CDNA.
+TEST(Progress, AWaveIsGuardedAsAThreadIs) {
+  namespace c = machine::cdna;
+  uint32_t line = 0;
+  const BlockPlan plan = block(2, Arch::gfx950);
+  const auto run = [&](const std::function<void()>& between) {
+    simulator::Launch l;
+    l.plan = &plan;
+    const simulator::Result r = simulator::run(l, guarded(), [&] {
+      line = __LINE__ + 1;
+      c::workgroup_barrier();
+      if (c::wave_index() == 1) between();
+      c::workgroup_barrier();
+    });
+    return r.ok() ? simulator::Finding() : r.findings.front();
+  };
+  const auto hang = [] {
+    for (volatile bool ever = true; ever;) {
+    }
+  };
+  const auto bare = [] { *reinterpret_cast<volatile uint32_t*>(uintptr_t(64)) = 1; };
+  for (int again = 0; again < 2; ++again) {  // one such run does not spoil the next
+    const simulator::Finding hanging = run(hang), touching = run(bare);
+    EXPECT_EQ(hanging.rule, "hang") << hanging.text();
+    EXPECT_EQ(hanging.warp, 1);
+    EXPECT_EQ(hanging.line, line);
+    EXPECT_NE(hanging.message.find("wave 1 of workgroup 0 computes for more than 0.05 s without a word"),
+              std::string::npos)
+        << hanging.message;
+    EXPECT_EQ(touching.rule, "bounds.bare") << touching.text();
+    EXPECT_EQ(run([] {}).rule, "");
+  }
+}
+
+TEST(Progress, AWaveThatCallsWordsForEverIsGivenUpAfterItsTime) {
+  namespace c = machine::cdna;
+  Options o;
+  o.max_seconds = 0.1;
+  EXPECT_EQ(verdict(
+                block(1, Arch::gfx950),
+                [] {
+                  for (;;) c::workgroup_barrier();
+                },
+                {}, o),
+            "livelock");
 }
 
 TEST(Progress, ARunIsGivenUpAfterItsTime) {

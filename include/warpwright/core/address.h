@@ -36,19 +36,27 @@ struct ClusterShared {
   constexpr bool operator==(const ClusterShared&) const = default;
 };
 
-// Device memory.
+// Device memory. It cannot be dereferenced; who needs the number calls pointer_of().
 template <class T>
-struct Global {
-  T* pointer = nullptr;
-  WW_HD constexpr Global operator+(int64_t n) const { return {pointer + n}; }
+class Global {
+ public:
+  constexpr Global() = default;
+  WW_HD constexpr Global(T* pointer) : pointer_(pointer) {}
+  WW_HD constexpr Global operator+(int64_t n) const { return {pointer_ + n}; }
   template <class U>
   WW_HD Global<U> as() const {
-    return {reinterpret_cast<U*>(pointer)};
+    return {reinterpret_cast<U*>(pointer_)};
   }
   template <class U>
   requires(stdx::is_same_v<U, const T> && !stdx::is_const_v<T>) WW_HD constexpr operator Global<U>() const {
-    return {pointer};
+    return {pointer_};
   }
+  // For words and for arithmetic on addresses. In the simulator there is no memory behind it that ordinary code could
+  // reach: to dereference it is a finding.
+  friend WW_HD constexpr T* pointer_of(Global g) { return g.pointer_; }
+
+ private:
+  T* pointer_ = nullptr;
 };
 
 // Tensor memory has a row for each thread of four warps; a warp reaches those that its place among them gives it.

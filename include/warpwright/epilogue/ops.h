@@ -44,13 +44,14 @@ struct EpilogueOps {
     if constexpr (C.quantize) {
       if (args.scale_at != nullptr) args.scale = machine::load(Global<const float>{args.scale_at}, at);
     }
-    if constexpr (C.source) args.c = element<C.source_type>(args.c, batch * args.c_batch_stride).pointer;
+    if constexpr (C.source) args.c = pointer_of(element<C.source_type>(args.c, batch * args.c_batch_stride));
     if constexpr (C.bias != Bias::none) {
-      args.bias = element<C.bias_type>(args.bias, batch * args.bias_batch_stride).pointer;
-      if constexpr (C.pair()) args.up_bias = element<C.bias_type>(args.up_bias, batch * args.bias_batch_stride).pointer;
+      args.bias = pointer_of(element<C.bias_type>(args.bias, batch * args.bias_batch_stride));
+      if constexpr (C.pair())
+        args.up_bias = pointer_of(element<C.bias_type>(args.up_bias, batch * args.bias_batch_stride));
     }
     if constexpr (C.residual) {
-      args.residual = element<C.residual_type>(args.residual, batch * args.residual_batch_stride).pointer;
+      args.residual = pointer_of(element<C.residual_type>(args.residual, batch * args.residual_batch_stride));
     }
     if constexpr (C.own != 0) {
       return {args, batch};

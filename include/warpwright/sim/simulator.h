@@ -15,9 +15,10 @@ namespace warpwright::simulator {
 
 // When asynchronous effects land. `timed` follows the virtual clock and is what predicts a time; the others explore.
 enum class Landing : uint8_t { eager, late, seeded, timed };
-// Which ready warp runs next: the first in line; as fifo, with one role held back; any; or any with few, well-placed
-// changes of priority (`pct`).
-enum class Scheduling : uint8_t { fifo, freeze, random, pct };
+// Which ready warp runs next: the first in line; as fifo, with one role held back; any; any with few, well-placed
+// changes of priority (`pct`); or lanes instead of warps, each only when its warp waits for it in a word of all lanes
+// or when no lane with a lower number can do anything in any warp, so that lanes come apart as far as they are let.
+enum class Scheduling : uint8_t { fifo, freeze, random, pct, lanes };
 
 // Alters one word at the machine boundary: the bug corpus is made of these.
 struct Fault {
@@ -96,6 +97,11 @@ struct Finding {
   uint32_t line = 0;
   // Set for a fault between words; file and line are then those of the last word before it.
   const void* instruction = nullptr;
+  // Where code outside of the simulator called the word that found it, and the line of that call, if it is known and
+  // not the one above: a function that the kernel called there.
+  const void* call = nullptr;
+  std::string called_file = {};
+  uint32_t called_line = 0;
   uint64_t seed = 0;
   std::string mode;  // landing and scheduling
   std::string text() const;

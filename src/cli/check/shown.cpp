@@ -27,6 +27,8 @@ Json finding_document(const Checked& checked) {
           {"size", checked.failed_at},
           {"file", or_null(!f.file.empty(), f.file)},
           {"line", or_null(f.line > 0, f.line)},
+          {"called_file", or_null(f.called_line > 0, f.called_file)},
+          {"called_line", or_null(f.called_line > 0, f.called_line)},
           {"role", or_null(!f.role.empty(), f.role)},
           {"objects", objects},
           {"cta", or_null(f.cta >= 0, f.cta)},

@@ -47,10 +47,11 @@ Check dtype() {
 Check schedule() {
   const auto complaint = [](std::string& value) {
     return parse_schedule(value).kind.empty()
-               ? fmt::format("'{}' is not one of fifo, freeze:ROLE, random, pct:D (D from 1 to {})", value, deepest_pct)
+               ? fmt::format("'{}' is not one of fifo, lanes, freeze:ROLE, random, pct:D (D from 1 to {})", value,
+                             deepest_pct)
                : std::string();
   };
-  return {complaint, "fifo|freeze:ROLE|random|pct:D", {"fifo", "freeze:", "random", "pct:"}};
+  return {complaint, "fifo|lanes|freeze:ROLE|random|pct:D", {"fifo", "lanes", "freeze:", "random", "pct:"}};
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ DType dtype_of(const std::string& word) {
 }
 
 ScheduleWord parse_schedule(const std::string& word) {
-  if (word == "fifo" || word == "random") return {word, "", 0};
+  if (word == "fifo" || word == "lanes" || word == "random") return {word, "", 0};
   const auto colon = word.find(':');
   if (colon == std::string::npos || colon + 1 == word.size()) return {};
   const std::string kind = word.substr(0, colon);

@@ -38,7 +38,7 @@ struct ProblemOptions {
 
 // A schedule word, taken apart: the role of freeze:ROLE, the depth of pct:D.
 struct ScheduleWord {
-  std::string kind;  // fifo, freeze, random, pct
+  std::string kind;  // fifo, lanes, freeze, random, pct
   std::string role;
   int depth = 0;
 };

@@ -54,6 +54,7 @@ void cp_async_wait(int pending, here at) {
     return false;
   };
   while (unfinished()) e.block(t, Wait::cp_async, &t, at);
+  waited(t, {"cp.async.wait_group", at, t.warp});
   // From now on these are this thread's own accesses.
   for (const auto& op : t.cp_ops)
     if (op->group && int64_t(op->group) <= upto) {

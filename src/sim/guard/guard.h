@@ -1,14 +1,18 @@
 // What a kernel does between its words: it may compute for ever, or touch memory that is not there. Both end the thread
 // that does it, and the run, with a finding.
 #pragma once
+#include <boost/context/fiber.hpp>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
 #include <functional>
+#include <string>
+#include <vector>
+
+#include "warpwright/machine/machine.h"
+#include "warpwright/sim/simulator.h"
 
 namespace warpwright::simulator {
-
-class Engine;
 
 // Why a thread was taken out of its code.
 struct GivenUp {
@@ -17,12 +21,23 @@ struct GivenUp {
   const void* instruction = nullptr;
 };
 
+// An engine whose code is guarded. All of it is asked in a signal.
+class Guarded {
+ public:
+  virtual uint64_t beat() const = 0;      // changes with every word, and when another thread of the kernel runs
+  virtual bool is_inside() const = 0;     // a thread's code runs, or a word of it
+  virtual void give_up(GivenUp why) = 0;  // does not return
+
+ protected:
+  ~Guarded() = default;
+};
+
 // For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine is no hang.
 class Guard {
  public:
   static constexpr int kHang = -1;
 
-  Guard(Engine& engine, double hang_seconds);
+  Guard(Guarded& engine, double hang_seconds);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -32,12 +47,18 @@ class Guard {
  private:
   static void caught(int signal, siginfo_t* info, void* context);
 
-  Engine& engine_;
+  Guarded& engine_;
   Guard* outer_;
   timer_t timer_ = {};
   bool timed_ = false;
   uint64_t beat_ = ~uint64_t(0);  // of the engine when the timer last rang
 };
+
+// Fills in rule, sentence, object and place of what is reported of it: `who` did it, whose last word was at `last`.
+void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
+              const std::vector<Buffer>& buffers);
+// Where the code of a thread that was given up stays: nobody may unwind what a signal has interrupted.
+void abandon(boost::context::fiber&& code, const void* stack);
 
 // Calls host code that a user wrote; a fault in it ends the call, not the program. What it held is not given back.
 GivenUp call_guarded(const std::function<void()>& code);

@@ -256,9 +256,15 @@ struct Matmul {
 
   WW_FN static void body(const Args& given) {
     static_assert(C.arch == Arch::gfx950 || !C.uses_dma(), "16-byte LDS DMA is an instruction of gfx950");
-    const Args args = {{m::settled(given.a.pointer)}, {m::settled(given.b.pointer)}, {m::settled(given.d.pointer)},
-                       m::settled(given.m),           m::settled(given.n),           m::settled(given.k),
-                       m::settled(given.a_row_bytes), m::settled(given.b_row_bytes), m::settled(given.d_row_bytes),
+    const Args args = {{m::settled(pointer_of(given.a))},
+                       {m::settled(pointer_of(given.b))},
+                       {m::settled(pointer_of(given.d))},
+                       m::settled(given.m),
+                       m::settled(given.n),
+                       m::settled(given.k),
+                       m::settled(given.a_row_bytes),
+                       m::settled(given.b_row_bytes),
+                       m::settled(given.d_row_bytes),
                        m::settled(given.alpha)};
     const uint32_t tiles_m = (args.m + C.tile_m() - 1) / C.tile_m(), tiles_n = (args.n + C.tile_n() - 1) / C.tile_n();
     const Tile tile = tile_at(m::workgroup_index(), tiles_m, tiles_n);

@@ -78,7 +78,8 @@ struct StoreTile {
     const Shared<uint8_t> own{staging + uint32_t(warp) * staging_bytes(C)};
     const typename Ops::Args list = Ops::prepare(args.epilogue, tile.batch);
     const Global<Out> matrix = Global<Out>{static_cast<Out*>(args.d)} + tile.batch * args.d_batch_stride;
-    const uint64_t low = reinterpret_cast<uint64_t>(matrix.pointer) | uint64_t(args.d_stride * int64_t(sizeof(Out)));
+    const uint64_t low =
+        reinterpret_cast<uint64_t>(pointer_of(matrix)) | uint64_t(args.d_stride * int64_t(sizeof(Out)));
     const bool aligned = low % 16 == 0;
     WW_UNROLL
     for (int i = 0; i < C.warp_m() / kStagedRows; ++i) {

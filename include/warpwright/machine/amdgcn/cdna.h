@@ -52,11 +52,11 @@ WW_FN T settled(T value) {
 
 // Loads beyond `bytes` give zero and stores there are dropped. The check covers the lanes' own offset only.
 WW_FN BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here = {}) {
-  return {
-      __builtin_amdgcn_make_buffer_rsrc(const_cast<uint8_t*>(base.pointer), short(0), int(bytes), detail::kRawBuffer)};
+  return {__builtin_amdgcn_make_buffer_rsrc(const_cast<uint8_t*>(pointer_of(base)), short(0), int(bytes),
+                                            detail::kRawBuffer)};
 }
 WW_FN BufferResource make_buffer(Global<uint8_t> base, uint32_t bytes, here = {}) {
-  return {__builtin_amdgcn_make_buffer_rsrc(base.pointer, short(0), int(bytes), detail::kRawBuffer)};
+  return {__builtin_amdgcn_make_buffer_rsrc(pointer_of(base), short(0), int(bytes), detail::kRawBuffer)};
 }
 
 // gfx950: 16 bytes of each lane, to `to` + 16 * lane.

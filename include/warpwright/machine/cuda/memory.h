@@ -263,16 +263,16 @@ WW_FN void store(ClusterShared<T> p, stdx::type_identity_t<T> v, here = {}) {
 }
 template <Loadable T>
 WW_FN stdx::remove_const_t<T> load(Global<T> p, here = {}) {
-  return detail::load_global<stdx::remove_const_t<T>>(p.pointer);
+  return detail::load_global<stdx::remove_const_t<T>>(pointer_of(p));
 }
 template <Loadable T>
 WW_FN void store(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
-  detail::store_global<T>(p.pointer, v);
+  detail::store_global<T>(pointer_of(p), v);
 }
 // 16 bytes go as b128, which the memory model treats as one access (a vector of words it does not).
 template <Loadable T>
 WW_FN T load_acquire(Global<T> p, here = {}) {
-  const size_t at = __cvta_generic_to_global(p.pointer);
+  const size_t at = __cvta_generic_to_global(pointer_of(p));
   if constexpr (sizeof(T) == 1) {
     uint32_t v;
     asm volatile("ld.acquire.gpu.global.u8 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
@@ -300,7 +300,7 @@ WW_FN T load_acquire(Global<T> p, here = {}) {
 }
 template <Loadable T>
 WW_FN void store_release(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
-  const size_t at = __cvta_generic_to_global(p.pointer);
+  const size_t at = __cvta_generic_to_global(pointer_of(p));
   if constexpr (sizeof(T) == 1) {
     const uint32_t wide = stdx::bit_cast<unsigned char>(v);
     asm volatile("st.release.gpu.global.u8 [%0], %1;" ::"l"(at), "r"(wide) : "memory");
@@ -321,7 +321,7 @@ WW_FN void store_release(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
 // Scope gpu on global memory, cta on shared memory.
 template <Order O = Order::relaxed, class T>
 WW_FN T atomic_add(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
-  return stdx::bit_cast<T>(detail::atomic_add<T, O>(p.pointer, stdx::bit_cast<detail::Bits<T>>(v)));
+  return stdx::bit_cast<T>(detail::atomic_add<T, O>(pointer_of(p), stdx::bit_cast<detail::Bits<T>>(v)));
 }
 template <Order O = Order::relaxed, class T>
 WW_FN T atomic_add(Shared<T> p, stdx::type_identity_t<T> v, here = {}) {
@@ -329,16 +329,16 @@ WW_FN T atomic_add(Shared<T> p, stdx::type_identity_t<T> v, here = {}) {
 }
 template <Order O = Order::relaxed, class T>
 WW_FN T atomic_exchange(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
-  return stdx::bit_cast<T>(detail::atomic_exchange<T, O>(p.pointer, stdx::bit_cast<detail::Bits<T>>(v)));
+  return stdx::bit_cast<T>(detail::atomic_exchange<T, O>(pointer_of(p), stdx::bit_cast<detail::Bits<T>>(v)));
 }
 template <Order O = Order::relaxed, class T>
 WW_FN T atomic_compare_swap(Global<T> p, stdx::type_identity_t<T> expected, stdx::type_identity_t<T> v, here = {}) {
-  return stdx::bit_cast<T>(detail::atomic_compare_swap<T, O>(p.pointer, stdx::bit_cast<detail::Bits<T>>(expected),
+  return stdx::bit_cast<T>(detail::atomic_compare_swap<T, O>(pointer_of(p), stdx::bit_cast<detail::Bits<T>>(expected),
                                                              stdx::bit_cast<detail::Bits<T>>(v)));
 }
 template <class T>
 WW_FN void reduce_add(Global<T> p, stdx::type_identity_t<T> v, here = {}) {
-  const size_t at = __cvta_generic_to_global(p.pointer);
+  const size_t at = __cvta_generic_to_global(pointer_of(p));
   if constexpr (sizeof(T) == 4) {
     asm volatile("red.relaxed.gpu.global.add%2 [%0], %1;" ::"l"(at), "r"(stdx::bit_cast<uint32_t>(v)),
                  "C"(detail::AddText<T>::text)

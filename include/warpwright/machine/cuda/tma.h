@@ -178,7 +178,7 @@ WW_FN void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<
   record::load(record::Kind::load, dst.address, bar.address, at);
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst.address),
-      "l"(__cvta_generic_to_global(src.pointer)), "r"(bytes), "r"(bar.address)
+      "l"(__cvta_generic_to_global(pointer_of(src))), "r"(bytes), "r"(bar.address)
       : "memory");
 }
 template <class T>
@@ -188,14 +188,14 @@ WW_FN void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t byte
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
       "%4;" ::"r"(dst.address),
-      "l"(__cvta_generic_to_global(src.pointer)), "r"(bytes), "r"(bar.address), "h"(mask)
+      "l"(__cvta_generic_to_global(pointer_of(src))), "r"(bytes), "r"(bar.address), "h"(mask)
       : "memory");
 }
 template <class T>
 WW_FN void bulk_store(Global<T> dst, Shared<T> src, uint32_t bytes, here at = {}) {
   record::event(record::Kind::store, src.address, 0, at);
   asm volatile(
-      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(dst.pointer)),
+      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(pointer_of(dst))),
       "r"(src.address), "r"(bytes)
       : "memory");
 }
@@ -225,14 +225,14 @@ WW_FN void bulk_wait_read(here at = {}) {  // sources may be overwritten
 template <class T>
 WW_FN void cp_async_16(Shared<T> dst, Global<const T> src, uint32_t valid_bytes = 16, here = {}) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst.address),
-               "l"(__cvta_generic_to_global(src.pointer)), "r"(valid_bytes)
+               "l"(__cvta_generic_to_global(pointer_of(src))), "r"(valid_bytes)
                : "memory");
 }
 // The same for 4 bytes; all of them or none.
 template <class T>
 WW_FN void cp_async_4(Shared<T> dst, Global<const T> src, bool valid = true, here = {}) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst.address),
-               "l"(__cvta_generic_to_global(src.pointer)), "r"(valid ? 4u : 0u)
+               "l"(__cvta_generic_to_global(pointer_of(src))), "r"(valid ? 4u : 0u)
                : "memory");
 }
 // The same for any size of cp.async: 4, 8 or 16 bytes.
@@ -243,7 +243,7 @@ WW_FN void cp_async(Shared<T> dst, Global<const T> src, uint32_t valid_bytes, he
     cp_async_16(dst, src, valid_bytes, at);
   } else {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(dst.address),
-                 "l"(__cvta_generic_to_global(src.pointer)), "n"(Bytes), "r"(valid_bytes)
+                 "l"(__cvta_generic_to_global(pointer_of(src))), "n"(Bytes), "r"(valid_bytes)
                  : "memory");
   }
 }

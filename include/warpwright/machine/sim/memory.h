@@ -49,29 +49,29 @@ void store(ClusterShared<T> p, stdx::type_identity_t<T> v, here at = {}) {
 template <Loadable T>
 stdx::remove_const_t<T> load(Global<T> p, here at = {}) {
   stdx::remove_const_t<T> v;
-  detail::load_global(p.pointer, &v, sizeof(T), Order::relaxed, Scope::cta, at);
+  detail::load_global(pointer_of(p), &v, sizeof(T), Order::relaxed, Scope::cta, at);
   return v;
 }
 template <Loadable T>
 void store(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {
-  detail::store_global(p.pointer, &v, sizeof(T), Order::relaxed, Scope::cta, at);
+  detail::store_global(pointer_of(p), &v, sizeof(T), Order::relaxed, Scope::cta, at);
 }
 template <Loadable T>
 T load_acquire(Global<T> p, here at = {}) {  // ld.acquire.gpu
   T v;
-  detail::load_global(p.pointer, &v, sizeof(T), Order::acquire, Scope::gpu, at);
+  detail::load_global(pointer_of(p), &v, sizeof(T), Order::acquire, Scope::gpu, at);
   return v;
 }
 template <Loadable T>
 void store_release(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {  // st.release.gpu
-  detail::store_global(p.pointer, &v, sizeof(T), Order::release, Scope::gpu, at);
+  detail::store_global(pointer_of(p), &v, sizeof(T), Order::release, Scope::gpu, at);
 }
 
 // Scope gpu on global memory, cta on shared memory.
 template <Order O = Order::relaxed, class T>
 T atomic_add(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {
   T old;
-  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, O, Scope::gpu, at);
+  detail::atomic(pointer_of(p), 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, O, Scope::gpu, at);
   return old;
 }
 template <Order O = Order::relaxed, class T>
@@ -84,19 +84,20 @@ T atomic_add(Shared<T> p, stdx::type_identity_t<T> v, here at = {}) {
 template <Order O = Order::relaxed, class T>
 T atomic_exchange(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {
   T old;
-  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 1, &v, nullptr, &old, O, Scope::gpu, at);
+  detail::atomic(pointer_of(p), 0, false, detail::type_letter<T>(), sizeof(T), 1, &v, nullptr, &old, O, Scope::gpu, at);
   return old;
 }
 template <Order O = Order::relaxed, class T>
 T atomic_compare_swap(Global<T> p, stdx::type_identity_t<T> expected, stdx::type_identity_t<T> v, here at = {}) {
   T old;
-  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 2, &v, &expected, &old, O, Scope::gpu, at);
+  detail::atomic(pointer_of(p), 0, false, detail::type_letter<T>(), sizeof(T), 2, &v, &expected, &old, O, Scope::gpu,
+                 at);
   return old;
 }
 template <class T>
 void reduce_add(Global<T> p, stdx::type_identity_t<T> v, here at = {}) {  // red.relaxed.gpu.add
   T old;
-  detail::atomic(p.pointer, 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, Order::relaxed,
+  detail::atomic(pointer_of(p), 0, false, detail::type_letter<T>(), sizeof(T), 0, &v, nullptr, &old, Order::relaxed,
                  Scope::gpu, at);
 }
 

@@ -70,16 +70,16 @@ void tma_prefetch(const TensorMap*, Coords<R>, here = {}) {}  // into L2: no eff
 
 template <class T>
 void bulk_load(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, here at = {}) {
-  detail::bulk_load(dst.address, src.pointer, bytes, bar.address, 0, false, at);
+  detail::bulk_load(dst.address, pointer_of(src), bytes, bar.address, 0, false, at);
 }
 template <class T>
 void bulk_load_multicast(Shared<T> dst, Global<const T> src, uint32_t bytes, Shared<Mbarrier> bar, uint16_t mask,
                          here at = {}) {
-  detail::bulk_load(dst.address, src.pointer, bytes, bar.address, mask, true, at);
+  detail::bulk_load(dst.address, pointer_of(src), bytes, bar.address, mask, true, at);
 }
 template <class T>
 void bulk_store(Global<T> dst, Shared<T> src, uint32_t bytes, here at = {}) {
-  detail::bulk_store(dst.pointer, src.address, bytes, at);
+  detail::bulk_store(pointer_of(dst), src.address, bytes, at);
 }
 template <class T>
 void bulk_copy(ClusterShared<T> dst, Shared<T> src, uint32_t bytes, ClusterShared<Mbarrier> bar, here at = {}) {
@@ -98,18 +98,18 @@ void bulk_wait_read(here at = {}) {  // sources may be overwritten
 // Non-bulk cp.async (sm_80): 16 bytes a thread, `valid_bytes` of them copied, the rest zero.
 template <class T>
 void cp_async_16(Shared<T> dst, Global<const T> src, uint32_t valid_bytes = 16, here at = {}) {
-  detail::cp_async(dst.address, src.pointer, 16, valid_bytes, at);
+  detail::cp_async(dst.address, pointer_of(src), 16, valid_bytes, at);
 }
 // The same for 4 bytes; all of them or none.
 template <class T>
 void cp_async_4(Shared<T> dst, Global<const T> src, bool valid = true, here at = {}) {
-  detail::cp_async(dst.address, src.pointer, 4, valid ? 4 : 0, at);
+  detail::cp_async(dst.address, pointer_of(src), 4, valid ? 4 : 0, at);
 }
 // The same for any size of cp.async: 4, 8 or 16 bytes.
 template <int Bytes, class T>
 void cp_async(Shared<T> dst, Global<const T> src, uint32_t valid_bytes, here at = {}) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
-  detail::cp_async(dst.address, src.pointer, Bytes, valid_bytes, at);
+  detail::cp_async(dst.address, pointer_of(src), Bytes, valid_bytes, at);
 }
 void cp_async_commit(here at = {});
 template <int Pending = 0>

@@ -36,7 +36,7 @@ struct ScaleLines {
 
   // Whether four blocks of a line, from a multiple of four on, are 16 aligned bytes.
   WW_FN bool in_fours() const {
-    return ((reinterpret_cast<uintptr_t>(at.pointer) / 4 | uintptr_t(stride) | uintptr_t(blocks)) & 3) == 0;
+    return ((reinterpret_cast<uintptr_t>(pointer_of(at)) / 4 | uintptr_t(stride) | uintptr_t(blocks)) & 3) == 0;
   }
 };
 

@@ -1,0 +1,10 @@
+// Where the running word was called, by the return addresses on the stack.
+#pragma once
+
+namespace warpwright::simulator {
+
+// An instruction of the innermost call from an object that does not hold the simulator; null where there is none, as
+// in kernels that are linked with it.
+const void* call_of_word();
+
+}  // namespace warpwright::simulator
