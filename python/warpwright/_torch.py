@@ -13,7 +13,7 @@ from ._torch_describe import (
     Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
     wants_gradient)
 from ._torch_fold import fold, operands
-from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap
+from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap, register_gradient
 
 
 ACTIVATION = 4  # its place behind the first three arguments of the ops
@@ -117,7 +117,15 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
-_gemm.register_autograd(_backward, setup_context=_keep_for_backward)
+def _computed(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
+    """What the op computes, by the short way of a call like one before."""
+    *settings, plan, epilogue = rest
+    whole: Any = gemm
+    made: Tensor = whole(a, b, None, out_dtype, *settings, plan or None, epilogue or None)
+    return made
+
+
+_differentiable = register_gradient(_gemm, _computed, _keep_for_backward, _backward)
 register_autocast("gemm", _gemm)
 register_autocast("gemm_out", _gemm_out)
 register_gemm_vmap(_gemm)
@@ -145,7 +153,7 @@ class _Transformed(torch.autograd.Function):
 def _op(*arguments: Any) -> Tensor:
     transformed = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
     apply: Any = _Transformed.apply
-    made: Tensor = apply(*arguments) if transformed else _gemm(*arguments)
+    made: Tensor = apply(*arguments) if transformed else _differentiable(*arguments)
     return made
 
 
@@ -236,5 +244,5 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
            for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
         _torch_launch.remember(key, chosen, folded.shape, dtype)
         if native is not None:
-            _torch_native.remember(native, call, chosen, folded.shape, dtype)
+            _torch_native.remember(native, _torch_native.GEMM, call, chosen, folded.shape, dtype)
     return as_tensor("out", result)

@@ -143,8 +143,9 @@ def _contiguous(*tensors: Any) -> list[Any]:
     return [None if t is None else t.contiguous() for t in tensors]
 
 
-def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, shared: int, shared_weights: Any,
-        sm_limit: int, token_count: Any, out: Any, status: Any, **factors: Any) -> Any:
+def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, x_scale: Any, w_gate_up_scale: Any,
+        w_down_scale: Any, shared: int, shared_weights: Any, token_count: Any, out: Any, status: Any,
+        sm_limit: int) -> Any:
     """``warpwright.moe`` of DTensors."""
     for name, value in (("token_count", token_count), ("out", out), ("status", status)):
         if value is not None:
@@ -156,7 +157,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
                               shared_weights=_contiguous(everybody)[0], sm_limit=sm_limit)
 
     return layer_of_experts(layer, x, topk_ids, topk_weights, w_gate_up, w_down, shared_weights,
-                            factors=[factors[name] for name in FACTORS])
+                            factors=(x_scale, w_gate_up_scale, w_down_scale))
 
 
 def experts(x: Any, index: Any, weights: Any, gate_up: Any, down: Any, blocks: int, shared: int, everybody: Any) -> Any:
