@@ -88,7 +88,7 @@ def stand_in():
     gemm(a, b, out=out)
     gemm(a, b, bias=bias, activation="silu")
     gemm(a, layer.weight, bias=layer.bias)
-    gemm(a, learnt, out_dtype=torch.bfloat16)
+    gemm(a, learnt)
     gemm(odd, odd_b, plan=Plan(WORKSPACE))
     gemm(split_a, split_b, plan=Plan(WORKSPACE, WORKSPACE))
     remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets)

@@ -112,8 +112,9 @@ struct Entry {
   size_t kept_bytes = 0;  // of them
   std::vector<Workspace> workspaces;
 };
-// Shared, since another thread may forget an entry while this one launches.
-std::unordered_multimap<uint64_t, std::shared_ptr<Entry>> entries;
+// Shared, since another thread may forget an entry while this one launches. Never destroyed: what they own is Python's,
+// which is gone when the process ends.
+auto& entries = *new std::unordered_multimap<uint64_t, std::shared_ptr<Entry>>;
 uint64_t changes = 0;  // of the entries
 
 using Tensors = std::array<DlTensor, kMostOperands>;

@@ -45,9 +45,8 @@ def register_gradient(op: Any, compute: Callable[..., Any], keep: Callable[..., 
     apply: Any = Plain.apply  # torch gives it no types
 
     def call(*inputs: Any) -> Any:
-        if torch.compiler.is_compiling() or is_watched(*(x for x in inputs if isinstance(x, Tensor))):
-            return op(*inputs)
-        return apply(*inputs)
+        watched = torch.compiler.is_compiling() or is_watched(*(x for x in inputs if isinstance(x, Tensor)))
+        return op(*inputs) if watched else apply(*inputs)
 
     return call
 
