@@ -3,6 +3,8 @@
 import contextlib
 import ctypes
 import inspect
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from warpwright import _abi, _torch, _torch_describe, _torch_grouped, _torch_launch, _torch_moe, _torch_native
+from warpwright import (
+    _abi, _torch, _torch_describe, _torch_grouped, _torch_grouped_launch, _torch_launch, _torch_moe, _torch_native)
 from warpwright._torch_native import GEMM, GROUPED, MOE
 
 BF16 = torch.bfloat16
@@ -347,7 +350,6 @@ def test_a_failure_arrives_as_its_exception(native, monkeypatch):
 
 
 def test_nothing_is_kept_that_should_go(native):
-    import sys
     import weakref
 
     a, b = torch.randn(4, 8, dtype=BF16), torch.randn(5, 8, dtype=BF16)
@@ -408,3 +410,41 @@ def test_gemm_takes_this_way(native, monkeypatch):
     warpwright.gemm(torch.randn(2, 3, 16, dtype=BF16)[..., ::2], b)
     assert len(launched) == 3 and len(native.launches) == 1
     assert _torch.gemm(a, b).shape == (2, 3, 5) and len(native.launches) == 2
+
+
+def test_grouped_products_and_layers_take_this_way(native, monkeypatch):
+    """As the one above, from the public functions."""
+    named, shape, dtype = GROUPED_CALLS["contiguous"]
+    plan, launched = Plan(), []
+    monkeypatch.setattr(_torch_native, "native", lambda: native)
+    monkeypatch.setattr(_torch_grouped_launch, "key_of", lambda *arguments: ("key",))
+    monkeypatch.setattr(_torch_grouped_launch, "again", lambda *arguments: None)
+    monkeypatch.setattr(_torch_grouped_launch, "remember", lambda *arguments: None)
+    monkeypatch.setattr(_torch_grouped_launch, "launch", lambda x, settings: (launched.append(x), plan)[1])
+    for _ in range(3):
+        assert warpwright.grouped_gemm(**named).shape == shape
+    assert len(launched) == 1 and len(native.launches) == 2
+    layer = layer_of()
+    monkeypatch.setattr(_torch_moe, "launch", lambda x, settings: (launched.append(x), Plan(workspace_bytes=4096))[1])
+    for _ in range(3):
+        assert warpwright.moe(**layer).shape == (6, 128)
+    assert len(launched) == 2 and len(native.launches) == 4
+    # A layer that learns goes this way on its way forward.
+    layer["topk_weights"].requires_grad_()
+    for _ in range(3):
+        warpwright.moe(**layer)
+    assert len(launched) == 3 and len(native.launches) == 6
+    a, b = torch.randn(2, 4, 8, dtype=BF16), torch.randn(5, 8, dtype=BF16).requires_grad_()
+    remembered(native, call(a, b.detach()), (2, 4, 5))
+    native.launches.clear()
+    assert warpwright.gemm(a, b).requires_grad and len(native.launches) == 1
+
+
+def test_a_process_ends_in_peace(native):
+    """What is remembered is Python's, which is gone before the module is."""
+    code = f"import sys; sys.path[:0] = {sys.path!r}\nimport test_native as t\nimport ctypes, torch\n" \
+           "from warpwright import _torch_native as n\nm = n.load()\n" \
+           "n.set_up(m, n.CPU, lambda: 0, lambda: 0, torch._C._dynamo.guards._empty_strided_cpu, (1, 1, 1))\n" \
+           "a, b = torch.ones(4, 8), torch.ones(5, 8)\nn.remember(m, 0, t.call(a, b), t.Plan(), (4, 5), torch.float32)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr

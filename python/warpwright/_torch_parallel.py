@@ -152,9 +152,10 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, x
             raise ValueError(f"{name}: a layer of DTensors has none; leave it out")
 
     def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, everybody: Any, *scales: Any) -> Tensor:
-        given = _contiguous(x, gate_up, down, ids, weights)
-        return _torch_moe.moe(*given, **dict(zip(FACTORS, _contiguous(*scales))), shared=shared,
-                              shared_weights=_contiguous(everybody)[0], sm_limit=sm_limit)
+        given = _contiguous(x, gate_up, down, ids, weights, *scales)
+        one: Any = _torch_moe.moe
+        made: Tensor = one(*given, shared, *_contiguous(everybody), sm_limit=sm_limit)
+        return made
 
     return layer_of_experts(layer, x, topk_ids, topk_weights, w_gate_up, w_down, shared_weights,
                             factors=(x_scale, w_gate_up_scale, w_down_scale))

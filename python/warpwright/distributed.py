@@ -142,7 +142,8 @@ def _way_of_some(expert: Tensor, w_gate_up: Tensor, w_down: Tensor, mine: int, r
                  group: Any) -> _Way:
     """So many rows go to each rank, whether there are pairs for them or not, and the host need not know."""
     experts, device, count = mine * ranks, expert.device, expert.shape[0]
-    key = ((group or dist.group.WORLD).group_name, tuple(w_gate_up.shape), w_gate_up.dtype, capacity)
+    ranks_of: Any = group or dist.group.WORLD
+    key = (ranks_of.group_name, tuple(w_gate_up.shape), w_gate_up.dtype, capacity)
     is_capturing: Any = torch.cuda.is_current_stream_capturing  # torch gives it no types
     if key not in _agreed and not (device.type == "cuda" and is_capturing()):
         _announced(w_gate_up, w_down, torch.full((ranks,), capacity, device=device), capacity, group)
@@ -260,7 +261,7 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     back: Tensor = exchange(y, receive, send, group)
 
     collected: Any = _Collected.apply
-    of_tokens = collected(back, way.pairs, way.slots).view(tokens, choices, back.shape[1])
+    of_tokens: Tensor = collected(back, way.pairs, way.slots).view(tokens, choices, back.shape[1])
     weights = torch.where(taken.view(tokens, choices), topk_weights, topk_weights.new_zeros(()))
     total = of_tokens.new_zeros(tokens, of_tokens.shape[2], dtype=torch.float64 if x.device.type == "cpu" else torch.float32)
     for choice in range(choices):
@@ -296,7 +297,8 @@ class ExpertParallel(ParallelStyle):
         experts = _as_experts(module, "ExpertParallel")
         if experts.shared:
             raise ValueError(f"ExpertParallel: {experts.shared} of these experts are for all tokens, and have no rank of their "
-                             "own; make them a warpwright.nn.MLP beside the others, or use ExpertTensorParallel")
+                             "own; make them a warpwright.nn.MLP beside the others, as convert(leave=['*.shared_expert_gate']) does, or use "
+                             "ExpertTensorParallel")
         check_divides("num_experts", experts.num_experts, device_mesh.size())
         for name in ("gate_up_proj", "down_proj"):
             _distribute(experts, name, device_mesh, dt.Shard(0), self.src_data_rank)
