@@ -80,8 +80,8 @@ def stand_in():
         given.apply_defaults()
         _torch_native.remember(module, which, given.args, plan, shape, torch.bfloat16)
 
-    def gemm(*tensors, plan=Plan(), **named):
-        remember(_torch_native.GEMM, _torch.gemm, plan, (len(tensors[0]), 64), *tensors, **named)
+    def gemm(*tensors, plan=None, **named):
+        remember(_torch_native.GEMM, _torch.gemm, plan or Plan(), (len(tensors[0]), 64), *tensors, **named)
 
     torch.cuda.is_current_stream_capturing = lambda: False
     gemm(a, b)

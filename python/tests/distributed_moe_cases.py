@@ -124,7 +124,7 @@ def with_capacity(world):
                 rows, of_pairs = mine[0].clone().requires_grad_(), mine[2].clone().requires_grad_()
                 mats = [t.requires_grad_() for t in my_experts(world, first, second)]
                 status = torch.full((1,), 77, dtype=torch.int32)
-                torch.Tensor.tolist = lambda t: (looks.append(capacity), tolist(t))[1]
+                torch.Tensor.tolist = lambda t, capacity=capacity: (looks.append(capacity), tolist(t))[1]
                 y = warpwright.distributed.moe(rows, *mats, mine[1], of_pairs, capacity=capacity, status=status)
                 torch.Tensor.tolist = tolist
                 equal(y.detach(), want.split(sizes)[dist.get_rank()])
@@ -361,7 +361,7 @@ def refusals(world):
             lambda: call(x, *mats, ids, weights, capacity=50 if rank != 1 else None))
     for capacity in (0, -3, 2.5, "all"):
         refused(ValueError, f"capacity: {capacity!r} rows for each rank; a whole number from 1 on is needed, or None",
-                lambda: call(x, *mats, ids, weights, capacity=capacity))
+                lambda capacity=capacity: call(x, *mats, ids, weights, capacity=capacity))
     refused(ValueError, "status: one torch.int32 on cpu is needed, not 2 of torch.int64 on cpu",
             lambda: call(x, *mats, ids, weights, status=torch.zeros(2, dtype=torch.int64)))
     refused(ValueError, "w_gate_up: its shape is", lambda: call(x[:, :32], *mats, ids, weights))

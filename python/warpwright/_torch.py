@@ -32,7 +32,8 @@ def launch(x: Operands, settings: Settings) -> None:
 
         _torch_simulated.gemm(x, settings, target)
     else:
-        _torch_reference.gemm(x, settings)
+        with torch.autocast("cpu", enabled=False):  # operands were cast already; it would round the sums, too
+            _torch_reference.gemm(x, settings)
 
 
 @torch.library.custom_op("warpwright::gemm_out", mutates_args=("out",))

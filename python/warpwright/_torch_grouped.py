@@ -26,7 +26,8 @@ def launch(x: Operands, settings: Settings) -> None:
 
         _torch_simulated.grouped_gemm(x, settings, target)
     else:
-        _torch_reference_grouped.grouped_gemm(x, settings)
+        with torch.autocast("cpu", enabled=False):  # operands were cast already; it would round the sums, too
+            _torch_reference_grouped.grouped_gemm(x, settings)
 
 
 @torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "scales_out", "status"))

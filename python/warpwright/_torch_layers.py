@@ -48,7 +48,7 @@ def _kernels_have_swiglu(kind: str, index: Optional[int]) -> bool:
 
 # For torch.compile the answer is a constant. torch.compiler.assume_constant_result says it by the same word, but imports
 # the whole compiler first, which takes seconds that most programs do not have to spend.
-setattr(_kernels_have_swiglu, "_dynamo_marked_constant", True)
+_kernels_have_swiglu.__dict__["_dynamo_marked_constant"] = True
 
 
 def swiglu_is_served(x: Tensor, weight: Tensor) -> bool:
