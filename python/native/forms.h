@@ -13,8 +13,8 @@ namespace warpwright::native {
 // A tensor among the arguments.
 struct Operand {
   int place;
-  size_t address;            // of the structure, in bytes
-  bool decides_plan = false; // by how its address is aligned
+  size_t address;             // of the structure, in bytes
+  bool decides_plan = false;  // by how its address is aligned
 };
 
 constexpr size_t kNoWorkspace = size_t(-1);
@@ -63,9 +63,9 @@ constexpr std::array kGemmOperands{
     Operand{int(Gemm::b_scale), WW_AT(ww_gemm_pointers, b_scales)},
     Operand{int(Gemm::out_scale), WW_AT(ww_gemm_pointers, d_scale)},
 };
-constexpr std::array kGemmSettings{int(Gemm::out_dtype),    int(Gemm::alpha),         int(Gemm::beta),
-                                   int(Gemm::activation),   int(Gemm::accumulation), int(Gemm::deterministic),
-                                   int(Gemm::sm_limit),     int(Gemm::plan),         int(Gemm::epilogue)};
+constexpr std::array kGemmSettings{int(Gemm::out_dtype),  int(Gemm::alpha),        int(Gemm::beta),
+                                   int(Gemm::activation), int(Gemm::accumulation), int(Gemm::deterministic),
+                                   int(Gemm::sm_limit),   int(Gemm::plan),         int(Gemm::epilogue)};
 
 enum class Grouped {
   a,
@@ -146,8 +146,7 @@ constexpr std::array<Form, kForms> kFormOf{
     Form{int(Gemm::count), kGemmOperands, kGemmSettings, 2, 2, sizeof(ww_gemm_pointers),
          WW_AT(ww_gemm_pointers, workspace)},
     Form{int(Grouped::count), kGroupedOperands, kGroupedSettings, 2, 2, sizeof(ww_grouped_pointers), kNoWorkspace},
-    Form{int(Moe::count), kMoeOperands, kMoeSettings, 5, 5, sizeof(ww_moe_pointers),
-         WW_AT(ww_moe_pointers, workspace)},
+    Form{int(Moe::count), kMoeOperands, kMoeSettings, 5, 5, sizeof(ww_moe_pointers), WW_AT(ww_moe_pointers, workspace)},
 };
 static_assert(offsetof(ww_gemm_pointers, workspace_bytes) == offsetof(ww_gemm_pointers, workspace) + sizeof(void*));
 static_assert(offsetof(ww_moe_pointers, workspace_bytes) == offsetof(ww_moe_pointers, workspace) + sizeof(void*));

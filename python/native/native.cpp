@@ -370,14 +370,13 @@ PyCFunction as_method() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call<Index>));
 }
 
-PyMethodDef methods[] = {
-    {"gemm", as_method<warpwright::native::kGemm>(), METH_FASTCALL, nullptr},
-    {"grouped_gemm", as_method<warpwright::native::kGrouped>(), METH_FASTCALL, nullptr},
-    {"moe", as_method<warpwright::native::kMoe>(), METH_FASTCALL, nullptr},
-    {"remember", remember, METH_VARARGS, nullptr},
-    {"forget", forget, METH_NOARGS, nullptr},
-    {"set_up", set_up, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"gemm", as_method<warpwright::native::kGemm>(), METH_FASTCALL, nullptr},
+                         {"grouped_gemm", as_method<warpwright::native::kGrouped>(), METH_FASTCALL, nullptr},
+                         {"moe", as_method<warpwright::native::kMoe>(), METH_FASTCALL, nullptr},
+                         {"remember", remember, METH_VARARGS, nullptr},
+                         {"forget", forget, METH_NOARGS, nullptr},
+                         {"set_up", set_up, METH_VARARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
