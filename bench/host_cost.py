@@ -8,19 +8,22 @@ Usage: host_cost.py
 """
 import ctypes
 import gc
+import inspect
 import pathlib
 import sys
 import time
+import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import torch
 import warpwright
 import warpwright.nn
-from warpwright import _torch_native
+from warpwright import _torch, _torch_grouped, _torch_moe, _torch_native
 
 BURSTS, CALLS = 400, 50
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
+WORKSPACE = 1 << 16  # bytes, of plans that have one, where nothing is launched
 
 
 def make(*shape):
@@ -32,16 +35,27 @@ a, b, bias, out, layer = make(128, 256), make(64, 256), make(64), make(128, 64),
 left, right = (a, b.T) if GPU else (make(1, 1), make(1, 1))
 linear = torch.nn.Linear(right.shape[0], right.shape[1], device=DEVICE, dtype=torch.bfloat16)
 w, offsets = make(4, 256, 256), torch.tensor([0, 30, 60, 90, 128], dtype=torch.int32, device=DEVICE)
+odd, odd_b = make(128, 255), make(64, 255)  # rows that no TMA can address are copied first, to a workspace
+split_a, split_b = make(16, 8192), make(64, 8192)  # few tiles that share their depth leave sums in a workspace
+x, gate_up, down = make(16, 256), make(4, 256, 256), make(4, 256, 128)
+ids, weights = torch.zeros(16, 2, dtype=torch.int64, device=DEVICE), torch.ones(16, 2, device=DEVICE)
+learnt, right_learnt = b.clone().requires_grad_(), right.clone().requires_grad_()
 CALLS_OF = {
     "torch.mm": lambda: torch.mm(left, right),
     "warpwright.gemm": lambda: warpwright.gemm(a, b),
     "warpwright.gemm, out": lambda: warpwright.gemm(a, b, out=out),
     "warpwright.gemm, bias and silu": lambda: warpwright.gemm(a, b, bias=bias, activation="silu"),
+    "warpwright.gemm, rows copied": lambda: warpwright.gemm(odd, odd_b),
+    "warpwright.gemm, few tiles": lambda: warpwright.gemm(split_a, split_b),
+    "warpwright.grouped_gemm": lambda: warpwright.grouped_gemm(a, w, offsets=offsets),
+    "warpwright.moe": lambda: warpwright.moe(x, gate_up, down, ids, weights),
     "torch.nn.Linear": lambda: linear(left),
     "warpwright.nn.Linear": lambda: layer(a),
 }
-if GPU:
-    CALLS_OF["warpwright.grouped_gemm"] = lambda: warpwright.grouped_gemm(a, w, offsets=offsets)
+WITH_GRADIENT = {
+    "torch.mm": lambda: torch.mm(left, right_learnt),
+    "warpwright.gemm": lambda: warpwright.gemm(a, learnt),
+}
 
 
 def stand_in():
@@ -50,24 +64,40 @@ def stand_in():
     if module is None:
         sys.exit("the compiled part was not built: without it a GPU is needed")
     nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value  # returns 0 for the plan 0
-    _torch_native.set_up(module, _torch_native.CPU, torch._C._len_torch_dispatch_stack,
-                         torch._C._dynamo.guards._empty_strided_cpu, nothing)
-    rest = (None, None, None, None, "fast", False, 0, None, None)
-    for call in ((a, b, None, None, None, 1.0, 0.0, None, "none", *rest),
-                 (a, b, out, None, None, 1.0, 0.0, None, "none", *rest),
-                 (a, b, None, None, None, 1.0, 0.0, bias, "silu", *rest),
-                 (a, layer.weight, None, None, None, 1.0, 0.0, layer.bias, "none", *rest)):
-        module.remember(call, None, 0, False, (128, 64), (64, 1), torch.bfloat16)
+    none = torch._C._len_torch_dispatch_stack  # 0, at the cost of such a question
+    _torch_native.set_up(module, _torch_native.CPU, none, none, torch._C._dynamo.guards._empty_strided_cpu,
+                         (nothing,) * len(_torch_native.RUNS))
+
+    class Plan:
+        handle = types.SimpleNamespace(value=0)
+        workspaces = {0: torch.zeros(WORKSPACE, dtype=torch.uint8)}
+
+        def __init__(self, workspace_bytes=0, kept_bytes=0):
+            self.workspace_bytes, self.kept_bytes = workspace_bytes, kept_bytes
+
+    def remember(which, function, plan, shape, *tensors, **named):
+        given = inspect.signature(function).bind(*tensors, **named)
+        given.apply_defaults()
+        _torch_native.remember(module, which, given.args, plan, shape, torch.bfloat16)
+
+    def gemm(*tensors, plan=None, **named):
+        remember(_torch_native.GEMM, _torch.gemm, plan or Plan(), (len(tensors[0]), 64), *tensors, **named)
+
+    torch.cuda.is_current_stream_capturing = lambda: False
+    gemm(a, b)
+    gemm(a, b, out=out)
+    gemm(a, b, bias=bias, activation="silu")
+    gemm(a, layer.weight, bias=layer.bias)
+    gemm(a, learnt)
+    gemm(odd, odd_b, plan=Plan(WORKSPACE))
+    gemm(split_a, split_b, plan=Plan(WORKSPACE, WORKSPACE))
+    remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets)
+    remember(_torch_native.MOE, _torch_moe.moe, Plan(WORKSPACE), (16, 256), x, gate_up, down, ids, weights)
     _torch_native.native = lambda: module
 
 
-gc.disable()
-with torch.no_grad():
-    if not GPU:
-        stand_in()
-    print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if GPU else 'no GPU: nothing is launched'}, "
-          f"{'compiled' if _torch_native.native() is not None else 'Python alone'}")
-    for name, call in CALLS_OF.items():
+def measure(calls):
+    for name, call in calls.items():
         for _ in range(20):
             call()
         least = float("inf")
@@ -78,4 +108,20 @@ with torch.no_grad():
             for _ in range(CALLS):
                 call()
             least = min(least, time.perf_counter() - begin)
-        print(f"{name:32}{least / CALLS * 1e6:6.2f} us")
+        print(f"  {name:32}{least / CALLS * 1e6:6.2f} us")
+
+
+gc.disable()
+if not GPU:
+    with torch.no_grad():
+        stand_in()
+print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if GPU else 'no GPU: nothing is launched'}, "
+      f"{'compiled' if _torch_native.native() is not None else 'Python alone'}")
+for title, context in (("inference_mode", torch.inference_mode), ("no_grad", torch.no_grad)):
+    print(title)
+    with context():
+        measure(CALLS_OF)
+print("with gradients enabled, of tensors that want none")
+measure({name: call for name, call in CALLS_OF.items() if "Linear" not in name})
+print("with a gradient, forward")
+measure(WITH_GRADIENT)

@@ -102,7 +102,7 @@ typedef struct ww_gemm_pointers {
   const float* a_scales;
   const float* b_scales;
   const float* d_scale;
-  void* workspace; /* NULL: the plan's own */
+  void* workspace; /* of ww_plan_workspace_bytes(); NULL: the plan's own */
   size_t workspace_bytes;
   const void* a_block_scales; /* block_scaling: tiles of factors, as ww_quantize makes them with WW_SCALES_TILES */
   const void* b_block_scales;
@@ -125,6 +125,8 @@ WW_API void ww_plan_destroy(ww_plan* plan);
 /* `stream` is a cudaStream_t. Legal during stream capture. */
 WW_API int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void* stream);
 WW_API size_t ww_plan_workspace_bytes(const ww_plan* plan);
+/* So many at its beginning are zeroed once and serve all runs on a stream; the others belong to one run. */
+WW_API size_t ww_plan_kept_bytes(const ww_plan* plan);
 WW_API int32_t ww_plan_device(const ww_plan* plan);
 /* The texts live as long as the plan; of one that is measured they are others afterwards. */
 WW_API const char* ww_plan_name(const ww_plan* plan);

@@ -109,9 +109,9 @@ struct GemmPointers {
   const float* a_scales = nullptr;  // one, or m for row_column (times batch)
   const float* b_scales = nullptr;  // one, or n
   const float* d_scale = nullptr;
-  // plan.workspace_bytes() for this run alone, zeroed once before the first run that uses it. Without one the plan
-  // allocates what it needs for sums at the first run on each stream, and takes memory for copies of operands from a
-  // pool of the device in every run; in a captured run the graph takes both.
+  // plan.workspace_bytes() for this run alone, of which the first plan.kept_bytes() were zeroed before the first run
+  // that uses it. Without one the plan allocates what it needs for sums at the first run on each stream, and takes
+  // memory for copies of operands from a pool of the device in every run; in a captured run the graph takes both.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
   const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
@@ -134,6 +134,9 @@ class GemmPlan {
   Status run(const GemmPointers& pointers, void* stream = nullptr) const;
 
   size_t workspace_bytes() const;
+  // So many bytes of the workspace, at its beginning, are sums: they are zeroed once, and serve one run after the other
+  // on a stream. What lies behind them are copies of operands: no two threads that launch on a stream may share those.
+  size_t kept_bytes() const;
   // "dense-128x256-c2-s4": for GemmProblem::plan.
   std::string name() const;
   // "sm90/dense-128x256-c2-s4/bf16-nt": the plan with all that the problem fixes, as it is compiled and checked.

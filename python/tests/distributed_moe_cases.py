@@ -106,6 +106,63 @@ def for_all_tokens(world):
             assert all(torch.isfinite(m.grad).all() for m in mats) and rows.grad.shape == rows.shape
 
 
+def with_capacity(world):
+    """A fixed number of rows for each rank: the same bits as long as it is enough, gradients too, and no look from the
+    host after the first call."""
+    x, first, second, ids, weights = layer_of()
+    gradient = real_numbers(TOKENS, HIDDEN, seed=9)
+    wrong, no_number = ids.clone(), weights.clone()
+    wrong[::3, 0], no_number[1::5, 2] = EXPERTS + 5, torch.nan
+    looks = []
+    tolist = torch.Tensor.tolist
+    for index, factors in ((ids, weights), (ids % (EXPERTS // world), weights), (wrong, no_number)):
+        want = warpwright.moe(x, first, second, index, factors)
+        for sizes in sizes_of(world):
+            mine = cut(sizes, x, index, factors)
+            made = []
+            for capacity in (None, TOKENS * CHOICES, TOKENS * CHOICES):
+                rows, of_pairs = mine[0].clone().requires_grad_(), mine[2].clone().requires_grad_()
+                mats = [t.requires_grad_() for t in my_experts(world, first, second)]
+                status = torch.full((1,), 77, dtype=torch.int32)
+                torch.Tensor.tolist = lambda t, capacity=capacity: (looks.append(capacity), tolist(t))[1]
+                y = warpwright.distributed.moe(rows, *mats, mine[1], of_pairs, capacity=capacity, status=status)
+                torch.Tensor.tolist = tolist
+                equal(y.detach(), want.split(sizes)[dist.get_rank()])
+                assert int(status) == int((mine[1] >= EXPERTS).any()) + 2 * int(mine[2].isnan().any())
+                y.backward(gradient.split(sizes)[dist.get_rank()])
+                made.append([rows.grad, of_pairs.grad, *(m.grad for m in mats)])
+            for got in made[1:]:
+                for a, b in zip(got, made[0]):
+                    equal(a, b)
+    assert looks.count(None) == 9 and len(looks) == 10  # one for all calls with a capacity
+
+
+def with_too_little(world):
+    """Pairs beyond the capacity add nothing: the last ones of each rank, in the order of their experts."""
+    x, first, second, ids, weights = layer_of()
+    sizes = [TOKENS // world] * world
+    capacity, each = 4, EXPERTS // world
+    kept = ids.clone()
+    for begin in range(0, TOKENS, TOKENS // world):
+        mine = [(int(kept[t, c]), t, c) for t in range(begin, begin + TOKENS // world) for c in range(CHOICES)]
+        for rank in range(world):
+            for _, t, c in sorted(pair for pair in mine if pair[0] // each == rank)[capacity:]:
+                kept[t, c] = -1
+    assert (kept < 0).any() and (kept >= 0).any()
+    want = warpwright.moe(x, first, second, kept, weights)
+    mine = cut(sizes, x, ids, weights)
+    status = torch.zeros((), dtype=torch.int32)
+    rows = mine[0].clone().requires_grad_()
+    got = warpwright.distributed.moe(rows, *my_experts(world, first, second), *mine[1:], capacity=capacity, status=status)
+    equal(got.detach(), want.split(sizes)[dist.get_rank()])
+    assert int(status) == 8 * bool((cut(sizes, kept)[0] < 0).any())
+    got.sum().backward()
+    # What one process has where these pairs are not there.
+    all_rows = x.clone().requires_grad_()
+    warpwright.moe(all_rows, first, second, kept, weights).sum().backward()
+    close(rows.grad, all_rows.grad.split(sizes)[dist.get_rank()], 8)
+
+
 def in_one_process(x, first, second, ids, weights, gradient):
     """By warpwright.nn.Experts."""
     layer = warpwright.nn.Experts(*first.shape[:1], x.shape[1], second.shape[2], dtype=BF16)
@@ -156,6 +213,7 @@ def styles(world):
     one, want, x_gradient, weights_gradient = in_one_process(x, first, second, ids, weights, gradient)
     sizes = [TOKENS // world] * world
     for style, by_tokens, at in ((ExpertParallel(), True, 0), (ExpertParallel(input_layouts=R), False, 0),
+                                 (ExpertParallel(capacity=TOKENS * CHOICES), True, 0),
                                  (ExpertTensorParallel(), False, 1),
                                  (ExpertTensorParallel(input_layouts=Shard(0), output_layouts=Shard(0)), True, 1)):
         many = parallelize_module(copy.deepcopy(one), mesh, style)
@@ -192,7 +250,8 @@ def narrow_styles(world):
     sizes = [TOKENS // world] * world
     with torch.no_grad():
         want = one(x, ids, weights)
-        for style, by_tokens in ((ExpertParallel(), True), (ExpertParallel(input_layouts=R), False)):
+        for style, by_tokens in ((ExpertParallel(), True), (ExpertParallel(input_layouts=R), False),
+                                 (ExpertParallel(capacity=TOKENS * CHOICES), True)):
             many = parallelize_module(copy.deepcopy(one), mesh, style)
             assert many.gate_up_proj.shape[0] == EXPERTS // world
             parts = cut(sizes, x, ids, weights, want) if by_tokens else (x, ids, weights, want)
@@ -296,6 +355,15 @@ def refusals(world):
     wide = layer_of(hidden=72) if rank == 0 else layer_of()
     refused(ValueError, f"rank 0 has {EXPERTS // world} of 72 -> 32 in bf16, rank 1 has {EXPERTS // world} of 64 -> 32",
             lambda: call(wide[0], *my_experts(world, *wide[1:3]), ids, weights))
+    refused(ValueError, "capacity: rank 0 gives 40, rank 1 41; all ranks give the same",
+            lambda: call(x, *mats, ids, weights, capacity=40 + rank))
+    refused(ValueError, "capacity: rank 0 gives 50, rank 1 None; all ranks give the same",
+            lambda: call(x, *mats, ids, weights, capacity=50 if rank != 1 else None))
+    for capacity in (0, -3, 2.5, "all"):
+        refused(ValueError, f"capacity: {capacity!r} rows for each rank; a whole number from 1 on is needed, or None",
+                lambda capacity=capacity: call(x, *mats, ids, weights, capacity=capacity))
+    refused(ValueError, "status: one torch.int32 on cpu is needed, not 2 of torch.int64 on cpu",
+            lambda: call(x, *mats, ids, weights, status=torch.zeros(2, dtype=torch.int64)))
     refused(ValueError, "w_gate_up: its shape is", lambda: call(x[:, :32], *mats, ids, weights))
     refused(TypeError, "topk_ids: its type is torch.float32", lambda: call(x, *mats, ids.float(), weights))
     experts = warpwright.nn.Experts(5, 64, 32, dtype=BF16)
@@ -321,5 +389,7 @@ def refusals(world):
             lambda: warpwright.moe(*parts, status=torch.zeros(1, dtype=torch.int32)))
 
 
-CASES = {2: [forward, routing, narrow, backward, for_all_tokens, styles, narrow_styles, mixtures, models, layers_of_dtensors, refusals],
-         4: [forward, routing, backward, for_all_tokens, styles, mixtures, models, layers_of_dtensors, refusals]}
+CASES = {2: [forward, routing, narrow, backward, with_capacity, with_too_little, for_all_tokens, styles, narrow_styles, mixtures,
+             models, layers_of_dtensors, refusals],
+         4: [forward, routing, backward, with_capacity, with_too_little, for_all_tokens, styles, mixtures, models,
+             layers_of_dtensors, refusals]}

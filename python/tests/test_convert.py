@@ -26,6 +26,9 @@ FAMILIES = {
     "qwen3_moe": lambda: transformers.Qwen3MoeForCausalLM(transformers.Qwen3MoeConfig(
         **SMALL, intermediate_size=256, moe_intermediate_size=128, num_experts=8, num_experts_per_tok=2, head_dim=32,
         mlp_only_layers=[1])),
+    "qwen2_moe": lambda **more: transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(**{
+        **SMALL, "intermediate_size": 256, "moe_intermediate_size": 128, "shared_expert_intermediate_size": 256,
+        "num_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [1], **more})),
 }
 
 
@@ -34,8 +37,8 @@ def seed(library):
     torch.manual_seed(1)
 
 
-def model_of(family):
-    model = FAMILIES[family]().eval()
+def model_of(family, **more):
+    model = FAMILIES[family](**more).eval()
     for parameter in model.parameters():  # and no buffers: those of positions stay in fp32, as from_pretrained has them
         parameter.data = parameter.data.to(BF16)
     # Weights of a trained model are larger than those a model begins with; noise then is not all there is.
@@ -102,7 +105,7 @@ def test_a_converted_model_says_the_same(family, precision, noise):
     report.undo()  # nothing is left to do
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen3_moe"])
+@pytest.mark.parametrize("family", ["llama", "qwen3_moe", "qwen2_moe"])
 @pytest.mark.parametrize("precision", ["bf16", "fp8-blockwise"])
 def test_states_travel_in_both_directions(family, precision, tmp_path):
     model = model_of(family)
@@ -128,7 +131,7 @@ def test_states_travel_in_both_directions(family, precision, tmp_path):
     assert torch.equal(logits(loaded), logits(model))
 
 
-@pytest.mark.parametrize("family", ["llama", "mixtral"])
+@pytest.mark.parametrize("family", ["llama", "mixtral", "qwen2_moe"])
 @pytest.mark.parametrize("precision", ["bf16", "fp8-blockwise"])
 def test_compile(family, precision):
     torch._dynamo.reset()
@@ -140,7 +143,7 @@ def test_compile(family, precision):
     assert distance(got.double(), want) < 2e-2
 
 
-@pytest.mark.parametrize("family", ["qwen3_moe", "mixtral"])
+@pytest.mark.parametrize("family", ["qwen3_moe", "mixtral", "qwen2_moe"])
 def test_a_converted_model_learns(family):
     model = model_of(family).train()
     plain = copy.deepcopy(model)
@@ -158,13 +161,15 @@ def test_a_converted_model_learns(family):
     compared = 0
     for name, parameter in model.named_parameters():
         if name in gradients and parameter.dim() > 1 and gradients[name] is not None:
-            assert distance(parameter.grad.double(), gradients[name].double()) < 0.1, name
+            own = parameter.grad[:len(gradients[name])]  # a shared expert lies behind the others
+            assert distance(own.double(), gradients[name].double()) < 0.1, name
             compared += 1
     assert compared > 8
 
 
-def test_what_undo_puts_back_has_learnt_too():
-    model = model_of("llama")
+@pytest.mark.parametrize("family", ["llama", "qwen2_moe"])
+def test_what_undo_puts_back_has_learnt_too(family):
+    model = model_of(family)
     report = warpwright.convert(model)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -172,6 +177,45 @@ def test_what_undo_puts_back_has_learnt_too():
     want = bits(model)
     report.undo()
     assert same_bits(bits(model), {name: want[name] for name in bits(model)})
+
+
+def test_a_shared_expert_joins_the_others():
+    model = model_of("qwen2_moe")
+    block, bytes_before = model.model.layers[0].mlp, memory_of(model)
+    report = warpwright.convert(model)
+    made = model.model.layers[0].mlp
+    assert isinstance(made, warpwright.nn.MoE) and made.experts.gate_up_proj.shape == (8 + 2, 256, 128)
+    assert made.gate is block.gate and memory_of(model) == bytes_before and memory_of(block.shared_expert) == 0
+    assert [change.what for change in report.replaced if change.kind == "Qwen2MoeSparseMoeBlock"] == [
+        "8 experts and the shared one by moe"]
+    # What transformers records of a router is there still.
+    with torch.no_grad():
+        assert model(tokens(), output_router_logits=True).router_logits[0].shape == (24, 8)
+    again = warpwright.convert(model)
+    assert not again.replaced and "model.layers.0.mlp" in {change.name for change in again.left}
+
+
+@pytest.mark.parametrize("more, leave, why", [
+    ({"shared_expert_intermediate_size": 192}, (), "its shared expert is 192 wide, the others are 128: no multiple"),
+    ({"hidden_act": "gelu"}, (), "experts: its activation is not silu"),
+    ({}, ("*.shared_expert_gate",), "model.layers.0.mlp.shared_expert_gate is one of those to leave"),
+])
+def test_a_shared_expert_that_stays_beside_the_others(more, leave, why):
+    model = model_of("qwen2_moe", **more)
+    want = logits(model)
+    report = warpwright.convert(model, leave=leave)
+    said = {change.name: change.what for change in report.left}
+    assert said["model.layers.0.mlp"] == f"its experts are not joined; {why}"
+    replaced = {change.name for change in report.replaced}
+    if "hidden_act" not in more:
+        assert {"model.layers.0.mlp.experts", "model.layers.0.mlp.shared_expert"} <= replaced
+    assert ("model.layers.0.mlp.shared_expert_gate" in replaced) == (not leave)
+    assert distance(logits(model), want) < 2e-2
+
+
+def memory_of(module):
+    seen = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in module.parameters()}
+    return sum(seen.values())
 
 
 def test_the_report_speaks():

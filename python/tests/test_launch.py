@@ -22,8 +22,7 @@ def plans(library, monkeypatch):
 
         def __init__(self, problem):
             self.problem, self.runs, self.code = problem, [], 0
-            self.workspace_bytes, self.workspaces, self.handle = 0, {}, ctypes.c_void_p(1)
-            self.reads_c = getattr(problem, "beta", 0) != 0
+            self.workspace_bytes, self.kept_bytes, self.workspaces, self.handle = 0, 0, {}, ctypes.c_void_p(1)
             self.entry = lambda handle, reference, stream: self.take(reference._obj, stream)
             made.append(self)
 
@@ -129,18 +128,33 @@ def test_a_failure_of_a_warm_launch_is_said(plans):
 
 
 def test_a_workspace_belongs_to_its_stream(plans, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    made = []
-    zeros = torch.zeros
-    monkeypatch.setattr(torch, "zeros", lambda *shape, **named: (made.append(1), zeros(*shape, dtype=torch.uint8))[1])
+    capturing = False
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing)
+    made = []  # they are kept here, so that no two have one address
+    empty = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *shape, device=None, **named: (
+        made.append(empty(*shape, **named).fill_(7)), made[-1])[1] if device == "cuda" else empty(*shape, device=device, **named))
     a, b = make(4, 8), make(5, 8)
     warpwright.gemm(a, b)
-    plans[0].workspace_bytes = 64
-    for stream in (7, 7, 8, 7):
-        monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device, stream=stream: stream, raising=False)
-        warpwright.gemm(a, b)
-    used = [seen["workspace"] for seen, _ in plans[0].runs[1:]]
-    assert used[0] == used[1] == used[3] != used[2] and len(made) == 2
+    plans[0].workspace_bytes = plans[0].kept_bytes = 64
+
+    def used(*streams):
+        del plans[0].runs[:]
+        for stream in streams:
+            monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device, stream=stream: stream, raising=False)
+            warpwright.gemm(a, b)
+        return [seen["workspace"] for seen, _ in plans[0].runs]
+
+    first = used(7, 7, 8, 7)
+    assert first[0] == first[1] == first[3] != first[2] and len(made) == 2 and not any(x.any() for x in made)
+    capturing = True
+    assert not {*used(7, 7, 8)} & {*first} and len(made) == 5 and len(plans[0].workspaces) == 2
+    capturing = False
+    assert used(8, 7) == [first[2], first[0]] and len(made) == 5
+    # Copies of operands belong to a run: another thread may launch on this stream between a copy and its product.
+    plans[0].kept_bytes = 16
+    assert len({*used(7, 7), *first}) == 4 and len(made) == 7
+    assert all(not x[:16].any() and (x[16:] == 7).all() for x in made[5:])
 
 
 def test_groups(plans, described):

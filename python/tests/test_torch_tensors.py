@@ -216,6 +216,8 @@ def test_autocast(dtype):
         close(y, F.linear(x.to(dtype), w.to(dtype), bias.to(dtype)))
         direct = torch.ops.warpwright.gemm(x[0], w, dtype, None, 1.0, 0.0, bias, "none", *[None] * 4, "fast", False, 0, "", "")
         assert torch.equal(direct, y[0])
+        with torch.no_grad():  # the sums are not rounded on the way to the bias
+            assert torch.equal(warpwright.gemm(x, w, bias=bias), y)
         with torch.autocast("cpu", enabled=False), pytest.raises(TypeError, match="float32"):
             warpwright.gemm(x, w)
         one = torch.ones(1)

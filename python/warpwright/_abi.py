@@ -110,11 +110,11 @@ def library() -> ctypes.CDLL:
         raise MissingError(f"{path} cannot be loaded: {error}") from None
     c.ww_last_error.restype = c.ww_version.restype = c.ww_plan_name.restype = ctypes.c_char_p
     c.ww_plan_explanation.restype = c.ww_words.restype = ctypes.c_char_p
-    c.ww_plan_workspace_bytes.restype = ctypes.c_size_t
+    c.ww_plan_workspace_bytes.restype = c.ww_plan_kept_bytes.restype = ctypes.c_size_t
     c.ww_grouped_plan_name.restype = c.ww_grouped_plan_explanation.restype = ctypes.c_char_p
     c.ww_moe_plan_explanation.restype = ctypes.c_char_p
     c.ww_moe_plan_workspace_bytes.restype = ctypes.c_size_t
-    for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_destroy,
+    for function in (c.ww_plan_name, c.ww_plan_explanation, c.ww_plan_workspace_bytes, c.ww_plan_kept_bytes, c.ww_plan_destroy,
                      c.ww_moe_plan_explanation, c.ww_moe_plan_workspace_bytes, c.ww_moe_plan_destroy,
                      c.ww_grouped_plan_name, c.ww_grouped_plan_explanation, c.ww_grouped_plan_destroy):
         function.argtypes = [ctypes.c_void_p]
@@ -213,6 +213,8 @@ def quantize(problem: QuantizeProblem, source: int, values: int, scales: int, te
 class GroupedPlan:
     """A grouped product whose kernel was chosen; it belongs to the device that was current."""
 
+    workspace_bytes = kept_bytes = 0
+
     def __init__(self, problem: GroupedProblem):
         self.handle = ctypes.c_void_p()
         self.destroy = library().ww_grouped_plan_destroy
@@ -233,6 +235,8 @@ class GroupedPlan:
 
 class MoePlan:
     """A mixture of experts whose kernels were chosen; it belongs to the device that was current."""
+
+    kept_bytes = 0
 
     def __init__(self, problem: MoeProblem):
         self.handle = ctypes.c_void_p()
@@ -256,8 +260,8 @@ class Plan:
         self.destroy = library().ww_plan_destroy  # still there when the interpreter takes modules apart
         raise_on(library().ww_plan_create(ctypes.byref(problem), ctypes.byref(self.handle)))
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
+        self.kept_bytes = library().ww_plan_kept_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
-        self.reads_c = problem.beta != 0 or problem.formula is not None
         self.entry = library().ww_plan_run  # for who has a structure at hand
 
     @property

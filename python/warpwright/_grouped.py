@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 SCALE_BLOCK = 128
 ACTIVATIONS = ("none", "swiglu")
+_of_torch: Any = None  # _torch_grouped.grouped_gemm, found once
+
+
+def _find_torch() -> None:
+    global _of_torch
+    from . import _torch_grouped
+
+    _of_torch = _torch_grouped.grouped_gemm
 
 
 @overload
@@ -102,16 +110,15 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     256.0
     """
     if is_torch(a) or is_torch(b):
-        from . import _torch_grouped
-
         if target not in (None, "gpu", "sm90"):
             raise ValueError(f"target: torch tensors are multiplied where they are, not by {target!r}; "
                              "simulate() sends those on the CPU through the simulator")
-        plan = plan_word(plan, tuning)
-        return _torch_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
-                                           index=index, a_scale=a_scale, b_scale=b_scale, bias=bias,
-                                           activation=activation, out=out, out_dtype=out_dtype, scales_out=scales_out, accumulate=accumulate,
-                                           status=status, usual_rows=usual_rows, sm_limit=sm_limit, plan=plan)
+        if tuning is not None:
+            plan = plan_word(plan, tuning)
+        if _of_torch is None:
+            _find_torch()
+        return _of_torch(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
+                         scales_out, accumulate, status, usual_rows, sm_limit, plan)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     unused = {"sm_limit": sm_limit or None, "status": status, "tuning": tuning}

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SCALE_BLOCK = 128
+_of_torch: Any = None  # _torch_moe.moe, found once
+
+
+def _find_torch() -> None:
+    global _of_torch
+    from . import _torch_moe
+
+    _of_torch = _torch_moe.moe
 
 
 @overload
@@ -63,19 +71,12 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     [512.0, 512.0, 0.0]
     """
     if is_torch(x) or is_torch(w_gate_up):
-        from . import _torch_moe
-        from ._torch_describe import is_distributed
-
         if target not in (None, "gpu", "sm90", "sm100"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
-        layer: Any = _torch_moe.moe
-        if is_distributed(x, w_gate_up, w_down, topk_ids, topk_weights):
-            from . import _torch_parallel
-
-            layer = _torch_parallel.moe
-        return layer(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale=x_scale, w_gate_up_scale=w_gate_up_scale,
-                     w_down_scale=w_down_scale, shared=shared, shared_weights=shared_weights, token_count=token_count,
-                     out=out, status=status, sm_limit=sm_limit)
+        if _of_torch is None:
+            _find_torch()
+        return _of_torch(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared,
+                         shared_weights, token_count, out, status, sm_limit)
     if sm_limit:
         raise ValueError("sm_limit: the simulator runs NumPy arrays without it; leave it out")
     from . import _numpy_moe

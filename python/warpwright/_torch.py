@@ -10,13 +10,14 @@ from torch import Tensor
 from . import _formula, _torch_launch, _torch_native, _torch_reference
 from ._simulate import simulated_target
 from ._torch_describe import (
-    Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
+    PLAIN, Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
     wants_gradient)
 from ._torch_fold import fold, operands
-from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap
+from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap, register_gradient
 
 
 ACTIVATION = 4  # its place behind the first three arguments of the ops
+OWN_GRADIENT = ("none", "swiglu")  # activations that the op's gradient goes through
 
 
 def launch(x: Operands, settings: Settings) -> None:
@@ -31,7 +32,8 @@ def launch(x: Operands, settings: Settings) -> None:
 
         _torch_simulated.gemm(x, settings, target)
     else:
-        _torch_reference.gemm(x, settings)
+        with torch.autocast("cpu", enabled=False):  # operands were cast already; it would round the sums, too
+            _torch_reference.gemm(x, settings)
 
 
 @torch.library.custom_op("warpwright::gemm_out", mutates_args=("out",))
@@ -69,7 +71,7 @@ def _(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, _, c, alpha, beta, bias, activation, residual, a_scale, _, out_scale, *_, deterministic, _, _, epilogue = inputs
     ctx.activation = activation
-    ctx.known = activation in ("none", "swiglu") and a_scale is None and out_scale is None and not epilogue
+    ctx.known = activation in OWN_GRADIENT and a_scale is None and out_scale is None and not epilogue
     if ctx.known:
         paired = activation == "swiglu"
         ctx.save_for_backward(a, b, *([bias] if paired and bias is not None else []))
@@ -102,22 +104,55 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
         raise NotImplementedError("warpwright::gemm: the op has no gradient with an epilogue, factors or an activation but "
                                   "swiglu; warpwright.gemm has one with every activation")
     a, b = ctx.saved_tensors[:2]
+    wanted = ctx.needs_input_grad
+    if len(wanted) == 4:  # of _Matrices
+        wanted = (*wanted[:2], *(False,) * 4, wanted[2], False, False)
     sums = _before_swiglu(ctx, gradient) if ctx.activation == "swiglu" else gradient
     narrow = sums.to(a.dtype)
     left = right = None
-    if ctx.needs_input_grad[0]:
+    if wanted[0]:
         left = _sum_to(gemm(narrow, b.transpose(-1, -2), alpha=ctx.alpha, out_dtype=a.dtype), a.shape)
-    if ctx.needs_input_grad[1]:
+    if wanted[1]:
         right = _sum_to(gemm(narrow.transpose(-1, -2), a.transpose(-1, -2), alpha=ctx.alpha, out_dtype=b.dtype),
                         b.shape)
     added: list[Optional[Tensor]] = []
     for place, factor, like, behind in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes, (sums, sums, gradient)):
-        wanted = like is not None and ctx.needs_input_grad[place]
-        added.append((_sum_to(behind.float(), like[0]) * factor).to(like[1]) if wanted else None)
+        given = like is not None and wanted[place]
+        added.append((_sum_to(behind.float(), like[0]) * factor).to(like[1]) if given else None)
     return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
-_gemm.register_autograd(_backward, setup_context=_keep_for_backward)
+def _computed(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tensor:
+    """What the op computes, by the short way of a call like one before."""
+    *settings, plan, epilogue = rest
+    whole: Any = gemm
+    made: Tensor = whole(a, b, None, out_dtype, *settings, plan or None, epilogue or None)
+    return made
+
+
+_differentiable = register_gradient(_gemm, _computed, _keep_for_backward, _backward)
+
+
+class _Matrices(torch.autograd.Function):
+    """The same for rows, a matrix and a bias, most of what is trained: with few arguments, each of which costs time."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, bias: Optional[Tensor], rest: tuple[Any, ...]) -> Any:
+        output = gemm(a, b, *rest)
+        _, _, c, alpha, beta, _, activation, *_, accumulation, deterministic, sm_limit, plan = rest
+        rows = a if a.dim() == 2 else a.view(-1, a.shape[-1])
+        _keep_for_backward(ctx, (rows, b, output.dtype, c, alpha, beta, bias, activation, None, None, None, None,
+                                 accumulation, deterministic, sm_limit, plan, None), output)
+        ctx.shape = a.shape
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        gradient, = gradients
+        left, right, *rest = _backward(ctx, gradient.reshape(-1, gradient.shape[-1]))
+        return None if left is None else left.view(ctx.shape), right, rest[4], None
+
+
 register_autocast("gemm", _gemm)
 register_autocast("gemm_out", _gemm_out)
 register_gemm_vmap(_gemm)
@@ -145,7 +180,7 @@ class _Transformed(torch.autograd.Function):
 def _op(*arguments: Any) -> Tensor:
     transformed = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
     apply: Any = _Transformed.apply
-    made: Tensor = apply(*arguments) if transformed else _gemm(*arguments)
+    made: Tensor = apply(*arguments) if transformed else _differentiable(*arguments)
     return made
 
 
@@ -153,7 +188,7 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
     """The sums by an op that has a gradient, and what follows them by torch, which knows its own. The gradient of swiglu
     is the op's."""
     (accumulation, deterministic, sm_limit, plan, alpha, beta) = rest
-    if activation == "none" or (activation == "swiglu" and x.a_scale is None and x.out_scale is None):
+    if activation in OWN_GRADIENT and (activation == "none" or (x.a_scale is None and x.out_scale is None)):
         return _op(x.a, x.b, dtype, x.c, alpha, beta, x.bias, activation, x.residual, x.a_scale, x.b_scale, x.out_scale,
                    accumulation, deterministic, sm_limit, plan, "")
     if x.a_scale is not None or x.out_scale is not None:
@@ -164,6 +199,18 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
     if x.residual is not None:
         wide = wide + x.residual
     return wide.to(dtype)
+
+
+def _is_plain_training(a: Any, b: Any, bias: Any) -> bool:
+    """Whether rows, a matrix and a bias want a gradient and nobody looks: most calls of who trains."""
+    if type(a) not in PLAIN or type(b) not in PLAIN or (bias is not None and type(bias) not in PLAIN):
+        return False
+    if not torch.is_grad_enabled() or not (a.requires_grad or b.requires_grad or bias is not None and bias.requires_grad):
+        return False
+    if b.dim() != 2 or a.dim() < 2 or bias is not None and bias.dim() != 1 or (a.dim() > 2 and not a.is_contiguous()):
+        return False
+    return not (autocast_type(a.device) or torch._C._len_torch_dispatch_stack() or
+                torch._C._are_functorch_transforms_active() or a.is_meta)
 
 
 def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, alpha: float = 1.0, beta: float = 0.0,
@@ -181,6 +228,12 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
                 return made
         call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
                 accumulation, deterministic, sm_limit, plan, epilogue)
+        if activation in OWN_GRADIENT and out is c is residual is a_scale is out_scale is epilogue is None and \
+                _is_plain_training(a, b, bias):
+            train: Any = _Matrices.apply  # torch gives it no types
+            product: Tensor = train(a, b, bias, (None, out_dtype, None, alpha, beta, bias, activation, None, None, b_scale,
+                                                 None, accumulation, deterministic, sm_limit, plan))
+            return product
         key = _torch_launch.key_of(*call)
         if key is not None:
             again = _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
@@ -236,5 +289,5 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
            for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
         _torch_launch.remember(key, chosen, folded.shape, dtype)
         if native is not None:
-            _torch_native.remember(native, call, chosen, folded.shape, dtype)
+            _torch_native.remember(native, _torch_native.GEMM, call, chosen, folded.shape, dtype)
     return as_tensor("out", result)

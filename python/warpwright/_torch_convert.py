@@ -15,6 +15,7 @@ from ._torch_layers import SIXTEEN_BITS
 F = torch.nn.functional
 PRECISIONS = ("bf16", "fp8-blockwise")
 GATED = ("gate_proj", "up_proj", "down_proj")
+BLOCK_OF_EXPERTS = ("gate", "experts", "shared_expert", "shared_expert_gate")
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 BLOCK = 128
 
@@ -303,6 +304,75 @@ class _Converter:
             made.gate_up_proj, made.down_proj = first, second
         return made
 
+    # Blocks of a router, experts, and an expert for every row that is a factor of the others in size.
+
+    def why_not_block(self, name: str, module: Any) -> Optional[str]:
+        inside = [f"{name}.{inner}" for inner, _ in module.named_modules() if inner]
+        kept = next((x for x in inside if any(fnmatch.fnmatchcase(x, pattern) for pattern in self.leave)), None)
+        if kept is not None:
+            return f"{kept} is one of those to leave"
+        experts, wide, gate = (module._modules[child] for child in ("experts", "shared_expert", "shared_expert_gate"))
+        for child, why in (("experts", self.why_not_experts(experts)), ("shared_expert", self.why_not_mlp(f"{name}.shared_expert", wide)),
+                           ("shared_expert_gate", _untouchable(gate)), ("gate", _untouchable(module.gate)), ("", _untouchable(module))):
+            if why is not None:
+                return f"{child}: {why}" if child else why
+        if any(len(self.users[id(x)]) > 1 for part in (experts, wide) for x in part.parameters()):
+            return "its experts are shared with another module"
+        others = [child for child in module._modules if child not in BLOCK_OF_EXPERTS]
+        if others or _own_tensors(module):
+            return f"it has more than {', '.join(BLOCK_OF_EXPERTS)}"
+        if wide.gate_proj.bias is not None or gate.bias is not None or gate.out_features != 1:
+            return "its shared expert has a bias, or its gate more than one row"
+        inner, many = experts.down_proj.shape[2], wide.gate_proj.out_features
+        if many % inner or wide.gate_proj.in_features != experts.down_proj.shape[1]:
+            return f"its shared expert is {many} wide, the others are {inner}: no multiple"
+        if wide.gate_proj.weight.dtype != experts.gate_up_proj.dtype:
+            return "the types of its experts differ"
+        x = torch.randn(1, 3, wide.gate_proj.in_features, dtype=wide.gate_proj.weight.dtype, device=wide.gate_proj.weight.device)
+
+        def want(x: Tensor) -> Tensor:
+            rows = x.flatten(0, 1)
+            _, weights, index = module.gate(rows)
+            made: Tensor = experts(rows, index, weights) + torch.sigmoid(gate(rows)) * wide(rows)
+            return made.view(x.shape)
+
+        try:
+            return None if _computes(module, want, x) else "its forward does not add its experts and sigmoid(gate) times the shared one"
+        except Exception:  # of a router that returns something else
+            return "its router does not return logits, weights and numbers of experts"
+
+    def new_block(self, module: Any) -> Any:
+        experts, wide = module.experts, module.shared_expert
+        (count, hidden, inner), like = experts.down_proj.shape, experts.gate_up_proj
+        shared = wide.gate_proj.out_features // inner
+        made: Any = nn.MoE(hidden, inner, count, 1, like.device if self.narrow else "meta", like.dtype, shared=shared,
+                           shared_gate=True, narrow=self.narrow)
+        made.gate, made.shared_expert_gate = module.gate, module.shared_expert_gate
+        parts = [x.weight.detach().unflatten(0, (shared, inner)) for x in (wide.gate_proj, wide.up_proj)]
+        both = {"gate_up_proj": torch.cat(parts, 1),
+                "down_proj": wide.down_proj.weight.detach().unflatten(1, (shared, inner)).transpose(0, 1)}
+        for name, more in both.items():
+            own = experts.get_parameter(name)
+            if self.narrow:
+                made.experts.set_weight(name, torch.cat([own.detach(), more]))
+            else:
+                setattr(made.experts, name, torch.nn.Parameter(_join([own, more]), own.requires_grad))
+        if not self.narrow:  # all of it is in the new memory
+            for x in wide.parameters():
+                x.data = x.data.new_empty(0)
+        return made
+
+    def undo_block(self, original: Any, made: Any) -> None:
+        if self.narrow:
+            return self.undo_narrow(original, made.experts)
+        shared, wide = made.experts.shared, original.shared_expert
+        (first, more), (second, most) = (getattr(made.experts, name).data.tensor_split([-shared])
+                                         for name in ("gate_up_proj", "down_proj"))
+        original.experts.gate_up_proj.data, original.experts.down_proj.data = first.clone(), second.clone()
+        gates, ups = more.chunk(2, 1)
+        wide.gate_proj.weight.data, wide.up_proj.weight.data = gates.flatten(0, 1), ups.flatten(0, 1)
+        wide.down_proj.weight.data = most.transpose(0, 1).flatten(1)
+
     # The walk.
 
     def replace(self, name: str, parent: Any, child: str, module: Any, make: Callable[[Any], Any], what: str,
@@ -330,9 +400,16 @@ class _Converter:
             return self.leave_it(name, module, "its name is one of those to leave")
         narrow = self.narrow
         parameters = module._parameters
-        if isinstance(module, (nn.Linear, nn._Narrow, nn._GatedMLP)):
+        if isinstance(module, (nn.Linear, nn._Narrow, nn._GatedMLP, nn.MoE)):
             return self.leave_it(name, module, "it is warpwright's already")
-        if all(child in module._modules for child in GATED):
+        if all(module._modules.get(child) is not None for child in BLOCK_OF_EXPERTS):
+            why = self.why_not_block(name, module)
+            if why is None:
+                count = module.experts.down_proj.shape[0]
+                return self.replace(name, parent, child, module, self.new_block,
+                                    f"{count} experts and the shared one by moe", self.undo_block)
+            self.leave_it(name, module, f"its experts are not joined; {why}")
+        elif all(child in module._modules for child in GATED):
             why = self.why_not_mlp(name, module)
             if why is None:
                 what = "gate and up as one product with swiglu" + (", e4m3 up to the end" if narrow else "")

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _torch_grouped_launch, _torch_reference_grouped
+from . import _torch_grouped_launch, _torch_native, _torch_reference_grouped
 from ._simulate import simulated_target
 from ._torch_describe import autocast_type, cast, check_out, is_watched, result_type, wants_gradient
 from ._torch_grouped_describe import Operands, Settings, shape_of
@@ -26,7 +26,8 @@ def launch(x: Operands, settings: Settings) -> None:
 
         _torch_simulated.grouped_gemm(x, settings, target)
     else:
-        _torch_reference_grouped.grouped_gemm(x, settings)
+        with torch.autocast("cpu", enabled=False):  # operands were cast already; it would round the sums, too
+            _torch_reference_grouped.grouped_gemm(x, settings)
 
 
 @torch.library.custom_op("warpwright::grouped_gemm", mutates_args=("out", "scales_out", "status"))
@@ -50,13 +51,22 @@ register_autocast("grouped_gemm", _op)
 refuse_vmap(_op, "grouped_gemm: vmap does not go through it; its groups are what a mapped dimension would be")
 
 
-def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
+def grouped_gemm(a: Any, b: Any, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
                  index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
                  activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
                  accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
                  plan: Optional[str] = None) -> Tensor:
-    key = None
+    key = native = None
     if not torch.compiler.is_compiling():
+        native = _torch_native.native()
+        if native is not None:
+            warm: Optional[Tensor] = native.grouped_gemm(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias,
+                                                         activation, out, out_dtype, scales_out, accumulate, status,
+                                                         usual_rows, sm_limit, plan)
+            if warm is not None:
+                return warm
+        call = (a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
+                scales_out, accumulate, status, usual_rows, sm_limit, plan)
         tensors = (a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status, index)
         key = _torch_grouped_launch.key_of(tensors, (activation, accumulate, usual_rows, sm_limit, plan, out_dtype))
         if key is not None:
@@ -92,5 +102,8 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     elif key is None:
         launch(operands, settings)
     else:
-        _torch_grouped_launch.remember(key, _torch_grouped_launch.launch(operands, settings), given)
+        chosen = _torch_grouped_launch.launch(operands, settings)
+        _torch_grouped_launch.remember(key, chosen, given)
+        if native is not None:
+            _torch_native.remember(native, _torch_native.GROUPED, call, chosen, tuple(given.shape), given.dtype)
     return given

@@ -13,17 +13,31 @@ from torch import Tensor
 
 from . import _torch_grouped
 from ._torch_grouped_describe import Operands, Settings, shape_of
-from ._torch_transforms import refuse_vmap, register_autocast
+from ._torch_transforms import refuse_vmap, register_autocast, register_gradient
 
 UNIT = 8  # elements of bf16 that the kernels move at once
+
+
+def _room(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
+          out_dtype: torch.dtype) -> Tensor:
+    """For the result. Rows of no group have a gradient too: none."""
+    return torch.zeros(shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
+
+
+def _computed(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
+              experts: Optional[Tensor], bias: Optional[Tensor], out_dtype: torch.dtype, usual_rows: int, sm_limit: int,
+              plan: str) -> Tensor:
+    """What the op computes, by the short way of a call like one before."""
+    return _torch_grouped.grouped_gemm(a, b, offsets, counts, depths, experts, bias=bias,
+                                       out=_room(a, b, offsets, counts, depths, out_dtype), usual_rows=usual_rows,
+                                       sm_limit=sm_limit, plan=plan or None)
 
 
 @torch.library.custom_op("warpwright::grouped_product", mutates_args=())
 def _product(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
              experts: Optional[Tensor], bias: Optional[Tensor], out_dtype: torch.dtype, usual_rows: int, sm_limit: int,
              plan: str) -> Tensor:
-    # Rows of no group have a gradient too: none.
-    out = torch.zeros(shape_of(a, b, offsets, counts, depths, "none"), dtype=out_dtype, device=a.device)
+    out = _room(a, b, offsets, counts, depths, out_dtype)
     _torch_grouped.launch(Operands(a, b, offsets, counts, depths, experts, None, None, bias, out, None, None),
                           Settings("none", False, usual_rows, sm_limit, plan))
     return out
@@ -123,7 +137,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     return (left, right, None, None, None, None, added) + (None,) * 4
 
 
-_product.register_autograd(_backward, setup_context=_keep)
+_differentiable = register_gradient(_product, _computed, _keep, _backward)
 register_autocast("grouped_product", _product)
 refuse_vmap(_product, "grouped_gemm: vmap does not go through it; its groups are what a mapped dimension would be")
 
@@ -131,5 +145,5 @@ refuse_vmap(_product, "grouped_gemm: vmap does not go through it; its groups are
 def grouped_gemm(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
                  experts: Optional[Tensor], bias: Optional[Tensor], out_dtype: torch.dtype, usual_rows: int,
                  sm_limit: int, plan: str) -> Tensor:
-    made: Tensor = _product(a, b, offsets, counts, depths, experts, bias, out_dtype, usual_rows, sm_limit, plan)
+    made: Tensor = _differentiable(a, b, offsets, counts, depths, experts, bias, out_dtype, usual_rows, sm_limit, plan)
     return made

@@ -15,21 +15,24 @@ MOST_PLANS = 4096
 NAMES_OF_POINTERS = ("a", "b", "d", "c", "bias", "residual", "a_scales", "b_scales", "d_scale")  # of Operands, in order
 
 _plans: dict[Product, _abi.Plan] = {}
-_captured: list[Tensor] = []  # workspaces that belong to CUDA graphs
 
 
-def _workspace(plan: _abi.Plan, stream: int) -> Tensor:
-    """Zeroed once for each stream. One that is made during capture belongs to the graph, and is kept for it alone."""
-    def make() -> Tensor:
-        return torch.zeros(plan.workspace_bytes, dtype=torch.uint8, device="cuda")
+def workspace(plan: _abi.Plan, stream: int) -> Tensor:
+    """Memory for a run on the current stream of the current device, to be held until the launch is on it.
 
+    Sums, which are zeroed once, serve all runs on a stream. Copies of operands belong to one run, since another thread
+    may launch between a copy and its product; and what is made during capture to the graph. Both are torch's to use
+    again, in the order of the stream or in the memory of the graph.
+    """
     is_capturing: Any = torch.cuda.is_current_stream_capturing  # torch gives it no types
-    if is_capturing():
-        _captured.append(make())
-        return _captured[-1]
-    if stream not in plan.workspaces:
-        plan.workspaces[stream] = make()
-    found: Tensor = plan.workspaces[stream]
+    shared = plan.kept_bytes == plan.workspace_bytes and not is_capturing()
+    found: Optional[Tensor] = plan.workspaces.get(stream) if shared else None
+    if found is None:
+        found = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device="cuda")
+        if plan.kept_bytes:
+            found[:plan.kept_bytes].zero_()
+        if shared:
+            plan.workspaces[stream] = found
     return found
 
 
@@ -37,8 +40,8 @@ def _run(plan: _abi.Plan, pointers: _abi.Pointers, device: int) -> None:
     """On the current stream of the device, which is the current one."""
     stream = torch._C._cuda_getCurrentRawStream(device)
     if plan.workspace_bytes:
-        pointers.workspace = _workspace(plan, stream).data_ptr()
-        pointers.workspace_bytes = plan.workspace_bytes
+        held = workspace(plan, stream)
+        pointers.workspace, pointers.workspace_bytes = held.data_ptr(), plan.workspace_bytes
     plan.run(pointers, stream)
 
 
@@ -160,7 +163,7 @@ def again(key: Any, a: Tensor, b: Tensor, out: Optional[Tensor], c: Optional[Ten
     pointers.a, pointers.b, pointers.d = a.data_ptr(), b.data_ptr(), d.data_ptr()
     if bias is not None:
         pointers.bias = bias.data_ptr()
-    if c is not None and plan.reads_c:
+    if c is not None:
         pointers.c = c.data_ptr()
     if residual is not None:
         pointers.residual = residual.data_ptr()

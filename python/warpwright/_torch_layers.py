@@ -15,7 +15,7 @@ from ._gemm import PAIRED_ROWS
 from ._simulate import simulated_target
 from ._torch_describe import autocast_type, wants_gradient
 from ._torch_reference import activate, swiglu
-from ._torch_transforms import refuse_vmap
+from ._torch_transforms import refuse_vmap, register_gradient
 
 SIXTEEN_BITS = (torch.bfloat16, torch.float16)
 
@@ -40,11 +40,15 @@ def _hopper_or_later(index: Optional[int]) -> bool:
     return torch.version.hip is None and torch.cuda.get_device_capability(index)[0] in (9, 10)
 
 
-@torch.compiler.assume_constant_result
 def _kernels_have_swiglu(kind: str, index: Optional[int]) -> bool:
     if kind == "cuda":
         return _hopper_or_later(index)
     return (simulated_target() or "sim:sm90") in ("sim:sm90", "sim:sm100")
+
+
+# For torch.compile the answer is a constant. torch.compiler.assume_constant_result says it by the same word, but imports
+# the whole compiler first, which takes seconds that most programs do not have to spend.
+_kernels_have_swiglu.__dict__["_dynamo_marked_constant"] = True
 
 
 def swiglu_is_served(x: Tensor, weight: Tensor) -> bool:
@@ -102,13 +106,13 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     return left, None, None, added, None
 
 
-_op.register_autograd(_backward, setup_context=_keep)
+_differentiable = register_gradient(_op, _blockwise, _keep, _backward)
 refuse_vmap(_op, "blockwise linear: vmap does not go through it; give it the examples as rows")
 
 
 def blockwise_linear(x: Tensor, values: Tensor, scales: Tensor, bias: Optional[Tensor]) -> Tensor:
     """x, rounded to e4m3 with a factor for each 1 x 128, by a weight with one for each 128 x 128."""
-    run: Any = _op if wants_gradient(x, bias) else _blockwise
+    run: Any = _differentiable if wants_gradient(x, bias) else _blockwise
     y: Tensor = run(x.reshape(-1, x.shape[-1]), values, scales, bias, narrow_type(x))
     return y.view(*x.shape[:-1], values.shape[0])
 

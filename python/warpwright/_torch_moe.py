@@ -7,9 +7,9 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _abi, _torch_reference_moe
+from . import _abi, _torch_native, _torch_reference_moe
 from ._simulate import simulated_target
-from ._torch_describe import as_tensor, autocast_type, cast, is_watched, wants_gradient
+from ._torch_describe import as_tensor, autocast_type, cast, is_distributed, is_watched, wants_gradient
 from ._torch_launch import MOST_PLANS
 from ._torch_moe_describe import Layer, Operands, Settings, describe, problem_of
 from ._torch_transforms import refuse_vmap, register_autocast
@@ -38,7 +38,7 @@ def _in_simulator(t: Operands, settings: Settings, target: str) -> None:
     t.out.copy_(torch.from_numpy(out))
 
 
-def _on_gpu(t: Operands, settings: Settings) -> None:
+def _on_gpu(t: Operands, settings: Settings) -> _abi.MoePlan:
     layer = describe(t, settings)
     with torch.cuda.device(t.x.device):
         plan = _plans.get(layer)
@@ -56,19 +56,21 @@ def _on_gpu(t: Operands, settings: Settings) -> None:
         if plan.workspace_bytes:
             q.workspace, q.workspace_bytes = workspace.data_ptr(), plan.workspace_bytes
         plan.run(q, torch.cuda.current_stream().cuda_stream)
+    return plan
 
 
-def launch(t: Operands, settings: Settings) -> None:
-    """Computes ``t.out`` where the tensors are."""
+def launch(t: Operands, settings: Settings) -> Optional[_abi.MoePlan]:
+    """Computes ``t.out`` where the tensors are; the plan, on a GPU."""
     kind = t.x.device.type
     if kind == "cuda":
-        _on_gpu(t, settings)
-    elif kind != "cpu":
+        return _on_gpu(t, settings)
+    if kind != "cpu":
         raise ValueError(f"x: it is on {t.x.device}; tensors on a GPU and on the CPU are taken")
-    elif (target := simulated_target()) is not None:
+    if (target := simulated_target()) is not None:
         _in_simulator(t, settings, target)
     else:
         _torch_reference_moe.moe(t, settings)
+    return None
 
 
 @torch.library.custom_op("warpwright::moe", mutates_args=("out", "status"))
@@ -92,9 +94,24 @@ register_autocast("moe", _op, WEIGHTS)
 refuse_vmap(_op, "moe: vmap does not go through it; give it the examples as rows")
 
 
-def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any = None,
+def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, x_scale: Any = None,
         w_gate_up_scale: Any = None, w_down_scale: Any = None, shared: int = 0, shared_weights: Any = None,
         token_count: Any = None, out: Any = None, status: Any = None, sm_limit: int = 0) -> Tensor:
+    native = None
+    if not torch.compiler.is_compiling():
+        native = _torch_native.native()
+        if native is not None:
+            warm: Optional[Tensor] = native.moe(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale,
+                                                w_down_scale, shared, shared_weights, token_count, out, status, sm_limit)
+            if warm is not None:
+                return warm
+    call = (x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared, shared_weights,
+            token_count, out, status, sm_limit)
+    if is_distributed(x, w_gate_up, w_down, topk_ids, topk_weights):
+        from . import _torch_parallel
+
+        made: Tensor = _torch_parallel.moe(*call)
+        return made
     x = as_tensor("x", x)
     wanted = autocast_type(x.device)
     x, w_gate_up, w_down = cast(x, wanted), cast(w_gate_up, wanted), cast(w_down, wanted)
@@ -115,6 +132,8 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     if is_watched(x, w_gate_up, w_down, topk_ids, topk_weights, out):
         _op(*operands, *settings)
     else:
-        launch(operands, settings)
+        plan = launch(operands, settings)
+        if native is not None and plan is not None and wanted is None:
+            _torch_native.remember(native, _torch_native.MOE, call, plan, tuple(out.shape), out.dtype)
     given: Tensor = out
     return given

@@ -21,11 +21,18 @@ from typing import Any, NamedTuple, Optional
 import torch
 from torch import Tensor
 
+from . import _torch_moe
 from ._torch_grouped import grouped_gemm
 from ._torch_grouped_gradient import matrices_gradient
-from ._torch_moe import WEIGHTS, launch
+from ._torch_moe import WEIGHTS
 from ._torch_moe_describe import Operands, Settings, all_pairs, describe
-from ._torch_transforms import refuse_vmap, register_autocast
+from ._torch_transforms import refuse_vmap, register_autocast, register_gradient
+
+
+def _room(x: Tensor, token_count: Optional[Tensor]) -> tuple[Tensor, Tensor]:
+    """For the result and the status. Rows of tokens that are not there have a gradient too: none."""
+    out = torch.zeros_like(x) if token_count is not None else torch.empty_like(x)
+    return out, torch.empty(1, dtype=torch.int32, device=x.device)
 
 
 def _operands(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
@@ -34,15 +41,23 @@ def _operands(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, to
                     status)
 
 
+def _computed(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
+              shared_weights: Optional[Tensor], token_count: Optional[Tensor], shared: int,
+              sm_limit: int) -> tuple[Tensor, Tensor]:
+    """What the op computes, by the short way of a call like one before."""
+    out, status = _room(x, token_count)
+    _torch_moe.moe(x, w_gate_up, w_down, topk_ids, topk_weights, None, None, None, shared, shared_weights, token_count, out,
+                   status, sm_limit)
+    return out, status
+
+
 @torch.library.custom_op("warpwright::moe_layer", mutates_args=())
 def _layer(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
            shared_weights: Optional[Tensor], token_count: Optional[Tensor], shared: int,
            sm_limit: int) -> tuple[Tensor, Tensor]:
-    # Rows of tokens that are not there have a gradient too: none.
-    out = torch.zeros_like(x) if token_count is not None else torch.empty_like(x)
-    status = torch.empty(1, dtype=torch.int32, device=x.device)
-    launch(_operands(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count, out, status),
-           Settings(shared, sm_limit))
+    out, status = _room(x, token_count)
+    _torch_moe.launch(_operands(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count, out, status),
+                      Settings(shared, sm_limit))
     return out, status
 
 
@@ -50,7 +65,7 @@ def _layer(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_
 def _(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
       shared_weights: Optional[Tensor], token_count: Optional[Tensor], shared: int,
       sm_limit: int) -> tuple[Tensor, Tensor]:
-    out, status = torch.empty_like(x), torch.empty(1, dtype=torch.int32, device=x.device)
+    out, status = _room(x, token_count)
     describe(_operands(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count, out, status),
              Settings(shared, sm_limit))
     return out, status
@@ -138,7 +153,7 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
             None)
 
 
-_layer.register_autograd(_backward, setup_context=_keep)
+_differentiable = register_gradient(_layer, _computed, _keep, _backward)
 register_autocast("moe_layer", _layer, WEIGHTS)
 refuse_vmap(_layer, "moe: vmap does not go through it; give it the examples as rows")
 
@@ -146,8 +161,8 @@ refuse_vmap(_layer, "moe: vmap does not go through it; give it the examples as r
 def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,
         shared_weights: Optional[Tensor], token_count: Optional[Tensor], status: Optional[Tensor],
         settings: Settings) -> Tensor:
-    made: tuple[Tensor, Tensor] = _layer(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count,
-                                         *settings)
+    made: tuple[Tensor, Tensor] = _differentiable(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights,
+                                                  token_count, *settings)
     if status is not None:
         status.copy_(made[1])
     return made[0]

@@ -1,4 +1,4 @@
-"""The warm call of gemm() in compiled code (python/native), where it was built and torch has what it needs."""
+"""The warm calls in compiled code (python/native), where it was built and torch has what it needs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import importlib.machinery
 import importlib.util
 import os
 import sysconfig
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import torch
 
 from . import _abi
 from ._torch_describe import PLAIN
-from ._torch_launch import empty_strided, packed_strides
+from ._torch_launch import empty_strided, packed_strides, workspace
 
 FILE = "_native.abi3.so"
 CPU, CUDA = 1, 2  # as DLPack counts devices
+GEMM, GROUPED, MOE = range(3)  # as forms.h counts calls
+RUNS = ("ww_plan_run", "ww_grouped_plan_run", "ww_moe_plan_run")
 
 
 def load() -> Any:
@@ -34,12 +36,13 @@ def load() -> Any:
     return module
 
 
-def set_up(module: Any, device_type: int, current_device: Callable[[], int], make: Any, run: int) -> None:
+def set_up(module: Any, device_type: int, current_device: Callable[[], int], is_capturing: Callable[[], bool], make: Any,
+           runs: tuple[int, ...]) -> None:
     module.set_up(torch.Tensor.__dlpack_c_exchange_api__, PLAIN,
                   (torch.is_autocast_enabled, torch._C._len_torch_dispatch_stack,
                    torch._C._are_functorch_transforms_active),
-                  torch.is_grad_enabled, torch.are_deterministic_algorithms_enabled, current_device, make,
-                  _abi.raise_on, device_type, run)
+                  torch.is_grad_enabled, torch.are_deterministic_algorithms_enabled, current_device, is_capturing, make,
+                  torch.uint8, workspace, _abi.raise_on, device_type, runs)
 
 
 @functools.lru_cache(maxsize=None)
@@ -50,14 +53,16 @@ def native() -> Optional[Any]:
     try:
         module = load()
         if module is not None:
-            set_up(module, CUDA, torch._C._cuda_getDevice, empty_strided,
-                   ctypes.cast(_abi.library().ww_plan_run, ctypes.c_void_p).value or 0)
+            runs = (ctypes.cast(getattr(_abi.library(), name), ctypes.c_void_p).value or 0 for name in RUNS)
+            set_up(module, CUDA, torch._C._cuda_getDevice, torch._C._cuda_isCurrentStreamCapturing, empty_strided,
+                   tuple(runs))
         return module
     except (ImportError, ValueError, AttributeError):
         return None  # another Python or torch than it was built for
 
 
-def remember(module: Any, call: tuple[Any, ...], plan: _abi.Plan, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    """Plans with a workspace stay Python's: theirs belongs to a stream, or to a graph."""
-    if not plan.workspace_bytes:
-        module.remember(call, plan, plan.handle.value, plan.reads_c, tuple(shape), packed_strides(shape), dtype)
+def remember(module: Any, which: int, call: tuple[Any, ...], plan: Union[_abi.Plan, _abi.GroupedPlan, _abi.MoePlan],
+             shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    """``call`` has the arguments of the function in the order of forms.h."""
+    module.remember(which, call, plan, plan.handle.value, plan.workspace_bytes, plan.kept_bytes, tuple(shape),
+                    packed_strides(shape), dtype)

@@ -143,20 +143,22 @@ def _contiguous(*tensors: Any) -> list[Any]:
     return [None if t is None else t.contiguous() for t in tensors]
 
 
-def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, shared: int, shared_weights: Any,
-        sm_limit: int, token_count: Any, out: Any, status: Any, **factors: Any) -> Any:
+def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, x_scale: Any, w_gate_up_scale: Any,
+        w_down_scale: Any, shared: int, shared_weights: Any, token_count: Any, out: Any, status: Any,
+        sm_limit: int) -> Any:
     """``warpwright.moe`` of DTensors."""
     for name, value in (("token_count", token_count), ("out", out), ("status", status)):
         if value is not None:
             raise ValueError(f"{name}: a layer of DTensors has none; leave it out")
 
     def layer(x: Tensor, ids: Tensor, weights: Tensor, gate_up: Tensor, down: Tensor, everybody: Any, *scales: Any) -> Tensor:
-        given = _contiguous(x, gate_up, down, ids, weights)
-        return _torch_moe.moe(*given, **dict(zip(FACTORS, _contiguous(*scales))), shared=shared,
-                              shared_weights=_contiguous(everybody)[0], sm_limit=sm_limit)
+        given = _contiguous(x, gate_up, down, ids, weights, *scales)
+        one: Any = _torch_moe.moe
+        made: Tensor = one(*given, shared, *_contiguous(everybody), sm_limit=sm_limit)
+        return made
 
     return layer_of_experts(layer, x, topk_ids, topk_weights, w_gate_up, w_down, shared_weights,
-                            factors=[factors[name] for name in FACTORS])
+                            factors=(x_scale, w_gate_up_scale, w_down_scale))
 
 
 def experts(x: Any, index: Any, weights: Any, gate_up: Any, down: Any, blocks: int, shared: int, everybody: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the custom ops do under autocast and under vmap."""
+"""What the custom ops do under autocast, under vmap and where a gradient is wanted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 from torch import Tensor
 
-from ._torch_describe import cast
+from ._torch_describe import cast, is_watched
 
 _make_library: Any = torch.library.Library  # torch gives it no types
 _library: Any = _make_library("warpwright", "IMPL")
@@ -23,6 +23,32 @@ def register_autocast(name: str, op: Callable[..., Any], count: int = 2) -> None
                 return op(*(cast(x, wanted) for x in given[:count]), *given[count:])
 
         _library.impl(name, call, key)
+
+
+def register_gradient(op: Any, compute: Callable[..., Any], keep: Callable[..., None],
+                      backward: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
+    """The gradient of an op; returns what to call where one is wanted: the op for who looks at calls, and otherwise
+    ``compute`` as a plain function of autograd, which costs the host a third as much."""
+    op.register_autograd(backward, setup_context=keep)
+
+    class Plain(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            output = compute(*inputs)
+            keep(ctx, inputs, output)
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return backward(ctx, *gradients)
+
+    apply: Any = Plain.apply  # torch gives it no types
+
+    def call(*inputs: Any) -> Any:
+        watched = torch.compiler.is_compiling() or is_watched(*(x for x in inputs if isinstance(x, Tensor)))
+        return op(*inputs) if watched else apply(*inputs)
+
+    return call
 
 
 def refuse_vmap(op: Any, sentence: str) -> None:

@@ -8,7 +8,7 @@ experimental.
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -47,42 +47,119 @@ class _Exchange(torch.autograd.Function):
         return _sent(gradients[0], *ctx.way), None, None, None
 
 
+def _picked(rows: Tensor, index: Tensor) -> Tensor:
+    """Row ``index[i]`` for each i; zeros where there is no such row."""
+    if rows.shape[0] == 0:
+        return rows.new_zeros(index.shape[0], rows.shape[1])
+    found = rows[index.clamp(max=rows.shape[0] - 1)]
+    return torch.where((index < rows.shape[0])[:, None], found, found.new_zeros(()))
+
+
+class _Way(NamedTuple):
+    """Which rows a rank sends. Pair p is one of token p // choices; a number that no pair or row has stands for none."""
+
+    send: list[int]  # rows to each rank
+    receive: list[int]  # and from it
+    pairs: Tensor  # [rows]: the pair of each
+    slots: Tensor  # [pairs]: the row of each
+    ids: Tensor  # [rows that are received]: which of this rank's experts, or none
+
+
 class _Spread(torch.autograd.Function):
-    """The row of each pair, pair p being of token p // choices. The gradient adds the pairs of a token in their order."""
+    """The rows that are sent. The gradient adds the pairs of a token in their order."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, pairs: Tensor, choices: int) -> Any:
-        ctx.save_for_backward(pairs)
+    def forward(ctx: Any, x: Tensor, pairs: Tensor, slots: Tensor, choices: int) -> Any:
+        ctx.save_for_backward(slots)
         ctx.like = x.shape[0], choices, x.dtype
-        return x[torch.div(pairs, choices, rounding_mode="floor")]
+        return _picked(x, torch.div(pairs, choices, rounding_mode="floor"))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        pairs, = ctx.saved_tensors
+        slots, = ctx.saved_tensors
         tokens, choices, dtype = ctx.like
-        of_pairs = gradients[0].new_zeros(tokens * choices, gradients[0].shape[1])
-        of_pairs[pairs] = gradients[0]
-        return of_pairs.view(tokens, choices, of_pairs.shape[1]).float().sum(1).to(dtype), None, None
+        of_pairs = _picked(gradients[0], slots)
+        return of_pairs.view(tokens, choices, of_pairs.shape[1]).float().sum(1).to(dtype), None, None, None
 
 
-def _announced(w_gate_up: Tensor, w_down: Tensor, rows: Tensor, group: Any) -> tuple[list[int], list[int]]:
-    """How many rows go to each rank and come from it. With the numbers go the sizes of the experts, so that ranks which
-    do not agree hear of it, all of them, before they wait for rows that nobody sends."""
-    sizes = torch.tensor([w_gate_up.shape[0], w_down.shape[1], w_down.shape[2], int(w_gate_up.dtype == torch.bfloat16)],
-                         dtype=torch.int64, device=rows.device)
-    mine = torch.cat([sizes.expand(rows.shape[0], 4), rows[:, None]], 1).contiguous()
+class _Collected(torch.autograd.Function):
+    """The row that came back of each pair."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, pairs: Tensor, slots: Tensor) -> Any:
+        ctx.save_for_backward(pairs)
+        return _picked(rows, slots)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return _picked(gradients[0], *ctx.saved_tensors), None, None
+
+
+def _announced(w_gate_up: Tensor, w_down: Tensor, rows: Tensor, capacity: int,
+               group: Any) -> tuple[list[int], list[int]]:
+    """How many rows go to each rank and come from it. With the numbers go the sizes of the experts and the capacity, so
+    that ranks which do not agree hear of it, all of them, before they wait for rows that nobody sends."""
+    sizes = torch.tensor([w_gate_up.shape[0], w_down.shape[1], w_down.shape[2], int(w_gate_up.dtype == torch.bfloat16),
+                          capacity], dtype=torch.int64, device=rows.device)
+    mine = torch.cat([sizes.expand(rows.shape[0], 5), rows[:, None]], 1).contiguous()
     theirs = torch.empty_like(mine)
     dist.all_to_all_single(theirs, mine, group=group)
     sent, received = torch.stack([mine, theirs]).tolist()
 
     def words(rank: int) -> str:
-        experts, hidden, inner, wide, _ = received[rank]
+        experts, hidden, inner, wide, *_ = received[rank]
         return f"rank {rank} has {experts} of {hidden} -> {inner} in {'bf16' if wide else 'e4m3'}"
 
     for rank, line in enumerate(received):
         if line[:4] != received[0][:4]:
             raise ValueError(f"w_gate_up, w_down: {words(0)}, {words(rank)}; all ranks have equally many experts of one size")
-    return [line[4] for line in sent], [line[4] for line in received]
+        if line[4] != received[0][4]:
+            raise ValueError(f"capacity: rank 0 gives {received[0][4] or None}, rank {rank} {line[4] or None}; all ranks "
+                             "give the same")
+    return [line[5] for line in sent], [line[5] for line in received]
+
+
+def _way_of_all(expert: Tensor, w_gate_up: Tensor, w_down: Tensor, mine: int, ranks: int, group: Any) -> _Way:
+    """Every pair is sent, so the host reads how many there are for each rank. ``expert`` is that of each pair, beyond the
+    last one for none."""
+    experts, device = mine * ranks, expert.device
+    order = torch.argsort(expert, stable=True)
+    counts = torch.searchsorted(expert[order], torch.arange(experts + 1, device=device)).diff()
+    send, receive = _announced(w_gate_up, w_down, counts.view(ranks, mine).sum(1), 0, group)
+    theirs = torch.empty_like(counts)
+    dist.all_to_all_single(theirs, counts, group=group)
+    rows = sum(send)
+    pairs = order[:rows]
+    slots = torch.full_like(expert, rows).scatter_(0, pairs, torch.arange(rows, device=device))
+    ids = torch.arange(mine, device=device).repeat(ranks).repeat_interleave(theirs, output_size=sum(receive))
+    return _Way(send, receive, pairs, slots, ids)
+
+
+_agreed: set[tuple[Any, ...]] = set()  # what the ranks of a group were found to agree about
+
+
+def _way_of_some(expert: Tensor, w_gate_up: Tensor, w_down: Tensor, mine: int, ranks: int, capacity: int,
+                 group: Any) -> _Way:
+    """So many rows go to each rank, whether there are pairs for them or not, and the host need not know."""
+    experts, device, count = mine * ranks, expert.device, expert.shape[0]
+    ranks_of: Any = group or dist.group.WORLD
+    key = (ranks_of.group_name, tuple(w_gate_up.shape), w_gate_up.dtype, capacity)
+    is_capturing: Any = torch.cuda.is_current_stream_capturing  # torch gives it no types
+    if key not in _agreed and not (device.type == "cuda" and is_capturing()):
+        _announced(w_gate_up, w_down, torch.full((ranks,), capacity, device=device), capacity, group)
+        _agreed.add(key)
+    order = torch.argsort(expert, stable=True)
+    starts = torch.searchsorted(expert[order], torch.arange(0, experts + 1, mine, device=device))
+    source = starts[:-1, None] + torch.arange(capacity, device=device)
+    none = order.new_full((1,), count)
+    pairs = torch.where(source < starts[1:, None], torch.cat([order, none])[source.clamp(max=count)], none).view(-1)
+    rank = torch.div(expert, mine, rounding_mode="floor")
+    position = torch.empty_like(order).scatter_(0, order, torch.arange(count, device=device)) - starts[rank]
+    slots = torch.where((expert < experts) & (position < capacity), rank * capacity + position, ranks * capacity)
+    nobody = w_gate_up.shape[0]
+    wanted = torch.where(pairs < count, torch.cat([expert, none])[pairs] % mine, nobody)
+    rows = [capacity] * ranks
+    return _Way(rows, rows, pairs, slots, _sent(wanted[:, None], rows, rows, group)[:, 0])
 
 
 def _check(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor, shared: int,
@@ -117,7 +194,8 @@ def _added(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
 def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor, *,
         group: Optional[dist.ProcessGroup] = None, x_scale: Optional[Tensor] = None,
         w_gate_up_scale: Optional[Tensor] = None, w_down_scale: Optional[Tensor] = None, shared: int = 0,
-        shared_weights: Optional[Tensor] = None) -> Tensor:
+        shared_weights: Optional[Tensor] = None, capacity: Optional[int] = None,
+        status: Optional[Tensor] = None) -> Tensor:
     """``warpwright.moe`` with the experts spread over the ranks of ``group``, all ranks by default.
 
     x             [tokens, hidden]: this rank's tokens, as many as it has, also none
@@ -137,8 +215,18 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
 
     There is a gradient in bf16. All ranks of the group make the call, and all or none want gradients. The numbers of rows
     are read by the host, once in a call, so that it cannot be captured in a graph.
+
+    With ``capacity`` it can: every rank sends so many rows to every other, filled up with rows of nobody, and no host
+    looks but in the first such call, which sees whether the ranks agree. Pairs beyond it, the last ones of the last experts of
+    a rank, add nothing; ``tokens * top_k`` is enough for all. ``status``, one int32, gets the bits 1 (experts) and 2
+    (weights) of ``warpwright.moe``, and 8 where this rank had more pairs for one than the capacity.
     """
     _check(x, w_gate_up, w_down, topk_ids, topk_weights, shared, shared_weights)
+    if capacity is not None and (not isinstance(capacity, int) or capacity < 1):
+        raise ValueError(f"capacity: {capacity!r} rows for each rank; a whole number from 1 on is needed, or None")
+    if status is not None and (status.dtype != torch.int32 or status.numel() != 1 or status.device != x.device):
+        raise ValueError(f"status: one torch.int32 on {x.device} is needed, not {status.numel()} of {status.dtype} on "
+                         f"{status.device}")
     if x_scale is not None and wants_gradient(x, w_gate_up, w_down, topk_weights):
         raise ValueError("x_scale: experts in 8 bits have no gradient; use torch.no_grad()")
     tokens, choices = topk_ids.shape
@@ -147,33 +235,34 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
 
     flat = topk_ids.reshape(-1).long()
     real = ~topk_weights.detach().isnan().reshape(-1)
-    expert = torch.where((flat >= 0) & (flat < experts) & real, flat, experts)
-    pairs = torch.argsort(expert, stable=True)
-    starts = torch.searchsorted(expert[pairs], torch.arange(experts + 1, device=x.device))
-    counts = starts.diff()
-    send, receive = _announced(w_gate_up, w_down, counts.view(ranks, mine).sum(1), group)
-    theirs = torch.empty_like(counts)
-    dist.all_to_all_single(theirs, counts, group=group)
-    pairs = pairs[:sum(send)]
-    ids = torch.arange(mine, device=x.device).repeat(ranks).repeat_interleave(theirs)
+    there = (flat >= 0) & (flat < experts)
+    expert = torch.where(there & real, flat, experts)
+    if capacity is None:
+        way = _way_of_all(expert, w_gate_up, w_down, mine, ranks, group)
+    else:
+        way = _way_of_some(expert, w_gate_up, w_down, mine, ranks, capacity, group)
+    taken = way.slots < way.pairs.shape[0]
+    if status is not None:
+        faults = ((~there, 1), (~real, 2), ((expert < experts) & ~taken, 8))
+        status.copy_(torch.stack([found.any() * bit for found, bit in faults]).sum().reshape(status.shape))
 
     exchange: Any = _Exchange.apply  # torch gives it no types
+    send, receive = way.send, way.receive
     scale: Optional[Tensor] = None
     if x_scale is not None:
-        spread = torch.div(pairs, choices, rounding_mode="floor")
-        rows = _sent(x.view(torch.uint8)[spread], send, receive, group).view(x.dtype)
-        scale = _sent(x_scale[spread], send, receive, group)
+        spread = torch.div(way.pairs, choices, rounding_mode="floor")
+        rows = _sent(_picked(x.view(torch.uint8), spread), send, receive, group).view(x.dtype)
+        scale = _sent(_picked(x_scale, spread), send, receive, group)
     else:
         of_pairs: Any = _Spread.apply
-        rows = exchange(of_pairs(x, pairs, choices), send, receive, group)
+        rows = exchange(of_pairs(x, way.pairs, way.slots, choices), send, receive, group)
     scales = w_gate_up_scale, w_down_scale
-    y = _of_local_experts(rows, ids, w_gate_up, w_down, (scale, *scales))
+    y = _of_local_experts(rows, way.ids, w_gate_up, w_down, (scale, *scales))
     back: Tensor = exchange(y, receive, send, group)
 
-    placed = back.new_zeros(tokens * choices, back.shape[1]).index_copy(0, pairs, back)
-    of_tokens = placed.view(tokens, choices, back.shape[1])
-    legal = (expert < experts).view(tokens, choices)
-    weights = torch.where(legal, topk_weights, topk_weights.new_zeros(()))
+    collected: Any = _Collected.apply
+    of_tokens: Tensor = collected(back, way.pairs, way.slots).view(tokens, choices, back.shape[1])
+    weights = torch.where(taken.view(tokens, choices), topk_weights, topk_weights.new_zeros(()))
     total = of_tokens.new_zeros(tokens, of_tokens.shape[2], dtype=torch.float64 if x.device.type == "cpu" else torch.float32)
     for choice in range(choices):
         total = _added(total, of_tokens[:, choice], weights[:, choice, None])
@@ -191,15 +280,16 @@ class ExpertParallel(ParallelStyle):
 
     input_layouts   ``Shard(0)``: every rank brings tokens of its own, as in data and sequence parallel. ``Replicate()``:
                     all bring the same, of which each takes its part, and all get the whole result
+    capacity        as for ``moe``
 
         parallelize_module(model, mesh, {"model.layers.0.mlp.experts": ExpertParallel()})
 
     In the state the parameters are DTensors, sharded along the experts.
     """
 
-    def __init__(self, *, input_layouts: Any = None) -> None:
+    def __init__(self, *, input_layouts: Any = None, capacity: Optional[int] = None) -> None:
         super().__init__()
-        self.input_layouts = input_layouts or dt.Shard(0)
+        self.input_layouts, self.capacity = input_layouts or dt.Shard(0), capacity
         if self.input_layouts not in (dt.Shard(0), R):
             raise ValueError(f"input_layouts: {self.input_layouts} is not one of Shard(0), Replicate()")
 
@@ -207,11 +297,12 @@ class ExpertParallel(ParallelStyle):
         experts = _as_experts(module, "ExpertParallel")
         if experts.shared:
             raise ValueError(f"ExpertParallel: {experts.shared} of these experts are for all tokens, and have no rank of their "
-                             "own; make them a warpwright.nn.MLP beside the others, or use ExpertTensorParallel")
+                             "own; make them a warpwright.nn.MLP beside the others, as convert(leave=['*.shared_expert_gate']) does, or use "
+                             "ExpertTensorParallel")
         check_divides("num_experts", experts.num_experts, device_mesh.size())
         for name in ("gate_up_proj", "down_proj"):
             _distribute(experts, name, device_mesh, dt.Shard(0), self.src_data_rank)
-        experts.spread = _SpreadExperts(device_mesh, self.input_layouts)
+        experts.spread = _SpreadExperts(device_mesh, self.input_layouts, self.capacity)
         return experts
 
 
@@ -268,8 +359,8 @@ def _distribute(module: nn.Experts, name: str, mesh: Any, placement: Any, source
 class _SpreadExperts:
     """The forward of ``Experts`` after ``ExpertParallel``."""
 
-    def __init__(self, mesh: Any, layout: Any) -> None:
-        self.mesh, self.layout = mesh, layout
+    def __init__(self, mesh: Any, layout: Any, capacity: Optional[int]) -> None:
+        self.mesh, self.layout, self.capacity = mesh, layout, capacity
 
     def to_state(self, weight: Tensor) -> Any:
         """This rank's weights in 8 bits, as they stand in a state."""
@@ -308,7 +399,7 @@ class _SpreadExperts:
         if not module.narrow:
             first, second = module.gate_up_proj.to_local(), module.down_proj.to_local()
             rows = cast(x, autocast_type(x.device))
-            return moe(rows, first, second, index, weights.float(), group=group).to(rows.dtype)
+            return moe(rows, first, second, index, weights.float(), group=group, capacity=self.capacity).to(rows.dtype)
         if wants_gradient(x):
             raise ValueError("x: experts in 8 bits have no gradient; use torch.no_grad()")
         scales = [module.get_buffer(f"{name}_scale") for name in ("gate_up_proj", "down_proj")]
@@ -319,7 +410,7 @@ class _SpreadExperts:
             values = x.to(torch.float8_e4m3fn)
             factors = torch.empty(0, scales[0].shape[2], dtype=torch.float32, device=x.device)
         return moe(values, module.gate_up_proj, module.down_proj, index, weights.float(), group=group, x_scale=factors,
-                   w_gate_up_scale=scales[0], w_down_scale=scales[1]).to(x.dtype)
+                   w_gate_up_scale=scales[0], w_down_scale=scales[1], capacity=self.capacity).to(x.dtype)
 
 
 class _CutExperts:

@@ -401,7 +401,7 @@ class MoE(torch.nn.Module):
         if shared_gate and not shared:
             raise ValueError("shared_gate: it is the gate of shared experts, and there are none")
         self.top_k, self.norm_topk_prob = top_k, norm_topk_prob
-        self.gate = torch.nn.Linear(hidden_size, num_experts, False, device, dtype or torch.bfloat16)
+        self.gate: Any = torch.nn.Linear(hidden_size, num_experts, False, device, dtype or torch.bfloat16)
         self.experts = Experts(num_experts, hidden_size, intermediate_size, device, dtype, narrow=narrow, shared=shared)
         self.shared_expert_gate = torch.nn.Linear(hidden_size, 1, False, device,
                                                   dtype or torch.bfloat16) if shared_gate else None
@@ -411,9 +411,13 @@ class MoE(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        weights, index = torch.topk(torch.softmax(self.gate(rows), -1, torch.float32), self.top_k)
-        if self.norm_topk_prob:
-            weights = weights / weights.sum(-1, keepdim=True)
+        routed: Any = self.gate(rows)
+        if isinstance(routed, tuple):  # a router of transformers, which has weighed the experts already
+            _, weights, index = routed
+        else:
+            weights, index = torch.topk(torch.softmax(routed, -1, torch.float32), self.top_k)
+            if self.norm_topk_prob:
+                weights = weights / weights.sum(-1, keepdim=True)
         everybody = None
         if self.shared_expert_gate is not None:
             everybody = torch.sigmoid(self.shared_expert_gate(rows)).expand(-1, self.experts.shared)

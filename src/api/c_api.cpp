@@ -174,6 +174,7 @@ int32_t ww_plan_run(const ww_plan* plan, const ww_gemm_pointers* pointers, void*
 }
 
 size_t ww_plan_workspace_bytes(const ww_plan* plan) { return plan == nullptr ? 0 : plan->plan.workspace_bytes(); }
+size_t ww_plan_kept_bytes(const ww_plan* plan) { return plan == nullptr ? 0 : plan->plan.kept_bytes(); }
 int32_t ww_plan_device(const ww_plan* plan) { return plan == nullptr ? -1 : plan->plan.device(); }
 const char* ww_plan_name(const ww_plan* plan) { return plan == nullptr ? "" : plan->texts.keep(plan->plan.name()); }
 const char* ww_plan_explanation(const ww_plan* plan) {

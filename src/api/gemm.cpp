@@ -55,7 +55,8 @@ struct ReadyPlan {
   const gpu::LoadedInstance* loaded = nullptr;
   const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
   launch::Arguments args;
-  size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
+  size_t sums_bytes = 0;  // of the workspace
+  size_t copies_at = 0;   // copies of operands lie behind the sums, also behind those of plans that compete with it
   bool early = false;     // it starts before the launch ahead has ended
   mutable gpu::Workspaces workspaces;
 
@@ -63,11 +64,11 @@ struct ReadyPlan {
 
   const catalog::Instance& instance() const { return decision.choice.instance; }
   const choice::Packing& packing() const { return decision.packing; }
-  size_t copies_at() const {
+  void put_copies_behind(size_t bytes) {
     constexpr auto alignment = size_t(choice::Packing::kAlignment);
-    return (sums_bytes + alignment - 1) / alignment * alignment;
+    copies_at = (bytes + alignment - 1) / alignment * alignment;
   }
-  size_t workspace_bytes() const { return packing().any() ? copies_at() + size_t(packing().bytes()) : sums_bytes; }
+  size_t workspace_bytes() const { return packing().any() ? copies_at + size_t(packing().bytes()) : sums_bytes; }
 };
 
 }  // namespace api
@@ -78,9 +79,9 @@ struct GemmPlan::State {
   GemmProblem problem;
   problem::Lowered low;
   gpu::Device device;
-  std::vector<std::unique_ptr<const ReadyPlan>> plans;  // several: the contest says which is run
+  std::vector<std::unique_ptr<ReadyPlan>> plans;  // several: the contest says which is run
   std::unique_ptr<const api::Contest> contest;
-  size_t workspace_bytes = 0;  // enough for each
+  size_t workspace_bytes = 0, kept_bytes = 0;  // enough for each
   // Whether the first product was compared, where WARPWRIGHT_VERIFY asks for it.
   mutable std::atomic<bool> verified = false;
 
@@ -97,6 +98,7 @@ GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 GemmPlan::~GemmPlan() = default;
 
 size_t GemmPlan::workspace_bytes() const { return state_->workspace_bytes; }
+size_t GemmPlan::kept_bytes() const { return state_->kept_bytes; }
 int GemmPlan::device() const { return state_->device.number; }
 std::string GemmPlan::name() const { return state_->current().name; }
 std::string GemmPlan::instance() const { return catalog::name_of(state_->current().instance()); }
@@ -145,6 +147,7 @@ Result<std::unique_ptr<ReadyPlan>> prepare(const GemmProblem& problem, const pro
   }
   const auto clusters = launch::allowed_clusters(loaded.clusters(), launch::cluster_of(instance), problem.sm_limit);
   plan->sums_bytes = size_t(launch::workspace_bytes(instance, plan->args, clusters));
+  plan->put_copies_behind(plan->sums_bytes);
   // A run that is given a workspace needs no pool, so that there is none is for a run without one to say.
   if (plan->workspace_bytes() > 0) (void)gpu::RunMemory::prepare(device.number);
   if (decision.packing.any()) {
@@ -195,8 +198,10 @@ Result<GemmPlan> make_plan(const GemmProblem& problem) try {
     }
   }
   std::vector<std::string> names;
+  for (const auto& plan : state->plans) state->kept_bytes = std::max(state->kept_bytes, plan->sums_bytes);
   for (const auto& plan : state->plans) {
     names.push_back(plan->name);
+    plan->put_copies_behind(state->kept_bytes);
     state->workspace_bytes = std::max(state->workspace_bytes, plan->workspace_bytes());
   }
   state->contest = std::make_unique<const api::Contest>(measures ? choice::measured_key(problem) : "", chip, names);
@@ -215,7 +220,7 @@ Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int devic
   gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
   if (pointers.workspace != nullptr && plan.workspace_bytes() > 0) {
     sums = pointers.workspace;
-    copies = static_cast<uint8_t*>(pointers.workspace) + plan.copies_at();
+    copies = static_cast<uint8_t*>(pointers.workspace) + plan.copies_at;
   } else {
     if (plan.sums_bytes > 0) {
       auto own = plan.workspaces.get(device, stream, plan.sums_bytes, sums_of_graph);

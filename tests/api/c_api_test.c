@@ -80,7 +80,8 @@ int main(void) {
   ww_gemm_pointers_init(&pointers);
   expect_refused(ww_plan_run(NULL, &pointers, NULL), "plan = null");
   expect_refused(ww_gemm(&problem, NULL, NULL), "pointers = null");
-  expect(ww_plan_workspace_bytes(NULL) == 0 && ww_plan_device(NULL) == -1, "queries of no plan");
+  expect(ww_plan_workspace_bytes(NULL) == 0 && ww_plan_kept_bytes(NULL) == 0 && ww_plan_device(NULL) == -1,
+         "queries of no plan");
   ww_plan_destroy(NULL);
 
   code = ww_plan_create(&problem, &plan);

@@ -239,6 +239,25 @@ TEST_F(Measured, aWorkspaceBelongsToOnePlan) {
       1);
 }
 
+// What runs on a stream may share is told apart from what belongs to one of them.
+TEST_F(Measured, sumsAreKeptAndCopiesAreNot) {
+  const auto sums = make_plan(GemmProblem{.m = 128, .n = 256, .k = 16384});
+  ASSERT_TRUE(sums) << sums.status().message();
+  EXPECT_GT(sums->kept_bytes(), 0u);
+  EXPECT_EQ(sums->kept_bytes(), sums->workspace_bytes());
+  const auto copies = make_plan(GemmProblem{.m = 255, .n = 255, .k = 255});
+  ASSERT_TRUE(copies) << copies.status().message();
+  ASSERT_TRUE(copies->name().ends_with("-packed")) << copies->name();
+  EXPECT_EQ(copies->kept_bytes(), 0u);
+  EXPECT_GT(copies->workspace_bytes(), 0u);
+  // Among plans that compete, copies lie behind the sums of all.
+  const GemmProblem odd = product(128, 255, 16383);
+  competitors(odd);
+  const auto both = make_plan(odd);
+  ASSERT_TRUE(both) << both.status().message();
+  EXPECT_GT(both->workspace_bytes(), both->kept_bytes());
+}
+
 TEST_F(Measured, deterministicProductsHaveDeterministicPlans) {
   GemmProblem problem = product(2048, 2048, 2048);
   problem.deterministic = true;
