@@ -1,4 +1,4 @@
-"""Epilogues of the user's own: which operands a text names."""
+"""User-defined epilogues: which operands a text names."""
 
 from __future__ import annotations
 

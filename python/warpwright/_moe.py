@@ -46,7 +46,7 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     result is bf16, and float32 for NumPy arrays. Rows are counted and gathered on the device, nobody looks from the
     host, and the same input gives the same bits; a call can be captured in a graph, and compiled.
 
-    A pair whose expert does not exist, or whose weight is no number, adds nothing. ``status``, one int32, then has the
+    A pair whose expert does not exist, or whose weight is not a number, adds nothing. ``status``, one int32, then has the
     bits 1 (experts), 2 (weights) and 4 (``token_count`` is more than there are tokens). ``token_count``, one int32 on
     the device, says how many tokens are there; the other rows of ``out`` are not written.
 

@@ -31,7 +31,7 @@ def _path() -> str:
 
 
 def in_python(sentence: str) -> str:
-    """A sentence of the tool as it is said to who wrote Python: arguments for options, no name of a command.
+    """A sentence of the tool in the words of Python: arguments instead of options, and no name of a command.
 
     >>> in_python("warpwright gemm: --a-scales and --out-scale: only sim:sm90 takes them.")
     'a_scale and out_scale: only sim:sm90 takes them.'

@@ -132,7 +132,7 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
 
     Every pair of a token and an expert is sent to the rank that has the expert, computed there by ``warpwright.moe`` and
     sent back. The rank of the token adds its pairs up in the order of ``topk_ids``: the same input gives the same bits,
-    and on however many ranks the experts are. Pairs with an expert that does not exist or a weight that is no number add
+    and on however many ranks the experts are. Pairs with an expert that does not exist or a weight that is not a number add
     nothing and are not sent.
 
     There is a gradient in bf16. All ranks of the group make the call, and all or none want gradients. The numbers of rows

@@ -49,7 +49,7 @@ class Linear(torch.nn.Linear):
 class GatedLinear(Linear):
     """``silu(gate(x)) * up(x)``, the weight being [gate; up].
 
-    Sharded by ``ColwiseParallel``, a parameter has a [gate; up] for each rank, one behind the other: ``blocks`` says how
+    Sharded by ``ColwiseParallel``, a parameter has a [gate; up] for each rank, one after the other: ``blocks`` says how
     many.
     """
 
@@ -261,7 +261,7 @@ class BlockwiseMLP(_GatedMLP):
 class Experts(_Narrow):
     """The experts of a mixture, by ``warpwright.moe``: ``gate_up_proj`` [experts, 2 * intermediate, hidden],
     ``down_proj`` [experts, hidden, intermediate], and for each row the numbers and weights of its experts. ``narrow``: in
-    e4m3. ``shared``: so many more, behind the others, that every row takes, with ``shared_weights`` or 1."""
+    e4m3. ``shared``: this many more, after the others, that every row takes, with ``shared_weights`` or 1."""
 
     gate_up_proj: Any
     down_proj: Any

@@ -55,7 +55,7 @@ struct ReadyPlan {
   const gpu::LoadedInstance* loaded = nullptr;
   const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
   launch::Arguments args;
-  size_t sums_bytes = 0;  // of the workspace; copies of operands lie behind them
+  size_t sums_bytes = 0;  // the part of the workspace that holds sums; copies of operands come after it
   bool early = false;     // it starts before the launch ahead has ended
   mutable gpu::Workspaces workspaces;
 
@@ -212,7 +212,7 @@ template <class Put>
 Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int device, const GemmPointers& pointers,
                    void* stream, const Put& put) {
   void *sums = nullptr, *copies = nullptr;
-  gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
+  gpu::RunMemory sums_of_graph, copy_memory;  // handed back after the kernel
   if (pointers.workspace != nullptr && plan.workspace_bytes() > 0) {
     sums = pointers.workspace;
     copies = static_cast<uint8_t*>(pointers.workspace) + plan.copies_at();

@@ -21,16 +21,16 @@ struct MeasuredRow {
   std::string problem;  // measured_key()
   std::string plan;
   double us = 0;
-  double model_us = 0;  // of what would have been chosen
+  double model_us = 0;  // the time of what would have been chosen
 };
 // All that a plan depends on, in words.
 std::string measured_key(const GemmProblem& problem);
 std::string measured_key(const GroupedProblem& problem);
 
-// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is said on
+// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is reported on
 // stderr, once, and ignored.
 std::optional<MeasuredRow> measured_row(const std::string& problem, const Chip& chip);
-// A file that cannot be written is said on stderr, once: the next process measures again.
+// A file that cannot be written is reported on stderr, once: the next process measures again.
 void keep_measured(const MeasuredRow& row, const Chip& chip);
 // Empty: nothing is kept on disk.
 std::string measured_file(const Chip& chip);

@@ -15,8 +15,8 @@ namespace warpwright::problem {
 // A product as the choice sees it: its extents, and all that decides which instances can compute it.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;  // of A
-  bool mixed = false;         // of e4m3 and e5m2, B has the other one
+  DType dtype = DType::bf16;  // the type of A
+  bool mixed = false;         // one of A and B is e4m3, the other e5m2
   EpilogueConfig epilogue = factor_and_conversion(usual_result(dtype));
   Major a_major = Major::K, b_major = Major::K;
   Scaling scaling = Scaling::none;
@@ -26,7 +26,7 @@ struct GemmShape {
   bool deterministic = false;                   // the same bits on any number of SMs
 
   BlockScaling block_scaling = BlockScaling::none;
-  int own_operations = 0;  // of an epilogue of the user's own, for an element
+  int own_operations = 0;  // operations of a formula in the epilogue, for one element
 
   DType b_dtype() const {
     if (block_scaling != BlockScaling::none) return warpwright::b_dtype(block_scaling, dtype);

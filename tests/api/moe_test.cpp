@@ -31,7 +31,7 @@ TEST(MoeApi, NamesTheArgumentItsValueAndTheRule) {
   EXPECT_EQ(sentence([](P& p) { p.hidden = 12; }), "hidden = 12: it must be a positive multiple of 8.");
   EXPECT_EQ(sentence([](P& p) { p.intermediate = 0; }), "intermediate = 0: it must be a positive multiple of 8.");
   EXPECT_EQ(sentence([](P& p) { p.type = DType::e4m3, p.hidden = 200; }),
-            "hidden = 200: it must be a positive multiple of 128, since a scale stands for so many.");
+            "hidden = 200: it must be a positive multiple of 128, since a scale covers that many.");
   EXPECT_EQ(sentence([](P& p) { p.type = DType::fp16; }),
             "type = fp16: x and the weights must be bf16, or e4m3 with blockwise scales.");
   EXPECT_EQ(sentence([](P& p) { p.id_bytes = 2; }), "id_bytes = 2: the number of an expert has 4 or 8 bytes.");

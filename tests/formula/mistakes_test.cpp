@@ -1,4 +1,4 @@
-// Texts that are refused: the whole of what is said, with line, column and the mark below the place.
+// Texts that are refused: the whole message, with line, column and the mark below the place.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -106,11 +106,11 @@ const Case kCases[] = {
      "  #include <stdio.h>\n"
      "  ^"},
     {"x if x > 0 else 0",
-     "epilogue, line 1, column 3: 'if' is no expression; write condition ? a : b.\n"
+     "epilogue, line 1, column 3: 'if' is not an expression; write condition ? a : b.\n"
      "  x if x > 0 else 0\n"
      "    ^"},
     {"lambda x: x",
-     "epilogue, line 1, column 1: it is the expression alone, without 'lambda'.\n"
+     "epilogue, line 1, column 1: write the expression alone, without 'lambda'.\n"
      "  lambda x: x\n"
      "  ^"},
     {"for (;;) x",
@@ -122,7 +122,7 @@ const Case kCases[] = {
      "  double t = x; return t;\n"
      "  ^"},
     {"float t = x;\nt * t",
-     "epilogue, line 2, column 1: behind declarations stands 'return', not 't'.\n"
+     "epilogue, line 2, column 1: after the declarations comes 'return', not 't'.\n"
      "  t * t\n"
      "  ^"},
     {"float t = x;\nfloat x = 2; return x;",
@@ -158,7 +158,7 @@ const Case kCases[] = {
      "  x + 0x10\n"
      "      ^"},
     {"x * 2f",
-     "epilogue, line 1, column 6: 2f is no number of C++; write 2.0f, or 2.\n"
+     "epilogue, line 1, column 6: 2f is not a number in C++; write 2.0f, or 2.\n"
      "  x * 2f\n"
      "       ^"},
     {"x * 1e40",
@@ -214,7 +214,7 @@ const Case kCases[] = {
      "  x + ++x\n"
      "      ^"},
     {"~x",
-     "epilogue, line 1, column 1: '~' is of whole numbers, and this is an fp32 number.\n"
+     "epilogue, line 1, column 1: '~' takes a whole number, and this is an fp32 number.\n"
      "  ~x\n"
      "  ^"},
     {"10 / 0 + x",

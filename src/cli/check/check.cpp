@@ -41,7 +41,7 @@ struct CheckOptions {
   bool mutate = false;
   bool certify = false;
   bool debug = false;
-  CompileOptions compile;  // of a file
+  CompileOptions compile;  // for a file
   ProblemOptions modes;    // --landing and --schedule; empty: all of them
 };
 
@@ -275,7 +275,7 @@ int run_check(const CheckOptions& options, Output& out) {
   }
   if (options.mutate) {
     if (!options.sizes.empty() || options.all)
-      throw UsageError("--mutate: it takes one kernel and that kernel's own sizes; leave --sizes and --all out");
+      throw UsageError("--mutate: it takes one kernel at that kernel's own sizes; leave --sizes and --all out");
     return check_mutants(examples_named(options), out);
   }
   std::vector<CheckWork> work;
