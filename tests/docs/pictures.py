@@ -40,7 +40,7 @@ PAGES = [
     (EVIDENCE / "timeline-512-dark.png", SMALL, "dark", (1500, 860), "show('0-1')"),
     (EVIDENCE / "timeline-2048.png", LARGE, "light", (1500, 860), ""),
     (IMAGES / "timeline-2048-dark.png", LARGE, "dark", (1500, 860), ""),
-    (IMAGES / "timeline-measured.png", ["--recording", str(EVIDENCE / "gemm_sm90-512.record")], "light", (1500, 860), "show('0')"),
+    (IMAGES / "timeline-measured.png", ["--recording", "gemm_sm90-512.record"], "light", (1500, 860), "show('0')"),
 ]
 README = EVIDENCE / "readme.png"
 # What GitHub does to a page, as far as a picture needs it.
@@ -117,7 +117,8 @@ def main():
                 key = tuple(arguments)
                 if key not in pages:
                     pages[key] = folder / f"page{len(pages)}.html"
-                    subprocess.run([TOOL, "trace", *arguments, "--html", pages[key]], check=True, capture_output=True)
+                    subprocess.run([TOOL, "trace", *arguments, "--html", pages[key]], check=True, capture_output=True,
+                                   cwd=EVIDENCE)
                 made = file if WRITE else folder / file.name
                 failures += picture_of_page(browser, pages[key], colours, size, script, made)
                 if file.exists() and size_of(file) != size_of(made):
