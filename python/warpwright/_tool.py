@@ -61,7 +61,7 @@ def operand(name: str, value: Any) -> str:
     """A kernel or a file; what looks like an option is none."""
     text = os.fspath(value)
     if not isinstance(text, str) or text.startswith("-") or not text:
-        raise ValueError(f"{name}: {value!r} is no instance and no file")
+        raise ValueError(f"{name}: {value!r} is neither an instance nor a file")
     return text
 
 

@@ -127,7 +127,7 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     topk_ids      [tokens, top_k], int32 or int64: numbers among all experts
     topk_weights  [tokens, top_k]
 
-    The last ``shared`` matrices of every rank are no experts that are sent to: each rank's tokens take those of their rank,
+    The last ``shared`` matrices of every rank are not experts that tokens are sent to: each rank's tokens take those of their rank,
     with ``shared_weights`` [tokens, shared] or 1.
 
     Every pair of a token and an expert is sent to the rank that has the expert, computed there by ``warpwright.moe`` and

@@ -71,7 +71,7 @@ std::string MoePlan::explanation() const {
 }
 
 Result<MoePlan> make_plan(const MoeProblem& problem) try {
-  // A wrong problem is one without a GPU, too.
+  // A wrong problem is refused without a GPU as well.
   if (Status s = validate(problem); !s) return s;
   const auto device = gpu::this_device();
   if (!device) return device.status();

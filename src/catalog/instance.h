@@ -36,7 +36,7 @@ struct Instance {
   // code: 0 leaves it to the launch.
   int splits = 0;
   // The text of its own epilogue, where EpilogueConfig::own says that it has one (formula/formula.h). A name has only
-  // the number: who reads one back has to know the text.
+  // the number: to read one back, the text must be known.
   std::string formula = {};
 
   template <class C>

@@ -37,7 +37,7 @@ std::string measured_file(const Chip& chip);
 
 // "measured on NVIDIA H200: 41.2 us".
 std::string measured_text(const Chip& chip, double us);
-// The same, "what would be chosen without took 43.0 us", and what the reason says of the plan.
+// The same, "without that, the choice would have taken 43.0 us", and what the reason says about the plan.
 std::string measured_reason(const std::string& reason, const MeasuredRow& row, const Chip& chip);
 
 }  // namespace warpwright::choice

@@ -1,5 +1,5 @@
 // Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched.
-// The device may be NVIDIA's or AMD's (gpu/maker.h); who calls need not know.
+// The device may be NVIDIA's or AMD's (gpu/maker.h); callers need not know.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -43,7 +43,7 @@ struct StoredMatrix {
   int64_t stride = 0, batch_stride = 0;  // elements
 
   bool empty() const { return rows == 0 || columns == 0 || count == 0; }
-  // From the first byte to behind the last.
+  // From the first byte to the one after the last.
   int64_t bytes() const;
   // Whether rows and matrices start at multiples of the TMA's 16 bytes when the first one does.
   bool rows_fit_tma() const;

@@ -31,7 +31,7 @@ enum class Draw : uint8_t {
 // Weights are positive and those of a token have the sum 1; with whole numbers they are powers of two.
 Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw, Data data, uint64_t seed);
 // The same for the experts that tokens choose, and so many that every token takes behind them; a bad one has weights of
-// theirs that are no numbers, too.
+// theirs that are not numbers, too.
 Routing with_shared(Routing routing, int64_t shared, bool weights, Data data, uint64_t seed);
 
 // What the tables of such a routing are: the rule that the kernel follows.

@@ -197,7 +197,7 @@ TEST(GroupedApi, TakesMatricesThatAreStoredAlongTheirRows) {
   good.groups = Groups::by_depth;
   good.out = DType::fp32;
   EXPECT_EQ(validate(good).message(),
-            "b_major = MN: A and B of groups along k are stored the same way, a_major must be MN too.");
+            "b_major = MN: A and B of groups along k are stored the same way, so a_major must be MN too.");
   good.a_major = Major::MN;
   good.k = 71;
   EXPECT_EQ(validate(good).message(),
@@ -205,7 +205,7 @@ TEST(GroupedApi, TakesMatricesThatAreStoredAlongTheirRows) {
   good.m = 504;
   EXPECT_EQ(validate(good).message(), "");
   EXPECT_EQ(sentence(good, [](P& p) { p.b_major = Major::K; }),
-            "a_major = MN: A and B of groups along k are stored the same way, b_major must be MN too.");
+            "a_major = MN: A and B of groups along k are stored the same way, so b_major must be MN too.");
 }
 
 TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {

@@ -7,6 +7,7 @@ After a command `# exit 1` says how it ends, `# needs a GPU` that it is not run.
 
 Usage: commands_test.py TOOL [unittest arguments]
        commands_test.py --list   what is checked: commands with the numbers that are compared, links, named files
+                                 (docs/evidence/checked-pages.txt)
 """
 import functools
 import os

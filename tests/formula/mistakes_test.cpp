@@ -49,12 +49,12 @@ const Case kCases[] = {
      "  x ** 2\n"
      "    ^"},
     {"x % 2",
-     "epilogue, line 1, column 3: '%' is of whole numbers, and its left side is an fp32 number; write a - floor(a / b) "
+     "epilogue, line 1, column 3: '%' takes whole numbers, and its left side is an fp32 number; write a - floor(a / b) "
      "* b.\n"
      "  x % 2\n"
      "    ^"},
     {"x ^ 2",
-     "epilogue, line 1, column 3: '^' is of whole numbers, and its left side is an fp32 number; a power is pow(a, b).\n"
+     "epilogue, line 1, column 3: '^' takes whole numbers, and its left side is an fp32 number; a power is pow(a, b).\n"
      "  x ^ 2\n"
      "    ^"},
     {"1 / 2 * x",
@@ -74,11 +74,11 @@ const Case kCases[] = {
      "  pow(x)\n"
      "  ^"},
     {"exp x",
-     "epilogue, line 1, column 1: 'exp' is a function; its arguments stand in brackets.\n"
+     "epilogue, line 1, column 1: 'exp' is a function; its arguments go in brackets.\n"
      "  exp x\n"
      "  ^"},
     {"bias(x)",
-     "epilogue, line 1, column 1: 'bias' is no function.\n"
+     "epilogue, line 1, column 1: 'bias' is not a function.\n"
      "  bias(x)\n"
      "  ^"},
     {"std::exp(x)",
@@ -194,7 +194,7 @@ const Case kCases[] = {
      "  [&] { return x; }()\n"
      "  ^"},
     {"x \xc3\xb7 2",
-     "epilogue, line 1, column 3: '\xc3\xb7' is no character of an epilogue.\n"
+     "epilogue, line 1, column 3: '\xc3\xb7' is not a character of an epilogue.\n"
      "  x \xc3\xb7 2\n"
      "    ^"},
     {"/* \xc3\xb7 */ x ? ",
@@ -206,11 +206,11 @@ const Case kCases[] = {
      "  x + '1'\n"
      "      ^"},
     {"x \\ 2",
-     "epilogue, line 1, column 3: '\\' is no character of an epilogue.\n"
+     "epilogue, line 1, column 3: '\\' is not a character of an epilogue.\n"
      "  x \\ 2\n"
      "    ^"},
     {"x + ++x",
-     "epilogue, line 1, column 5: '++' changes a value; no value changes here.\n"
+     "epilogue, line 1, column 5: '++' changes a value, and values do not change here.\n"
      "  x + ++x\n"
      "      ^"},
     {"~x",
