@@ -133,8 +133,8 @@ WW_API const char* ww_plan_explanation(const ww_plan* plan);
 /* The names that a formula uses, such as "x bias", in the order of docs/own-epilogue.md. NULL if the formula has a
  * mistake; ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
 WW_API const char* ww_formula_names(const char* formula);
-/* Applies a formula in place to sums [batch][rows][columns] in host memory, with the same bits as the kernels. C and the
- * residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
+/* Applies a formula in place to sums [batch][rows][columns] in host memory, with the same bits as the kernels. C and
+ * the residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
 WW_API int32_t ww_formula_apply(const char* formula, float* sums, int64_t batch, int64_t rows, int64_t columns,
                                 const float* c, const float* bias, const float* row_bias, const float* residual,
                                 float beta);

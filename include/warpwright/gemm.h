@@ -7,10 +7,10 @@
 //     warpwright::Status status = plan->run({.a = a, .b = b, .d = d}, stream);
 //   }
 //
-// A plan is made once: the problem is validated, and a kernel chosen and, if it was not compiled ahead, compiled. Running it
-// then allocates and compiles nothing. Nothing throws; a failure is a Status with a sentence, nothing was launched, and
-// CUDA holds no error. Everything here may be called from several threads and for several devices, and run() during
-// stream capture.
+// A plan is made once: the problem is validated, and a kernel chosen and, if it was not compiled ahead, compiled.
+// Running it then allocates and compiles nothing. Nothing throws; a failure is a Status with a sentence, nothing was
+// launched, and CUDA holds no error. Everything here may be called from several threads and for several devices, and
+// run() during stream capture.
 #pragma once
 #include <cstddef>
 #include <cstdint>

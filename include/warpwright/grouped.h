@@ -41,8 +41,8 @@ struct GroupedProblem {
   int64_t matrix_count = 0;      // how many B there are; 0: one for each group, or a single one for groups along k
   int64_t usual_rows = 0;        // how many rows a group usually has, to choose a kernel; 0: m / group_count
   DType type = DType::e4m3;      // the type of A and B: e4m3 with blockwise scales, or bf16 without scales
-  DType out = DType::bf16;       // the type of D: bf16, fp32, or e4m3 with a scale for each 1x128, which the kernel computes
-  int b_scale_rows = 128;        // rows of B that share a scale: 128, or 1 as for A
+  DType out = DType::bf16;  // the type of D: bf16, fp32, or e4m3 with a scale for each 1x128, which the kernel computes
+  int b_scale_rows = 128;   // rows of B that share a scale: 128, or 1 as for A
   // swiglu: B is [gate; up] with n / 2 rows each, and D has n / 2 columns, silu(gate) * up.
   Activation activation = Activation::none;
   Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation

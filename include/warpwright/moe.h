@@ -1,9 +1,11 @@
-// A mixture of experts on a Hopper or Blackwell GPU, from the choice of each token's experts to the sum of their answers:
+// A mixture of experts on a Hopper or Blackwell GPU, from the choice of each token's experts to the sum of their
+// answers:
 //
 //   out[t] = sum over j of weights[t, j] * w_down[e] * (silu(gate) * up),  [gate; up] = w_gate_up[e] * x[t],  e =
 //   ids[t, j]
 //
-// The experts that every token takes, if there are any, are the last `shared` ones; they are added in the same launches.
+// The experts that every token takes, if there are any, are the last `shared` ones; they are added in the same
+// launches.
 //
 //   warpwright::MoeProblem problem{.tokens = 4096, .hidden = 7168, .intermediate = 2048, .experts = 256, .top_k = 8};
 //   if (auto plan = warpwright::make_plan(problem)) {
@@ -12,10 +14,10 @@
 //                                           stream);
 //   }
 //
-// There are four launches, and the host looks at nothing between them: the rows of each expert are counted and numbered on the device,
-// the first product gathers its rows while it loads them and ends in swiglu, the second is an ordinary product by
-// groups, and the last launch adds up the rows of each token in the order of its experts. The same input gives the same
-// bits. Plans, statuses, threads, devices and capture are as in warpwright/gemm.h.
+// There are four launches, and the host looks at nothing between them: the rows of each expert are counted and numbered
+// on the device, the first product gathers its rows while it loads them and ends in swiglu, the second is an ordinary
+// product by groups, and the last launch adds up the rows of each token in the order of its experts. The same input
+// gives the same bits. Plans, statuses, threads, devices and capture are as in warpwright/gemm.h.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +50,9 @@ struct MoePointers {
   const void* x = nullptr;          // [tokens, hidden], 16-byte aligned like the weights and out
   const void* w_gate_up = nullptr;  // [experts][2 * intermediate, hidden]: the gates, then the ups
   const void* w_down = nullptr;     // [experts][hidden, intermediate]
-  const void* ids = nullptr;        // [tokens, top_k], signed integers. If there is no such expert, the pair adds nothing
-  const float* weights = nullptr;   // [tokens, top_k]. If one is not a number, the pair adds nothing
-  void* out = nullptr;              // [tokens, hidden] of bf16
+  const void* ids = nullptr;  // [tokens, top_k], signed integers. If there is no such expert, the pair adds nothing
+  const float* weights = nullptr;  // [tokens, top_k]. If one is not a number, the pair adds nothing
+  void* out = nullptr;             // [tokens, hidden] of bf16
   // One word: how many of the tokens are valid; the other rows of out are not written. Null: all.
   const uint32_t* token_count = nullptr;
   uint32_t* status = nullptr;  // one word, receives the RouteFault bits that a run found; may be null

@@ -50,7 +50,8 @@ struct QuantizeProblem {
   Quantization kind = Quantization::token;
   DType type = DType::e4m3;
   ScaleLayout layout = ScaleLayout::rows;
-  bool given_tensor_scale = false;  // nvfp4: the factor of the whole tensor is read; otherwise it is computed and written
+  bool given_tensor_scale =
+      false;  // nvfp4: the factor of the whole tensor is read; otherwise it is computed and written
 };
 
 // Where the source is and where the results go: device memory for quantize(), host memory for quantize_on_host().

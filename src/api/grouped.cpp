@@ -91,10 +91,12 @@ Status check_depth_groups(const GroupedProblem& p) {
     return refused("groups = by_depth: groups along k have neither a bias nor an activation.");
   }
   if (p.type == DType::e4m3 && p.b_scale_rows != 1) {
-    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, so it must be 1.", p.b_scale_rows);
+    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, so it must be 1.",
+                   p.b_scale_rows);
   }
   if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
-    return refused("k = {}: groups along k of e4m3 are whole blocks that share a scale, so k must be a multiple of 128.", p.k);
+    return refused(
+        "k = {}: groups along k of e4m3 are whole blocks that share a scale, so k must be a multiple of 128.", p.k);
   }
   if (p.accumulate && p.out != DType::fp32) return refused("out = {}: D must be fp32 to be added to.", name(p.out));
   if (p.group_count * p.m > INT32_MAX) {
@@ -198,8 +200,8 @@ Status validate(const GroupedProblem& p) {
   const bool halves = p.activation == Activation::swiglu;
   if (Status s = check_row(halves ? "n / 2" : "n", columns_of(p), p.out, "D"); !s) return s;
   if (launch::matrices_of(p) * p.n > INT32_MAX) {
-    return refused("n = {}: {} matrices of that many rows have more than {} rows together.", p.n, launch::matrices_of(p),
-                   INT32_MAX);
+    return refused("n = {}: {} matrices of that many rows have more than {} rows together.", p.n,
+                   launch::matrices_of(p), INT32_MAX);
   }
   if (Status s = check_gather(p); !s) return s;
   if (p.type == DType::e4m3) {

@@ -23,8 +23,8 @@ Status validate(const MoeProblem& p) {
   if (p.experts < 1 || p.experts > 65535) return refused("experts = {}: it must be from 1 to 65535.", p.experts);
   if (p.top_k < 1 || p.top_k > 1024) return refused("top_k = {}: it must be from 1 to 1024.", p.top_k);
   if (p.shared < 0 || p.shared >= p.experts) {
-    return refused("shared = {}: of {} experts it must be from 0 to {}, so that one is left to choose.", p.shared, p.experts,
-                   p.experts - 1);
+    return refused("shared = {}: of {} experts it must be from 0 to {}, so that one is left to choose.", p.shared,
+                   p.experts, p.experts - 1);
   }
   if (p.tokens * (p.top_k + p.shared) > most_pairs) {
     return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k + p.shared,

@@ -66,7 +66,8 @@ Status check_epilogue(const GemmProblem& p) {
 
 Status validate(const GemmProblem& p) {
   if (p.block_scaling != BlockScaling::none) {
-    return refused("block_scaling = {}: Hopper has no block-scaled products, so it must be none.", name(p.block_scaling));
+    return refused("block_scaling = {}: Hopper has no block-scaled products, so it must be none.",
+                   name(p.block_scaling));
   }
   if (Status s = check_extent("m", p.m, kLargestExtent); !s) return s;
   if (Status s = check_extent("n", p.n, kLargestExtent); !s) return s;

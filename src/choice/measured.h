@@ -27,8 +27,8 @@ struct MeasuredRow {
 std::string measured_key(const GemmProblem& problem);
 std::string measured_key(const GroupedProblem& problem);
 
-// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is reported on
-// stderr, once, and ignored.
+// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is reported
+// on stderr, once, and ignored.
 std::optional<MeasuredRow> measured_row(const std::string& problem, const Chip& chip);
 // A file that cannot be written is reported on stderr, once: the next process measures again.
 void keep_measured(const MeasuredRow& row, const Chip& chip);

@@ -27,7 +27,8 @@ using simulator::Scheduling;
 constexpr int kPctDepth = 3;
 constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
 constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 30;
-constexpr std::uint64_t kMostElements = std::uint64_t(1) << 27;  // elements of an array; in the reference that is a gigabyte
+constexpr std::uint64_t kMostElements = std::uint64_t(1)
+                                        << 27;  // elements of an array; in the reference that is a gigabyte
 
 Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
   Mode m;

@@ -19,15 +19,15 @@ const char* name(BenchMode mode);
 
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
-  std::string plan;             // a name or number of plan_choice.h; empty: chosen
-  bool dependent = true;        // our kernels may start before the launch ahead has ended, where that pays
-  bool constant_b = false;      // they may also read B before
-  int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
-  int finalists = 2;            // how many of the peer's algorithms are measured in full rounds; the fastest is the peer
-  double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
-  double cool_gap_s = 0.02;     // cool: idle time before each single launch
-  int cool_launches = 8;        // cool: of each competitor in a round
-  double budget_s = 0;          // stop taking new shapes after so many seconds; 0: none
+  std::string plan;          // a name or number of plan_choice.h; empty: chosen
+  bool dependent = true;     // our kernels may start before the launch ahead has ended, where that pays
+  bool constant_b = false;   // they may also read B before
+  int rounds = 8;            // each measures both competitors; even, so that each goes first equally often
+  int finalists = 2;         // how many of the peer's algorithms are measured in full rounds; the fastest is the peer
+  double burst_s = 0.4;      // sustained: how long one competitor runs without a pause
+  double cool_gap_s = 0.02;  // cool: idle time before each single launch
+  int cool_launches = 8;     // cool: of each competitor in a round
+  double budget_s = 0;       // stop taking new shapes after so many seconds; 0: none
   double cache_multiple = 3.2;  // operands rotate through so many times the L2
 };
 

@@ -14,8 +14,9 @@ Status check_formula(const GemmProblem& p) {
   const auto formula = formula::parse(e.formula);
   if (!formula) return formula.status();
   if (e.activation != Activation::none) {
-    return refused(fmt::format("epilogue.activation = {}: the formula takes its place; {}(x) in the formula does the same.",
-                               name(e.activation), name(e.activation)));
+    return refused(
+        fmt::format("epilogue.activation = {}: the formula takes its place; {}(x) in the formula does the same.",
+                    name(e.activation), name(e.activation)));
   }
   const bool column = formula->uses(Name::bias), row = formula->uses(Name::row_bias);
   if (column && row) return refused("epilogue: the formula names bias and row_bias; a product has one of them.");

@@ -301,7 +301,8 @@ Status validate_sm100(const GroupedProblem& p) {
     return refused("groups = {}: one product has exactly 1 group.", p.group_count);
   }
   if (p.groups == Groups::masked && p.m % p.group_count != 0) {
-    return refused("m = {}: masked groups have equal room, so m must be a multiple of groups = {}.", p.m, p.group_count);
+    return refused("m = {}: masked groups have equal room, so m must be a multiple of groups = {}.", p.m,
+                   p.group_count);
   }
   if (p.bias != Bias::none) return refused("bias: on sm100 these products have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");

@@ -32,7 +32,8 @@ constexpr const char* kUnelected = "the role does not use the lane that was elec
 constexpr const char* kFencedBefore =
     "each stage was handed back with the same fence after its loads, and the thread loads nothing after the last one";
 constexpr const char* kTold =
-    "the initialisations are released by fence.mbarrier_init, and barriers have told the others what they must know at the end";
+    "the initialisations are released by fence.mbarrier_init, and barriers have told the others what they must know at "
+    "the end";
 constexpr const char* kInPairs = "a tile takes both stages of the ring: they are handed over in pairs, in either order";
 constexpr const char* kCoveredByOutput =
     "the fence with which the output stage was published, just before it, covers the same reads";

@@ -30,7 +30,8 @@ struct Known {
   const char* summary;
   std::vector<reference::Case> cases;  // empty: those made from the configuration
 };
-// What is said about an instance that makes a product for another architecture than Hopper. Null: nothing in particular.
+// What is said about an instance that makes a product for another architecture than Hopper. Null: nothing in
+// particular.
 const char* listed_summary(std::string_view name);
 // Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.takes refuses are left
 // out of the latter.

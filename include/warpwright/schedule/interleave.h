@@ -16,7 +16,8 @@ namespace detail {
 // When asynchronous accesses take effect.
 struct Landing {
   bool late_writes = false;  // writes to shared memory may land late
-  bool late_reads = false;   // reads of shared memory may be late, with the registers that they fill; so may loads to registers
+  bool late_reads =
+      false;  // reads of shared memory may be late, with the registers that they fill; so may loads to registers
 };
 
 class WaveRun {

@@ -17,7 +17,8 @@ struct GivenUp {
   const void* instruction = nullptr;
 };
 
-// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look like a hang.
+// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
+// like a hang.
 class Guard {
  public:
   static constexpr int kHang = -1;

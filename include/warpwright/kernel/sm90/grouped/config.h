@@ -208,7 +208,8 @@ struct GroupedGemmArgs {
   const float* b_scales = nullptr;
   const void* bias = nullptr;  // n elements for each matrix, `bias_stride` apart; null: none
   int64_t bias_stride = 0;
-  float* d_scales = nullptr;  // the scales of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
+  float* d_scales =
+      nullptr;  // the scales of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
   bool accumulate = false;    // config.adds_to_result(): added to what D holds

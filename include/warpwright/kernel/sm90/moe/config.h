@@ -8,8 +8,8 @@
 
 namespace warpwright {
 
-// What the kernels found wrong in the routing. A pair whose expert does not exist, or whose weight is not a number, adds
-// nothing to its token; of more tokens than there is room for the first ones are taken.
+// What the kernels found wrong in the routing. A pair whose expert does not exist, or whose weight is not a number,
+// adds nothing to its token; of more tokens than there is room for the first ones are taken.
 enum RouteFault : uint32_t {
   kExpertOutOfRange = 1,
   kWeightNotANumber = 2,
