@@ -378,7 +378,7 @@ class MoE(torch.nn.Module):
     """A mixture of experts with its router: softmax over all experts, the ``top_k`` best of them, whose weights have the
     sum 1 unless ``norm_topk_prob`` is False.
 
-    ``shared``: so many experts more that every row takes, in the same launches; ``shared_gate``: times
+    ``shared``: this many more experts, which every row takes, in the same launches; ``shared_gate``: times
     sigmoid(shared_expert_gate(x)). ``narrow``: the experts in e4m3, without a gradient.
 
     The state has the names and shapes of Mixtral, Qwen3-MoE and Qwen2-MoE: ``gate.weight``, ``experts.gate_up_proj``,

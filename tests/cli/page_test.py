@@ -18,9 +18,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-# Where to leave a picture of the page; it is the README's when run by hand.
-PICTURE = os.environ.get("WARPWRIGHT_PAGE_PICTURE")
-
 
 def unpacked(text):
     """The numbers of a page: seven bits a byte, the lowest first; the lowest bit of a number is its sign."""
@@ -334,11 +331,6 @@ class Page(Browser):
         self.browser.find_element(By.ID, "find").send_keys("input.full[0]")
         self.assertRegex(self.browser.find_element(By.ID, "found").text, r"^[1-9]\d* bars$")
 
-    def test_picture(self):
-        file = PICTURE or os.path.join(self.folder.name, "page.png")
-        self.assertTrue(self.browser.save_screenshot(file))
-        self.assertGreater(os.path.getsize(file), 20000)
-
 
 class Stacked(Page):
     """A measured run above a simulated one: the page of one run, with a second run put before it."""
@@ -410,7 +402,6 @@ class Stacked(Page):
         self.assertEqual([line for line in lines if line in ("sm90", "sim:sm90")], ["sm90", "sim:sm90"])
         super().test_the_table_of_stalls_says_what_the_tool_says()
 
-    test_picture = None
     test_enter_goes_to_the_next_match = None
 
 
@@ -431,7 +422,6 @@ class Measured(Page):
         for wanted in ("TMA", "TMA store", "tensor core", "input stages seen full", "tensor core busy"):
             self.assertIn(wanted, first_cta)
 
-    test_picture = None
 
 
 class Workgroups(Page):
@@ -465,7 +455,7 @@ class Workgroups(Page):
         self.assertEqual(self.browser.find_element(By.ID, "idle").text, stalls["idle"]["text"])
         self.assertRegex(stalls["idle"]["text"], r"^MFMA idle \d+ %: ")
 
-    test_picture = test_bars_are_painted_in_the_colour_of_their_stage = test_waits_look_like_waits = None
+    test_bars_are_painted_in_the_colour_of_their_stage = test_waits_look_like_waits = None
     test_the_pointer_shows_name_time_and_line = test_zoom_and_pan = test_arrows = test_choosing_ctas_and_finding = None
     test_counters_are_drawn_and_can_be_left_out = test_enter_goes_to_the_next_match = None
     test_the_pointer_has_its_time = test_a_marked_bar_is_described_and_its_cause_followed = None
