@@ -77,7 +77,7 @@ Status validate(const QuantizeProblem& p) {
   }
   if (p.given_tensor_scale && p.kind != Quantization::nvfp4) {
     return refused(
-        "given_tensor_scale = true: only nvfp4 has a factor of the "
+        "given_tensor_scale = true: only nvfp4 has a factor for the whole "
         "tensor, not {}.",
         kKinds[int(p.kind)]);
   }
