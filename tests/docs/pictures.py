@@ -67,12 +67,21 @@ def rendered(page):
 
 def save(browser, file):
     browser.save_screenshot(str(file))
-    if Image:  # the 256 colours that fill most of it are enough, and take a third of the bytes
-        picture = Image.open(file).convert("RGB")
-        colours = sorted(picture.getcolors(1 << 24), reverse=True)[:256]
-        palette = Image.new("P", (1, 1))
-        palette.putpalette([part for _, colour in colours for part in colour])
-        picture.quantize(palette=palette, dither=Image.Dither.NONE).save(file, optimize=True)
+    if Image:
+        with_few_colours(Image.open(file).convert("RGB")).save(file, optimize=True)
+
+
+def with_few_colours(picture):
+    """The 256 colours that fill most of a picture are enough, and take a third of the bytes; others get the nearest."""
+    every = [colour for _, colour in sorted(picture.getcolors(1 << 24), reverse=True)]
+    kept = every[:256]
+    place = {colour: i for i, colour in enumerate(kept)}
+    for colour in every[256:]:
+        place[colour] = min(range(256), key=lambda i: sum((a - b) ** 2 for a, b in zip(kept[i], colour)))
+    small = Image.new("P", picture.size)
+    small.putpalette([part for colour in kept for part in colour])
+    small.putdata([place[colour] for colour in picture.getdata()])
+    return small
 
 
 def size_of(file):
