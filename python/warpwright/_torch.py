@@ -16,7 +16,7 @@ from ._torch_fold import fold, operands
 from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap
 
 
-ACTIVATION = 4  # its place behind the first three arguments of the ops
+ACTIVATION = 4  # its place after the first three arguments of the ops
 
 
 def launch(x: Operands, settings: Settings) -> None:
