@@ -66,7 +66,7 @@ def blocks(extent):
 
 
 def shown(error):
-    """Four digits; JSON has no word for what is no number."""
+    """Four digits; JSON has no word for NaN."""
     return float(f"{error:.3e}") if math.isfinite(error) else None
 
 

@@ -90,7 +90,7 @@ warpwright_light(warpwright_text)
 # What the machine beside us is asked for: other programs, files.
 warpwright_library(warpwright_system src/system warpwright_text)
 
-# Epilogues of the user's own, from their text.
+# User-defined epilogues, from their text.
 warpwright_library(warpwright_formula src/formula warpwright_text)
 
 # Instances and their names.

@@ -113,7 +113,7 @@ def check(path, table):
     """(line, what is used, the headers that would do) for each header that the file lacks."""
     relative = path.relative_to(ROOT).as_posix()
     code = code_of(path.read_text())
-    # The names in #include <...> are no code.
+    # The names in #include <...> are not code.
     code = re.sub(r"^[ \t]*#[ \t]*include[^\n]*", "", code, flags=re.M)
     in_kernel = relative.startswith(KERNEL_ROOMS)
     present = set(includes_of(path)[0])

@@ -6,7 +6,7 @@ usage: figures.py          prints what differs from the evidence; exit 1 if anyt
 
 A line of docs/figures.tsv is a figure: its name, its value, the file in docs/evidence that it comes from, and phrases
 of the pages that show it. In a phrase `#` stands for the number and `*` for anything else in a sentence or a cell;
-wherever a page says such a phrase, the number must be the value. How a value is taken from its file is said below.
+wherever a page says such a phrase, the number must be the value. How a value is taken from its file is written below.
 """
 import csv
 import functools

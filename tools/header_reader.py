@@ -1,4 +1,4 @@
-"""Reads the declarations of a C++ header, with the comments that stand before and behind them.
+"""Reads the declarations of a C++ header, with the comments that stand before and after them.
 
 It knows the layout that clang-format gives these headers, not the language: where declarations begin and end, which
 braces are bodies, and what is private. Both branches of an #if are read. tests/docs/api_test.py shows what it must see.

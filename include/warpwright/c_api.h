@@ -79,18 +79,18 @@ typedef struct ww_gemm_problem {
   int32_t residual;   /* 0 or 1 */
   ww_matrix_layout residual_layout;
   int32_t quantize;  /* 0 or 1 */
-  int32_t alignment; /* bytes of which every pointer to A, B and D is a multiple; 16 for full speed */
+  int32_t alignment; /* every pointer to A, B and D is a multiple of this many bytes; 16 for full speed */
   int32_t sm_limit;  /* 0: all SMs */
   int32_t deterministic;
-  int32_t dependent;     /* 1: it may start before the launch ahead of it on the stream has ended; it waits for that */
-  int32_t b_is_constant; /* 1: no launch ahead that may still run writes B, so B may be read before it has ended */
+  int32_t dependent;     /* 1: it may start before the previous launch on the stream has ended, and waits for that */
+  int32_t b_is_constant; /* 1: no earlier launch that may still run writes B, so B may be read without waiting */
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
   const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
   int32_t tuning;        /* ww_tuning; WW_TUNING_MEASURE: the first run times the best plans and keeps the fastest */
 } ww_gemm_problem;
 
-/* Device memory. What a problem does not use is ignored. */
+/* Pointers to device memory. Those that a problem does not use are ignored. */
 typedef struct ww_gemm_pointers {
   uint64_t size; /* sizeof(ww_gemm_pointers), set by ww_gemm_pointers_init() */
   const void* a;
@@ -128,20 +128,20 @@ WW_API size_t ww_plan_workspace_bytes(const ww_plan* plan);
 /* So many at its beginning are zeroed once and serve all runs on a stream; the others belong to one run. */
 WW_API size_t ww_plan_kept_bytes(const ww_plan* plan);
 WW_API int32_t ww_plan_device(const ww_plan* plan);
-/* The texts live as long as the plan; of one that is measured they are others afterwards. */
+/* The texts live as long as the plan. For a plan that is measured they change when that has happened. */
 WW_API const char* ww_plan_name(const ww_plan* plan);
 WW_API const char* ww_plan_explanation(const ww_plan* plan);
 
-/* What a formula names, "x bias", in the order of docs/own-epilogue.md; NULL for one that cannot be read, and
- * ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
+/* The names that a formula uses, such as "x bias", in the order of docs/own-epilogue.md. NULL if the formula has a
+ * mistake; ww_last_error() then says where and why. Valid until the thread's next call of it. Needs no GPU. */
 WW_API const char* ww_formula_names(const char* formula);
-/* What a formula makes of sums [batch][rows][columns] in host memory, in place, with the bits of the kernels. C and the
- * residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
+/* Applies a formula in place to sums [batch][rows][columns] in host memory, with the same bits as the kernels. C and
+ * the residual have the shape of the sums, the biases a number for each column or row; NULL: none. Needs no GPU. */
 WW_API int32_t ww_formula_apply(const char* formula, float* sums, int64_t batch, int64_t rows, int64_t columns,
                                 const float* c, const float* bias, const float* row_bias, const float* residual,
                                 float beta);
 
-/* One product, by a plan that is kept for the next call with an equal problem. */
+/* Computes one product, with a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
 
 /* Products with blockwise scales and products by groups of rows: the host API of warpwright/grouped.h. */
@@ -167,23 +167,23 @@ typedef struct ww_grouped_problem {
   int64_t a_scales_rows, a_scales_columns, b_scales_rows, b_scales_columns;
   const char* plan;     /* NULL: the best one */
   int32_t b_scale_rows; /* rows of B that share a scale: 128 or 1 */
-  int32_t activation;   /* ww_activation: none or swiglu, B then being [gate; up] */
+  int32_t activation;   /* ww_activation: none, or swiglu with B = [gate; up] */
   int32_t bias;         /* ww_bias: none or per column */
   int32_t bias_type;    /* ww_dtype: WW_FP32 or WW_BF16 */
   int32_t shared_bias;  /* 1: one bias for all B */
-  int32_t accumulate;   /* 1: one product, or groups along k, are added to D */
+  int32_t accumulate;   /* 1: one product, or groups along k, is added to D */
   /* Blackwell: factors for blocks along k of the operands, and of D after swiglu. */
   int32_t scaling;        /* ww_block_scaling */
   int32_t out_scaling;    /* ww_block_scaling */
   int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
   int32_t gathered;       /* 1: row i of the product is row index[i] of A; contiguous groups */
-  int64_t a_rows;         /* that A has then, otherwise 0 */
+  int64_t a_rows;         /* how many rows A has if they are gathered, otherwise 0 */
   int32_t a_major;        /* ww_major, Hopper: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
   int32_t b_major;        /* ww_major, Hopper: WW_MAJOR_MN for every B stored [k, n] in bf16 */
   int32_t tuning;         /* ww_tuning */
 } ww_grouped_problem;
 
-/* Device memory. What a problem does not use is ignored. */
+/* Pointers to device memory. Those that a problem does not use are ignored. */
 typedef struct ww_grouped_pointers {
   uint64_t size; /* sizeof(ww_grouped_pointers), set by ww_grouped_pointers_init() */
   const void* a;
@@ -195,14 +195,14 @@ typedef struct ww_grouped_pointers {
   const int32_t* matrices;
   uint32_t* status;
   const void* bias;
-  float* d_scales; /* of D in e4m3 */
+  float* d_scales; /* if D is e4m3 */
   const void* a_block_scales;
   const void* b_block_scales;
   void* d_block_scales;      /* out_scaling */
   int64_t a_block_rows;      /* rows of tiles that a_block_scales has */
   int64_t d_block_rows;      /* and d_block_scales */
   const float* matrix_alpha; /* a factor for each matrix of B; NULL: 1 */
-  const int32_t* index;      /* of gathered rows */
+  const int32_t* index;      /* for gathered rows */
 } ww_grouped_pointers;
 
 /* A plan for a product by groups, made by ww_grouped_plan_create(). */
@@ -227,13 +227,13 @@ typedef struct ww_moe_problem {
   int32_t sm_limit;         /* 0: all SMs */
   const char* gate_up_plan; /* of the first product; NULL: the best one */
   const char* down_plan;    /* of the second one */
-  int64_t shared;           /* the last so many of the experts are taken by every token */
+  int64_t shared;           /* this many experts, the last ones, are taken by every token */
 } ww_moe_problem;
 
 /* What was found wrong in the routing: bits of the status word. */
 enum { WW_EXPERT_OUT_OF_RANGE = 1, WW_WEIGHT_NOT_A_NUMBER = 2, WW_TOKENS_OUT_OF_RANGE = 4 };
 
-/* Device memory. What a problem does not use is ignored. */
+/* Pointers to device memory. Those that a problem does not use are ignored. */
 typedef struct ww_moe_pointers {
   uint64_t size; /* sizeof(ww_moe_pointers), set by ww_moe_pointers_init() */
   const void* x;
@@ -242,8 +242,8 @@ typedef struct ww_moe_pointers {
   const void* ids;
   const float* weights;
   void* out;
-  const uint32_t* token_count; /* NULL: all tokens are there */
-  uint32_t* status;            /* NULL: nobody asks */
+  const uint32_t* token_count; /* NULL: all tokens are valid */
+  uint32_t* status;            /* may be NULL */
   const float* x_scales;
   const float* w_gate_up_scales;
   const float* w_down_scales;
@@ -263,7 +263,7 @@ WW_API int32_t ww_moe_plan_create(const ww_moe_problem* problem, ww_moe_plan** p
 WW_API void ww_moe_plan_destroy(ww_moe_plan* plan);
 WW_API int32_t ww_moe_plan_run(const ww_moe_plan* plan, const ww_moe_pointers* pointers, void* stream);
 WW_API size_t ww_moe_plan_workspace_bytes(const ww_moe_plan* plan);
-/* The instances of its launches, a line each. */
+/* The instances that it launches, one on each line. */
 WW_API const char* ww_moe_plan_explanation(const ww_moe_plan* plan);
 
 /* From bf16, fp16 or fp32 to narrow elements with scale factors: the host API of warpwright/quantize.h. */
@@ -278,19 +278,19 @@ typedef enum ww_scale_layout { WW_SCALE_LAYOUTS(WW_C_SCALE_LAYOUT) } ww_scale_la
 typedef struct ww_quantize_problem {
   uint64_t size; /* sizeof(ww_quantize_problem), set by ww_quantize_problem_init() */
   int64_t rows, columns;
-  int64_t stride;             /* elements from a row of the source to the next; 0: no gap */
+  int64_t stride;             /* elements from one row of the source to the next; 0: no gap */
   int32_t source;             /* WW_BF16, WW_FP16 or WW_FP32 */
   int32_t kind;               /* ww_quantization */
   int32_t type;               /* WW_E4M3, WW_E5M2 or WW_E2M1 */
   int32_t layout;             /* ww_scale_layout */
-  int32_t given_tensor_scale; /* 1: the factor of the tensor is read; 0: it is found and written */
-  int32_t on_host;            /* 1: all memory is the host's, no GPU is needed and the stream is not looked at */
+  int32_t given_tensor_scale; /* 1: the factor of the whole tensor is read; 0: it is computed and written */
+  int32_t on_host;            /* 1: all memory is the host's, no GPU is needed and the stream is ignored */
 } ww_quantize_problem;
 
 /* Fills the structure with its defaults; says whether a problem obeys the rules, which needs no GPU. */
 WW_API void ww_quantize_problem_init(ww_quantize_problem* problem);
 WW_API int32_t ww_quantize_validate(const ww_quantize_problem* problem);
-/* What the results of a legal problem take; 0 for one that is not. */
+/* The bytes that the results of a legal problem take; 0 for one that is not legal. */
 WW_API size_t ww_quantize_value_bytes(const ww_quantize_problem* problem);
 WW_API size_t ww_quantize_scale_bytes(const ww_quantize_problem* problem);
 /* `tensor_scale` is for WW_QUANTIZE_NVFP4 and NULL otherwise. Legal during stream capture. */

@@ -150,8 +150,8 @@ class Arrays {
 // Elements of an output that are not what they should be; `actual` is a copy of the array in host memory.
 struct Differences {
   uint64_t wrong = 0, unwritten = 0;
-  // For people: what is wrong in one sentence, then the first of them with what was expected and what is there, and
-  // where all of them lie.
+  // For people to read: what is wrong in one sentence; then the first wrong elements with what was expected and what
+  // was found, and where all of them lie.
   std::string sentence;
   std::vector<std::string> details;
   bool none() const { return wrong + unwritten == 0; }

@@ -1,5 +1,5 @@
-// The host API: D = epilogue(alpha * A * B^T + beta * C) on an NVIDIA GPU. Hopper serves all of it; what Blackwell
-// (10.0, 10.3) and mma.sync (8.0, 8.6, 8.9, 12.0) serve is less, and refused with a sentence otherwise
+// The host API: D = epilogue(alpha * A * B^T + beta * C) on a GPU. Hopper serves all of it. Blackwell (10.0, 10.3),
+// mma.sync (8.0, 8.6, 8.9, 12.0) and AMD's gfx942 and gfx950 serve less, and refuse the rest with a sentence
 // (docs/devices.md).
 //
 //   warpwright::GemmProblem problem{.m = 4096, .n = 4096, .k = 7168};
@@ -7,10 +7,10 @@
 //     warpwright::Status status = plan->run({.a = a, .b = b, .d = d}, stream);
 //   }
 //
-// A plan is made once: it is validated, its kernel chosen and, where it was not compiled ahead, compiled. Running it
-// then allocates and compiles nothing. Nothing throws; a failure is a Status with a sentence, nothing was launched, and
-// CUDA holds no error. Everything here may be called from several threads and for several devices, and run() during
-// stream capture.
+// A plan is made once: the problem is validated, and a kernel chosen and, if it was not compiled ahead, compiled.
+// Running it then allocates and compiles nothing. Nothing throws; a failure is a Status with a sentence, nothing was
+// launched, and CUDA holds no error. Everything here may be called from several threads and for several devices, and
+// run() during stream capture.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -56,16 +56,16 @@ struct Epilogue {
   bool residual = false;  // adds a matrix of the shape of D
   MatrixLayout residual_layout = {};
   bool quantize = false;  // multiplies by the factor at GemmPointers::d_scale before the conversion
-  // An expression of C++ in the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It names x,
-  // which is alpha times the sum, and what else there is: c, bias or row_bias, residual, beta, row, column, batch
-  // (docs/own-epilogue.md). C is read if it names c. Empty: none.
+  // A C++ expression that takes the place of beta * C, bias, activation and residual: "30 * tanh(x / 30)". It may name
+  // x, which is alpha times the sum, c, bias or row_bias, residual, beta, row, column and batch
+  // (docs/own-epilogue.md). C is read if it names c. Empty: no expression.
   std::string formula = {};
 };
 
 // One product, or a batch of equal ones: extents, layouts, factors and epilogue. Every default is legal, so only the
 // extents must be given.
 struct GemmProblem {
-  int64_t m = 0;  // any extent may be 0: without m, n or batch nothing is written, without k the sums are 0
+  int64_t m = 0;  // any extent may be 0: if m, n or batch is 0, nothing is written; if k is 0, the sums are 0
   int64_t n = 0;
   int64_t k = 0;
   int64_t batch = 1;
@@ -83,35 +83,36 @@ struct GemmProblem {
   // would not pay, a slower kernel is used.
   int alignment = 16;
   int sm_limit = 0;            // SMs the kernel may occupy; 0: all
-  bool deterministic = false;  // the same bits on any number of SMs; without it, the same bits on one device and limit
-  // The kernel may start before the launch ahead of it on the stream has ended, and does where that pays; it waits for
-  // that end before it reads or writes anything.
+  bool deterministic = false;  // the same bits on any number of SMs; if false, the same bits on one device and limit
+  // The kernel may start before the previous launch on the stream has ended, and does so where that pays off; it waits
+  // for that launch to end before it reads or writes anything.
   bool dependent = true;
-  // No launch ahead on the stream that may still run writes B, as for the weights of a model: with `dependent` the
-  // kernel may read B without waiting.
+  // No earlier launch on the stream that may still be running writes B, which is true of a model's weights: with
+  // `dependent` the kernel may then read B without waiting.
   bool b_is_constant = false;
   std::string plan = {};  // take this plan, as plan.name() or `warpwright explain` prints it; empty: the best one
   // Blackwell only: elements of A and B have factors for blocks along k, which the tensor core applies.
   BlockScaling block_scaling = BlockScaling::none;
-  // measure: the first run that is not captured times the model's best plans with these operands, on its stream, waits
-  // for them, and takes the fastest from then on. A plan that is named is taken as it is.
+  // measure: the first run that is not captured times the plans that the model likes best, with these operands and on
+  // its stream, waits for them, and uses the fastest from then on. A plan that is given by name is used as it is.
   Tuning tuning = Tuning::usual;
 };
 
-// Device memory. What a problem does not use is ignored.
+// Pointers to device memory. Those that a problem does not use are ignored.
 struct GemmPointers {
   const void* a = nullptr;
   const void* b = nullptr;
-  const void* c = nullptr;  // may be d, in the layout of d
+  const void* c = nullptr;  // may be d itself, with the layout of d
   void* d = nullptr;
   const void* bias = nullptr;
   const void* residual = nullptr;
-  const float* a_scales = nullptr;  // one, or m for row_column (times batch)
-  const float* b_scales = nullptr;  // one, or n
+  const float* a_scales = nullptr;  // one factor, or m for row_column (times batch)
+  const float* b_scales = nullptr;  // one factor, or n
   const float* d_scale = nullptr;
-  // plan.workspace_bytes() for this run alone, of which the first plan.kept_bytes() were zeroed before the first run
-  // that uses it. Without one the plan allocates what it needs for sums at the first run on each stream, and takes
-  // memory for copies of operands from a pool of the device in every run; in a captured run the graph takes both.
+  // plan.workspace_bytes() bytes for this run alone, of which the first plan.kept_bytes() were zeroed once before the
+  // first run that uses them. Without a workspace the plan allocates what it needs for sums at the first run on each
+  // stream, and takes memory for copies of operands from the device's pool in every run; in a captured run both belong
+  // to the graph.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
   const void* a_block_scales = nullptr;  // block_scaling: tiles of factors (core/block_scaling.h)
@@ -122,8 +123,8 @@ struct GemmPointers {
 // Needs no GPU; a problem it accepts may still be unsupported.
 Status validate(const GemmProblem& problem);
 
-// A problem that was validated, with its kernel chosen and ready to run. It can be moved, not copied, and run by
-// several threads at once.
+// A validated problem with its kernel chosen and ready to run. It can be moved but not copied, and several threads may
+// run it at once.
 class GemmPlan {
  public:
   GemmPlan(GemmPlan&&) noexcept;
@@ -139,9 +140,9 @@ class GemmPlan {
   size_t kept_bytes() const;
   // "dense-128x256-c2-s4": for GemmProblem::plan.
   std::string name() const;
-  // "sm90/dense-128x256-c2-s4/bf16-nt": the plan with all that the problem fixes, as it is compiled and checked.
+  // "sm90/dense-128x256-c2-s4/bf16-nt": the plan with everything that the problem fixes, as it is compiled and checked.
   std::string instance() const;
-  // For people: the instance, why it was chosen and whether it was compiled ahead.
+  // For people to read: the instance, why it was chosen and whether it was compiled ahead.
   std::string explanation() const;
   // Where it came from: "model", "table", "name", or "measured on NVIDIA H200: 41.2 us".
   std::string origin() const;
@@ -154,10 +155,12 @@ class GemmPlan {
   std::unique_ptr<State> state_;
 };
 
-// For the current device. Takes microseconds for a kernel compiled ahead, seconds for one that is not in the cache.
+// Makes a plan for the current device. This takes microseconds if the kernel was compiled ahead, and seconds if it has
+// to be compiled now.
 Result<GemmPlan> make_plan(const GemmProblem& problem);
 
-// One product, by a plan that is kept for the next call with an equal problem. `alignment` is taken from the pointers.
+// Computes one product, with a plan that is kept for the next call with an equal problem. `alignment` is taken from the
+// pointers.
 Status gemm(const GemmProblem& problem, const GemmPointers& pointers, void* stream = nullptr);
 
 }  // namespace warpwright

@@ -1,5 +1,5 @@
-// Quantization: matrices become narrow elements with scale factors along their rows, in the forms that the kernels
-// take, on a GPU or on the host, with the same bits.
+// Quantization: turns matrices into narrow elements with scale factors along their rows, in the forms that the kernels
+// take. A GPU and the host give the same bits.
 //
 //   token   e4m3 or e5m2, one fp32 factor for 128 elements of a row
 //   block   e4m3 or e5m2, one fp32 factor for 128 rows by 128 elements
@@ -45,12 +45,13 @@ WW_WORDS(ScaleLayout, kScaleLayouts, WW_SCALE_LAYOUTS)
 struct QuantizeProblem {
   int64_t rows = 0;  // may be 0, like columns
   int64_t columns = 0;
-  int64_t stride = 0;          // elements from a row of the source to the next; 0: no gap
+  int64_t stride = 0;          // elements from one row of the source to the next; 0: no gap
   DType source = DType::bf16;  // or fp16, fp32
   Quantization kind = Quantization::token;
   DType type = DType::e4m3;
   ScaleLayout layout = ScaleLayout::rows;
-  bool given_tensor_scale = false;  // nvfp4: the factor of the tensor is read; otherwise it is found and written
+  bool given_tensor_scale =
+      false;  // nvfp4: the factor of the whole tensor is read; otherwise it is computed and written
 };
 
 // Where the source is and where the results go: device memory for quantize(), host memory for quantize_on_host().
@@ -67,7 +68,7 @@ Status validate(const QuantizeProblem& problem);
 int64_t value_bytes(const QuantizeProblem& problem);
 int64_t scale_bytes(const QuantizeProblem& problem);
 
-// On a stream, a cudaStream_t, of the current device. Allocates nothing; legal during stream capture.
+// Quantizes on a stream, a cudaStream_t, of the current device. Allocates nothing; legal during stream capture.
 Status quantize(const QuantizeProblem& problem, const QuantizePointers& pointers, void* stream = nullptr);
 // The same in host memory.
 Status quantize_on_host(const QuantizeProblem& problem, const QuantizePointers& pointers);
@@ -88,17 +89,17 @@ struct ScaledMatrix {
   int64_t scale_columns() const { return (columns + block_columns - 1) / block_columns; }
   int64_t row_bytes() const { return columns * bits(type) / 8; }
   float scale(int64_t scale_row, int64_t scale_column) const;
-  // The element that the kernels see, with its factors.
+  // The element with its factors applied, as the kernels see it.
   double value(int64_t row, int64_t column) const;
 };
 
-// On the host, from fp32 rows of `columns` elements without gaps; for e2m1 the columns must be even in number.
+// On the host, from fp32 rows of `columns` elements without gaps; for e2m1 the number of columns must be even.
 ScaledMatrix quantize_mx(const float* source, int64_t rows, int64_t columns, DType type);
 ScaledMatrix quantize_nvfp4(const float* source, int64_t rows, int64_t columns);
 ScaledMatrix quantize_per_token(const float* source, int64_t rows, int64_t columns, DType type = DType::e4m3);
 ScaledMatrix quantize_per_block(const float* source, int64_t rows, int64_t columns, DType type = DType::e4m3);
 
-// All elements with their factors.
+// All elements with their factors applied.
 std::vector<float> dequantize(const ScaledMatrix& matrix);
 
 // fp32 factors of rows as the kernels read them: [scale_columns()][rows], the rows padded to a multiple of 4 (16

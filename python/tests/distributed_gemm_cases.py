@@ -167,7 +167,7 @@ def swiglu(world):
 
 
 def epilogues(world):
-    """One of the user's own counts rows and columns of the whole product, and is never applied to a part of a sum."""
+    """A user-defined one counts rows and columns of the whole product, and is never applied to a part of a sum."""
     mesh = mesh_of(world)
     a, b = whole_numbers(24, 64), whole_numbers(48, 64, seed=2)
     for text in ("x > 0 ? x * 2 : 0", "column <= row ? x : 0", "x + row", "x - column"):

@@ -347,7 +347,7 @@ def refusals(world):
     x, first, second, ids, weights = layer_of()
     mats = my_experts(world, first, second)
     call = warpwright.distributed.moe
-    # What only one rank does wrong is said on all.
+    # What only one rank does wrong is reported on all.
     fewer = [m[:len(m) - (rank == world - 1)] for m in mats]
     refused(ValueError, f"w_gate_up, w_down: rank 0 has {EXPERTS // world} of 64 -> 32 in bf16, rank {world - 1} has "
             f"{EXPERTS // world - 1} of 64 -> 32 in bf16; all ranks have equally many experts of one size",

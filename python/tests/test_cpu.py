@@ -93,7 +93,7 @@ def test_gemm_with_an_epilogue(rng, dtype, activation):
 def test_gemm_with_swiglu(rng, target):
     a, b = (rng.standard_normal((rows, 64)).astype(ml_dtypes.bfloat16) for rows in (40, 48))
     more = {}
-    if target == "sim:sm90":  # the others take no addends of one's own
+    if target == "sim:sm90":  # the others take no addends of your own
         more = {"bias": rng.standard_normal(48), "residual": rng.standard_normal((40, 24)).astype(ml_dtypes.bfloat16)}
     got = warpwright.gemm(a, b, activation="swiglu", alpha=0.25, target=target, **more)
     sums = 0.25 * a.astype(np.float64) @ b.T.astype(np.float64) + more.get("bias", 0)

@@ -93,7 +93,7 @@ def test_matrices_are_taken_as_they_are_stored(rng, monkeypatch):
     got = warpwright.grouped_gemm(x.T, y.T, depths=[5, 40, 40, 77])
     np.testing.assert_array_equal(got, np.stack([x[i:j].T @ y[i:j] for i, j in ((5, 40), (40, 40), (40, 77))]))
     assert [name.split("/")[2].split("-")[1] for name in ran] == ["nn", "nn", "tn"]
-    # What no kernel reads that way is copied: factors, rows that are no whole units, a result of another type.
+    # What no kernel reads that way is copied: factors, rows that are not whole units, a result of another type.
     a, a_scale, left = quantized(rng.standard_normal((12, 128)), "token")
     b, b_scale, right = quantized(rng.standard_normal((2, 128, 128)), "block")
     turned = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)

@@ -64,7 +64,7 @@ def test_gradients_are_those_of_float64(simulated):
         other = torch.nan_to_num(other)
         assert float((mine.double() - other).norm()) < 1e-2 * float(other.norm()), name
         assert mine.dtype == (torch.float32 if "weights" in name else torch.bfloat16)
-    assert got[3][3, 1] == 0 and got[3][5, 0] == 0  # a pair that is not there, a weight that is no number
+    assert got[3][3, 1] == 0 and got[3][5, 0] == 0  # a pair that is not there, a weight that is not a number
 
 
 def test_the_same_bits_every_time_and_for_each_alone():

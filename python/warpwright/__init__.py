@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # asks the tool, so only for who wants to know
+    if name == "__version__":  # asks the tool, so only when somebody wants to know
         return version()
     if name in ("distributed", "nn"):  # need torch
         return importlib.import_module(f"warpwright.{name}")

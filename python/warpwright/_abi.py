@@ -143,7 +143,7 @@ def raise_on(code: int) -> None:
 
 @functools.lru_cache(maxsize=256)
 def formula_names(text: str) -> frozenset[str]:
-    """What an epilogue of the user's own names; a text that cannot be read raises ValueError with its line and column."""
+    """The operands that a formula names; a mistake in it raises ValueError with its line and column."""
     names = library().ww_formula_names(text.encode())
     if names is None:
         raise_on(INVALID_ARGUMENT)
@@ -152,7 +152,7 @@ def formula_names(text: str) -> frozenset[str]:
 
 def apply_formula(text: str, x: int, batch: int, rows: int, columns: int, c: int | None, bias: int | None,
                   row_bias: int | None, residual: int | None, beta: float) -> None:
-    """What an epilogue of the user's own makes of fp32 sums at an address in host memory, in place."""
+    """Applies a formula, in place, to fp32 sums at an address in host memory."""
     apply = library().ww_formula_apply
     extent, address = ctypes.c_int64, ctypes.c_void_p
     apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, address, address, address, address,
@@ -262,7 +262,7 @@ class Plan:
         self.workspace_bytes = library().ww_plan_workspace_bytes(self.handle)
         self.kept_bytes = library().ww_plan_kept_bytes(self.handle)
         self.workspaces: dict[int, Any] = {}  # a tensor for each stream
-        self.entry = library().ww_plan_run  # for who has a structure at hand
+        self.entry = library().ww_plan_run  # for callers that have filled a structure themselves
 
     @property
     def name(self) -> str:

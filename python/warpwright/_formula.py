@@ -1,4 +1,4 @@
-"""Epilogues of the user's own: which operands a text names."""
+"""User-defined epilogues: which operands a text names."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def check_given(names: frozenset[str], c: bool, bias: str | None, residual: bool
         if given and name not in names:
             raise ValueError(f"{what}: it is given, and the epilogue does not name it")
         if name in names and not given:
-            raise ValueError(f"{what}: the epilogue names it, and there is none")
+            raise ValueError(f"{what}: the epilogue names it, and none is given")
     if beta != 0 and "beta" not in names:
         raise ValueError(f"beta: it is {beta}, and the epilogue does not name it")

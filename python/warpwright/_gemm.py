@@ -92,8 +92,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     deterministic  the same bits on any number of SMs
     sm_limit     SMs the kernel may occupy; 0: all
     plan         a plan by name, as ``explain`` prints it
-    epilogue     an expression of C++ in the place of beta * c, bias, activation and residual, such as
-                 ``"30 * tanh(x / 30)"``; what it names of c, bias, row_bias and residual is given, and nothing else
+    epilogue     a C++ expression that takes the place of beta * c, bias, activation and residual, such as
+                 ``"30 * tanh(x / 30)"``; give those of c, bias, row_bias and residual that it names, and no others
     tuning       'measure': the first such call times the model's best plans on the GPU and keeps the fastest, also for
                  the next process; without it WARPWRIGHT_TUNING decides
 

@@ -78,7 +78,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     ``tuning='measure'`` is as for ``gemm``: of products with another number of rows each is measured.
 
     torch tensors have tables of int32, which stay on the device, and a gradient (bf16, without ``out``). A table that is
-    not legal is clamped, never read or written beyond a matrix, and said in ``status``, one int32.
+    not legal is clamped, never read or written beyond a matrix, and reported in ``status``, one int32.
 
         offsets = torch.tensor([0, 3, 7], device="cuda", dtype=torch.int32)
         d = warpwright.grouped_gemm(a, b, offsets=offsets)

@@ -1,4 +1,4 @@
-"""moe(): a mixture of experts, from the experts of each token to the sum of what they say."""
+"""moe(): a mixture of experts, from the choice of each token's experts to the sum of their answers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
         w_gate_up_scale: Any = None, w_down_scale: Any = None, shared: int = 0, shared_weights: Any = None,
         token_count: Any = None, out: Any = None, status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
     """The sum over a token's experts of weight * w_down[e] @ (silu(gate) * up), where [gate; up] = w_gate_up[e] @ x:
-    torch tensors on a Hopper or Blackwell GPU, on the current stream, or on the CPU by torch; NumPy arrays, and what stands in
-    ``with simulate():``, in the simulator.
+    torch tensors on a Hopper or Blackwell GPU, on the current stream, or on the CPU by torch; NumPy arrays, and torch
+    tensors within ``simulate()``, in the simulator.
 
     x             [tokens, hidden]
     w_gate_up     [experts, 2 * intermediate, hidden]: the gates, then the ups
@@ -51,14 +51,14 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
 
     Operands are bf16, or float8_e4m3fn with fp32 factors as ``quantize`` makes them: ``x_scale`` [tokens, hidden / 128]
     (of 'token'), ``w_gate_up_scale`` and ``w_down_scale`` with one for each 128 x 128 of a matrix (of 'block'). The
-    result is bf16, and float32 for NumPy arrays. Rows are counted and gathered on the device, nobody looks from the
-    host, and the same input gives the same bits; a call can be captured in a graph, and compiled.
+    result is bf16, and float32 for NumPy arrays. Rows are counted and gathered on the device, the host looks at
+    nothing, and the same input gives the same bits; a call can be captured in a graph, and compiled.
 
-    A pair whose expert does not exist, or whose weight is no number, adds nothing. ``status``, one int32, then has the
+    A pair whose expert does not exist, or whose weight is not a number, adds nothing. ``status``, one int32, then has the
     bits 1 (experts), 2 (weights) and 4 (``token_count`` is more than there are tokens). ``token_count``, one int32 on
-    the device, says how many tokens are there; the other rows of ``out`` are not written.
+    the device, says how many tokens are valid; the other rows of ``out`` are not written.
 
-    ``shared``: the last so many matrices are experts that every token takes, beside those of ``topk_ids``, in the same
+    ``shared``: this many matrices, the last ones, are experts that every token takes besides those of ``topk_ids``, in the same
     launches; ``shared_weights`` [tokens, shared], fp32, are their weights, 1 if they are not given.
 
     torch tensors of bf16 have a gradient with respect to x, the matrices and the weights, without ``out``. It keeps the

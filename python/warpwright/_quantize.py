@@ -51,7 +51,7 @@ def _check(x: Any, scheme: str, dtype: str | None, layout: str, tensor_scale: An
     if layout not in layouts:
         raise ValueError(f"layout: {layout!r} is not one of {', '.join(layouts)}, which the factors of {scheme} have")
     if tensor_scale is not None and scheme != NVFP4:
-        raise ValueError(f"tensor_scale: only nvfp4 has a factor of the tensor, not {scheme}")
+        raise ValueError(f"tensor_scale: only nvfp4 has a factor for the whole tensor, not {scheme}")
     return dtype
 
 

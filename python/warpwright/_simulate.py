@@ -28,10 +28,10 @@ def simulate(target: str = "sim:sm90") -> Iterator[None]:
     >>> with warpwright.simulate("sm90"):
     ...     pass
     Traceback (most recent call last):
-    ValueError: target: 'sm90' is no simulator; it is 'sim:sm90', or another that begins with 'sim:'
+    ValueError: target: 'sm90' is not a simulator; it must be 'sim:sm90', or another that begins with 'sim:'
     """
     if not isinstance(target, str) or not target.startswith("sim:"):
-        raise ValueError(f"target: {target!r} is no simulator; it is 'sim:sm90', or another that begins with 'sim:'")
+        raise ValueError(f"target: {target!r} is not a simulator; it must be 'sim:sm90', or another that begins with 'sim:'")
     before = _target.set(target)
     try:
         yield

@@ -31,7 +31,7 @@ def _path() -> str:
 
 
 def in_python(sentence: str) -> str:
-    """A sentence of the tool as it is said to who wrote Python: arguments for options, no name of a command.
+    """A sentence of the tool in the words of Python: arguments instead of options, and no name of a command.
 
     >>> in_python("warpwright gemm: --a-scales and --out-scale: only sim:sm90 takes them.")
     'a_scale and out_scale: only sim:sm90 takes them.'
@@ -61,7 +61,7 @@ def operand(name: str, value: Any) -> str:
     """A kernel or a file; what looks like an option is none."""
     text = os.fspath(value)
     if not isinstance(text, str) or text.startswith("-") or not text:
-        raise ValueError(f"{name}: {value!r} is no instance and no file")
+        raise ValueError(f"{name}: {value!r} is neither an instance nor a file")
     return text
 
 

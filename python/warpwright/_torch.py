@@ -16,7 +16,7 @@ from ._torch_fold import fold, operands
 from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap, register_gradient
 
 
-ACTIVATION = 4  # its place behind the first three arguments of the ops
+ACTIVATION = 4  # its place after the first three arguments of the ops
 OWN_GRADIENT = ("none", "swiglu")  # activations that the op's gradient goes through
 
 

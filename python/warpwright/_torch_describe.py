@@ -55,7 +55,7 @@ class Settings(NamedTuple):
     deterministic: bool
     sm_limit: int
     plan: str
-    epilogue: str  # of the user's own; empty: none
+    epilogue: str  # the user's formula; empty: none
 
 
 class Product(NamedTuple):

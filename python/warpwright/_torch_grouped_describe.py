@@ -78,7 +78,7 @@ def _contiguous(name: str, x: Tensor) -> None:
 
 
 def _major(name: str, x: Tensor) -> int:
-    """Of matrices one behind the other: stored as they are, or transposed."""
+    """Of matrices one after the other: stored as they are, or transposed."""
     if x.is_contiguous():
         return _abi.MAJOR_K
     if not x.transpose(-1, -2).is_contiguous():

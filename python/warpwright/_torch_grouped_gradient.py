@@ -78,7 +78,7 @@ def _turned(x: Tensor) -> Tensor:
 
 
 def matrices_gradient(gradient: Tensor, a: Tensor, offsets: Tensor, sm_limit: int = 0) -> Tensor:
-    """[groups, n, k] of rows one behind the other, fp32: sums over the rows of each group."""
+    """[groups, n, k] of rows one after the other, fp32: sums over the rows of each group."""
     # The kernels take both as they lie, if there is more than one row and rows are whole units.
     if gradient.shape[0] > 1 and gradient.shape[1] % UNIT == 0 and a.shape[1] % UNIT == 0:
         return _torch_grouped.grouped_gemm(gradient.T, a.T, depths=offsets, sm_limit=sm_limit)
@@ -110,7 +110,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
         table = offsets
         group, has_group = _group_of_rows(rows, offsets)
     else:
-        # Slots as rows one behind the other; those that belong to nobody count as zero.
+        # Slots as rows one after the other; those that belong to nobody count as zero.
         groups = a.shape[0]
         table = torch.arange(0, (groups + 1) * rows, rows, device=a.device, dtype=torch.int32)
         row = torch.arange(groups * rows, device=a.device, dtype=torch.int32)

@@ -101,7 +101,7 @@ def problem_of(layer: Layer) -> _abi.MoeProblem:
 
 def all_pairs(ids: Tensor, weights: Tensor, shared_weights: Optional[Tensor], experts: int,
               shared: int) -> tuple[Tensor, Tensor]:
-    """The expert and the weight of every pair, those that every token takes behind the chosen ones; ``experts`` for one
+    """The expert and the weight of every pair, those that every token takes after the chosen ones; ``experts`` for one
     that does not exist."""
     chosen = torch.where((ids >= 0) & (ids < experts - shared), ids, experts)
     if not shared:

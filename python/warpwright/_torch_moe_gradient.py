@@ -74,7 +74,7 @@ def _(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weigh
 class Tables(NamedTuple):
     """Pairs in the order of their experts, each in the order of the tokens; those that add nothing stand at the end.
 
-    Unlike the kernel's, they leave out pairs whose weight is no number, too: the gradient knows nothing of them.
+    Unlike the kernel's, they leave out pairs whose weight is not a number, too: the gradient knows nothing of them.
     """
 
     token: Tensor  # [pairs], int32: that of a row

@@ -18,7 +18,7 @@ from ._torch_sharding import R, SUM, check_distributed, is_shard
 
 
 def to_blocks(x: Any, dim: int, blocks: int) -> Any:
-    """From [gates; ups] to so many [gates; ups] one behind the other."""
+    """From [gates; ups] to this many [gates; ups] one after the other."""
     return x.unflatten(dim, (2, blocks, -1)).transpose(dim, dim + 1).flatten(dim, dim + 2)
 
 

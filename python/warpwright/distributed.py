@@ -1,4 +1,4 @@
-"""Past one GPU, on ``torch.distributed``: a layer of experts that are spread over ranks, and styles for
+"""Beyond one GPU, on ``torch.distributed``: a layer of experts that are spread over ranks, and styles for
 ``parallelize_module``.
 
 ``gemm``, ``moe`` and the modules of ``warpwright.nn`` take DTensors, and ``ColwiseParallel``, ``RowwiseParallel`` and
@@ -198,19 +198,19 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
         status: Optional[Tensor] = None) -> Tensor:
     """``warpwright.moe`` with the experts spread over the ranks of ``group``, all ranks by default.
 
-    x             [tokens, hidden]: this rank's tokens, as many as it has, also none
+    x             [tokens, hidden]: this rank's tokens, as many as it has, or none
     w_gate_up     [experts / ranks, 2 * intermediate, hidden]: this rank's experts. Those of the first rank have the
                   numbers from 0, then come those of the second
     w_down        [experts / ranks, hidden, intermediate]
     topk_ids      [tokens, top_k], int32 or int64: numbers among all experts
     topk_weights  [tokens, top_k]
 
-    The last ``shared`` matrices of every rank are no experts that are sent to: each rank's tokens take those of their rank,
+    The last ``shared`` matrices of every rank are not experts that tokens are sent to: each rank's tokens take those of their rank,
     with ``shared_weights`` [tokens, shared] or 1.
 
     Every pair of a token and an expert is sent to the rank that has the expert, computed there by ``warpwright.moe`` and
     sent back. The rank of the token adds its pairs up in the order of ``topk_ids``: the same input gives the same bits,
-    and on however many ranks the experts are. Pairs with an expert that does not exist or a weight that is no number add
+    whatever the number of ranks. Pairs with an expert that does not exist or a weight that is not a number add
     nothing and are not sent.
 
     There is a gradient in bf16. All ranks of the group make the call, and all or none want gradients. The numbers of rows

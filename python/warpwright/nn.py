@@ -49,7 +49,7 @@ class Linear(torch.nn.Linear):
 class GatedLinear(Linear):
     """``silu(gate(x)) * up(x)``, the weight being [gate; up].
 
-    Sharded by ``ColwiseParallel``, a parameter has a [gate; up] for each rank, one behind the other: ``blocks`` says how
+    Sharded by ``ColwiseParallel``, a parameter has a [gate; up] for each rank, one after the other: ``blocks`` says how
     many.
     """
 
@@ -261,7 +261,7 @@ class BlockwiseMLP(_GatedMLP):
 class Experts(_Narrow):
     """The experts of a mixture, by ``warpwright.moe``: ``gate_up_proj`` [experts, 2 * intermediate, hidden],
     ``down_proj`` [experts, hidden, intermediate], and for each row the numbers and weights of its experts. ``narrow``: in
-    e4m3. ``shared``: so many more, behind the others, that every row takes, with ``shared_weights`` or 1."""
+    e4m3. ``shared``: this many more, after the others, that every row takes, with ``shared_weights`` or 1."""
 
     gate_up_proj: Any
     down_proj: Any
@@ -378,7 +378,7 @@ class MoE(torch.nn.Module):
     """A mixture of experts with its router: softmax over all experts, the ``top_k`` best of them, whose weights have the
     sum 1 unless ``norm_topk_prob`` is False.
 
-    ``shared``: so many experts more that every row takes, in the same launches; ``shared_gate``: times
+    ``shared``: this many more experts, which every row takes, in the same launches; ``shared_gate``: times
     sigmoid(shared_expert_gate(x)). ``narrow``: the experts in e4m3, without a gradient.
 
     The state has the names and shapes of Mixtral, Qwen3-MoE and Qwen2-MoE: ``gate.weight``, ``experts.gate_up_proj``,

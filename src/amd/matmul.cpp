@@ -31,7 +31,7 @@ Operand2D make_operand(Chip chip, DType type, uint32_t rows, uint32_t k, uint32_
   const uint32_t size = uint32_t(bits(type)) / 8;
   out.row_bytes = (k * size + 15) / 16 * 16 + padding;
   out.values.resize(size_t(rows) * k);
-  // What lies behind a row is not a number, so that a kernel that multiplies with it is seen.
+  // What lies after a row is not a number, so that a kernel that multiplies with it is seen.
   out.bytes.assign(size_t(rows) * out.row_bytes, size == 1 && chip == Chip::gfx942 ? 0x80 : 0xff);
   uint64_t state = seed * 0x9e3779b97f4a7c15ull | 1;
   for (uint32_t r = 0; r < rows; ++r) {
@@ -74,7 +74,7 @@ void compare(const MatmulProblem& p, const CdnaMatmulConfig& config, const Opera
     }
     for (size_t c = size_t(p.n) * size; c < d_row; ++c) {
       if (d[size_t(i) * d_row + c] == kUntouched) continue;
-      if (out.wrong++ == 0) out.first_wrong = fmt::format("byte {} behind row {} of D was written", c, i);
+      if (out.wrong++ == 0) out.first_wrong = fmt::format("byte {} past the end of row {} of D was written", c, i);
     }
   }
 }

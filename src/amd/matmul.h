@@ -22,7 +22,7 @@ struct MatmulProblem {
   uint32_t m = 0, n = 0, k = 0;
   float alpha = 1;
   uint32_t row_padding = 0;  // bytes behind each row of A, B and D; a multiple of 16
-  bool trace = false;        // of the first workgroup
+  bool trace = false;        // trace the first workgroup
 };
 
 struct MatmulRun {
@@ -45,7 +45,7 @@ MatmulRun run_matmul(const CodeObject& object, const CodeObjectKernel& kernel, c
 struct MatmulProof {
   std::string kernel, chip;
   int vgprs = 0, agprs = 0, sgprs = 0, spills = 0, lds_bytes = 0;
-  OrderReport order;  // of the hot loop
+  OrderReport order;  // about the hot loop
   int waves = 0;      // whose whole run was compared with prologue, kernel and epilogue
   std::vector<std::string> run_mismatches;
   struct Execution {

@@ -18,14 +18,14 @@ const char* word(EventKind kind);
 struct ExpectedEntry {
   std::string name;
   EventKind kind = EventKind::barrier;
-  int value = 0;         // of a wait or a priority
+  int value = 0;         // for a wait or a priority
   int instructions = 1;  // 0: an equal share of the loop's instructions of that kind
   schedule::AccessList accesses = {};
 };
 
 struct ExpectedOrder {
   std::string name;
-  std::vector<ExpectedEntry> entries;  // of one iteration of the schedule's kernel phase
+  std::vector<ExpectedEntry> entries;  // one iteration of the schedule's kernel phase
 };
 
 // The kernel phase of a compiled pipeline.

@@ -62,7 +62,7 @@ class Matcher {
         skip_used();
       }
       if (next_ >= events_.size() || events_[next_].kind != want.kind) {
-        out_.mismatches.push_back(fmt::format("{} is {} x {}, of which {} were found: next is {}", entry(e),
+        out_.mismatches.push_back(fmt::format("{} is {} x {}, and {} were found: next is {}", entry(e),
                                               want.instructions, word(want.kind), n, at(next_)));
         return;
       }
@@ -119,7 +119,7 @@ class Matcher {
       if (is_wait(events_[next_].kind)) {
         extra_wait();
       } else {
-        out_.mismatches.push_back(fmt::format("{} is behind the last entry of the schedule", at(next_)));
+        out_.mismatches.push_back(fmt::format("{} comes after the last entry of the schedule", at(next_)));
         return;
       }
     }
@@ -199,7 +199,7 @@ class Dataflow {
   void overwrite(int reg) {
     const auto r = size_t(reg);
     if (checking_ && loader_[r] != kNobody && !used_[r] && reported_.insert(loader_[r]).second) {
-      report_.mismatches.push_back(fmt::format("{}: {} loads {}{}, which nobody uses", name(owner_[r]), at(loader_[r]),
+      report_.mismatches.push_back(fmt::format("{}: {} loads {}{}, which nothing uses", name(owner_[r]), at(loader_[r]),
                                                reg >= kAccumulators ? 'a' : 'v', reg % kAccumulators));
     }
     loader_[r] = kNobody;

@@ -32,7 +32,7 @@ struct Operand {
   bool absolute = false;
   bool extend = false;  // sext()
   Part part = Part::dword;
-  int64_t value = 0;  // of a literal: the integer, or the bits of a float
+  int64_t value = 0;  // for a literal: the integer, or the bits of a float
   bool is_float = false;
   double real = 0;
 
@@ -47,7 +47,7 @@ struct Instruction {
   std::string text;    // as printed
   std::vector<Operand> operands;
   std::map<std::string, std::vector<int>> modifiers;  // offset:16 -> {16}, offen -> {}, op_sel:[0,1] -> {0,1}
-  int64_t target = -1;                                // of a branch: index of an instruction
+  int64_t target = -1;                                // for a branch: the index of an instruction
   bool sdwa = false;
   bool dpp = false;
 
@@ -65,7 +65,7 @@ struct CodeObjectKernel {
   uint64_t entry = 0;
   std::vector<Instruction> code;
 
-  int vgprs = 0;  // of both files
+  int vgprs = 0;  // VGPRs and AGPRs together
   int agprs = 0;
   int accum_offset = 0;  // where the accumulation registers begin in the unified file
   int sgprs = 0;

@@ -53,7 +53,7 @@ Status take(const char* argument, const T* from, T& to) {
   if (from->size < offsetof(T, size) + sizeof from->size || from->size > sizeof(T)) {
     return Status(
         Code::invalid_argument,
-        fmt::format("{}->size = {}: it must be set by {}, and the library not older than its header.", argument,
+        fmt::format("{}->size = {}: it must be set by {}, and the library must not be older than its header.", argument,
                     from->size, std::is_same_v<T, ww_gemm_problem> ? "ww_gemm_problem_init" : "ww_gemm_pointers_init"));
   }
   std::memcpy(&to, from, from->size);

@@ -28,10 +28,11 @@ template <class T>
 Status take_grouped(const char* argument, const T* from, T& to) {
   if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));
   if (from->size < sizeof from->size || from->size > sizeof(T)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{0}->size = {1}: it must be set by ww_grouped_{0}_init, and the library not older than "
-                              "its header.",
-                              argument, from->size));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{0}->size = {1}: it must be set by ww_grouped_{0}_init, and the library must not be older than "
+                    "its header.",
+                    argument, from->size));
   }
   std::memcpy(&to, from, from->size);
   return {};

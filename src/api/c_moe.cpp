@@ -28,8 +28,9 @@ Status take_moe(const char* argument, const T* from, T& to) {
   if (from->size < sizeof from->size || from->size > sizeof(T)) {
     return Status(
         Code::invalid_argument,
-        fmt::format("{0}->size = {1}: it must be set by ww_moe_{0}_init, and the library not older than its header.",
-                    argument, from->size));
+        fmt::format(
+            "{0}->size = {1}: it must be set by ww_moe_{0}_init, and the library must not be older than its header.",
+            argument, from->size));
   }
   std::memcpy(&to, from, from->size);
   return {};

@@ -18,7 +18,7 @@ Status convert(const ww_quantize_problem* given, QuantizeProblem& p, bool& on_ho
   if (given->size < sizeof given->size || given->size > sizeof *given) {
     return Status(
         Code::invalid_argument,
-        fmt::format("problem->size = {}: it must be set by ww_quantize_problem_init, and the library not older "
+        fmt::format("problem->size = {}: it must be set by ww_quantize_problem_init, and the library must not be older "
                     "than its header.",
                     given->size));
   }

@@ -55,8 +55,8 @@ struct ReadyPlan {
   const gpu::LoadedInstance* loaded = nullptr;
   const gpu::LoadedInstance* packer = nullptr;  // where operands are copied first
   launch::Arguments args;
-  size_t sums_bytes = 0;  // of the workspace
-  size_t copies_at = 0;   // copies of operands lie behind the sums, also behind those of plans that compete with it
+  size_t sums_bytes = 0;  // the part of the workspace that holds sums
+  size_t copies_at = 0;   // copies of operands come after the sums, also after those of plans that compete with it
   bool early = false;     // it starts before the launch ahead has ended
   mutable gpu::Workspaces workspaces;
 
@@ -217,7 +217,7 @@ template <class Put>
 Status launch_plan(const ReadyPlan& plan, const problem::Lowered& low, int device, const GemmPointers& pointers,
                    void* stream, const Put& put) {
   void *sums = nullptr, *copies = nullptr;
-  gpu::RunMemory sums_of_graph, copy_memory;  // handed back behind the kernel
+  gpu::RunMemory sums_of_graph, copy_memory;  // handed back after the kernel
   if (pointers.workspace != nullptr && plan.workspace_bytes() > 0) {
     sums = pointers.workspace;
     copies = static_cast<uint8_t*>(pointers.workspace) + plan.copies_at;

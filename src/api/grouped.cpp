@@ -66,7 +66,7 @@ Status check_epilogue(const GroupedProblem& p) {
     }
   }
   if (p.out == DType::e4m3 && columns_of(p) % kScaleBlock != 0) {
-    return refused("n = {}: D has {} columns, which must be a multiple of 128, since a scale stands for so many.", p.n,
+    return refused("n = {}: D has {} columns, which must be a multiple of 128, since a scale covers that many.", p.n,
                    columns_of(p));
   }
   return {};
@@ -91,14 +91,16 @@ Status check_depth_groups(const GroupedProblem& p) {
     return refused("groups = by_depth: groups along k have neither a bias nor an activation.");
   }
   if (p.type == DType::e4m3 && p.b_scale_rows != 1) {
-    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, it must be 1.", p.b_scale_rows);
+    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, so it must be 1.",
+                   p.b_scale_rows);
   }
   if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
-    return refused("k = {}: groups along k of e4m3 are whole blocks with a scale, it must be a multiple of 128.", p.k);
+    return refused(
+        "k = {}: groups along k of e4m3 are whole blocks that share a scale, so k must be a multiple of 128.", p.k);
   }
   if (p.accumulate && p.out != DType::fp32) return refused("out = {}: D must be fp32 to be added to.", name(p.out));
   if (p.group_count * p.m > INT32_MAX) {
-    return refused("m = {}: {} matrices D of so many rows have more than {} rows together.", p.m, p.group_count,
+    return refused("m = {}: {} matrices D of that many rows have more than {} rows together.", p.m, p.group_count,
                    INT32_MAX);
   }
   return {};
@@ -128,7 +130,7 @@ Status check_majors(const GroupedProblem& p) {
   }
   if (!by_depth && p.a_major == Major::MN) return refused("a_major = MN: A of groups of rows must be stored [m, k].");
   if (by_depth && p.a_major != p.b_major) {
-    return refused("{} = MN: A and B of groups along k are stored the same way, {} must be MN too.", argument,
+    return refused("{} = MN: A and B of groups along k are stored the same way, so {} must be MN too.", argument,
                    p.b_major == Major::MN ? "a_major" : "b_major");
   }
   if (p.activation != Activation::none) return refused("b_major = MN: with an activation B must be stored [n, k].");
@@ -182,7 +184,7 @@ Status validate(const GroupedProblem& p) {
     if (p.matrix_count > 1) return refused("matrix_count = {}: one product has exactly 1 matrix B.", p.matrix_count);
   }
   if (p.groups == Groups::masked && p.group_count > 0 && p.m % p.group_count != 0) {
-    return refused("m = {}: masked groups have equal room, m must be a multiple of group_count = {}.", p.m,
+    return refused("m = {}: masked groups have equal room, so m must be a multiple of group_count = {}.", p.m,
                    p.group_count);
   }
   if (Status s = check_majors(p); !s) return s;
@@ -198,8 +200,8 @@ Status validate(const GroupedProblem& p) {
   const bool halves = p.activation == Activation::swiglu;
   if (Status s = check_row(halves ? "n / 2" : "n", columns_of(p), p.out, "D"); !s) return s;
   if (launch::matrices_of(p) * p.n > INT32_MAX) {
-    return refused("n = {}: {} matrices of so many rows have more than {} rows together.", p.n, launch::matrices_of(p),
-                   INT32_MAX);
+    return refused("n = {}: {} matrices of that many rows have more than {} rows together.", p.n,
+                   launch::matrices_of(p), INT32_MAX);
   }
   if (Status s = check_gather(p); !s) return s;
   if (p.type == DType::e4m3) {

@@ -23,8 +23,8 @@ Status validate(const MoeProblem& p) {
   if (p.experts < 1 || p.experts > 65535) return refused("experts = {}: it must be from 1 to 65535.", p.experts);
   if (p.top_k < 1 || p.top_k > 1024) return refused("top_k = {}: it must be from 1 to 1024.", p.top_k);
   if (p.shared < 0 || p.shared >= p.experts) {
-    return refused("shared = {}: of {} experts it must be from 0 to {}, one is left to choose.", p.shared, p.experts,
-                   p.experts - 1);
+    return refused("shared = {}: of {} experts it must be from 0 to {}, so that one is left to choose.", p.shared,
+                   p.experts, p.experts - 1);
   }
   if (p.tokens * (p.top_k + p.shared) > most_pairs) {
     return refused("tokens = {}: with {} experts each there are more than {} rows.", p.tokens, p.top_k + p.shared,
@@ -38,7 +38,7 @@ Status validate(const MoeProblem& p) {
     if (Status s = check_extent(argument, value); !s) return s;
     if (value > 0 && value % unit == 0) return Status();
     return refused("{} = {}: it must be a positive multiple of {}{}.", argument, value, unit,
-                   unit == 8 ? "" : ", since a scale stands for so many");
+                   unit == 8 ? "" : ", since a scale covers that many");
   };
   if (Status s = check_columns("hidden", p.hidden); !s) return s;
   if (Status s = check_columns("intermediate", p.intermediate); !s) return s;
@@ -71,7 +71,7 @@ std::string MoePlan::explanation() const {
 }
 
 Result<MoePlan> make_plan(const MoeProblem& problem) try {
-  // A wrong problem is one without a GPU, too.
+  // A wrong problem is refused without a GPU as well.
   if (Status s = validate(problem); !s) return s;
   const auto device = gpu::this_device();
   if (!device) return device.status();
@@ -113,7 +113,7 @@ Status MoePlan::run(const MoePointers& pointers, void* stream) const {
   }
   if (Status status = launch::check_pointers(p, pointers); !status) return status;
   void* workspace = pointers.workspace;
-  gpu::RunMemory own;  // handed back behind the last launch
+  gpu::RunMemory own;  // handed back after the last launch
   if (workspace == nullptr) {
     auto taken = own.take(s.device.number, stream, workspace_bytes());
     if (!taken) return taken.status();

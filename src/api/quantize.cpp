@@ -44,8 +44,8 @@ bool aligned(const void* pointer, uintptr_t bytes) { return reinterpret_cast<uin
 }  // namespace
 
 Status validate(const QuantizeProblem& p) {
-  if (int(p.kind) > int(Quantization::nvfp4)) return refused("kind = {}: there is no such one.", int(p.kind));
-  if (int(p.layout) > int(ScaleLayout::tiles)) return refused("layout = {}: there is no such one.", int(p.layout));
+  if (int(p.kind) > int(Quantization::nvfp4)) return refused("kind = {}: there is no such kind.", int(p.kind));
+  if (int(p.layout) > int(ScaleLayout::tiles)) return refused("layout = {}: there is no such layout.", int(p.layout));
   if (Status s = check_extent("rows", p.rows, kLargestSide); !s) return s;
   if (Status s = check_extent("columns", p.columns, kLargestSide); !s) return s;
   if (p.stride != 0 && p.stride < p.columns) {
@@ -77,7 +77,7 @@ Status validate(const QuantizeProblem& p) {
   }
   if (p.given_tensor_scale && p.kind != Quantization::nvfp4) {
     return refused(
-        "given_tensor_scale = true: only nvfp4 has a factor of the "
+        "given_tensor_scale = true: only nvfp4 has a factor for the whole "
         "tensor, not {}.",
         kKinds[int(p.kind)]);
   }

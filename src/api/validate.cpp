@@ -40,7 +40,7 @@ Status check_types(const GemmProblem& p) {
     return refused("{}.major = MN: C and D are stored [m, n].", p.c.major != Major::K ? "c" : "d");
   }
   if (p.scaling != Scaling::none && !narrow(a)) {
-    return refused("scaling = {}: {} operands have no factors, scaling must be none.",
+    return refused("scaling = {}: {} operands have no factors, so scaling must be none.",
                    p.scaling == Scaling::tensor ? "tensor" : "row_column", name(a));
   }
   if (p.accumulation == Accumulation::promoted && !narrow(a)) {
@@ -66,7 +66,8 @@ Status check_epilogue(const GemmProblem& p) {
 
 Status validate(const GemmProblem& p) {
   if (p.block_scaling != BlockScaling::none) {
-    return refused("block_scaling = {}: Hopper has no block-scaled products, it must be none.", name(p.block_scaling));
+    return refused("block_scaling = {}: Hopper has no block-scaled products, so it must be none.",
+                   name(p.block_scaling));
   }
   if (Status s = check_extent("m", p.m, kLargestExtent); !s) return s;
   if (Status s = check_extent("n", p.n, kLargestExtent); !s) return s;

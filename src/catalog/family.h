@@ -20,8 +20,8 @@ namespace warpwright::catalog {
 
 template <class C>
 struct Family {
-  std::string word;     // that begins the name of a plan
-  std::string header;   // of the kernel, below warpwright/kernel/
+  std::string word;     // the word that begins the name of a plan
+  std::string header;   // the kernel's header, below warpwright/kernel/
   std::string kernel;   // the template, in namespace warpwright::kernel
   std::string config;   // the configuration's type, in namespace warpwright
   std::string example;  // a plan, for the sentence that refuses another one

@@ -72,7 +72,7 @@ std::string with_splits(std::string plan, int splits) {
 Status unknown_word(std::string_view name, std::string_view word, std::string_view what, std::string_view example) {
   if (word.empty()) {
     return Status(Code::invalid_argument,
-                  fmt::format("plan = {}: it is not the whole of {}; one is written like {}.", name, what, example));
+                  fmt::format("plan = {}: it is only a part of {}; one is written like {}.", name, what, example));
   }
   return Status(Code::invalid_argument,
                 fmt::format("plan = {}: '{}' is not a word of {}; one is written like {}.", name, word, what, example));
@@ -181,8 +181,8 @@ Status check_formula(const Instance& instance) {
   if (own_of(instance) == 0 || !instance.formula.empty()) return {};
   return Status(
       Code::unsupported,
-      fmt::format("plan = {}: its epilogue is one of the user's own, of which the name has a number only; with "
-                  "the text, gemm --epilogue runs and checks it.",
+      fmt::format("plan = {}: its epilogue is a formula, and the name has only its number; gemm --epilogue runs and "
+                  "checks it by its text.",
                   name_of(instance)));
 }
 

@@ -36,7 +36,7 @@ struct Instance {
   // code: 0 leaves it to the launch.
   int splits = 0;
   // The text of its own epilogue, where EpilogueConfig::own says that it has one (formula/formula.h). A name has only
-  // the number: who reads one back has to know the text.
+  // the number: to read one back, the text must be known.
   std::string formula = {};
 
   template <class C>
@@ -77,7 +77,7 @@ const std::vector<Instance>& ahead();
 bool is_ahead(const Instance& instance);
 // Unsupported: its own epilogue is known by its number alone, so it cannot be compiled.
 Status check_formula(const Instance& instance);
-// EpilogueConfig::own: 0 where it has no epilogue of the user's own.
+// EpilogueConfig::own: 0 where it has no user-defined epilogue.
 uint64_t own_of(const Instance& instance);
 // The listed kernels for CDNA, in the order of the choice. Every build with clang++-22 has their code objects
 // (cdna.def).

@@ -16,7 +16,7 @@ namespace warpwright::choice {
 
 // In what the chips differ that run the kernels of one architecture. Without a chip: everything that an H200 has.
 struct ChipLimits {
-  uint32_t shared_bytes = kMaxSharedBytes;  // of a block
+  uint32_t shared_bytes = kMaxSharedBytes;  // shared memory of a block
   bool narrow_mma = true;                   // mma.sync of e4m3 and e5m2, from compute capability 8.9 on
   ChipFigures figures = mma_sync_figures(9, 0);
 };
@@ -26,8 +26,8 @@ ChipLimits limits_of(int major, int minor, uint32_t shared_bytes);
 // What a cluster computes of D.
 struct ClusterTile {
   int64_t rows = 0, columns = 0;
-  int64_t last_rows = 0;                   // of its last CTA: it is of use when they are more than half full
-  int tile_m = 0, tile_n = 0, tile_k = 0;  // of an MMA, for people
+  int64_t last_rows = 0;                   // rows of its last CTA, which is useful when they are more than half full
+  int tile_m = 0, tile_n = 0, tile_k = 0;  // the tile of an MMA, for people to read
   int cluster = 1;
 };
 

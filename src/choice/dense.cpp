@@ -35,7 +35,7 @@ constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
     {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
     {.rows = 64, .tokens = 128, .split = 4},
 };
-// The same for an epilogue of the user's own, which another warpgroup's MMAs hide.
+// The same for a user-defined epilogue, which another warpgroup's MMAs hide.
 constexpr DenseGemmConfig kDenseOwn[] = {
     {.tile_m = 128, .tile_n = 208, .stages = 5, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},
     {.tile_m = 128, .tile_n = 192, .stages = 4, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},

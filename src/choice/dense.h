@@ -45,10 +45,10 @@ inline Chip h200() { return simulated_chip(Arch::sm90); }
 
 // What the model says about one instance.
 struct PlanEstimate {
-  int tile_m = 0, tile_n = 0, tile_k = 0;  // of D and along the depth
+  int tile_m = 0, tile_n = 0, tile_k = 0;  // the tile of D, and along the depth
   int split = 1;                           // CTAs that share the depth of a tile
-  int64_t tiles = 0;                       // of the whole grid, in clusters
-  int64_t clusters = 0;                    // that run at once
+  int64_t tiles = 0;                       // tiles of the whole grid, in clusters
+  int64_t clusters = 0;                    // clusters that run at once
   int64_t waves = 0;
   double fill = 0;                                     // tiles over what the waves could hold
   double us = 0;                                       // modelled

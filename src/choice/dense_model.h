@@ -27,7 +27,7 @@ PlanFacts facts_of(const Instance& instance);
 // The terms of one plan, in cycles, for the full waves together and for the last one.
 struct Terms {
   const PlanFacts* plan = nullptr;
-  int parts = 1;  // of a tile's depth, by split_k
+  int parts = 1;  // parts of a tile's depth, by split_k
   int64_t jobs = 0, resident = 1, waves = 0, rows = 0, columns = 0, depth = 0;
   double tensor = 0, ingest = 0, l2 = 0, memory = 0;
   double last_wave = 0, last_tensor = 0, last_ingest = 0;
@@ -35,7 +35,7 @@ struct Terms {
   double fixed_us = 0;  // launch, exchange of sums, the last result
   double plain_us = 0;  // without factor and trees
   double us = 0;        // with the plan's factor
-  double own_us = 0;    // of an epilogue of the user's own, beside all of these
+  double own_us = 0;    // the time of a formula in the epilogue, on top of all of these
 };
 
 class DenseModel {
@@ -55,7 +55,7 @@ class DenseModel {
   int64_t resident_[9] = {};  // by CTAs of a cluster
   int64_t depth_bytes_ = 0;
   double batch_ = 1;
-  double a_lines_ = 1, b_lines_ = 1;  // that 128 bytes of a row touch on average
+  double a_lines_ = 1, b_lines_ = 1;  // lines that 128 bytes of a row touch on average
   bool a_sectors_ = false, b_sectors_ = false;
   double moved_ = 0, result_bytes_ = 0;
 };

@@ -24,15 +24,17 @@ constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3, kTokensFirst
 constexpr double kLeastBlockUs = 0.106;
 constexpr double kNotHidden = 0.3;
 constexpr double kTileEndUs = 0.1;
-constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // of partial sums in a cluster, 64 weights
+constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // exchanging partial sums in a cluster, 64 weights
 constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
 constexpr double kBf16PerUs = 2.65e6;
 constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
 constexpr double kOddStore = 2.9;         // how much longer where boxes of a tile have no whole lines of 128 bytes
 constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
-constexpr double kWaitingStore = 0.3;     // of the end where all of a tile's result has room to wait for its store
-constexpr double kDeferredStore = 0.2;    // of the end where results are stored behind the next tile's MMAs
-constexpr double kShortRing = 1.015;      // how much longer with three stages of bf16
+constexpr double kWaitingStore =
+    0.3;  // this part of the end is left where all of a tile's result has room to wait for its store
+constexpr double kDeferredStore =
+    0.2;  // this part of the end is left where results are stored during the next tile's MMAs
+constexpr double kShortRing = 1.015;  // how much longer with three stages of bf16
 // For groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
 constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
 

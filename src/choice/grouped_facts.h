@@ -32,9 +32,9 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& problem, i
 // Every row of A and D, every B and every scale moved once.
 struct GroupedWork {
   int64_t rows = 0, n = 0, k = 0;
-  int64_t matrices = 1;  // of B
-  int64_t results = 1;   // of D, [rows, columns] each
-  int64_t columns = 0;   // of D
+  int64_t matrices = 1;  // how many matrices B
+  int64_t results = 1;   // how many results D, [rows, columns] each
+  int64_t columns = 0;   // columns of D
   DType a = DType::e4m3, b = DType::e4m3, out = DType::bf16;
   double scale_bytes = 0;
 };

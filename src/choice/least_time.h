@@ -15,9 +15,9 @@ namespace warpwright::choice {
 // The work of a launch, in jobs: a tile of a cluster, or a part of its depth.
 struct TileWork {
   int64_t jobs = 0;
-  int steps = 0;     // of the input ring, in a job
+  int steps = 0;     // steps of the input ring in a job
   int parts = 1;     // jobs that share a tile
-  double bytes = 0;  // of device memory, each once
+  double bytes = 0;  // bytes of device memory, each counted once
 
   // Cuts the depth of every tile into so many parts, where it is deep enough.
   void split(int splits) {
@@ -28,7 +28,7 @@ struct TileWork {
 };
 
 struct TileTime {
-  int64_t clusters = 0;  // that run at once
+  int64_t clusters = 0;  // clusters that run at once
   int64_t waves = 0;
   double fill = 0;  // jobs over what the waves could hold
   double us = 0, tensor_us = 0, memory_us = 0;

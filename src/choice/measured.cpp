@@ -196,7 +196,7 @@ std::string measured_text(const Chip& chip, double us) {
 
 std::string measured_reason(const std::string& reason, const MeasuredRow& row, const Chip& chip) {
   std::string text = measured_text(chip, row.us);
-  if (row.model_us > row.us) text += fmt::format(", what would be chosen without took {:.1f} us", row.model_us);
+  if (row.model_us > row.us) text += fmt::format("; without that, the choice would have taken {:.1f} us", row.model_us);
   std::string_view rest = reason;
   if (rest.starts_with(kNamed)) rest.remove_prefix(std::string_view(kNamed).size() + 2);
   return rest.empty() ? text : fmt::format("{}; {}", text, rest);

@@ -21,23 +21,23 @@ struct MeasuredRow {
   std::string problem;  // measured_key()
   std::string plan;
   double us = 0;
-  double model_us = 0;  // of what would have been chosen
+  double model_us = 0;  // the time of what would have been chosen
 };
 // All that a plan depends on, in words.
 std::string measured_key(const GemmProblem& problem);
 std::string measured_key(const GroupedProblem& problem);
 
-// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is said on
-// stderr, once, and ignored.
+// What was measured for the problem on this chip, by this process or one before. A file that cannot be read is reported
+// on stderr, once, and ignored.
 std::optional<MeasuredRow> measured_row(const std::string& problem, const Chip& chip);
-// A file that cannot be written is said on stderr, once: the next process measures again.
+// A file that cannot be written is reported on stderr, once: the next process measures again.
 void keep_measured(const MeasuredRow& row, const Chip& chip);
 // Empty: nothing is kept on disk.
 std::string measured_file(const Chip& chip);
 
 // "measured on NVIDIA H200: 41.2 us".
 std::string measured_text(const Chip& chip, double us);
-// The same, "what would be chosen without took 43.0 us", and what the reason says of the plan.
+// The same, "without that, the choice would have taken 43.0 us", and what the reason says about the plan.
 std::string measured_reason(const std::string& reason, const MeasuredRow& row, const Chip& chip);
 
 }  // namespace warpwright::choice

@@ -139,7 +139,7 @@ Result<Decision> choose_sm100(const GemmProblem& p, const problem::Lowered& low,
   const Timed& best = least_time(list);
   return Decision{
       choice_of(best, ChosenBy::model,
-                fmt::format("of {} the least time by the clock of a B200, {:.1f} us, which nobody has measured",
+                fmt::format("the least time of {} by the clock of a B200, {:.1f} us, which nobody has measured",
                             list.size(), best.time.us)),
       {},
       low};

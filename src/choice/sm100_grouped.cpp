@@ -196,7 +196,7 @@ Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
     return Status(Code::unsupported, fmt::format("{}: no kernel for sm100 makes them.", described(p)));
   }
   return GroupedChoice{
-      *best, fmt::format("of {} the least time by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
+      *best, fmt::format("the least time of {} by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
                          "measured: {}",
                          list.size(), least.us, usual_rows(p), least.text())};
 }

@@ -10,11 +10,11 @@ namespace warpwright::choice {
 namespace {
 
 constexpr BlackwellClock kClock = kBlackwellClock;
-constexpr double kBlockCycles = 115;     // of the simulator: barriers of a block, allocation of tensor memory
-constexpr double kMeetingCycles = 190;   // of a cluster's barrier
-constexpr double kQueryCycles = 240;     // of a first answer of cluster launch control
+constexpr double kBlockCycles = 115;     // from the simulator: barriers of a block, allocation of tensor memory
+constexpr double kMeetingCycles = 190;   // a cluster's barrier
+constexpr double kQueryCycles = 240;     // the first answer of cluster launch control
 constexpr double kHandOverCycles = 700;  // a fence, a counter and who polls it
-constexpr double kIssueCycles = 4;       // of an ordinary instruction
+constexpr double kIssueCycles = 4;       // an ordinary instruction
 
 // One k tile of one CTA.
 struct Step {

@@ -140,9 +140,10 @@ Decision decision_of(const Timed& t, ChosenBy by, const std::string& why, const 
 Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, const Chip& chip, OnDemand on_demand,
                              const ChipLimits& limits, std::vector<Decision>* others) {
   if ((p.a.type == DType::e4m3 || p.a.type == DType::e5m2) && !limits.narrow_mma) {
-    return Status(Code::unsupported,
-                  fmt::format("a.type = {}: the {} has no MMA of it; chips of compute capability 8.9 and later have.",
-                              name(p.a.type), chip.name));
+    return Status(
+        Code::unsupported,
+        fmt::format("a.type = {}: the {} has no MMA of this type; chips of compute capability 8.9 and later have one.",
+                    name(p.a.type), chip.name));
   }
   if (!p.plan.empty()) {
     const auto instance = named(p, low, chip, limits);
@@ -170,7 +171,7 @@ Result<Decision> choose_sm80(const GemmProblem& p, const problem::Lowered& low, 
   }
   const Timed& best = least_time(list);
   return decision_of(best, ChosenBy::model,
-                     fmt::format("of {} the least time by the figures of an {}, {:.1f} us, which nobody has measured",
+                     fmt::format("the least time of {} by the figures of an {}, {:.1f} us, which nobody has measured",
                                  list.size(), limits.figures.name, best.time.us),
                      low);
 }

@@ -16,8 +16,8 @@ struct TunedRow {
   Major a_major = Major::K, b_major = Major::K;
   int64_t batch = 1, m = 0, n = 0, k = 0;
   std::string plan;
-  double us = 0;        // of that plan
-  double model_us = 0;  // of what the model would have chosen, measured pairwise with it
+  double us = 0;        // the time of that plan
+  double model_us = 0;  // the time of what the model would have chosen, measured pairwise with it
 };
 struct TunedTable : TunedHead {
   std::vector<TunedRow> rows;

@@ -52,7 +52,7 @@ int64_t GroupedShape::*varying(Groups op) {
 // How deep a ring is follows from the shared memory that the rest of a kernel leaves: it may differ between versions.
 std::string without_stages(const std::string& plan) { return plan.substr(0, plan.rfind("-s")); }
 
-// Read once; what is no table of these products is left out.
+// Read once; a text that is not a table of these products is left out.
 const std::vector<GroupedTunedTable>& grouped_tables() {
   static const std::vector<GroupedTunedTable> list = [] {
     std::vector<GroupedTunedTable> read;

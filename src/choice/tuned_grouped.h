@@ -17,9 +17,9 @@ struct GroupedShape {
   DType type = DType::e4m3;
   DType out = DType::bf16;
   int64_t groups = 1;
-  int64_t rows = 0;  // of a group; of all there are with groups along k
+  int64_t rows = 0;  // rows of a group; with groups along k, all rows
   int64_t n = 0;
-  int64_t k = 0;  // of a group
+  int64_t k = 0;  // depth of a group
   bool operator==(const GroupedShape&) const = default;
   // "grouped_masked e4m3 32 x 192x6144x7168".
   std::string text() const;
@@ -33,7 +33,7 @@ struct GroupedTunedRow {
   GroupedShape shape;
   std::string plan;
   double us = 0;
-  double model_us = 0;  // of what the model would have chosen, measured pairwise with it
+  double model_us = 0;  // the time of what the model would have chosen, measured pairwise with it
 };
 struct GroupedTunedTable : TunedHead {
   std::vector<GroupedTunedRow> rows;

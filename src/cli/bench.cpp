@@ -341,7 +341,7 @@ void configure_bench(CommandLine& line, Context& context) {
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
       .not_empty();
-  line.number("--random", options->random, "so many dense products drawn at random, of any extents", 1, 100'000);
+  line.number("--random", options->random, "this many dense products drawn at random, of any extents", 1, 100'000);
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.real("--max-seconds", options->budget, "seconds after which no new dense shape is begun (default: none)", 0,
             1'000'000);

@@ -148,7 +148,7 @@ _warpwright() {
     compopt -o filenames 2>/dev/null
     mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -P "$prefix" -f -- "$current")
   fi
-  # Readline replaces only what stands behind a colon.
+  # Readline replaces only what stands after a colon.
   if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
     COMPREPLY=("${COMPREPLY[@]#"${current%"${current##*:}"}"}")
   fi
@@ -187,7 +187,7 @@ std::string bash_script(const std::vector<Page>& pages) {
 }
 
 constexpr const char* kZsh = R"sh(#compdef warpwright
-# Completion of warpwright in zsh, behind compinit: source <(./warpwright completion zsh)
+# Completion of warpwright in zsh, after compinit: source <(./warpwright completion zsh)
 # or as the file _warpwright in a folder of $fpath.
 _warpwright() {
   local at=warpwright word kind='' option=$words[CURRENT-1]

@@ -181,7 +181,7 @@ int run_demo(const DemoOptions& options, Output& out) {
 void configure_demo(CommandLine& line, Context& context) {
   auto options = std::make_shared<DemoOptions>();
   line.file("--timeline", options->timeline,
-            "file of the timeline: a page, or .json for Perfetto (default warpwright-demo.html)");
+            "write the timeline to this file: a page, or .json for Perfetto (default warpwright-demo.html)");
   context.runs(line, "./warpwright demo --timeline demo.html",
                [options](Output& out) { return run_demo(*options, out); });
 }

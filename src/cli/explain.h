@@ -13,17 +13,17 @@ struct Explanation {
   BlockPlan plan;
   Arch arch;
   std::string name;      // what --plan takes
-  std::string instance;  // that both executors run
+  std::string instance;  // the instance that both executors run
   std::string text;      // the same for people
   int tile[3];           // 0: not known
   std::int64_t waves;
-  double fill;  // of the waves
+  double fill;  // how full the waves are
   std::string reason;
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
   choice::Floor floor;
   double measured_us = 0;           // by the tuned table or a run; 0: nobody measured it
-  std::string formula = {};         // of an epilogue of the user's own
+  std::string formula = {};         // the text of an epilogue, if there is one
   std::string chosen_by = "model";  // or table, measured, name
 };
 

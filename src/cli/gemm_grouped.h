@@ -10,7 +10,7 @@ namespace warpwright::cli {
 // Any product in a simulator. Throws UsageError for what no kernel serves.
 SimulatedProduct simulated_product(const ProblemOptions& options, const OwnOperands& own, Output& out);
 
-// Operands of the user's own are for the simulator.
+// The user's own operands are for the simulator.
 int run_grouped_gemm(const ProblemOptions& options, const OwnOperands& own, Output& out);
 
 }  // namespace warpwright::cli

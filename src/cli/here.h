@@ -18,7 +18,7 @@ bool runs_here(Arch arch);
 // Throws MissingError, with what is lacking, where it does not. `target` is how the user calls it.
 void require_here(Arch arch, const std::string& target);
 
-// What is said of results of the GPU here (gpu::never_run_note); empty where there is nothing to say.
+// What is said about results of the GPU here (gpu::never_run_note); empty where there is nothing to say.
 std::string note_here();
 
 // Says which architecture --target gpu means, and auto where the options say no other and its kernels run here. Throws

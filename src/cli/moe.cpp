@@ -48,7 +48,7 @@ std::string faults_in_words(uint32_t status) {
     if ((status & fault) != 0) text += (text.empty() ? "" : ", ") + std::string(words);
   };
   add(kExpertOutOfRange, "experts that do not exist");
-  add(kWeightNotANumber, "weights that are no numbers");
+  add(kWeightNotANumber, "weights that are not numbers");
   add(kTokensOutOfRange, "more tokens than room");
   return text.empty() ? "nothing wrong" : text;
 }

@@ -32,9 +32,9 @@ const std::vector<std::string> kTargets = {"gfx942", "gfx950", "sm80", "sm90"};
 struct Options {
   std::string name;  // or a file
   std::string target;
-  std::string of_file;  // which one, where a file registers several
+  std::string of_file;  // which one, if a file registers several
   CompileOptions compile;
-  std::string isa;  // of verify: a code object
+  std::string isa;  // for verify: a code object
 };
 
 const Target& target_of(const std::string& word) {
@@ -63,7 +63,7 @@ struct Report {
   std::optional<int> ii;
   int mii = 0;
   std::string interval;            // against the smallest, and what makes it so
-  std::vector<std::string> cycle;  // of dependences, that sets the recurrence
+  std::vector<std::string> cycle;  // the cycle of dependences that sets the recurrence
   Certificate certificate;
   Diagnostics hazards;
   std::vector<std::string> remarks;  // what is not wrong and hardly meant
@@ -90,7 +90,7 @@ std::string wait_note(const EntryList& before, const EntryList& list, size_t at,
     const OpTicks ticks = model.ticks(e.op);
     if (ticks.counter != counter) continue;
     if (behind >= wait.wait_count()) {
-      return fmt::format("{} is complete, {} issued behind it may be open", costs.name(e.op).c_str(), behind);
+      return fmt::format("{} is complete, {} issued after it may be open", costs.name(e.op).c_str(), behind);
     }
     if (!counts_groups(counter)) behind += ticks.count;
   }
@@ -398,7 +398,7 @@ void configure_one(CommandLine& line, Context& context, const std::string& verb,
       .type("NAME|FILE")
       .required();
   line.text("--target", options->target, "for which chip; a schedule of your own may be made for one").one_of(kTargets);
-  line.text("--name", options->of_file, "which one, where a file registers several").not_empty();
+  line.text("--name", options->of_file, "which one, if a file registers several").not_empty();
   add_compile_options(line, options->compile);
   if (verb == "verify") {
     line.file("--isa", options->isa, "also prove the kernels of this linked AMD code object: order and execution");
@@ -411,7 +411,7 @@ void configure_one(CommandLine& line, Context& context, const std::string& verb,
 
 void configure_schedule(CommandLine& line, Context& context) {
   line.footer("Example:\n  ./warpwright schedule verify ping-pong --target gfx950 --json");
-  CommandLine& list = line.command("list", "what there is, and what is proven");
+  CommandLine& list = line.command("list", "the schedules, and whether each is proven");
   context.runs(list, "./warpwright schedule list", run_list);
   configure_one(line.command("show", "the entries by phase, the waits and a timeline"), context, "show", run_show);
   configure_one(line.command("verify", "the validators; exit code 0 only if proven"), context, "verify", run_verify);

@@ -27,7 +27,8 @@ using simulator::Scheduling;
 constexpr int kPctDepth = 3;
 constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
 constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 30;
-constexpr std::uint64_t kMostElements = std::uint64_t(1) << 27;  // of an array; the reference has a gigabyte of them
+constexpr std::uint64_t kMostElements = std::uint64_t(1)
+                                        << 27;  // elements of an array; in the reference that is a gigabyte
 
 Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
   Mode m;
@@ -162,7 +163,7 @@ std::vector<Mode> frozen_modes(const BlockPlan& plan) {
 
 void prepare(const simulate::Example& example) {
   const auto instance = catalog::parse_instance(example.instance);
-  if (!instance) return;  // a kernel of the user's own
+  if (!instance) return;  // a kernel of your own
   if (const auto compiled = simulate::ready(*instance); !compiled) fail(compiled.status());
 }
 

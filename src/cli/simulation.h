@@ -35,15 +35,15 @@ struct Swept {
   int runs = 0;
   std::uint64_t checks = 0;  // ordered pairs of accesses that the race checker tested
   double max_rel_error = 0;
-  double predicted_us = 0;  // of the timed run
+  double predicted_us = 0;  // what the timed run took
   double wall_s = 0;
   bool unfinished = false;                      // the step limit was reached
   std::string report;                           // empty: nothing was found and every result was right
   simulator::Finding finding;                   // the same in its parts
-  std::vector<std::string> gaps;                // of the last run's certificate, where it was asked for one
+  std::vector<std::string> gaps;                // the gaps of the last run's certificate, if it was asked for one
   simulator::Result timed;                      // the timed run
-  std::vector<simulator::BarrierUse> barriers;  // of the last run
-  std::vector<std::uint8_t> output;             // of the last run
+  std::vector<simulator::BarrierUse> barriers;  // from the last run
+  std::vector<std::uint8_t> output;             // from the last run
 
   bool ok() const { return report.empty(); }
 };
@@ -78,7 +78,7 @@ struct SimulatedProduct {
   reference::Workload workload;
   Target target;
   std::string problem;  // for people
-  int ctas = 0;         // of the timed run; 0: a few
+  int ctas = 0;         // CTAs of the timed run; 0: a few
 };
 // A dense product on any architecture: the instance that a GPU would run. `take` may replace the random operands, and
 // does so before anything is compiled. Throws UsageError for what is not served.

@@ -39,7 +39,7 @@ void configure_lint(CommandLine& line, Context& context) {
   line.text("--base", options->base, "look at what has changed since this commit");
   line.flag("--fix", options->fix, "format, put includes in, and mend what ruff can mend");
   line.flag("--quick", options->quick, "without clang-tidy");
-  line.number("--seconds", options->seconds, "start no more files in clang-tidy after so many seconds", 0, 100'000);
+  line.number("--seconds", options->seconds, "give clang-tidy no more files after this many seconds", 0, 100'000);
   line.list("FILE", options->files, "look at these files and folders");
   context.runs(line, "./warpwright lint --fix", [options](Output&) -> int {
     throw MissingError("lint is part of a checkout of the project; run ./warpwright lint there");

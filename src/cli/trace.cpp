@@ -1,4 +1,4 @@
-// `trace`: the timeline of one problem, or of a kernel of the user's own, by the simulator's clock, by timestamps in a
+// `trace`: the timeline of one problem, or of a kernel of your own, by the simulator's clock, by timestamps in a
 // kernel on the GPU, or both.
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ namespace {
 
 struct TraceOptions {
   ProblemOptions problem;
-  std::string file;    // with kernels of the user's own
+  std::string file;    // with user-defined kernels
   std::string kernel;  // one of them
   CompileOptions compile;
   std::string html;
@@ -141,7 +141,7 @@ Traced measure(const ProblemOptions& options, const catalog::Instance& instance)
   t.plan = catalog::plan_name(instance);
   t.instance = catalog::name_of(instance);
   t.ok = recording.same;
-  if (!t.ok) t.report = "The kernel with timestamps has written another result than the one without.";
+  if (!t.ok) t.report = "The kernel with timestamps wrote a different result than the one without.";
   t.facts = {{"device", recording.device},
              {"measured_us", recording.plain_us},
              {"recorded_us", recording.recorded_us},
@@ -269,7 +269,7 @@ const simulate::Example& kernel_of(const TraceOptions& options) {
       fmt::format("--kernel: '{}' does not register '{}'; it has {}", options.file, options.kernel, listed(names)));
 }
 
-// A kernel of the user's own, at the first of its shapes where the line does not say otherwise.
+// A user-defined kernel, at the first of its shapes where the line does not say otherwise.
 int trace_user(const TraceOptions& options, const CommandLine& line, Output& out) {
   const std::vector<std::string> taken = {"FILE", "--kernel", "--m",    "--n",        "--k",   "--seed",
                                           "-I",   "-D",       "--html", "--perfetto", "--json"};
@@ -339,7 +339,7 @@ void configure_trace(CommandLine& line, Context& context) {
   line.file("FILE", options->file,
             "a C++ file that registers kernels of your own (warpwright/check.h), instead of a problem");
   line.text("--kernel", options->kernel,
-            "which one, where FILE registers several; --m, --n and --k are those of its first shape unless given")
+            "which one, if FILE registers several; --m, --n and --k are those of its first shape unless given")
       .not_empty()
       .group("A kernel of your own");
   add_compile_options(line, options->compile);
@@ -349,11 +349,11 @@ void configure_trace(CommandLine& line, Context& context) {
             "where it runs: the simulator (default), a GPU (sm90), or both, one above the other")
       .one_of({"auto", "sm90", "both", "sim:sm80", "sim:sm90", "sim:sm100", "sim:gfx942", "sim:gfx950"})
       .group("Problem");
-  line.file("--perfetto", options->perfetto, "file of the timeline for Perfetto");
+  line.file("--perfetto", options->perfetto, "write the timeline to this file for Perfetto");
   line.file("--html", options->html,
-            "file of the timeline as a page (default: both, as warpwright-trace.html and .json)");
+            "write the timeline to this file as a page (default: both, as warpwright-trace.html and .json)");
   line.file("--recording", options->recording,
-            "draw a launch that a kernel of your own has recorded (check_gpu.h), instead of a problem");
+            "draw a launch of your own kernel that was recorded (check_gpu.h), instead of a problem");
   context.runs(line, "./warpwright trace --m 512 --n 512 --k 256 --html gemm.html", [options, &line](Output& out) {
     const auto given = [&](const char* option) { return line.given(option); };
     if (!options->recording.empty()) {
@@ -364,7 +364,7 @@ void configure_trace(CommandLine& line, Context& context) {
     }
     if (!options->file.empty()) return trace_user(*options, line, out);
     refuse_compile_options(options->compile, "a problem");
-    if (given("--kernel")) throw UsageError("--kernel: it names a kernel of FILE, and no FILE is given");
+    if (given("--kernel")) throw UsageError("--kernel: it names a kernel of FILE, and no FILE was given");
     for (const char* option : {"--m", "--n", "--k"}) {
       if (!given(option)) throw UsageError(fmt::format("{} is required", option));
     }

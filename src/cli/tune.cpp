@@ -81,7 +81,7 @@ void print(const Report& report, const Json& rows, const Table& table, const std
   } else {
     out.table(table);
   }
-  if (report.left_out > 0) out.note(fmt::format("the time ended before {} shapes", report.left_out));
+  if (report.left_out > 0) out.note(fmt::format("the time ran out before {} shapes", report.left_out));
 }
 
 measure::TuneOptions protocol_of(const TuneCommand& options) {
@@ -218,7 +218,7 @@ void configure_tune(CommandLine& line, Context& context) {
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,...").not_empty();
   line.number("--random", options->random,
-              "so many problems drawn at random: times of every plan, the basis of the choice", 1, 100'000);
+              "this many problems drawn at random: times of every plan, from which the choice is made", 1, 100'000);
   line.flag("--regret", options->regret,
             "with --random: the choice beside the fastest plans, pairwise, instead of every plan briefly");
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);

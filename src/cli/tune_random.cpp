@@ -77,7 +77,7 @@ int tune_random(const RandomTuning& options, Output& out) {
                 {"left_out", shapes.size() - done},
                 {"rows", rows_done},
                 {"out", options.out.empty() ? Json() : Json(options.out)}});
-  if (done < shapes.size()) out.note(fmt::format("the time ended before {} problems", shapes.size() - done));
+  if (done < shapes.size()) out.note(fmt::format("the time ran out before {} problems", shapes.size() - done));
   return exit_ok;
 }
 

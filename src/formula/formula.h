@@ -1,4 +1,4 @@
-// A formula: the text of an epilogue of the user's own, an expression of C++ over the values of one element.
+// A formula: the text of a user-defined epilogue, an expression of C++ over the values of one element.
 //
 //   30 * tanh(x / 30)
 //   float t = x + bias; return t > 0 ? t * t : 0;
@@ -36,7 +36,7 @@ enum class Kind : uint8_t { boolean, whole, real };
 enum class Op : uint8_t {
   number, name, local,                                      // leaves
   to_boolean, to_whole, to_real,                            // conversions
-  negate, complement, not_,                                 // of one operand
+  negate, complement, not_,                                 // with one operand
   add, subtract, multiply, divide, remainder, shift_left, shift_right, bit_and, bit_xor, bit_or,
   less, greater, less_equal, greater_equal, equal, not_equal, and_, or_,
   choose,                                                   // condition, value, value
@@ -63,7 +63,7 @@ enum class Function : uint8_t {
 struct Node {
   Op op = Op::number;
   Kind kind = Kind::real;
-  uint8_t count = 0;  // of operands
+  uint8_t count = 0;  // how many operands it has
   int operands[3] = {};
   float real = 0;     // Op::number
   int32_t whole = 0;  // Op::number of whole numbers; which name, local or function; the power

@@ -26,7 +26,7 @@ constexpr int kLargestPower = 32;
 struct Binary {
   std::string_view sign;
   Op op;
-  int precedence;  // of C++; larger ones bind closer
+  int precedence;  // as in C++; larger ones bind closer
 };
 constexpr Binary kBinaries[] = {
     {"||", Op::or_, 1},         {"&&", Op::and_, 2},       {"|", Op::bit_or, 3},         {"^", Op::bit_xor, 4},
@@ -74,7 +74,7 @@ class Parser {
       is_block = true;
       take();
     } else if (is_block) {
-      throw Mistake{now().place, fmt::format("behind declarations stands 'return', not {}", shown(now()))};
+      throw Mistake{now().place, fmt::format("after the declarations comes 'return', not {}", shown(now()))};
     }
     to_.result_ = converted(expression(), Kind::real);
     if (is_block) expect(";", "a statement ends with ';'");
@@ -144,11 +144,11 @@ class Parser {
       throw Mistake{now().place, "there are neither pointers nor references, only values"};
     const Token name = take();
     if (name.sort != Token::Sort::word)
-      throw Mistake{name.place, fmt::format("behind {} stands a name, not {}", type.text, shown(name))};
+      throw Mistake{name.place, fmt::format("after {} comes a name, not {}", type.text, shown(name))};
     if (is_known(name.text)) throw Mistake{name.place, fmt::format("'{}' has a meaning already", name.text)};
     if (refused_word(name.text) != nullptr || is_type(name) || name.text == "const" || name.text == "return")
       throw Mistake{name.place, fmt::format("'{}' cannot be the name of a value", name.text)};
-    expect("=", "a declared value is given by '='");
+    expect("=", "a declared value is set by '='");
     int node = expression();
     if (now().is(",")) throw Mistake{now().place, "one value is declared at a time"};
     expect(";", "a statement ends with ';'");
@@ -194,7 +194,7 @@ class Parser {
         const char* const instead = b.op == Op::remainder ? "; write a - floor(a / b) * b"
                                     : b.op == Op::bit_xor ? "; a power is pow(a, b)"
                                                           : "";
-        throw Mistake{place, fmt::format("'{}' is of whole numbers, and its {} side is {}{}", b.sign,
+        throw Mistake{place, fmt::format("'{}' takes whole numbers, and its {} side is {}{}", b.sign,
                                          first ? "left" : "right", kind_text(Kind::real), instead)};
       }
       return add(b.op, Kind::whole, {converted(left, Kind::whole), converted(right, Kind::whole)});
@@ -250,7 +250,7 @@ class Parser {
     if (sign.is("~")) {
       take();
       const int node = unary();
-      if (kind(node) == Kind::real) throw Mistake{sign.place, "'~' is of whole numbers, and this is an fp32 number"};
+      if (kind(node) == Kind::real) throw Mistake{sign.place, "'~' takes a whole number, and this is an fp32 number"};
       return add(Op::complement, Kind::whole, {converted(node, Kind::whole)});
     }
     return primary();
@@ -269,7 +269,7 @@ class Parser {
         if (token.is("(")) {
           if (is_type(now())) throw Mistake{now().place, fmt::format("a conversion is written {}(...)", now().text)};
           const int node = expression();
-          if (now().is(",")) throw Mistake{now().place, "there is no ',' but between the arguments of a function"};
+          if (now().is(",")) throw Mistake{now().place, "',' only separates the arguments of a function"};
           if (!now().is(")") && now().sort != Token::Sort::end) refuse_behind(now());
           expect(")",
                  fmt::format("the '(' of line {}, column {} is closed by ')'", token.place.line, token.place.column));
@@ -278,8 +278,8 @@ class Parser {
         if (token.is("*") || token.is("&"))
           throw Mistake{token.place, fmt::format("'{}' needs a value on its left; there are no pointers", token.text)};
         if (token.is("++") || token.is("--"))
-          throw Mistake{token.place, fmt::format("'{}' changes a value; no value changes here", token.text)};
-        if (token.is("{")) throw Mistake{token.place, "there are no blocks; statements stand one behind the other"};
+          throw Mistake{token.place, fmt::format("'{}' changes a value, and values do not change here", token.text)};
+        if (token.is("{")) throw Mistake{token.place, "there are no blocks; statements follow each other"};
         if (token.is("[")) throw Mistake{token.place, "there are neither arrays nor lambdas"};
         if (token.is("::")) throw Mistake{token.place, "functions are named without '::'"};
         throw Mistake{token.place, fmt::format("a value is missing before {}", shown(token))};
@@ -311,8 +311,8 @@ class Parser {
       return add(Op::number, Kind::boolean, {}, token.text == "true" ? 1 : 0);
     if (token.text == kInfinityWord) return add(Op::number, Kind::real, {}, 0, std::numeric_limits<float>::infinity());
     if (function_of(token.text) != nullptr || token.text == kSelectWord)
-      throw Mistake{token.place, fmt::format("'{}' is a function; its arguments stand in brackets", token.text)};
-    if (is_type(token)) throw Mistake{token.place, "a declaration stands before the expression, with ';' behind it"};
+      throw Mistake{token.place, fmt::format("'{}' is a function; its arguments go in brackets", token.text)};
+    if (is_type(token)) throw Mistake{token.place, "a declaration comes before the expression and ends with ';'"};
     refuse_word(token);
   }
   [[noreturn]] void refuse_word(const Token& token) const {
@@ -327,7 +327,7 @@ class Parser {
     const FunctionRow* const row = function_of(token.text);
     const bool selects = token.text == kSelectWord, converts = token.is("float") || token.is("int");
     if (row == nullptr && !selects && !converts) {
-      if (is_known(token.text)) throw Mistake{token.place, fmt::format("'{}' is no function", token.text)};
+      if (is_known(token.text)) throw Mistake{token.place, fmt::format("'{}' is not a function", token.text)};
       refuse_word(token);
     }
     take();

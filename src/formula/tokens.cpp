@@ -123,7 +123,7 @@ class Reader {
     }
     const std::string_view text = text_.substr(begin, at_ - begin);
     if (at() == 'f' || at() == 'F') {
-      if (!is_real) throw Mistake{place_, fmt::format("{0}f is no number of C++; write {0}.0f, or {0}", text)};
+      if (!is_real) throw Mistake{place_, fmt::format("{0}f is not a number in C++; write {0}.0f, or {0}", text)};
       step();
     }
     if (begins_word(at()) || is_digit(at())) {
@@ -155,7 +155,7 @@ class Reader {
     if (is_control(c))
       throw Mistake{place_,
                     fmt::format("the character with the code {} is not text", int(static_cast<unsigned char>(c)))};
-    throw Mistake{place_, fmt::format("'{}' is no character of an epilogue", text_.substr(at_, end - at_))};
+    throw Mistake{place_, fmt::format("'{}' is not a character of an epilogue", text_.substr(at_, end - at_))};
   }
 
   std::string_view text_;

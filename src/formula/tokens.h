@@ -12,7 +12,7 @@ struct Place {
   int line = 1, column = 1;
 };
 
-// Thrown by who reads a text, caught by parse().
+// Thrown by whatever reads a text, caught by parse().
 struct Mistake {
   Place place;
   std::string sentence;  // without a full stop

@@ -52,17 +52,17 @@ const FunctionRow* function_of(std::string_view word) {
 
 const char* refused_word(std::string_view word) {
   constexpr std::pair<std::string_view, const char*> kRefused[] = {
-      {"if", "'if' is no expression; write condition ? a : b"},
-      {"else", "'else' is no expression; write condition ? a : b"},
+      {"if", "'if' is not an expression; write condition ? a : b"},
+      {"else", "'else' is not an expression; write condition ? a : b"},
       {"for", "there are no loops"},
       {"while", "there are no loops"},
       {"do", "there are no loops"},
       {"goto", "there are no loops"},
-      {"switch", "'switch' is no expression; write condition ? a : b"},
+      {"switch", "'switch' is not an expression; write condition ? a : b"},
       {"asm", "there is no assembly"},
       {"double", "all numbers are fp32; write float"},
       {"alpha", "alpha is in x already"},
-      {"lambda", "it is the expression alone, without 'lambda'"},
+      {"lambda", "write the expression alone, without 'lambda'"},
       {"static_cast", "write float(...) or int(...)"},
       {"reinterpret_cast", "there is nothing that points to memory"},
       {"new", "there is nothing that points to memory"},

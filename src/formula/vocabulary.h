@@ -1,4 +1,4 @@
-// The words of formulas, and what is said to who writes others.
+// The words of formulas, and what is said to those who write others.
 #pragma once
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ const FunctionRow* function_of(std::string_view word);
 
 // What a word of C++ or Python that is not taken could be said with; null: it is none that is known to be written.
 const char* refused_word(std::string_view word);
-// A sentence without a full stop: what was perhaps meant, or what there is.
+// A sentence without a full stop: what was perhaps meant, or which words exist.
 std::string unknown_word(std::string_view word, const std::vector<std::string_view>& locals);
 
 }  // namespace warpwright::formula

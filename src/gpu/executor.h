@@ -1,5 +1,5 @@
 // Instances on the GPU of this machine: found among those compiled ahead, or compiled now, loaded once and launched.
-// The device may be NVIDIA's or AMD's (gpu/maker.h); who calls need not know.
+// The device may be NVIDIA's or AMD's (gpu/maker.h); callers need not know.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ struct Device {
   int multiprocessors = 0;    // compute units of AMD
   int major = 0, minor = 0;   // compute capability; AMD's have none
   Arch arch = Arch::sm90;     // whose kernels it runs
-  uint32_t shared_bytes = 0;  // that a block may have
+  uint32_t shared_bytes = 0;  // shared memory that a block may have
   int driver = 0;             // its version; 0: not known
 
   // "compute capability 9.0", "gfx942".
@@ -49,7 +49,7 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
 // One launch of a persistent grid on at most `sm_limit` SMs (0: all). Without work nothing is launched.
 Status launch(const LoadedInstance& loaded, const catalog::Instance& instance, const launch::Arguments& arguments,
               void* stream, int sm_limit, bool dependent);
-// The same for a kernel that is not behind the API, whose `work` is known.
+// The same for a kernel that is not part of the API, whose `work` is known.
 Status launch(const LoadedInstance& loaded, const void* arguments, int64_t work, void* stream, int sm_limit = 0,
               bool dependent = false);
 

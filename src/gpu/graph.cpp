@@ -11,7 +11,7 @@
 namespace warpwright::gpu {
 
 Graph::Graph(const Stream& stream, const std::function<void()>& body) {
-  require(driver().begin_capture(stream.get(), abi::kCaptureModeThreadLocal), "the begin of a capture");
+  require(driver().begin_capture(stream.get(), abi::kCaptureModeThreadLocal), "the start of a capture");
   try {
     body();
   } catch (...) {
@@ -58,7 +58,7 @@ Status warm(const std::function<Status(void* stream)>& launch) {
     return failure(r, "making a stream");
   }
   // Relaxed: loading a kernel is among the calls that the other modes forbid.
-  Status status = status_of(cu.begin_capture(stream, abi::kCaptureModeRelaxed), "the begin of a capture");
+  Status status = status_of(cu.begin_capture(stream, abi::kCaptureModeRelaxed), "the start of a capture");
   if (status.ok()) {
     status = launch(stream);
     abi::Graph graph = nullptr;

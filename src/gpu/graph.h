@@ -35,7 +35,7 @@ class ExecutableGraph {
   abi::GraphExec graph_ = nullptr;
 };
 
-// While it lives, a capture on a stream of this thread does not forbid what is no work of a stream, such as loading a
+// While it lives, a capture on a stream of this thread does not forbid what is not work of a stream, such as loading a
 // kernel. Only where there is a driver.
 class RelaxedCapture {
  public:

@@ -1,4 +1,4 @@
-// Kernels of the library that are no tiled product (kernels/): an image for Hopper, and PTX for every other device.
+// Kernels of the library that are not tiled products (kernels/): an image for Hopper, and PTX for every other device.
 #pragma once
 #include <span>
 #include <string>

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 constexpr int kRounds = 7;
-constexpr double kRoundUs = 100;  // that a plan is launched for in a round, so that an event's grain does not count
+constexpr double kRoundUs =
+    100;  // how long a plan is launched for in a round, so that an event's grain does not matter
 constexpr int kMostRepeats = 10;
 constexpr std::chrono::milliseconds kBudget(200);
 

@@ -14,8 +14,8 @@ namespace warpwright::hip {
 // none beside it, so hipFuncSetAttribute, which knows kernels of the program alone and none of a module, is not needed.
 struct Kernel {
   abi::Function function = nullptr;
-  int most_threads = 0;  // of a workgroup
-  int lds_bytes = 0;     // of a workgroup, as the runtime has read them
+  int most_threads = 0;  // the most threads that a workgroup may have
+  int lds_bytes = 0;     // LDS of a workgroup, as the runtime has read it
 };
 
 // `image` must stay: the runtime may read it later. Never unloaded, since a plan may use it until the process ends.

@@ -29,7 +29,7 @@ struct GpuInfo {
   int compute_units = 0;
   uint64_t memory = 0;  // bytes
   uint64_t l2_bytes = 0;
-  uint32_t lds_bytes = 0;  // that a workgroup may have
+  uint32_t lds_bytes = 0;  // LDS that a workgroup may have
 };
 Result<GpuInfo> describe(int device);
 // In the order of device numbers. Empty where there are none: driver_status() says why.

@@ -32,7 +32,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 struct Place {
   std::string file;
   int line = 0;
-  size_t end = 0;  // of what was read
+  size_t end = 0;  // the end of what was read
 };
 
 // "FILE:LINE:" or "FILE:LINE:COLUMN:" at the start of a line.
@@ -83,7 +83,7 @@ Place users_place(const std::vector<std::string>& lines, const std::vector<Compi
   return {};
 }
 
-// Everything that is said of one error.
+// Everything that is said about one error.
 std::string said_of(const std::vector<std::string>& lines, const std::vector<CompilerMessage>& messages, size_t error) {
   const size_t begin = error == 0 ? 0 : messages[error - 1].at + 1;
   size_t end = error + 1;

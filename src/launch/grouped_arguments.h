@@ -76,7 +76,7 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
       if (Status s = encode(a, args.a); !s) return s;
     }
     // Rows along k may go on in the next matrix, since A has zeros there in any case; rows along n end with theirs, or
-    // what is no number there would be multiplied by these zeros.
+    // a NaN there would be multiplied by these zeros.
     const int matrices = o.groups.matrix_count;
     const uint64_t matrix_bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(config.type)) / 8;
     const MatrixMap b = config.b_major == Major::K ? MatrixMap{config.b_box(), o.b, int64_t(o.n) * matrices, o.k}

@@ -17,7 +17,7 @@ std::vector<BenchShape> draw_shapes(int count, uint64_t draw, DType dtype);
 struct BasisRow {
   BenchShape shape;
   std::string plan;  // empty: the fastest of the peer's choices
-  double us = 0;     // of a launch among others of its kind, which may overlap with the next
+  double us = 0;     // time of a launch among others of its kind, which may overlap with the next
 };
 
 struct BasisOptions {

@@ -11,7 +11,7 @@
 namespace warpwright::measure {
 namespace {
 
-// 0: it is no number from 1 on.
+// 0: it is not a number from 1 on.
 int64_t extent_of(const std::string& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -56,7 +56,7 @@ class Ours {
  private:
   std::shared_ptr<const GemmPlan> plan_;
   std::shared_ptr<const gpu::DeviceMemory>
-      workspace_;  // of the plan: launches are captured, which allows no allocation
+      workspace_;  // the plan's workspace: launches are captured, which allows no allocation
   const Operands& operands_;
 };
 

@@ -19,15 +19,15 @@ const char* name(BenchMode mode);
 
 struct BenchOptions {
   std::vector<BenchMode> modes = {BenchMode::sustained, BenchMode::cool};
-  std::string plan;             // a name or number of plan_choice.h; empty: chosen
-  bool dependent = true;        // our kernels may start before the launch ahead has ended, where that pays
-  bool constant_b = false;      // and read B before
-  int rounds = 8;               // each measures both competitors; even, so that each goes first equally often
-  int finalists = 2;            // of the peer's algorithms that are measured in full rounds; the fastest is the peer
-  double burst_s = 0.4;         // sustained: how long one competitor runs without a pause
-  double cool_gap_s = 0.02;     // cool: idle time before each single launch
-  int cool_launches = 8;        // cool: of each competitor in a round
-  double budget_s = 0;          // stop taking new shapes after so many seconds; 0: none
+  std::string plan;          // a name or number of plan_choice.h; empty: chosen
+  bool dependent = true;     // our kernels may start before the launch ahead has ended, where that pays
+  bool constant_b = false;   // they may also read B before
+  int rounds = 8;            // each measures both competitors; even, so that each goes first equally often
+  int finalists = 2;         // how many of the peer's algorithms are measured in full rounds; the fastest is the peer
+  double burst_s = 0.4;      // sustained: how long one competitor runs without a pause
+  double cool_gap_s = 0.02;  // cool: idle time before each single launch
+  int cool_launches = 8;     // cool: of each competitor in a round
+  double budget_s = 0;       // stop taking new shapes after so many seconds; 0: none
   double cache_multiple = 3.2;  // operands rotate through so many times the L2
 };
 
@@ -39,7 +39,7 @@ struct BenchRow {
   double ratio_lo = 0, ratio_hi = 0;  // 95 % interval of the median of the rounds' ratios
   double tflops = 0, gbps = 0;        // ours; bytes: each operand read once, the result written once
   bool memory_bound = false;          // by the floor; then gbps over the copy's is what matters
-  std::string plan, origin;           // and where the plan came from
+  std::string plan, origin;           // the plan and where it came from
   int peer_choice = 0;                // which of cuBLASLt's heuristics was fastest in this mode
   int operand_sets = 0;
   double early = 0, peer_early = 0;  // share of the launches that may start before the last one has ended
@@ -54,7 +54,7 @@ struct BenchReport {
   uint64_t l2_bytes = 0;
   double copy_gbps = 0;  // device-to-device copy of 1 GiB in this run, bytes read plus written
   std::vector<BenchRow> rows;
-  double geomean = 0, min = 0;  // of the ratios of the rows that count
+  double geomean = 0, min = 0;  // over the ratios of the rows that count
   size_t left_out = 0;          // shapes the budget did not reach
   bool ok() const;
 };

@@ -13,7 +13,7 @@ namespace warpwright::measure {
 
 struct GemmOutcome {
   reference::Verdict verdict;  // not ok either when bytes outside the result changed
-  uint64_t elements = 0;       // of the result
+  uint64_t elements = 0;       // elements of the result
   uint64_t stray_bytes = 0;    // outside it that changed
   double measured_us = 0;      // median of single launches with idle gaps between them
   std::string device, plan, instance, explanation;

@@ -169,7 +169,7 @@ Status run(const catalog::Instance& instance, reference::Case s, uint64_t seed, 
   gpu::copy_to_host(x.data(), want.data(), bytes, "the copy of the result");
   gpu::copy_to_host(y.data(), have.data(), bytes, "the copy of the result");
   out.same = x == y;
-  if (out.ns_per_cycle == 0) return Status(Code::failed, "the kernel with timestamps has written none.");
+  if (out.ns_per_cycle == 0) return Status(Code::failed, "the kernel with timestamps wrote none.");
   return {};
 }
 

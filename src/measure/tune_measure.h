@@ -14,7 +14,7 @@
 namespace warpwright::measure {
 
 struct Fastest : TuneFigures {
-  int winner = -1;  // of the others; -1: the current one stays
+  int winner = -1;  // which of the others; -1: the current one stays
 };
 // A brief test of all, then the best of them pairwise against the current one, which only gives way to a launch whose
 // whole interval lies above 1.

@@ -28,7 +28,7 @@ function numbers(text) {
 
 // On a bar that looks like a wait there is no need to say that it waits.
 const labels = data.labels.map(([name, at, kind, slot, object, meaning]) => ({name, at, kind, slot, object, meaning,
-  short: name.replace(/^(wait|arrive) (its )?/, '')}));
+  short: name.replace(/^(wait|arrive) (its |the )?/, '')}));
 const lanes = [];  // of all runs
 const count = data.runs.reduce((sum, run) => sum + run.lanes.reduce((s, lane) => s + lane[5], 0), 0);
 // Bars of all runs, by run, lane and time: a column for each field.

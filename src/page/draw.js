@@ -1,6 +1,6 @@
 // --- drawing -----------------------------------------------------------------------------------------------------------
 const FEW_ARROWS = 160, MOST_ARROWS = 1500;
-let picture = null;  // of the overview, without the frame
+let picture = null;  // the overview without its frame
 let pending = false;
 let ink = {};
 const patterns = new Map();
@@ -34,7 +34,7 @@ function canvas(element, width, tall) {
   if (element.width !== Math.round(width * scale) || element.height !== Math.round(tall * scale)) {
     element.width = Math.round(width * scale);
     element.height = Math.round(tall * scale);
-    element.style.width = width + 'px';  // not that of the page, of which the scroll bar takes a part
+    element.style.width = width + 'px';  // the page is wider by the scroll bar
     element.style.height = tall + 'px';
   }
   const g = element.getContext('2d');
@@ -68,6 +68,20 @@ function paint(g, tone) {
   return patterns.get(tone);
 }
 
+// As much of a name as there is room for: all of it, without its phase, its beginning with an ellipsis, or nothing.
+const widths = new Map();
+function widthOf(g, name) {
+  if (!widths.has(name)) widths.set(name, g.measureText(name).width);
+  return widths.get(name);
+}
+function fitted(g, name, room) {
+  if (widthOf(g, name) <= room) return name;
+  const plain = name.replace(/ phase -?\d+$/, ''), wide = widthOf(g, plain);
+  if (wide <= room) return plain;
+  const letters = Math.floor(plain.length * room / wide) - 1;
+  return letters < 3 ? '' : plain.slice(0, letters) + '…';
+}
+
 // One row of bars between two times; where there are more of them than pixels, slices of time.
 function drawRow(g, row, from, to, at, pixel, top, tall, named) {
   const list = row.bars, first = firstAfter(list, from);
@@ -94,14 +108,12 @@ function drawRow(g, row, from, to, at, pixel, top, tall, named) {
     g.fillStyle = paint(g, tone);
     g.fillRect(left, top, Math.max(width, .6), tall);
     drawn.bars += named;
-    if (named && width > 34 && tall >= 11) {
-      g.fillStyle = waits(tone) || tone === tones.run ? ink.text : '#ffffff';
-      g.save();
-      g.beginPath();
-      g.rect(left, top, width - 3, tall);
-      g.clip();
-      g.fillText(labelOf(bar).short, Math.max(left, LABELS) + 4, top + tall / 2 + .5);
-      g.restore();
+    if (named && width > 24 && tall >= 11) {
+      const start = Math.max(left, LABELS) + 4, name = fitted(g, labelOf(bar).short, left + width - 3 - start);
+      if (name) {
+        g.fillStyle = waits(tone) || tone === tones.run ? ink.text : '#ffffff';
+        g.fillText(name, start, top + tall / 2 + .5);
+      }
     }
   }
 }
@@ -159,7 +171,7 @@ function draw() {
   drawn.milliseconds = performance.now() - started;
 }
 
-// Of matches that would fall on each other the first is framed, and what follows within a pixel is skipped.
+// Where matches would fall on each other, the first is framed and those within a pixel of it are skipped.
 function drawMatches(g, inSight) {
   const pixel = span() / plotWidth();
   g.strokeStyle = ink.text;
@@ -194,7 +206,7 @@ function drawCounter(g, row) {
   let value = times[first] <= view.from ? values[first] : 0, last = -1;
   for (let i = first; i < times.length && times[i] <= view.to; ++i) {
     const at = x(Math.max(times[i], view.from));
-    // Of the changes within a pixel the highest and the last are drawn.
+    // Within a pixel only the highest and the last change are drawn.
     if (at - last > .5 || values[i] > value) {
       g.lineTo(at, base - value * unit);
       g.lineTo(at, base - values[i] * unit);
@@ -227,7 +239,7 @@ function drawCritical(g) {
     const path = run.path;
     const first = firstThat(path.length, (s) => path[s].end >= view.from);
     const stop = firstThat(path.length, (s) => path[s].begin > view.to);
-    // Where it goes from lane to lane every few pixels, lines between them would hide everything.
+    // Where the path changes lanes every few pixels, lines between the lanes would hide everything.
     let changes = 0;
     for (let i = first + 1; i < stop; ++i) changes += bars.lane[path[i].bar] !== bars.lane[path[i - 1].bar];
     const jumps = changes < plotWidth() / 7;
@@ -254,7 +266,7 @@ function drawCritical(g) {
 
 function drawArrows(g, inSight) {
   const mode = $('arrows').value, focus = hovered >= 0 ? hovered : marked;
-  const arrows = new Map();  // by the bar they lead to, of which each has at most one
+  const arrows = new Map();  // by the bar they lead to: at most one arrow leads to a bar
   const add = (to) => { if (bars.by[to] >= 0 && yOf(to) && yOf(bars.by[to])) arrows.set(to, bars.by[to]); };
   const most = mode === 'all' ? MOST_ARROWS : mode === 'auto' ? FEW_ARROWS : 0;
   for (const row of inSight) {

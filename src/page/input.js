@@ -17,29 +17,54 @@ function barAt(px, py) {
   return best;
 }
 
+// What there is to say about a bar: its name, where it is, when, and what it has to do with others.
+function story(bar) {
+  const label = labelOf(bar), lane = laneOf(bar), by = bars.by[bar], outs = bars.outs[bar + 1] - bars.outs[bar];
+  const word = data.runs[lane.run].block, lines = [];
+  if (by >= 0) lines.push(`released by ${labelOf(by).name} (${word} ${laneOf(by).cta}, ${laneOf(by).name})`);
+  if (outs) lines.push(`releases ${outs} wait${outs > 1 ? 's' : ''}`);
+  if (bars.critical[bar]) lines.push('on the critical path');
+  return {name: label.name, place: `${word} ${lane.cta}, ${lane.name}: ${KINDS[label.kind]}`,
+    time: `${text(bars.begin[bar])} to ${text(bars.end[bar])}, ${text(bars.end[bar] - bars.begin[bar])}`,
+    meaning: label.meaning, at: label.at, lines};
+}
 function showTip(bar, px, py) {
   tip.hidden = bar < 0;
   if (bar < 0) return;
-  const line = (content, faint) => {
-    const e = document.createElement('div');
-    e.textContent = content;
-    if (faint) e.className = 'faint';
+  const about = story(bar);
+  const faint = (content) => {
+    const e = make('div', content);
+    e.className = 'faint';
     return e;
   };
-  const label = labelOf(bar), lane = laneOf(bar), by = bars.by[bar], outs = bars.outs[bar + 1] - bars.outs[bar];
-  const name = document.createElement('b');
-  name.textContent = label.name;
-  const word = data.runs[lane.run].block;
-  const parts = [name, line(`${word} ${lane.cta}, ${lane.name}: ${KINDS[label.kind]}`),
-    line(`${text(bars.begin[bar])} to ${text(bars.end[bar])}, ${text(bars.end[bar] - bars.begin[bar])}`)];
-  if (label.meaning) parts.push(line(label.meaning));
-  parts.push(line(label.at, true));
-  if (by >= 0) parts.push(line(`released by ${labelOf(by).name} (${word} ${laneOf(by).cta}, ${laneOf(by).name})`, true));
-  if (outs) parts.push(line(`releases ${outs} wait${outs > 1 ? 's' : ''}`, true));
-  if (bars.critical[bar]) parts.push(line('on the critical path', true));
-  tip.replaceChildren(...parts);
+  tip.replaceChildren(make('b', about.name), make('div', about.place), make('div', about.time),
+    ...(about.meaning ? [make('div', about.meaning)] : []), faint(about.at), ...about.lines.map(faint));
   tip.style.left = Math.min(px + 14, window.innerWidth - tip.offsetWidth - 8) + 'px';
   tip.style.top = (py + 18 + tip.offsetHeight > window.innerHeight ? py - tip.offsetHeight - 10 : py + 18) + 'px';
+}
+// The line below the chart, about the bar that is marked.
+function tellMark() {
+  const line = $('mark');
+  line.hidden = marked < 0;
+  if (marked < 0) return;
+  const about = story(marked), part = (...content) => {
+    const e = make('span');
+    e.append(...content);
+    return e;
+  };
+  line.replaceChildren(part(make('b', about.name)), ...[about.place, about.time, about.at, ...about.lines].filter(Boolean).map((l) => part(l)));
+  line.title = line.textContent;
+}
+
+// A line under the pointer through all lanes, with its time.
+function showCursor(e) {
+  const cursor = $('cursor'), area = chart.getBoundingClientRect(), top = ruler.getBoundingClientRect().top;
+  const on = (e.target === chart || e.target === ruler) && e.clientX - area.left >= LABELS;
+  cursor.hidden = !on;
+  if (!on) return;
+  cursor.style.cssText = `left:${e.clientX}px;top:${top}px;height:${box.getBoundingClientRect().bottom - top}px`;
+  cursor.firstElementChild.textContent = text(timeAt(e));
+  cursor.className = e.clientX > window.innerWidth - 100 ? 'left' : '';
 }
 
 const within = (t) => Math.max(0, Math.min(end, t));
@@ -74,6 +99,7 @@ ruler.addEventListener('mousedown', (e) => {
 const overviewTime = (e) => within((e.clientX - overview.getBoundingClientRect().left - LABELS) / plotWidth() * end);
 overview.addEventListener('mousedown', (e) => { brush = overviewTime(e); });
 window.addEventListener('mousemove', (e) => {
+  showCursor(e);
   if (measure !== null) {
     if (Math.abs(timeAt(e) - measure) / span() * plotWidth() > 2) setRange(measure, timeAt(e));
   } else if (brush !== null) {
@@ -97,8 +123,7 @@ window.addEventListener('mouseup', (e) => {
     setView(brush - span() / 2, brush + span() / 2);
   }
   if (drag && !drag.moved && e.target === chart) {
-    marked = hovered === marked ? -1 : hovered;
-    redraw();
+    mark(hovered === marked ? -1 : hovered);
   }
   drag = measure = brush = null;
   chart.classList.remove('dragging');
@@ -132,8 +157,10 @@ const KEYS = {
   f: fit, Home: fit, 0: () => setView(0, end),
   z: () => range && setView(range.from, range.to),
   '/': () => $('find').focus(), n: () => nextMatch(1), N: () => nextMatch(-1), Enter: () => nextMatch(1),
+  '[': () => marked >= 0 && visit(bars.by[marked]), ']': () => marked >= 0 && visit(bars.out.subarray(bars.outs[marked], bars.outs[marked + 1])[0]),
+  ',': () => marked >= 0 && visit(neighbour(marked, -1)), '.': () => marked >= 0 && visit(neighbour(marked, 1)),
   Escape: () => {
-    marked = -1;
+    mark(-1);
     setRange(0, 0);
   },
 };

@@ -50,7 +50,10 @@ function roleRow([role, warps, busy, done, waits], word) {
     piece.title = `${title} ${percent(share)}`;
     strip.append(piece);
   };
-  const hatched = (c) => `repeating-linear-gradient(135deg,${c} 0 2px,color-mix(in srgb,${c} 30%,transparent) 2px 5px)`;
+  const hatched = (colour) => {
+    const c = `color-mix(in srgb,${colour},white var(--lift))`;
+    return `repeating-linear-gradient(135deg,${c} 0 2px,color-mix(in srgb,${c} 30%,transparent) 2px 5px)`;
+  };
   part(busy, 'var(--busy)', 'busy');
   for (const [what, share] of waits) part(share, hatched(causeColour(what)), `waits for ${what}`);
   part(done, 'transparent', 'done');

@@ -6,8 +6,8 @@ let shown = new Set();  // blocks
 let rows = [];          // what is drawn, from top to bottom: {kind, top, height, ...}
 let place = [];         // by lane: its row, or nothing
 let marked = -1, hovered = -1, height = 0;
-let range = null;       // that is measured
-let matches = [], match = -1, matching = null;  // bars that were found, the present one, by label
+let range = null;       // the times that are measured
+let matches = [], match = -1, matching = null;  // the bars that were found, the current one, whether a label matches
 const drawn = {bars: 0, slices: 0, arrows: 0, milliseconds: 0};
 
 function parseCtas(text) {
@@ -21,6 +21,17 @@ function parseCtas(text) {
     for (const cta of all) if (cta >= +m[1] && cta <= +(m[2] || m[1])) chosen.add(cta);
   }
   return chosen;
+}
+
+// The numbers of blocks, as the field takes them: 0-1,7.
+function spoken(blocks) {
+  const parts = [];
+  for (const block of [...blocks].sort((a, b) => a - b)) {
+    const last = parts.at(-1);
+    if (last && last[1] === block - 1) last[1] = block;
+    else parts.push([block, block]);
+  }
+  return parts.map(([from, to]) => from === to ? from : `${from}-${to}`).join(',');
 }
 
 // Rows of an engine are thin where there are many.
@@ -123,8 +134,30 @@ function goTo(bar) {
   if (at.top < box.scrollTop || at.top + at.height > box.scrollTop + box.clientHeight) {
     box.scrollTop = at.top - box.clientHeight / 2;
   }
-  marked = bar;
+  mark(bar);
   setView(middle - width / 2, middle + width / 2);
+}
+
+// Keeps a bar in mind: it is framed, and the line below the chart says what it is.
+function mark(bar) {
+  marked = bar;
+  tellMark();
+  redraw();
+}
+// Goes to a bar of any block; one that is not shown is added.
+function visit(bar) {
+  if (bar === undefined || bar < 0) return;
+  if (!yOf(bar)) {
+    shown.add(laneOf(bar).cta);
+    $('ctas').value = spoken(shown);
+    layOut();
+  }
+  goTo(bar);
+}
+// The bar so many places on in the same row.
+function neighbour(bar, by) {
+  const list = laneOf(bar).rows[bars.row[bar]].bars;
+  return list[firstThat(list.length, (i) => list[i] >= bar) + by];
 }
 
 function find(wanted) {
@@ -194,7 +227,7 @@ function rolesIn(from, to) {
   return [...roles].map(([name, r]) => [name, r.warps, r.busy / r.whole, r.done / r.whole,
     [...r.waits].map(([what, t]) => [what, t / r.whole]).sort((a, b) => b[1] - a[1])]);
 }
-// The mean of what is busy of the units that multiply, in the blocks that are shown.
+// How busy the units that multiply are on average, in the blocks that are shown.
 function busyIn(from, to) {
   let sum = 0, whole = 0, name = '';
   for (const row of rows) {

@@ -14,20 +14,21 @@ Status check_formula(const GemmProblem& p) {
   const auto formula = formula::parse(e.formula);
   if (!formula) return formula.status();
   if (e.activation != Activation::none) {
-    return refused(fmt::format("epilogue.activation = {}: the formula stands in its place; {}(x) in it is the same.",
-                               name(e.activation), name(e.activation)));
+    return refused(
+        fmt::format("epilogue.activation = {}: the formula takes its place; {}(x) in the formula does the same.",
+                    name(e.activation), name(e.activation)));
   }
   const bool column = formula->uses(Name::bias), row = formula->uses(Name::row_bias);
   if (column && row) return refused("epilogue: the formula names bias and row_bias; a product has one of them.");
   const Bias wanted = column ? Bias::per_column : row ? Bias::per_row : Bias::none;
   if (e.bias != wanted) {
     if (e.bias == Bias::none)
-      return refused(fmt::format("bias: the formula names {}, and there is none.", name(wanted)));
+      return refused(fmt::format("bias: the formula names {}, and none is given.", name(wanted)));
     if (wanted == Bias::none) return refused("bias: it is given, and the formula does not name it.");
     return refused(fmt::format("bias: the formula names {}, and {} is given.", name(wanted), name(e.bias)));
   }
   if (formula->uses(Name::residual) && !e.residual) {
-    return refused("residual: the formula names it, and there is none.");
+    return refused("residual: the formula names it, and none is given.");
   }
   if (e.residual && !formula->uses(Name::residual)) {
     return refused("residual: it is given, and the formula does not name it.");

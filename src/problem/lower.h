@@ -15,8 +15,8 @@ namespace warpwright::problem {
 // A product as the choice sees it: its extents, and all that decides which instances can compute it.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;  // of A
-  bool mixed = false;         // of e4m3 and e5m2, B has the other one
+  DType dtype = DType::bf16;  // the type of A
+  bool mixed = false;         // one of A and B is e4m3, the other e5m2
   EpilogueConfig epilogue = factor_and_conversion(usual_result(dtype));
   Major a_major = Major::K, b_major = Major::K;
   Scaling scaling = Scaling::none;
@@ -26,7 +26,7 @@ struct GemmShape {
   bool deterministic = false;                   // the same bits on any number of SMs
 
   BlockScaling block_scaling = BlockScaling::none;
-  int own_operations = 0;  // of an epilogue of the user's own, for an element
+  int own_operations = 0;  // operations of a formula in the epilogue, for one element
 
   DType b_dtype() const {
     if (block_scaling != BlockScaling::none) return warpwright::b_dtype(block_scaling, dtype);
@@ -43,7 +43,7 @@ struct StoredMatrix {
   int64_t stride = 0, batch_stride = 0;  // elements
 
   bool empty() const { return rows == 0 || columns == 0 || count == 0; }
-  // From the first byte to behind the last.
+  // From the first byte to the one after the last.
   int64_t bytes() const;
   // Whether rows and matrices start at multiples of the TMA's 16 bytes when the first one does.
   bool rows_fit_tma() const;

@@ -26,7 +26,7 @@ constexpr int64_t kMostTiles = INT32_MAX;
 // Copies of the mma.sync kernels count the bytes of a row in 23 bits, and those of the rows of a tile in 32.
 constexpr int64_t kLongestRowSm80 = int64_t(1) << 22;
 constexpr int64_t kFarthestRowSm80 = int64_t(1) << 23;
-constexpr int kRowUnitBits = 128;  // of what a TMA or a 16-byte load moves
+constexpr int kRowUnitBits = 128;  // bits of what a TMA or a 16-byte load moves
 
 template <class... Values>
 Status refused(fmt::format_string<Values...> text, Values&&... values) {
@@ -104,7 +104,7 @@ Status check_common(const GemmProblem& p, Arch arch) {
 
 Status check_one(const GemmProblem& p, Arch arch) {
   if (p.batch == 1) return {};
-  return refused("batch = {}: for {} only one product at a time is served, it must be 1.", p.batch,
+  return refused("batch = {}: for {} only one product at a time is served, so it must be 1.", p.batch,
                  warpwright::name(arch));
 }
 Status check_same_types(const GemmProblem& p) {
@@ -113,7 +113,7 @@ Status check_same_types(const GemmProblem& p) {
 }
 Status check_no_block_scaling(const GemmProblem& p, Arch arch) {
   if (p.block_scaling == BlockScaling::none) return {};
-  return refused("block_scaling = {}: {} has no block-scaled products, it must be none.", name(p.block_scaling),
+  return refused("block_scaling = {}: {} has no block-scaled products, so it must be none.", name(p.block_scaling),
                  warpwright::name(arch));
 }
 
@@ -208,7 +208,7 @@ Status validate_sm100(const GemmProblem& p) {
     return refused("d.type = {}: for sm100 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
   }
   if (p.block_scaling != BlockScaling::none && p.batch != 1) {
-    return refused("batch = {}: block-scaled products are single ones, it must be 1.", p.batch);
+    return refused("batch = {}: block-scaled products are single ones, so it must be 1.", p.batch);
   }
   const Lowered low = lower(p);
   if (p.block_scaling != BlockScaling::none && low.shape.epilogue != factor_and_conversion(p.d.type)) {
@@ -301,9 +301,10 @@ Status validate_sm100(const GroupedProblem& p) {
     return refused("groups = {}: one product has exactly 1 group.", p.group_count);
   }
   if (p.groups == Groups::masked && p.m % p.group_count != 0) {
-    return refused("m = {}: masked groups have equal room, m must be a multiple of groups = {}.", p.m, p.group_count);
+    return refused("m = {}: masked groups have equal room, so m must be a multiple of groups = {}.", p.m,
+                   p.group_count);
   }
-  if (p.bias != Bias::none) return refused("bias: these products on sm100 have none.");
+  if (p.bias != Bias::none) return refused("bias: on sm100 these products have none.");
   if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
   if (p.a_major != Major::K || p.b_major != Major::K) {
     return refused("{} = MN: for sm100 A and B of these products must be stored along k.",
@@ -356,7 +357,7 @@ Status validate_sm100(const GroupedProblem& p) {
   } else if (p.scaling != BlockScaling::none && !wide(p.out)) {
     return refused("out = {}: D must be bf16, fp32 or fp16.", name(p.out));
   }
-  if (p.clamped_swiglu && !quantized) return refused("clamped_swiglu = true: there is no swiglu.");
+  if (p.clamped_swiglu && !quantized) return refused("clamped_swiglu = true: there is no swiglu to clamp.");
   if (Status s = check_row("k", p.k, "A", p.type); !s) return s;
   if (Status s = check_row("k", p.k, "B", b_dtype(p.scaling, p.type)); !s) return s;
   if (p.scaling == BlockScaling::none && !grouped) {
@@ -379,7 +380,7 @@ Status check_pairs(const GemmProblem& p) {
   }
   if (p.b.major != Major::K) return refused("b.major = MN: with swiglu B must be stored [n, k].");
   if (p.beta != 0) {
-    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, it must be 0.", p.beta);
+    return refused("beta = {}: beta * C has no meaning for the pairs of swiglu, so it must be 0.", p.beta);
   }
   return {};
 }

@@ -167,7 +167,7 @@ struct Finish {
 // What D and d_scales must be; NaN where nobody writes.
 struct Results {
   std::vector<double> values, factors;
-  double farthest = 0;  // the element of D that is farthest from 0; NaN if one is no number
+  double farthest = 0;  // the element of D that is farthest from 0; NaN if one is not a number
 };
 
 // The arrays of a product; null: it has none.

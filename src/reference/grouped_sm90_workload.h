@@ -19,7 +19,7 @@ struct GroupedProduct {
   Groups groups = Groups::none;
   // contiguous and by_depth: an offset for each group and the end; masked: a count for each.
   std::vector<uint32_t> rows = {};
-  std::vector<int32_t> matrices = {};  // of each group; empty: group g has matrix g
+  std::vector<int32_t> matrices = {};  // the matrix of each group; empty: group g has matrix g
   int matrix_count = 0;                // 0: as many as groups
   int b_scale_rows = kScaleBlock;
   bool swiglu = false;
@@ -28,14 +28,14 @@ struct GroupedProduct {
   bool shared_bias = false;
   bool accumulate = false;
   bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
-  std::vector<int32_t> index = {};  // of gathered rows: which one of A's a_rows each row of the product is
+  std::vector<int32_t> index = {};  // for gathered rows: which of A's a_rows each row of the product is
   int64_t a_rows = 0;
   Major a_major = Major::K;  // MN: A is stored [k, m], every B [k, n]
   Major b_major = Major::K;
   // Blackwell: a factor for each matrix, and d_scales [columns of D / 128][m, rounded up to 4].
   bool matrix_alpha = false;
   bool scales_by_columns = false;
-  bool judge_scales = false;  // of D in e4m3: the output that is judged is d_scales
+  bool judge_scales = false;  // for D in e4m3: the output that is judged is d_scales
 
   int group_count() const;
   int matrices_given() const;
@@ -51,7 +51,7 @@ struct GroupedProduct {
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
 
 // The reference of other operands of real numbers that were put into such a workload; every row that a group has
-// counts. Returns the element of D that is farthest from 0, NaN if one is no number.
+// counts. Returns the element of D that is farthest from 0, NaN if one is not a number.
 double expect_again(const GroupedProduct& product, Workload& w);
 
 // The operands of such a workload at the addresses of its arrays.

@@ -9,8 +9,8 @@
 namespace warpwright::reference {
 
 struct GroupedSpec {
-  std::vector<int> tokens;        // of each group
-  std::vector<int32_t> matrices;  // of each group; empty: group g has matrix g
+  std::vector<int> tokens;        // tokens of each group
+  std::vector<int32_t> matrices;  // the matrix of each group; empty: group g has matrix g
   int matrix_count = 0;
   int n = 0, k = 0;
   BlockScaling scaling = BlockScaling::mxfp8;
@@ -24,9 +24,9 @@ struct GroupedSpec {
   bool illegal = false;
 
   int rows() const;
-  std::vector<uint32_t> starts() const;  // of the groups or slots, and the end of the last one
+  std::vector<uint32_t> starts() const;  // where the groups or slots begin, and the end of the last one
   bool has_matrix(size_t group) const;
-  uint32_t faults() const;  // that the kernel finds: GroupFault
+  uint32_t faults() const;  // the GroupFault bits that the kernel finds
 };
 
 // The matrix that D with out_scaling and its factors stand for; rows that no matrix multiplies are zero. `sums` are the

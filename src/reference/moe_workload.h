@@ -10,7 +10,7 @@ namespace warpwright::reference {
 
 // Who goes where: the experts of each token, and their weights.
 struct Routing {
-  int64_t tokens = 0, top_k = 1, experts = 1;  // those that every token takes among them
+  int64_t tokens = 0, top_k = 1, experts = 1;  // with the experts that every token takes
   std::vector<int64_t> ids;                    // [tokens, top_k]
   std::vector<float> weights;                  // the same
   int64_t token_count = -1;                    // what the word in device memory says; -1: there is none
@@ -26,19 +26,19 @@ enum class Draw : uint8_t {
   uniform,  // every expert is as likely as any other
   skewed,   // most tokens go to the first experts, and every fifth expert has none
   one,      // all go to one expert
-  bad,      // uniform, with experts that do not exist, weights that are no numbers, and more tokens than room
+  bad,      // uniform, with experts that do not exist, weights that are not numbers, and more tokens than room
 };
 // Weights are positive and those of a token have the sum 1; with whole numbers they are powers of two.
 Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw, Data data, uint64_t seed);
 // The same for the experts that tokens choose, and so many that every token takes behind them; a bad one has weights of
-// theirs that are no numbers, too.
+// theirs that are not numbers, too.
 Routing with_shared(Routing routing, int64_t shared, bool weights, Data data, uint64_t seed);
 
 // What the tables of such a routing are: the rule that the kernel follows.
 struct RoutingTables {
   std::vector<uint32_t> offsets;  // [experts + 1]
   std::vector<int32_t> index;     // the token of each row; as many as there are rows
-  std::vector<int32_t> slots;     // of each pair
+  std::vector<int32_t> slots;     // the slot of each pair
   uint32_t status = 0;
 };
 RoutingTables tables_of(const Routing& routing);

@@ -47,7 +47,7 @@ struct Array {
 struct ArrayLayout {
   int64_t rows = 0, columns = 0;
   int64_t row_stride = 0, batch_stride = 0;
-  int64_t offset = 0;  // of the first element
+  int64_t offset = 0;  // where the first element is
   int64_t at(int64_t batch, int64_t row, int64_t column) const {
     return offset + batch * batch_stride + row * row_stride + column;
   }
@@ -64,10 +64,10 @@ struct Workload {
   Case shape;
   Data data = Data::integers;
   std::vector<Array> arrays;     // the last one is the output
-  std::vector<double> expected;  // of the output, exact or in float64; NaN: must not be written; -NaN: is a NaN
-  ArrayLayout layout = {};       // of the output; no rows: as its array says
+  std::vector<double> expected;  // the output, exact or in float64; NaN: must not be written; -NaN: is a NaN
+  ArrayLayout layout = {};       // the layout of the output; no rows: as its array says
   double alpha = 1, beta = 0;
-  uint64_t seed = 0;         // of a kernel that makes its arrays itself
+  uint64_t seed = 0;         // for a kernel that makes its arrays itself
   double sum_tolerance = 0;  // relative, of the sums before they are rounded to the output's type
   std::vector<AlsoExpected> also;
   const Array& output() const { return arrays.back(); }
@@ -115,7 +115,7 @@ struct GemmSpec {
   double alpha = 1, beta = 0, scale = 1;
   Scaling scaling = Scaling::none;
   int64_t workspace_bytes = 0;
-  std::string formula = {};  // of an epilogue of the user's own
+  std::string formula = {};  // the text of an epilogue, if there is one
 };
 
 // The arrays are A, B, then C, residual, bias, a_scales, b_scales and workspace as far as the product has

@@ -69,7 +69,7 @@ class Result {
   const Workload& w_;
   Array got_;
   ArrayLayout layout_;
-  double far_ = 0;  // of real numbers
+  double far_ = 0;  // for real numbers
 };
 
 std::string line_of(const Result& r, size_t i, Tile tile) {

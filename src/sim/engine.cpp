@@ -157,7 +157,7 @@ void Engine::start_cluster() {
           throw;  // how the library ends a fiber that is destroyed
         } catch (...) {
           findings_.push_back(
-              finding_of("exception", "the kernel threw something that is no std::exception", p, p->where));
+              finding_of("exception", "the kernel threw something that is not a std::exception", p, p->where));
         }
         p->done = true;
         leaving(nullptr, engine_stack, engine_stack_size);

@@ -92,7 +92,7 @@ void gather(const MatrixDesc& d, Arch arch, DType address_as, Major major, int m
   }
 }
 
-// f(tag) with the type as a constant; scale types are no operands.
+// f(tag) with the type as a constant; scale types are not operands.
 template <class F>
 void with_operand_type(DType type, F f) {
   switch (type) {

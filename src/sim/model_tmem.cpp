@@ -117,7 +117,7 @@ void gather_tmem_operand(DType type, int mma_m, int cta_group, int k, const uint
           break;
         case DType::ue8m0:
         case DType::ue4m3:
-          break;  // scale factors are no operands
+          break;  // scale factors are not operands
       }
       out[row * k + j] = value;
     }

@@ -23,16 +23,17 @@ constexpr const char* kLastStage =
     "the last stages of a run are handed back, as every handle is, and nobody fills them again";
 constexpr const char* kPrefetch = "it guards a prefetch, which is a hint";
 constexpr const char* kNothingBehind =
-    "an idle warp does nothing behind it, and threads that have left count as arrived";
+    "an idle warp does nothing after it, and threads that have left count as arrived";
 constexpr const char* kFirstRound = "the first round finds all stages empty: the wait passes on a fresh barrier";
 constexpr const char* kEndOfGrid =
-    "behind it the grid ends, which makes its writes visible; only the reads of shared memory must be over";
+    "the grid ends right after it, which makes its writes visible; only the reads of shared memory must be over";
 
 constexpr const char* kUnelected = "the role does not use the lane that was elected for all";
 constexpr const char* kFencedBefore =
-    "each stage was handed back with the same fence behind its loads, and the thread loads nothing after the last one";
+    "each stage was handed back with the same fence after its loads, and the thread loads nothing after the last one";
 constexpr const char* kTold =
-    "the initialisations are released by fence.mbarrier_init, and what others must know at the end barriers have told";
+    "the initialisations are released by fence.mbarrier_init, and barriers have told the others what they must know at "
+    "the end";
 constexpr const char* kInPairs = "a tile takes both stages of the ring: they are handed over in pairs, in either order";
 constexpr const char* kCoveredByOutput =
     "the fence with which the output stage was published, just before it, covers the same reads";
@@ -69,9 +70,9 @@ constexpr Argued kArgued[] = {
     {drop, "cluster_sync", "", "idle", "", kNothingBehind},
     {postpone, "named_barrier_sync", "", "idle", "", kNothingBehind},
     {postpone, "named_barrier_sync", "", "scales", "sm90/grouped/grouped_gemm.h",
-     "without factors that role is idle: it does nothing behind it"},
+     "without factors that role is idle: it does nothing after it"},
     {drop, "cluster_sync", "", "scales", "sm90/grouped/grouped_gemm.h",
-     "without factors that role is idle: it does nothing behind it"},
+     "without factors that role is idle: it does nothing after it"},
     {stage, "named_barrier_sync", "", "", "", "all who meet there take the other id, which nobody else uses"},
     {scope, "cluster_sync", "", "", "", kTold},
     {postpone, "cluster_sync", "", "epilogue", "",
@@ -81,7 +82,7 @@ constexpr Argued kArgued[] = {
     {drop, "mbarrier_wait", "input.empty", "load", "sm90/skinny/skinny_gemm.h", kFirstRound},
     {stage, "mbarrier_wait", "input.empty", "load", "sm90/skinny/skinny_gemm.h", kFirstRound},
     {scope, "mbarrier_wait", "partial.empty", "mma", "",
-     "it drains the ring so that the CTA stays while others read; its warp touches nothing behind it"},
+     "it drains the ring so that the CTA stays while others read; its warp touches nothing after it"},
     {drop, "fence_mbarrier_init", "", "load", "sm90/dense/dense_gemm.h",
      "where threads load, no asynchronous copy completes on a barrier and no other CTA arrives"},
     {drop, "grid_dependency_wait", "", "mma", "sm90/dense/dense_gemm.h",

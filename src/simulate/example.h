@@ -35,8 +35,8 @@ struct Example {
   // Puts the kernel on a CUDA stream; null where no device here runs it. The pointers are the arrays of the workload in
   // device memory. Compiles the kernel, if nobody has yet.
   std::function<Status(const reference::Workload&, const std::vector<void*>& arrays, void* stream)> launch;
-  std::string plan_name = {};  // of an instance
-  reference::Tile tile = {};   // of the result that a block computes
+  std::string plan_name = {};  // the plan of an instance
+  reference::Tile tile = {};   // the tile of the result that a block computes
   // Where the kernel calls words; known once it is compiled.
   std::function<CallSites()> sites = {};
 };

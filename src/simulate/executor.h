@@ -23,7 +23,7 @@ struct NotReady : std::runtime_error {
 // Ready to run, for as long as the process lives. Missing: it was not compiled into this program and there is no
 // compiler here. `compiling` is called when it has to be compiled, with its name.
 Result<const simulator::Instance*> ready(const catalog::Instance& instance);
-// Who is told that a compiler is at work; the tool shows it. Not called for what the cache has.
+// Called when a compiler starts to work, so that the tool can say so. Not called for what the cache has.
 void on_compile(std::function<void(const std::string& name)> listener);
 
 // Tensor maps of the simulated TMA.

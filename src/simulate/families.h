@@ -1,4 +1,4 @@
-// Kernels that no problem of the API asks for: what their examples know beside name and plan. And what is said of
+// Kernels that no problem of the API asks for: what their examples know beside name and plan. And what is said about
 // listed instances.
 #pragma once
 #include <span>
@@ -24,13 +24,14 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
 void complete_any_columns(Example& e, const catalog::Instance& instance);
 
-// What is said of an instance, and the sizes it is run on.
+// What is said about an instance, and the sizes it is run on.
 struct Known {
   const char* name;
   const char* summary;
   std::vector<reference::Case> cases;  // empty: those made from the configuration
 };
-// What is said of an instance that makes a product for another architecture than Hopper. Null: nothing in particular.
+// What is said about an instance that makes a product for another architecture than Hopper. Null: nothing in
+// particular.
 const char* listed_summary(std::string_view name);
 // Takes summary and cases of the instance from a list, or what `otherwise` says; cases that e.takes refuses are left
 // out of the latter.

@@ -23,14 +23,14 @@ int64_t tiles_for(int64_t stages, int64_t each) {
 
 // A tile of a cluster and what it passes through.
 struct Walk {
-  int64_t tall, wide, deep;  // of a stage along k
-  int64_t stages;            // of the input ring
-  int64_t tiles;             // of a cluster that turn every other ring
-  int64_t clusters;          // that share the work
-  int64_t parts = 1;         // of the depth
+  int64_t tall, wide, deep;  // deep: the elements of a stage along k
+  int64_t stages;            // stages of the input ring
+  int64_t tiles;             // how many tiles a cluster needs to turn every other ring
+  int64_t clusters;          // clusters that share the work
+  int64_t parts = 1;         // parts of the depth
   bool streams = false;
   int64_t columns = 16;  // D ends so many columns before a tile does,
-  int64_t rows = 3;      // and so many rows
+  int64_t rows = 3;      // and this many rows
 };
 
 // Two tiles for each cluster with twice the depth of the ring and a stage; where shares of k go over the ends of tiles,

@@ -64,7 +64,7 @@ Status takes_grouped(const catalog::Instance& instance, Case s) {
   const GroupedProblem p = grouped_problem(instance, s);
   if (p.groups == Groups::masked && s.m % p.group_count != 0) {
     return problem::refused(
-        fmt::format("m = {}: {} groups have equal room, m must be a multiple of that.", s.m, p.group_count));
+        fmt::format("m = {}: {} groups have equal room, so m must be a multiple of that.", s.m, p.group_count));
   }
   return grouped_run(p, grouped_product(instance, s), chip_of(instance)).status();
 }

@@ -200,7 +200,7 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     std::vector<uint32_t> ends;
     const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
     // The third group has whole stages of depth, and begins between two of them where it may.
-    // Ahead and behind are columns that no group has.
+    // Before and after them are columns that no group has.
     const uint32_t third = first + (units / 2 - first) / deep * deep;
     for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9})
       ends.push_back(end * unit);

@@ -74,7 +74,7 @@ class Arrays {
     uint8_t b[128] = {};
   };
   std::vector<std::vector<Line>> memory_;
-  std::vector<simulator::Addresses> addresses_;  // of each
+  std::vector<simulator::Addresses> addresses_;  // the addresses of each
   std::vector<void*> pointers_;
   std::vector<simulator::Buffer> buffers_;
 };

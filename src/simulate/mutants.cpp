@@ -30,9 +30,9 @@ struct Ground {
   Case shape;
   reference::Workload workload;
   std::vector<FaultSite> sites;
-  double seconds = 0;       // of a run
-  uint64_t steps = 0;       // that a run could be divided into
-  Certificate certificate;  // of the kernel as it is
+  double seconds = 0;       // how long a run takes
+  uint64_t steps = 0;       // steps that a run could be divided into
+  Certificate certificate;  // the certificate of the kernel as it is
 };
 
 auto call_of(const Fault& f) { return std::tie(f.word, f.object, f.role, f.file, f.line); }

@@ -19,7 +19,7 @@ struct DenseProduct {
   GemmProblem problem;  // with packed addends
   problem::Lowered low;
   choice::Decision decision;
-  reference::Offset offset;  // of A, B and D in their memory
+  reference::Offset offset;  // where A, B and D begin in their memory
 
   const catalog::Instance& instance() const { return decision.choice.instance; }
 };

@@ -1,4 +1,4 @@
-// Examples of kernels that are not behind the API: their arguments are filled from the arrays of a workload, for the
+// Examples of kernels that are not part of the API: their arguments are filled from the arrays of a workload, for the
 // simulator and for the GPU by the same function
 //
 //   fill(Args&, const std::vector<void*>& arrays, const launch::MapEncoder&) -> Status

@@ -67,7 +67,7 @@ class ByPointers {
                    .matrix_count = int(count),
                    .columns = spec_.n,
                    .depth = spec_.k};
-    int64_t block = 0;  // of the factors, of which each group begins a new one
+    int64_t block = 0;  // a block of factors; each group begins a new one
     for (size_t g = 0; g < count; ++g) {
       const int matrix = spec_.matrices.empty() ? int(g) : spec_.matrices[g];
       const int rows = spec_.has_matrix(g) ? spec_.tokens[g] : 0;

@@ -10,7 +10,7 @@ namespace warpwright {
 struct Json::Content {
   std::string text;
   std::vector<Json> items;
-  std::vector<std::string> names;  // of an object, as many as items
+  std::vector<std::string> names;  // names of an object's fields, as many as items
 };
 
 // To and from the library.

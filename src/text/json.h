@@ -123,8 +123,8 @@ class Json {
   const std::string& text() const;
 
   Kind kind_ = Kind::null;
-  std::int64_t number_ = 0;           // of natural and real: their bits
-  std::unique_ptr<Content> content_;  // of text, array and object
+  std::int64_t number_ = 0;           // for natural and real: their bits
+  std::unique_ptr<Content> content_;  // for text, array and object
 };
 
 }  // namespace warpwright

@@ -248,7 +248,7 @@ class Builder {
       if (e.from_span < 0 || e.to_span < 0 || e.from_span >= spans || e.to_span >= spans) continue;
       const int from = bar_of_span_[size_t(e.from_span)], to = bar_of_span_[size_t(e.to_span)];
       if (m_.bars[size_t(from)].end > m_.bars[size_t(to)].end) continue;
-      released_by_[size_t(to)] = from;  // of joined waits the last release counts
+      released_by_[size_t(to)] = from;  // when waits are joined, the last release counts
     }
     for (size_t to = 0; to < m_.bars.size(); ++to) {
       if (released_by_[to] >= 0) m_.arrows.push_back({released_by_[to], int(to)});

@@ -35,7 +35,7 @@ struct TimelineBar {
   int lane = 0, row = 0;
   std::string ring;  // "input" of input.full[2]; empty if it is about no ring
   int slot = -1;     // 2 of input.full[2]
-  int issuer = -1;   // of an engine: the lane of the warp that asked for it
+  int issuer = -1;   // for an engine: the lane of the warp that asked for it
 };
 
 struct TimelineArrow {  // the end of `from` let the wait `to` go on
@@ -60,7 +60,7 @@ struct TimelineModel {
   std::vector<TimelineArrow> arrows;
   std::vector<TimelineCounter> counters;
   std::vector<TimelineStep> critical;  // from the start to the end; each step begins where the one before ends
-  int64_t begin = 0;                   // of the first bar: what is before is the launch
+  int64_t begin = 0;                   // when the first bar begins; everything before it is the launch
   int64_t end = 0;
   std::string block = "CTA";  // or "workgroup"
 

@@ -13,8 +13,8 @@ struct GpuRecording {
   double ns_per_cycle = 0;
   BlockPlan plan{"", Arch::sm90};
   std::string device;
-  double plain_us = 0;     // of the kernel without timestamps, by events around a launch that follows another; median
-  double recorded_us = 0;  // of the recorded launch, in the same way
+  double plain_us = 0;     // the kernel without timestamps, by events around a launch that follows another; median
+  double recorded_us = 0;  // the recorded launch, measured in the same way
   bool same = false;       // it wrote the bytes that the kernel without timestamps wrote
 };
 

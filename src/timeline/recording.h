@@ -17,7 +17,7 @@ struct RecordedEvent {
   record::Kind kind = record::Kind::none;
   uint32_t detail = 0;
   uint32_t object = 0;        // addresses count from the start of the plan's shared memory
-  uint32_t barrier = 0;       // of a load
+  uint32_t barrier = 0;       // for a load
   std::string at;             // "dense_load.h:67"
   double begin = 0, end = 0;  // ns since the first warp began; the same for what takes no time
 };

@@ -10,7 +10,7 @@ namespace warpwright::timeline {
 
 struct RecordingFile {
   GpuRecording recorded;
-  std::deque<std::string> names;  // of the plan
+  std::deque<std::string> names;  // the names of the plan
 };
 
 Result<RecordingFile> read_recording(const std::string& path);

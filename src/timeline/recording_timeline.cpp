@@ -30,13 +30,13 @@ struct Arrival {
 struct Load {
   const Warp* by = nullptr;
   const RecordedEvent* event = nullptr;
-  int phase = -1;  // of its barrier
+  int phase = -1;  // the phase of its barrier
   int span = -1;
 };
 
 // A phase of a barrier: who completed it, what was loaded meanwhile, and when somebody saw that it was complete.
 struct Phase {
-  double time = 0;  // of the last arrival
+  double time = 0;  // the time of the last arrival
   size_t completing = 0;
   std::vector<Load*> loads;
   double seen = -1;    // the first wait that it let go on
@@ -45,7 +45,7 @@ struct Phase {
 
 struct Barrier {
   std::string name;
-  int threads = 0;  // that complete a phase
+  int threads = 0;  // threads that complete a phase
   std::vector<Arrival> arrivals;
   std::vector<Phase> phases;
 

@@ -188,7 +188,7 @@ class Accounts {
   const TimelineModel& m_;
   std::vector<int> released_by_;
   std::vector<size_t> first_;   // bar of each lane
-  std::map<int, Times> lives_;  // of the blocks
+  std::map<int, Times> lives_;  // the lifetimes of the blocks
   std::map<int, int> last_;     // by block
   std::map<std::string, double> causes_;
 };

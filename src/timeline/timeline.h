@@ -13,7 +13,7 @@ struct TimelineInfo {
   std::string target;
   std::string problem;                               // "512x512x512"
   std::string times = "predicted by the simulator";  // where the times come from
-  std::string time = {};                             // of the launch, as the tool says it: "7.8 us predicted"
+  std::string time = {};  // how long the launch takes, in the words of the tool: "7.8 us predicted"
 };
 
 struct TimelineRun {

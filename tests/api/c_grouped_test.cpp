@@ -57,7 +57,7 @@ TEST(CGroupedApi, TakesEveryKindOfGroupsAndEpilogue) {
   p.out = WW_FP32;
   p.accumulate = 1;
   EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);
-  EXPECT_STREQ(ww_last_error(), "b_scale_rows = 128: groups along k have a scale for each row of B, it must be 1.");
+  EXPECT_STREQ(ww_last_error(), "b_scale_rows = 128: groups along k have a scale for each row of B, so it must be 1.");
   p.b_scale_rows = 1;
   EXPECT_EQ(ww_grouped_validate(&p), WW_OK) << ww_last_error();
   p = problem(128, 256, 512);

@@ -53,7 +53,7 @@ TEST(GroupedApi, NamesTheArgumentItsValueAndTheRule) {
                        p.groups = Groups::masked;
                        p.group_count = 3;
                      }),
-            "m = 256: masked groups have equal room, m must be a multiple of group_count = 3.");
+            "m = 256: masked groups have equal room, so m must be a multiple of group_count = 3.");
   EXPECT_EQ(sentence(good, [](P& p) { p.sm_limit = -2; }), "sm_limit = -2: it must not be negative.");
 }
 
@@ -122,15 +122,15 @@ TEST(GroupedApi, RefusesWhatGroupsAlongTheDepthCannotBe) {
   using P = GroupedProblem;
   EXPECT_EQ(validate(good).message(), "");
   EXPECT_EQ(sentence(good, [](P& p) { p.b_scale_rows = 128; }),
-            "b_scale_rows = 128: groups along k have a scale for each row of B, it must be 1.");
+            "b_scale_rows = 128: groups along k have a scale for each row of B, so it must be 1.");
   EXPECT_EQ(sentence(good, [](P& p) { p.k = 528; }),
-            "k = 528: groups along k of e4m3 are whole blocks with a scale, it must be a multiple of 128.");
+            "k = 528: groups along k of e4m3 are whole blocks that share a scale, so k must be a multiple of 128.");
   EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::bf16; }), "out = bf16: D must be fp32 to be added to.");
   EXPECT_EQ(sentence(good, [](P& p) { p.matrix_count = 2; }), "matrix_count = 2: groups along k are columns of one B.");
   EXPECT_EQ(sentence(good, [](P& p) { p.bias = Bias::per_column; }),
             "groups = by_depth: groups along k have neither a bias nor an activation.");
   EXPECT_EQ(sentence(good, [](P& p) { p.out = DType::e4m3; }),
-            "n = 200: D has 200 columns, which must be a multiple of 128, since a scale stands for so many.");
+            "n = 200: D has 200 columns, which must be a multiple of 128, since a scale covers that many.");
   EXPECT_EQ(sentence(good,
                      [](P& p) {
                        p.out = DType::e4m3;
@@ -142,7 +142,7 @@ TEST(GroupedApi, RefusesWhatGroupsAlongTheDepthCannotBe) {
                        p.m = 1 << 29;
                        p.group_count = 8;
                      }),
-            "m = 536870912: 8 matrices D of so many rows have more than 2147483647 rows together.");
+            "m = 536870912: 8 matrices D of that many rows have more than 2147483647 rows together.");
   good.type = DType::bf16;
   good.k = 1000;
   EXPECT_EQ(validate(good).message(), "");
@@ -197,7 +197,7 @@ TEST(GroupedApi, TakesMatricesThatAreStoredAlongTheirRows) {
   good.groups = Groups::by_depth;
   good.out = DType::fp32;
   EXPECT_EQ(validate(good).message(),
-            "b_major = MN: A and B of groups along k are stored the same way, a_major must be MN too.");
+            "b_major = MN: A and B of groups along k are stored the same way, so a_major must be MN too.");
   good.a_major = Major::MN;
   good.k = 71;
   EXPECT_EQ(validate(good).message(),
@@ -205,7 +205,7 @@ TEST(GroupedApi, TakesMatricesThatAreStoredAlongTheirRows) {
   good.m = 504;
   EXPECT_EQ(validate(good).message(), "");
   EXPECT_EQ(sentence(good, [](P& p) { p.b_major = Major::K; }),
-            "a_major = MN: A and B of groups along k are stored the same way, b_major must be MN too.");
+            "a_major = MN: A and B of groups along k are stored the same way, so b_major must be MN too.");
 }
 
 TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
@@ -223,7 +223,7 @@ TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
                        p.n = 640;
                        p.b_scale_rows = 1;
                      }),
-            "n = 640: D has 320 columns, which must be a multiple of 128, since a scale stands for so many.");
+            "n = 640: D has 320 columns, which must be a multiple of 128, since a scale covers that many.");
   EXPECT_EQ(sentence(good,
                      [](P& p) {
                        p.n = 24;

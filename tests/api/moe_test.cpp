@@ -31,7 +31,7 @@ TEST(MoeApi, NamesTheArgumentItsValueAndTheRule) {
   EXPECT_EQ(sentence([](P& p) { p.hidden = 12; }), "hidden = 12: it must be a positive multiple of 8.");
   EXPECT_EQ(sentence([](P& p) { p.intermediate = 0; }), "intermediate = 0: it must be a positive multiple of 8.");
   EXPECT_EQ(sentence([](P& p) { p.type = DType::e4m3, p.hidden = 200; }),
-            "hidden = 200: it must be a positive multiple of 128, since a scale stands for so many.");
+            "hidden = 200: it must be a positive multiple of 128, since a scale covers that many.");
   EXPECT_EQ(sentence([](P& p) { p.type = DType::fp16; }),
             "type = fp16: x and the weights must be bf16, or e4m3 with blockwise scales.");
   EXPECT_EQ(sentence([](P& p) { p.id_bytes = 2; }), "id_bytes = 2: the number of an expert has 4 or 8 bytes.");
@@ -41,9 +41,9 @@ TEST(MoeApi, NamesTheArgumentItsValueAndTheRule) {
             "tokens = 67108864: with 5 experts each there are more than 268435456 rows.");
   EXPECT_EQ(sentence([](P& p) { p.shared = 7; }), "");
   EXPECT_EQ(sentence([](P& p) { p.shared = 8; }),
-            "shared = 8: of 8 experts it must be from 0 to 7, one is left to choose.");
+            "shared = 8: of 8 experts it must be from 0 to 7, so that one is left to choose.");
   EXPECT_EQ(sentence([](P& p) { p.shared = -1; }),
-            "shared = -1: of 8 experts it must be from 0 to 7, one is left to choose.");
+            "shared = -1: of 8 experts it must be from 0 to 7, so that one is left to choose.");
   EXPECT_EQ(sentence([](P& p) { p.sm_limit = -1; }), "sm_limit = -1: it must not be negative.");
 }
 
@@ -61,7 +61,7 @@ TEST(MoeApi, OfC) {
   p.hidden = 256;
   p.shared = 1;
   EXPECT_EQ(ww_moe_validate(&p), WW_INVALID_ARGUMENT);
-  EXPECT_STREQ(ww_last_error(), "shared = 1: of 1 experts it must be from 0 to 0, one is left to choose.");
+  EXPECT_STREQ(ww_last_error(), "shared = 1: of 1 experts it must be from 0 to 0, so that one is left to choose.");
   p.size = offsetof(ww_moe_problem, shared);  // an older caller's: there are none
   EXPECT_EQ(ww_moe_validate(&p), WW_OK) << ww_last_error();
   p.size = sizeof p;

@@ -175,8 +175,8 @@ TEST(Validate, HoldsAFormulaToWhatTheProblemHas) {
             "epilogue, line 1, column 4: a value is missing at the end of the text.\n  x +\n     ^");
   GemmProblem p = with("relu(x)");
   p.epilogue.activation = Activation::relu;
-  expect_refused(p, {"epilogue.activation = relu", "relu(x) in it is the same"});
-  expect_refused(with("x + bias"), {"bias: the formula names bias, and there is none"});
+  expect_refused(p, {"epilogue.activation = relu", "relu(x) in the formula does the same"});
+  expect_refused(with("x + bias"), {"bias: the formula names bias, and none is given"});
   p = with("x");
   p.epilogue.bias = Bias::per_column;
   expect_refused(p, {"bias: it is given, and the formula does not name it"});

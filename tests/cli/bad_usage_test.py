@@ -1,4 +1,4 @@
-"""A command that cannot be read, or asks for what there is not, ends with 2 and one sentence.
+"""A command that cannot be read, or asks for something that does not exist, ends with 2 and one sentence.
 
 Usage: bad_usage_test.py TOOL [unittest arguments]
 """

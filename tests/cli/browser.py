@@ -29,6 +29,18 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
 TOOL = sys.argv.pop(1)
 
 
+def start(*more):
+    """A browser without a window, which reaches no network."""
+    options = Options()
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+                 "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1500,980", *more):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+    browser.set_window_size(1500, 980)
+    return browser
+
+
 class Browser(unittest.TestCase):
     """The page of `trace ARGUMENTS`, made once for a class."""
 
@@ -41,13 +53,7 @@ class Browser(unittest.TestCase):
         result = subprocess.run(
             [TOOL, "trace", *cls.ARGUMENTS, "--html", cls.file, "--json"], capture_output=True, text=True, check=True)
         cls.document = json.loads(result.stdout)
-        options = Options()
-        for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                     "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1500,980"):
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-        cls.browser.set_window_size(1500, 980)
+        cls.browser = start()
 
     @classmethod
     def tearDownClass(cls):

@@ -244,7 +244,7 @@ REFUSALS = {
                 "row_norms 300x512x1: arrange threw: no such problem"),
     "arrange reads what is the kernel's":
         Refusal([("x.values[i] * x.values[i]", "x.data[i] * x.values[i]")],
-                "arrange is stopped by signal 11 (Segmentation fault)"),
+                "arrange was stopped by signal 11 (Segmentation fault)"),
     "no output":
         Refusal([('args.norms = arrays.output<float>("norms", expected);', "args.norms = nullptr;")],
                 "row_norms 300x512x1: it declares no output"),

@@ -1,4 +1,4 @@
-"""A mixture of experts through the tool: routings of every kind in the simulator, the status word, operands of one's own
+"""A mixture of experts through the tool: routings of every kind in the simulator, the status word, operands of your own
 and what is refused. Needs no GPU.
 
 Usage: moe_test.py TOOL [unittest arguments]

@@ -1,4 +1,4 @@
-"""A copy of examples/your_kernel with changes, under `check`: what the tests of kernels of one's own share."""
+"""A copy of examples/your_kernel with changes, under `check`: what the tests of kernels of your own share."""
 import concurrent.futures
 import dataclasses
 import json

@@ -186,7 +186,7 @@ class OwnSchedules(unittest.TestCase):
         result = run("schedule", "show", str(EXAMPLE))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("mine on sm80: proven, II 320, MII 320", result.stdout)
-        self.assertIn("CG1              COPY is complete, 1 issued behind it may be open", result.stdout)
+        self.assertIn("CG1              COPY is complete, 1 issued after it may be open", result.stdout)
         result = run("schedule", "svg", str(EXAMPLE))
         self.assertEqual(xml.etree.ElementTree.fromstring(result.stdout).tag, "{http://www.w3.org/2000/svg}svg")
         self.assertIn("FRAG", result.stdout)

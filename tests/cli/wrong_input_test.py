@@ -1,5 +1,5 @@
 """Bad input ends every command with 2 and one sentence that names the argument, its value and the rule; nothing is
-printed or written. What goes wrong around a command (a full disk, a reader that goes, Ctrl-C) is told or cleaned up.
+printed or written. What goes wrong around a command (a full disk, a reader that goes, Ctrl-C) is reported or cleaned up.
 
 Usage: wrong_input_test.py TOOL [unittest arguments]
 """

@@ -6,6 +6,8 @@ left out. Numbers are compared too, all but the seconds that a command took: the
 After a command `# exit 1` says how it ends, `# needs a GPU` that it is not run.
 
 Usage: commands_test.py TOOL [unittest arguments]
+       commands_test.py --list   what is checked: commands with the numbers that are compared, links, named files
+                                 (docs/evidence/checked-pages.txt)
 """
 import functools
 import os
@@ -74,6 +76,49 @@ def words_of(text):
     return re.sub(r"\s+", " ", text).strip()
 
 
+def links(page):
+    """The links of a page that do not leave the repository, as (file, anchor or "", as written)."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            yield page if path == "" else page.parent / path, anchor, target
+
+
+def named_files(page):
+    """Paths that a page names in its text; NAME and ROOM stand for any."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text):
+        if re.search(r"\.(h|cpp|cu|py|md|json|txt|svg|tsv|sh)$", name) and not name.startswith("build/") \
+                and not re.search(r"\b(NAME|ROOM)(\b|_)", name):
+            yield name
+
+
+def numbers(line):
+    """The numbers of a line that are compared: all but seconds, and not those inside of names."""
+    return re.findall(r"(?<![\w.\[/-])\d[\d.,]*(?:e[+-]?\d+)?(?![\w\]/-])", words_of(line).replace("# s", ""))
+
+
+def print_list():
+    """Every command that the test runs, with the numbers in what it must print."""
+    count = {"commands": 0, "lines": 0, "numbers": 0}
+    for page in PAGES:
+        for line, command, code, shown in commands(page):
+            if code is None:
+                continue
+            compared = [text for text in shown if text.strip() not in ("", "...")]
+            found = [n.rstrip(".,") for text in compared for n in numbers(text)]
+            count["commands"] += 1
+            count["lines"] += len(compared)
+            count["numbers"] += len(found)
+            print(f"{page.relative_to(ROOT)}:{line}: {command}\n  exit {code}, {len(compared)} lines" +
+                  (f": {' '.join(found)}" if found else ""))
+    every = [link for page in LINKED for link in links(page)]
+    print(f"\n{count['commands']} commands are run; {count['lines']} lines of what they print are compared, with {count['numbers']} numbers")
+    print(f"{len(every)} links on {len(LINKED)} pages lead to a file, {sum(bool(anchor) for _, anchor, _ in every)} of them to a place in it")
+    print(f"{sum(1 for page in LINKED for _ in named_files(page))} files that the pages name exist")
+
+
 class Pages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -117,13 +162,8 @@ class Pages(unittest.TestCase):
     def test_links_lead_to_files(self):
         count = 0
         for page in LINKED:
-            text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
-            for target in re.findall(r"\]\(([^)\s]+)\)", text):
-                if "://" in target:
-                    continue
+            for file, anchor, target in links(page):
                 count += 1
-                path, _, anchor = target.partition("#")
-                file = page if path == "" else page.parent / path
                 with self.subTest(f"{page.relative_to(ROOT)}: {target}"):
                     self.assertTrue(file.exists())
                     if anchor:
@@ -134,14 +174,10 @@ class Pages(unittest.TestCase):
     def test_named_files_exist(self):
         count = 0
         for page in LINKED:
-            text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
-            for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text):
-                # NAME and ROOM stand for any.
-                if re.search(r"\.(h|cpp|cu|py|md|json|txt|svg|tsv|sh)$", name) and not name.startswith("build/") \
-                        and not re.search(r"\b(NAME|ROOM)(\b|_)", name):
-                    count += 1
-                    with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
-                        self.assertTrue(any((root / name).exists() for root in ROOTS))
+            for name in named_files(page):
+                count += 1
+                with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
+                    self.assertTrue(any((root / name).exists() for root in ROOTS))
         self.assertGreater(count, 20)
 
     def test_every_page_and_picture_is_reached(self):
@@ -188,6 +224,13 @@ class Pages(unittest.TestCase):
         self.assertIn(script, [block for _, block in fenced(ROOT / "README.md", "python")])
         self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 100)
 
+    def test_reports_in_the_readme_are_those_of_the_guide(self):
+        guide = (ROOT / "docs" / "write-a-kernel.md").read_text()
+        quoted = re.findall(r"^> `(.*)`$", (ROOT / "README.md").read_text(), flags=re.M)
+        self.assertGreaterEqual(len(quoted), 2)
+        for line in quoted:
+            self.assertIn(line, guide)
+
     def test_python_examples_run(self):
         if subprocess.run([PYTHON, "-c", "import numpy, ml_dtypes"], capture_output=True).returncode:
             self.skipTest(f"{PYTHON} has no numpy or ml_dtypes")
@@ -208,6 +251,9 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        print_list()
+        sys.exit(0)
     TOOL = os.path.abspath(sys.argv.pop(1))
     # With the packages that the Python examples need; the test of the Python suite installs them.
     PYTHON = os.environ.get("WARPWRIGHT_TEST_PYTHON", sys.executable)

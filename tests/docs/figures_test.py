@@ -15,7 +15,7 @@ import figures  # noqa: E402
 
 CITING = ("docs", "src", "include", "tools", "tests", "bench", "python")
 TEXT = {".md", ".tsv", ".h", ".cuh", ".cpp", ".cu", ".py", ".sh", ".cmake", ".txt", ".toml"}
-NAME = r"[\w.-]+\.(?:json|txt|csv|tsv|tsv\.gz|record|md)"
+NAME = r"[\w.-]+\.(?:json|txt|csv|tsv|tsv\.gz|record|md|png)"
 
 
 def citing_files():

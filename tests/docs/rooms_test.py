@@ -80,7 +80,7 @@ class House:
             if not (self.root / room).is_dir():
                 self.fail(f"DESIGN.md: the room {room} does not exist")
             for other in allowed - self.table.keys():
-                self.fail(f"DESIGN.md: {room} may include {other}, which is no row of the table")
+                self.fail(f"DESIGN.md: {room} may include {other}, which is not a row of the table")
 
     def check_includes(self, files):
         for path in files:

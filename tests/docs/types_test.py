@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs/types.md: its C++ stands, line for line, in tests/sim/types_page_test.cpp, its reports are what that prints, and the
-commands of its table reach kernels of the types they are named for. The C++ of docs/concepts.md about Blackwell stands
-there too.
+commands of its table reach kernels of the types they are named for. The C++ of docs/concepts.md about Blackwell and CDNA
+stands there too, and that page has all five types in use.
 
 Usage: types_test.py PROGRAM TOOL"""
 import json
@@ -60,11 +60,12 @@ def main():
 
     said = {without_lines(line.strip()) for line in printed.stdout.splitlines()}
     code, reports = blocks("cpp", PAGE.read_text()), blocks("text", PAGE.read_text())
-    concepts = (ROOT / "docs" / "concepts.md").read_text().partition("\n## Blackwell")[2].partition("\n## ")[0]
+    concepts = (ROOT / "docs" / "concepts.md").read_text().partition("\n## Blackwell")[2].partition("\n## What the checker")[0]
     code += blocks("cpp", concepts)
+    failures += [f"docs/concepts.md: {name} is not in use" for name in REACHES if name not in concepts]
     failures += [f"not in {SOURCE.name}: {block[0]}" for block in code if not stands_in(block, source)]
     failures += [f"not printed: {line}" for block in reports for line in block if without_lines(line) not in said]
-    if len(code) < 8 or len(reports) < 5:
+    if len(code) < 10 or len(reports) < 5:
         failures.append(f"a page of five types has {len(code)} blocks of code and {len(reports)} reports")
     failures += check_commands(sys.argv[2])
     for failure in failures:

@@ -1,5 +1,5 @@
 // One call on every device: which kernels it gets, and what is refused, with which sentence. The devices are pretended
-// (recorder/), so nothing is said of results.
+// (recorder/), so nothing is said about results.
 #include <gtest/gtest.h>
 
 #include <cstdint>

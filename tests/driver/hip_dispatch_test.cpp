@@ -1,5 +1,5 @@
 // One call on AMD's devices: which kernels it gets, and what is refused, with which sentence. The devices are pretended
-// (hip_recorder/), so nothing is said of results.
+// (hip_recorder/), so nothing is said about results.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -43,7 +43,7 @@ TEST(Images, sayTheSameToTheLibraryAndToTheRecorder) {
     EXPECT_EQ(image->exact, target.back() == 'a');
     EXPECT_EQ(recorder::extent_of(one.begin).size(), bytes.size());
     const auto facts = warpwright::gpu::facts_of(bytes);
-    if (!facts) continue;  // kernels that are no instance
+    if (!facts) continue;  // kernels that are not instances
     const recorder::Kernel* const kernel = image->find("warpwright_kernel");
     ASSERT_NE(kernel, nullptr);
     EXPECT_EQ(kernel->parameter_bytes(), facts->argument_bytes);
@@ -86,7 +86,7 @@ TEST(Images, areThereForEveryDeviceThatRunsThem) {
   }
 }
 
-// Kernels that are no instance carry no facts: their arguments are those of their one caller.
+// Kernels that are not instances carry no facts: their arguments are those of their one caller.
 TEST(Images, ofOwnKernelsTakeTheArgumentsOfTheirCaller) {
   for (const auto& one : images()) {
     const std::string name = one.name;

@@ -135,7 +135,7 @@ TEST_F(EveryInstance, withAnEpilogueOfTheUsersOwnIsLaunchedAsTheSimulatorHasIt) 
     EXPECT_EQ(compared.difference, "") << name(arch);
     EXPECT_EQ(compared.launches, 1) << name(arch);
   }
-  // A mistake is said when the plan is made, before anything is compiled or launched.
+  // A mistake is reported when the plan is made, before anything is compiled or launched.
   (void)recorded::lines();
   problem.epilogue.formula = "x * bias + beta * c + residual * rows";
   const auto plan = make_plan(problem);

@@ -1,4 +1,4 @@
-// Texts that are refused: the whole of what is said, with line, column and the mark below the place.
+// Texts that are refused: the whole message, with line, column and the mark below the place.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -49,12 +49,12 @@ const Case kCases[] = {
      "  x ** 2\n"
      "    ^"},
     {"x % 2",
-     "epilogue, line 1, column 3: '%' is of whole numbers, and its left side is an fp32 number; write a - floor(a / b) "
+     "epilogue, line 1, column 3: '%' takes whole numbers, and its left side is an fp32 number; write a - floor(a / b) "
      "* b.\n"
      "  x % 2\n"
      "    ^"},
     {"x ^ 2",
-     "epilogue, line 1, column 3: '^' is of whole numbers, and its left side is an fp32 number; a power is pow(a, b).\n"
+     "epilogue, line 1, column 3: '^' takes whole numbers, and its left side is an fp32 number; a power is pow(a, b).\n"
      "  x ^ 2\n"
      "    ^"},
     {"1 / 2 * x",
@@ -74,11 +74,11 @@ const Case kCases[] = {
      "  pow(x)\n"
      "  ^"},
     {"exp x",
-     "epilogue, line 1, column 1: 'exp' is a function; its arguments stand in brackets.\n"
+     "epilogue, line 1, column 1: 'exp' is a function; its arguments go in brackets.\n"
      "  exp x\n"
      "  ^"},
     {"bias(x)",
-     "epilogue, line 1, column 1: 'bias' is no function.\n"
+     "epilogue, line 1, column 1: 'bias' is not a function.\n"
      "  bias(x)\n"
      "  ^"},
     {"std::exp(x)",
@@ -106,11 +106,11 @@ const Case kCases[] = {
      "  #include <stdio.h>\n"
      "  ^"},
     {"x if x > 0 else 0",
-     "epilogue, line 1, column 3: 'if' is no expression; write condition ? a : b.\n"
+     "epilogue, line 1, column 3: 'if' is not an expression; write condition ? a : b.\n"
      "  x if x > 0 else 0\n"
      "    ^"},
     {"lambda x: x",
-     "epilogue, line 1, column 1: it is the expression alone, without 'lambda'.\n"
+     "epilogue, line 1, column 1: write the expression alone, without 'lambda'.\n"
      "  lambda x: x\n"
      "  ^"},
     {"for (;;) x",
@@ -122,7 +122,7 @@ const Case kCases[] = {
      "  double t = x; return t;\n"
      "  ^"},
     {"float t = x;\nt * t",
-     "epilogue, line 2, column 1: behind declarations stands 'return', not 't'.\n"
+     "epilogue, line 2, column 1: after the declarations comes 'return', not 't'.\n"
      "  t * t\n"
      "  ^"},
     {"float t = x;\nfloat x = 2; return x;",
@@ -158,7 +158,7 @@ const Case kCases[] = {
      "  x + 0x10\n"
      "      ^"},
     {"x * 2f",
-     "epilogue, line 1, column 6: 2f is no number of C++; write 2.0f, or 2.\n"
+     "epilogue, line 1, column 6: 2f is not a number in C++; write 2.0f, or 2.\n"
      "  x * 2f\n"
      "       ^"},
     {"x * 1e40",
@@ -194,7 +194,7 @@ const Case kCases[] = {
      "  [&] { return x; }()\n"
      "  ^"},
     {"x \xc3\xb7 2",
-     "epilogue, line 1, column 3: '\xc3\xb7' is no character of an epilogue.\n"
+     "epilogue, line 1, column 3: '\xc3\xb7' is not a character of an epilogue.\n"
      "  x \xc3\xb7 2\n"
      "    ^"},
     {"/* \xc3\xb7 */ x ? ",
@@ -206,15 +206,15 @@ const Case kCases[] = {
      "  x + '1'\n"
      "      ^"},
     {"x \\ 2",
-     "epilogue, line 1, column 3: '\\' is no character of an epilogue.\n"
+     "epilogue, line 1, column 3: '\\' is not a character of an epilogue.\n"
      "  x \\ 2\n"
      "    ^"},
     {"x + ++x",
-     "epilogue, line 1, column 5: '++' changes a value; no value changes here.\n"
+     "epilogue, line 1, column 5: '++' changes a value, and values do not change here.\n"
      "  x + ++x\n"
      "      ^"},
     {"~x",
-     "epilogue, line 1, column 1: '~' is of whole numbers, and this is an fp32 number.\n"
+     "epilogue, line 1, column 1: '~' takes a whole number, and this is an fp32 number.\n"
      "  ~x\n"
      "  ^"},
     {"10 / 0 + x",

@@ -51,7 +51,7 @@ bool behind_the_api(const std::string& name) {
   return instance && by_api(*instance);
 }
 
-// Those that are not behind the API, and run on a GPU all the same.
+// Those that are not part of the API, and run on a GPU all the same.
 std::vector<const simulate::Example*> launchable() {
   std::vector<const simulate::Example*> list;
   for (const simulate::Example& e : simulate::examples())
@@ -199,7 +199,7 @@ TEST_P(EachKernel, one_small_shape) {
 
 INSTANTIATE_TEST_SUITE_P(gpu, EachKernel, testing::ValuesIn(kernels()), test_name);
 
-// Kernels that are not behind the API; random_test.cpp and grouped_random_test.cpp do the same with the others.
+// Kernels that are not part of the API; random_test.cpp and grouped_random_test.cpp do the same with the others.
 // WARPWRIGHT_LAUNCHES: how many, 2000 otherwise.
 TEST(Streams, launches_beside_a_busy_stream_end_and_are_right) {
   WW_NEEDS_A_GPU();
@@ -211,7 +211,7 @@ TEST(Streams, launches_beside_a_busy_stream_end_and_are_right) {
   for (const simulate::Example* e : launchable()) {
     for (const reference::Case& shape : e->cases) work.push_back({e, e->workload(shape, reference::Data::integers, 1)});
   }
-  if (work.empty()) GTEST_SKIP() << "every kernel of this build is behind the API";
+  if (work.empty()) GTEST_SKIP() << "every kernel of this build is part of the API";
   const gpu::Stream stream, busy;
   std::vector<measure::GuardedArrays> arrays;
   for (const Work& w : work) arrays.emplace_back(w.workload);

@@ -1,5 +1,5 @@
 """Random routings of moe(), its result and its gradients, against float64: experts with all tokens or none, single tokens,
-experts that do not exist, weights that are no numbers, tokens that are not there, experts that every token takes.
+experts that do not exist, weights that are not numbers, tokens that are not there, experts that every token takes.
 
 Usage: moe_routings.py [--count N] [--first I] [--device cuda|cpu|simulator] [--gradient-every N] [--fp8-every N]
                        [--launches N]

@@ -1,4 +1,4 @@
-// Epilogues of the user's own on a GPU: the bits are those of the reference on whole numbers, real numbers are near
+// User-defined epilogues on a GPU: the bits are those of the reference on whole numbers, real numbers are near
 // float64, and every function of formulas gives on the device what it gives on the host.
 #include <gtest/gtest.h>
 

@@ -276,7 +276,7 @@ uint8_t* Arena::take(size_t bytes) {
   return memory_.data() + used_ - bytes;
 }
 
-// Rows before and behind the matrix belong to its surroundings too, as far as a tile may reach.
+// Rows before and after the matrix belong to its surroundings too, as far as a tile may reach.
 PlacedTrial::Region PlacedTrial::place(Matrix& m, Arena& arena, int64_t shift) {
   constexpr int64_t before = 4096;
   const int64_t size = bits(m.type) / 8;

@@ -297,7 +297,7 @@ void add_tensor_memory(std::vector<Mutant>& list) {
                   two,
                   TwoAllocations::with(Request{.first = 512, .second = 32})});
   list.push_back({"M66.columns",
-                  "a number of columns was requested that is no power of two",
+                  "a number of columns was requested that is not a power of two",
                   "544 columns",
                   {"tmem.columns"},
                   one,

@@ -238,7 +238,7 @@ struct PagePerInstruction {
   }
 };
 
-// M14. When the epilogue needs C, its loads are ordered behind the first loads of the main loop.
+// M14. When the epilogue needs C, its loads are ordered after the first loads of the main loop.
 struct OrderedLoads {
   static constexpr BlockPlan plan = [] {
     BlockPlan p("ordered_loads", Arch::sm90);

@@ -158,7 +158,7 @@ TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
   EXPECT_TRUE(catalog::is_ahead(ahead->instance));
 }
 
-// A long epilogue of the user's own goes to a plan in which another warpgroup multiplies meanwhile, a short one does
+// A long user-defined epilogue goes to a plan in which another warpgroup multiplies meanwhile, a short one does
 // not; and what was measured without one says nothing of a long one.
 TEST(PlanChoice, HidesALongEpilogueOfTheUsersOwn) {
   GemmShape shape{8192, 8192, 8192};

@@ -1,4 +1,4 @@
-// What the grouped and the block-scaled Blackwell kernels cannot take is said before anything is launched.
+// What the grouped and the block-scaled Blackwell kernels cannot take is refused before anything is launched.
 #include <gtest/gtest.h>
 
 #include <string>

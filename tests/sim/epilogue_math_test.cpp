@@ -1,4 +1,4 @@
-// The functions for epilogues of the user's own against float64.
+// The functions for user-defined epilogues against float64.
 #include <gtest/gtest.h>
 
 #include <cmath>

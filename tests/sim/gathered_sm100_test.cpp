@@ -141,7 +141,7 @@ TEST(GatheredSm100, withoutDepth) {
   expect_exact<kQuantized>(gathered<kQuantized>({40, 256, 0}, {0, 10, 40}, 9));
 }
 
-// Rows that A does not have are zeros, and said in the status word, of which every cluster finds a part.
+// Rows that A does not have count as zeros and are reported in the status word; every cluster finds a part of them.
 template <auto C>
 void expect_zeros(Case shape) {
   GroupedProduct p = gathered<C>(shape, {0, 250, 500}, 99);

@@ -87,7 +87,7 @@ TEST(GatheredSm90, scales) {
   expect_exact<scales_of_rows()>(gathered<scales_of_rows()>({70, 40, 640}, {0, 20, 70}, 50));
 }
 
-// Rows that A does not have are zeros, and said in the status word, of which every cluster finds a part.
+// Rows that A does not have count as zeros and are reported in the status word; every cluster finds a part of them.
 TEST(GatheredSm90, rowsThatAreNotThere) {
   constexpr auto c = paired();
   GroupedProduct p = gathered<c>({500, 104, 72}, {0, 250, 500}, 99);

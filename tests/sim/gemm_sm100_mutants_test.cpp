@@ -105,7 +105,7 @@ TEST(GemmSm100Mutants, WithExchangedOperandsBehindAPrimary) {
                               for (Buffer& b : buffers) b.from_primary = b.name != "B";
                             },
                         .behind_a_primary = true,
-                        // It writes what follows the loads of who has waited.
+                        // What it writes follows the loads of a role that has waited.
                         .equivalent = {"drop grid_dependency_wait by epilogue"}},
                       30);
 }

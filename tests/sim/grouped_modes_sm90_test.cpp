@@ -62,7 +62,7 @@ GroupedProduct added(Case shape, std::vector<uint32_t> offsets) {
 }
 
 TEST(DepthGroups, AreSumsOverTheirColumns) {
-  // A group without columns, columns of no group ahead and behind, rows that end inside a tile.
+  // A group without columns, columns of no group before and after, rows that end inside a tile.
   expect_exact<kDepth>(spec<kDepth>({140, 72, 1280}, {128, 128, 512, 640, 1152}));
   expect_exact<kDepth>(added<kDepth>({140, 72, 1280}, {128, 128, 512, 640, 1152}));
   expect_close<kDepth>(added<kDepth>({70, 72, 512}, {0, 256, 512}));

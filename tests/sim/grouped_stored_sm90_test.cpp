@@ -89,7 +89,7 @@ constexpr GroupedGemmConfig kDepth{.type = DType::bf16,
                                    .b_major = Major::MN};
 
 TEST(TurnedDepthGroups, BeginAndEndAnywhere) {
-  // Any depth, ends inside a stage, whole stages, one column, none; columns of no group ahead and behind.
+  // Any depth, ends inside a stage, whole stages, one column, none; columns of no group before and after.
   expect_exact<kDepth>(spec<kDepth>({136, 72, 403}, {3, 3, 70, 71, 199, 263, 390}));
   expect_exact<kDepth>(added<kDepth>({136, 200, 400}, {0, 1, 128, 131, 400}));
   expect_exact<kDepth>(added<kDepth>({8, 8, 1}, {0, 1}));

@@ -1,4 +1,4 @@
-// Epilogues of the user's own in kernels of every architecture that has them: products in the simulator, compared with
+// User-defined epilogues in kernels of every architecture that has them: products in the simulator, compared with
 // what the same expression gives as C++ in float64, written down here once more.
 #include <gtest/gtest.h>
 

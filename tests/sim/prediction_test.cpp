@@ -1,4 +1,4 @@
-// The predicted time of Hopper kernels. Predictions are deterministic: these are no measurements, but they must stay
+// The predicted time of Hopper kernels. Predictions are deterministic: these are not measurements, but they must stay
 // near the ones in docs/evidence.
 #include <gtest/gtest.h>
 

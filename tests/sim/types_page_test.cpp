@@ -90,7 +90,7 @@ struct Page {
 
   static void with_scopes(warp::MmaWarpContext<opc, 32, 128>::Pipeline& output) {
     for (int tile = 0; tile < kTiles; ++tile) {
-      output.producer().produce([&](auto sums) {   // waits for accum.empty, with the fence behind it
+      output.producer().produce([&](auto sums) {   // waits for accum.empty, then fences
         if (machine::elect_one()) multiply(sums->tmem().address().address);
         return stdx::move(sums).release();         // leave this out and it does not compile
       });

@@ -1,4 +1,4 @@
-// What is said of a wrong result: its first elements with their tile, and where all of them lie.
+// What is said about a wrong result: its first elements with their tile, and where all of them lie.
 #include "reference/wrong_elements.h"
 
 #include <gtest/gtest.h>

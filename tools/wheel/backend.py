@@ -1,7 +1,7 @@
 """How pip builds the package: by scikit-build-core, and the wheel is then given the name of the oldest system it runs on.
 
 auditwheel looks for that in the binaries; where it finds a library that not every system has, the wheel keeps the name
-of this machine alone, and what was found is said.
+of this machine alone, and prints what was found.
 """
 import pathlib
 import shutil

@@ -16,7 +16,7 @@ struct RoleSpec {
   const char* name = nullptr;
   int first_warp = 0;
   int warps = 0;
-  int registers = 0;  // a thread, after setmaxnreg; 0: as launched
+  int registers = 0;  // registers of a thread after setmaxnreg; 0: as launched
   constexpr int first_thread() const { return first_warp * 32; }
   constexpr int threads() const { return warps * 32; }
   constexpr bool holds_warp(int w) const { return w >= first_warp && w < first_warp + warps; }
@@ -33,10 +33,10 @@ struct BarrierSpec {
   const char* name = nullptr;
   int stages = 0;
   int count = 0;
-  uint32_t offset = 0;  // of stage 0, from the start of dynamic shared memory
+  uint32_t offset = 0;  // where stage 0 begins, from the start of dynamic shared memory
   ArrivalSpec arrivals[5] = {};
   const char* waiter = nullptr;
-  bool once = false;  // one phase in the life of a block
+  bool once = false;  // it has one phase in the life of a block
   constexpr int arrivals_per_phase() const {
     int n = 0;
     for (const ArrivalSpec& a : arrivals) n += a.per_phase;
@@ -98,7 +98,7 @@ struct BlockPlan {
   TmemSpec tmem[8] = {};
   int role_count = 0, barrier_count = 0, region_count = 0, named_count = 0, tmem_count = 0;
   uint32_t shared_bytes = 0;
-  uint32_t tmem_columns = 0;  // allocated: a power of two >= 32, or 0
+  uint32_t tmem_columns = 0;  // columns that are allocated: a power of two >= 32, or 0
   int warps = 0;
 
   constexpr BlockPlan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}

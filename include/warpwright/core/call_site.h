@@ -3,7 +3,7 @@
 // Every `here` that the compiler makes of a line leaves a record in a section of the object, in each copy of the code
 // that the optimizer makes, and sets its mark when the code is executed. So the list is of what was compiled into an
 // instance, not of what its source could have become. There are none where the compiler does not optimize or the host
-// is no x86-64.
+// is not an x86-64.
 #pragma once
 #include "warpwright/core/std.h"
 

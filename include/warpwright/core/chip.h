@@ -9,11 +9,11 @@ namespace warpwright {
 inline constexpr uint32_t kMaxSharedBytes = 232448;  // 227 KiB a CTA may use on sm_90 and sm_100
 
 struct ChipFigures {
-  const char* name = "";  // as its driver calls it
+  const char* name = "";  // the name that its driver gives
   int multiprocessors = 0;
-  double clock_ghz = 0;     // the highest
+  double clock_ghz = 0;     // its highest clock
   double flops_per_us = 0;  // dense products of 16 bits
-  double bytes_per_us = 0;  // of device memory
+  double bytes_per_us = 0;  // the bandwidth of device memory
 };
 
 // What an SM of a B200 does in its cycles: the simulator's clock and the choice among Blackwell instances follow these.

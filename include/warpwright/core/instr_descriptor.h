@@ -59,7 +59,7 @@ struct InstrDesc {
   DType a = DType::bf16;
   DType b = DType::bf16;
   Accumulator d = Accumulator::f32;
-  int m = 128;  // of the whole MMA: 256 needs a pair of CTAs
+  int m = 128;  // rows of the whole MMA: 256 needs a pair of CTAs
   int n = 128;
   Major a_major = Major::K;
   Major b_major = Major::K;

@@ -44,9 +44,9 @@ inline constexpr int kLists = 8;
 // Written by each warp, at its first instruction and at its last.
 struct alignas(16) Warp {
   uint64_t begin_clock = 0, end_clock = 0;
-  uint64_t begin_ns = 0;                 // of the timer that all SMs share, when it began
+  uint64_t begin_ns = 0;                 // what the timer that all SMs share showed when it began
   uint64_t tick_ns = 0, tick_clock = 0;  // a step of that timer, and the cycle in which it was seen
-  uint32_t events[kLists] = {};          // that it wanted to write into each of its lists
+  uint32_t events[kLists] = {};          // how many it wanted to write into each of its lists
   uint32_t sm = 0;
   uint32_t shared_base = 0;  // what addresses of events count from
   uint32_t written = 0;      // 1 when the warp has ended
@@ -57,7 +57,7 @@ struct alignas(16) Warp {
 struct Buffers {
   Warp* warps = nullptr;
   Event* events = nullptr;
-  uint32_t capacity = 0;  // of the first list, a multiple of 8; what does not fit is counted
+  uint32_t capacity = 0;  // the size of the first list, a multiple of 8; events that do not fit are counted
 
   WW_HD constexpr uint32_t room(uint32_t list) const { return list == 0 ? capacity : capacity / kLists; }
   WW_HD constexpr size_t first(size_t warp, uint32_t list) const {

@@ -19,7 +19,8 @@ struct Sentence {
   // Null: no text.
   WW_HD constexpr Sentence(const char* from) {
 #if defined(__clang__)
-    // Clang writes only the first letters of such an argument; of a call that is no constant expression it writes all.
+    // Clang writes only the first letters of such an argument; but it writes all of a call that is not a constant
+    // expression.
     if (from != nullptr) detail::refused(from);
 #endif
     for (int i = 0; from != nullptr && from[i] != '\0' && i < 255; ++i) text[i] = from[i];

@@ -21,7 +21,7 @@ WW_HD constexpr bool is_pair(Activation a) { return a == Activation::swiglu; }
 //   v = v + residual             one rounding
 //   v = scale * v                one rounding
 //   out = convert(v)             nearest even; 8-bit types saturate
-// A function of the user's own (epilogue/own.h) takes the place of the nodes from beta * C to the residual: it is given
+// A user-defined function (epilogue/own.h) takes the place of the nodes from beta * C to the residual: it is given
 // alpha * accumulator and what `source`, `bias` and `residual` load.
 struct EpilogueConfig {
   DType out = DType::bf16;  // fp32, bf16, fp16, e4m3 or e5m2
@@ -56,7 +56,7 @@ struct EpilogueArgs {
   int64_t c_row_stride = 0;
   int64_t c_batch_stride = 0;
   const void* bias = nullptr;     // [batch][row or column]
-  const void* up_bias = nullptr;  // of the second accumulator of a pair
+  const void* up_bias = nullptr;  // the bias of the second accumulator of a pair
   int64_t bias_batch_stride = 0;
   const void* residual = nullptr;  // [batch][row][column]
   int64_t residual_row_stride = 0;
@@ -81,7 +81,7 @@ WW_HD constexpr const char* refuse(const EpilogueConfig& c) {
   if (c.residual && !wide(c.residual_type)) return "epilogue: the residual is fp32, bf16 or fp16";
   if (c.pair() && c.source) return "epilogue: beta * C has no meaning for the pair of accumulators of swiglu";
   if (c.own != 0 && c.activation != Activation::none) {
-    return "epilogue: a function of one's own stands in the place of the activation";
+    return "epilogue: a function of your own takes the place of the activation";
   }
   return nullptr;
 }

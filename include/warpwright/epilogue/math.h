@@ -1,5 +1,5 @@
-// Functions for epilogues of the user's own. Like the activations they give the same bits on the GPU and in the
-// simulator: every step is an operation with one rounding. Errors are relative unless something else is said, and hold
+// Functions for user-defined epilogues. Like the activations they give the same bits on the GPU and in the
+// simulator: every step is an operation with one rounding. Errors are relative unless stated otherwise, and hold
 // wherever the result is not subnormal; tests/sim/epilogue_math_test.cpp holds them to float64. A NaN stays a NaN.
 #pragma once
 #include "warpwright/epilogue/activation.h"

@@ -94,7 +94,7 @@ struct EpilogueOps {
       return (*this)(accumulator, args, source);
     }
   }
-  // No node but a function of one's own asks where an element lies.
+  // No node but a function of your own asks where an element lies.
   WW_FN float operator()(float accumulator, const Args& args, const Source& source) const
       requires(!C.pair() && C.own == 0) {
     float v = scaled(accumulator, args);

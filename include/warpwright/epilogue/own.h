@@ -1,4 +1,4 @@
-// An epilogue of the user's own: a function of the values of one element. Whoever compiles kernels himself writes it as
+// A user-defined epilogue: a function of the values of one element. If you compile kernels yourself, you write it as
 // a functor; the host API, the tool and Python make one of a formula (docs/own-epilogue.md).
 //
 //   struct SoftCap {

@@ -8,9 +8,9 @@ namespace warpwright {
 // First a counter for each warp of each CTA of each tile, then slots: the sums of one cluster for one tile. The
 // counters are zero before the first launch, and the kernel leaves them zero.
 struct FixupConfig {
-  int ctas = 1;       // of a cluster
-  int threads = 128;  // of a CTA that hold sums
-  int values = 0;     // that each of them holds, a multiple of 4
+  int ctas = 1;       // CTAs of a cluster
+  int threads = 128;  // threads of a CTA that hold sums
+  int values = 0;     // how many sums each of them holds, a multiple of 4
 
   WW_HD constexpr int warps() const { return threads / 32; }
   WW_HD constexpr int64_t cta_values() const { return int64_t(threads) * values; }

@@ -7,11 +7,11 @@ namespace warpwright {
 
 // How many accumulators there are and where they lie in tensor memory. declare_output() completes one.
 struct OutputPipelineConfig {
-  int num_stages = 2;           // accumulators
+  int num_stages = 2;           // how many accumulators there are
   int stage_stride_cols = 256;  // columns of tensor memory from one to the next
   int cta_group = 1;            // 2: a pair of CTAs multiplies together, the even one leads
-  uint32_t first_column = 0;    // of accumulator 0 in the allocation
-  uint32_t tmem_columns = 0;    // allocated; 0: the smallest legal number that holds the accumulators
+  uint32_t first_column = 0;    // where accumulator 0 begins in the allocation
+  uint32_t tmem_columns = 0;    // how many are allocated; 0: the smallest legal number that holds the accumulators
   uint32_t sync_id = 1;         // named barrier on which the address is handed from the MMA warp to the epilogue
 
   WW_HD constexpr uint32_t used_columns() const {

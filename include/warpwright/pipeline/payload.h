@@ -9,7 +9,7 @@ namespace warpwright {
 struct TileBytes {
   uint32_t a = 0, b = 0;
   uint32_t a_scales = 0, b_scales = 0;
-  uint32_t gaps = 0;  // of them, that no load fills: those of padded 4-bit elements
+  uint32_t gaps = 0;  // how many of them no load fills: the gaps between padded 4-bit elements
   // What the loads of a tile bring.
   WW_HD constexpr uint32_t total() const { return a + b + a_scales + b_scales - gaps; }
   constexpr bool operator==(const TileBytes&) const = default;
@@ -70,7 +70,7 @@ class BlockwiseFP8Payload {
  public:
   static_assert(bytes.a > 0 && bytes.b > 0 && bytes.a_scales > 0, "a tile has A, B and the scales of A");
   static_assert(bytes.b_scales == 0, "the scales of B are not staged");
-  static constexpr bool read_by_threads = true;  // by the epilogue: the scales of A
+  static constexpr bool read_by_threads = true;  // the epilogue reads the scales of A
   static constexpr uint32_t tile_bytes = bytes.total();
   struct Tile {
     Shared<uint8_t> a, b;

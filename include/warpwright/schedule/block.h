@@ -33,7 +33,7 @@ struct MMABlockSpec {
   OpDesc global_load = {};
   OpDesc global_load_1 = {};
   OpDesc entry_wait = {};       // a wait_vm; a barrier follows, because other waves filled what this block reads
-  OpDesc entry_wait_lgkm = {};  // directly behind entry_wait, so that the backend can merge the two
+  OpDesc entry_wait_lgkm = {};  // directly after entry_wait, so that the backend can merge the two
   OpDesc pre_sync = {};         // a wait_vm or a wait_lgkm
   OpDesc fused_mma = {};
   bool pre_mma_barrier = true;
@@ -165,8 +165,8 @@ struct MMABlockSpec {
   }
 };
 
-// The other way to emit a block: no priorities, no barrier behind the MMA, and a compiler fence between fragment loads
-// and global loads, which must not change places. Priorities, the barrier behind the MMA, fused_mma,
+// The other way to emit a block: no priorities, no barrier after the MMA, and a compiler fence between fragment loads
+// and global loads, which must not change places. Priorities, the barrier after the MMA, fused_mma,
 // drain_lgkm_before_loads, post_barrier_sched and trailing_sched_barrier are not looked at.
 constexpr List<OpDesc> emit_minimal_barrier_block(const MMABlockSpec& block, bool wrap,
                                                   bool global_before_frag = false) {

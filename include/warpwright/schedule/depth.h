@@ -8,7 +8,7 @@ namespace warpwright::schedule {
 struct SharedBuffer {
   Name name = {};
   uint8_t id = 0;      // Access::buffer
-  int tile_bytes = 0;  // of one slot
+  int tile_bytes = 0;  // bytes of one slot
   uint8_t ring = 0;    // buffers of one ring share the barriers of a slot
 };
 

@@ -87,7 +87,7 @@ struct Diagnostic {
   int role_b = -1;
   int iteration = -1;
   Phase phase = Phase::kernel;
-  int issued = -1;         // of a hazard: barriers that the wave of a had passed when it issued a (have: b's)
+  int issued = -1;         // for a hazard: how many barriers the wave of a had passed when it issued a (have: b's)
   bool same_wave = false;  // not even the wave that issued both is ordered
 
   constexpr bool ok() const { return code == Code::none; }

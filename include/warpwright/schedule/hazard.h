@@ -2,7 +2,7 @@
 // reads of what it destroys, for every pair of wave roles.
 //
 // The rules. The j-th barrier of every wave is one meeting. Counters retire in order, so a wait for n completes every
-// op with at least n ticks issued behind it. A write is complete at the first such wait; a read at the first such wait
+// op with at least n ticks issued after it. A write is complete at the first such wait; a read at the first such wait
 // or at the op that uses the registers it fills. An access X of one wave is before an access Y of another iff the wave
 // of Y has passed more barriers at Y than the wave of X had at the completion of X. All waves of a role issue every op,
 // each for its share, so two waves of one role are a pair too; order within one wave alone is a weaker fact, told apart

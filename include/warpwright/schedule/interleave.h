@@ -15,8 +15,9 @@ namespace detail {
 
 // When asynchronous accesses take effect.
 struct Landing {
-  bool late_writes = false;  // of shared memory
-  bool late_reads = false;   // of shared memory, with the registers that they fill; and loads to registers
+  bool late_writes = false;  // writes to shared memory may land late
+  bool late_reads =
+      false;  // reads of shared memory may be late, with the registers that they fill; so may loads to registers
 };
 
 class WaveRun {
@@ -162,7 +163,7 @@ class WaveRun {
   Landing landing_;
   Diagnostics& found_;
   List<Wave> waves_;
-  List<PlaceMap> shares_;  // of each wave: what its own copies have left in shared memory
+  List<PlaceMap> shares_;  // for each wave what its own copies have left in shared memory
 };
 
 }  // namespace detail

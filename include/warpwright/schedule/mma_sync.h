@@ -10,7 +10,7 @@ namespace warpwright::schedule {
 struct MmaSyncShape {
   int m = 128, n = 256;
   int warps_m = 2, warps_n = 4;
-  int pieces = 4;                  // of the multiplication of a slice, 1, 2 or 4
+  int pieces = 4;                  // into how many pieces the multiplication of a slice is cut: 1, 2 or 4
   int copies_a = 1, copies_b = 1;  // parts in which the tile of an operand is copied
   bool spread = true;              // copies and fragments keep a distance; otherwise each comes as early as it may
   int blocks = 1;                  // CTAs that share the tensor cores of an SM

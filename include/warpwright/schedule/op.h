@@ -19,7 +19,7 @@ struct OpDesc {
   Tag tag = {};
   uint8_t stage = 0;                 // LDS stage of a load, store or fragment load; quadrant row of a compute op
   uint8_t subtile = 0;               // part of the stage; quadrant column of a compute op; mask index of a group hint
-  KOffset k_offset = KOffset::none;  // of a global load
+  KOffset k_offset = KOffset::none;  // for a global load
   int16_t vm_cost = 0;               // vmcnt ticks, of the loads of a prologue
   int16_t lgkm_cost = 0;             // lgkmcnt ticks
   int16_t wait_value = 0;            // count of a wait, priority of set_prio, count of a group hint

@@ -4,7 +4,7 @@
 // stages - 1 no kernel iteration is complete; such runs have schedules of their own.
 //
 // Waits are exact. At the place where a dependence needs an access to be complete, the count is the number of ticks
-// that were issued behind it; the place has one count for all iterations and run lengths that pass it, the smallest. A
+// that were issued after it; the place has one count for all iterations and run lengths that pass it, the smallest. A
 // wait is emitted only where more may be in flight than that. A barrier of a peeled iteration is kept only if some
 // dependence needs it.
 #pragma once
@@ -16,7 +16,7 @@ namespace warpwright::schedule {
 struct LineElement {
   int place = 0;
   int op = -1;        // -1: a barrier
-  int iteration = 0;  // of the body
+  int iteration = 0;  // an iteration of the body
   int line = 0;       // kernel iteration, peeled ones included
   Phase phase = Phase::kernel;
 };
@@ -304,10 +304,10 @@ class Peeler {
   const Target& target_;
   const KernelOrder& order_;
   const List<SyncDep>& deps_;
-  List<int> items_;       // of a kernel iteration: ops in order, -1 for a barrier
-  List<int> first_need_;  // of each op: the first place where it must be complete
-  List<char> needed_;     // of each place: the barrier there
-  List<List<int>> need_;  // of each counter and place: how much may be in flight
+  List<int> items_;       // one kernel iteration: ops in order, -1 for a barrier
+  List<int> first_need_;  // for each op the first place where it must be complete
+  List<char> needed_;     // for each place whether a barrier is needed there
+  List<List<int>> need_;  // for each counter and place how much may be in flight
   bool marking_ = false;
   Diagnostic error_ = {};
 };

@@ -13,11 +13,11 @@
 namespace warpwright::schedule {
 
 struct PhaseRing {
-  Name name = {};  // of its buffers
+  Name name = {};  // the name of its buffers
   uint8_t id = 0;
   int slots = 1;
   int full_arrivals = 1;   // the thread that issues the copies, which expects their bytes
-  int64_t tile_bytes = 0;  // that a full phase expects
+  int64_t tile_bytes = 0;  // bytes that a full phase expects
   int empty_arrivals = 1;  // one for each copy of the consumer's program
   constexpr int phase_of(int tile) const { return tile / slots; }
   constexpr int slot_of(int tile) const { return tile % slots; }
@@ -28,7 +28,7 @@ struct RoleProgram {
   int copies = 1;  // how often it runs: one warp, or so many warpgroups
   KernelOrder order = {};
   Schedule schedule = {};
-  List<Schedule> short_runs = {};  // of 0 .. stages - 2 iterations
+  List<Schedule> short_runs = {};  // schedules for 0 .. stages - 2 iterations
   Diagnostic error = {};
 
   constexpr int stages() const { return order.stages; }
@@ -198,7 +198,7 @@ class RoleBody {
   const List<PhaseRing>& rings_;
   LoopBody own_ = {};
   List<int> own_start_ = {};
-  List<int> source_ = {};  // of each of its ops: the op of the body
+  List<int> source_ = {};  // for each of its ops the op of the body
   List<SyncDep> deps_ = {};
 };
 

@@ -20,7 +20,7 @@ struct BodySpec {
   int spare_slots = 0;                     // and beyond what the lifetimes ask for
   int consumers = 1;                       // copies of the consumer's program, where roles run
                                            // programs of their own
-  List<BufferDepth> register_depths = {};  // of values that are kept in more than one set of registers
+  List<BufferDepth> register_depths = {};  // for values that are kept in more than one set of registers
   int waves_per_simd = 1;                  // for the registers that a wave may have
   Diagnostic error = {};
 };
@@ -47,8 +47,8 @@ struct Pipeline {
   int free_interval = 0;  // what the interval would be with any amount of shared memory
   RegisterPressure registers = {};
   KernelOrder order = {};
-  Schedule schedule = {};           // of every wave, if roles do not run programs of their own
-  List<Schedule> short_runs = {};   // of 0 .. stages - 2 iterations
+  Schedule schedule = {};           // the schedule of every wave, if roles do not run programs of their own
+  List<Schedule> short_runs = {};   // schedules for 0 .. stages - 2 iterations
   List<RoleProgram> programs = {};  // producer and consumer, if they do
   List<PhaseRing> rings = {};
   RunShape shape = {};

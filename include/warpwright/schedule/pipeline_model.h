@@ -9,7 +9,7 @@ namespace warpwright::schedule {
 // The accesses of a compiled pipeline as the validators ask for them: tile and slot from the iteration of the body.
 struct PipelineModel {
   const Pipeline& pipeline;
-  int iterations = 0;  // of the body
+  int iterations = 0;  // iterations of the body
 
   constexpr int body_iteration(const Instance& i) const {
     const int base = i.phase == Phase::prologue ? 0 : i.phase == Phase::kernel ? i.iteration : iterations;

@@ -36,7 +36,7 @@ constexpr EntryList with_priorities(const EntryList& list) {
   return out;
 }
 
-// One raise before and one lowering behind each cluster, nothing but MFMAs and waits between them. a: the entry that
+// One raise before and one lowering after each cluster, nothing but MFMAs and waits between them. a: the entry that
 // breaks the rule, or the raise that is never lowered.
 constexpr Diagnostic check_priorities(const EntryList& list, const TargetCostModel* names = nullptr) {
   bool raised = false, any = false;

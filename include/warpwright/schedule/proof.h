@@ -135,7 +135,7 @@ namespace detail {
 // Which waits of a run, over all runs that were followed, had something to wait for.
 struct WaitUse {
   List<char> useful = {};
-  List<int> most = {};  // in flight
+  List<int> most = {};  // the most that are in flight
 };
 
 constexpr void follow_waits(const Pipeline& p, const EntryList& list, int (&in_flight)[kCounters], WaitUse& use) {

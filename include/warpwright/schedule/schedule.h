@@ -12,7 +12,7 @@
 //   graph.h          dependences from declared accesses
 //   mii.h            the smallest initiation interval that units and recurrences allow, with its certificate
 //   entry.h          ScheduleEntry, EntryBuilder, Schedule (three phases), freeze<make>() to arrays for a kernel
-//   registry.h       schedules of one's own for the tool; host only, not included here
+//   registry.h       schedules of your own for the tool; host only, not included here
 //   text.h           to_text() of diagnostics and entries; host only, not included here
 //   block.h          MMABlockSpec and its expansion
 //   program.h        PipelineProgram: blocks, or explicit lists of ops, of one iteration

@@ -31,7 +31,7 @@ struct Placement {
 
 namespace detail {
 
-// A consumer is issued behind its producer even if the producer's result is free.
+// A consumer is issued after its producer even if the producer's result is free.
 constexpr int issue_delay(const LoopBody& body, const DepEdge& e) {
   const int delay = edge_delay(body, e);
   return delay > 1 ? delay : 1;

@@ -29,8 +29,8 @@ struct Target {
   Arch arch = Arch::sm80;
   Name name = {};
   int wave_size = 32;
-  int shared_bytes = 0;               // of one workgroup or CTA
-  int registers = 0;                  // of a thread, at one wave per SIMD or whatever the ISA allows
+  int shared_bytes = 0;               // bytes that one workgroup or CTA has
+  int registers = 0;                  // how many a thread has, with one wave on each SIMD or whatever the ISA allows
   int register_file = 0;              // per lane and SIMD (CDNA: waves share it); 0: not shared this way
   int copy_bytes = 0;                 // largest asynchronous copy to shared memory, per lane; 0: whole tiles
   int capacity[kResourceKinds] = {};  // ops at once on a unit; 0: not a limit

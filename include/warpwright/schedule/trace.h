@@ -22,7 +22,7 @@ struct RunShape {
 struct Instance {
   OpDesc op = {};
   Phase phase = Phase::kernel;
-  int iteration = 0;    // of the kernel; 0 in the other phases
+  int iteration = 0;    // the kernel's iteration; 0 in the other phases
   int16_t source = -1;  // as in ScheduleEntry
   int16_t shift = 0;
 };

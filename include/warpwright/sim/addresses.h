@@ -9,7 +9,8 @@ namespace warpwright::simulator {
 // A range of addresses that nothing is mapped to.
 class Addresses {
  public:
-  // So many bytes, with as many before and behind them that belong to nobody: who runs past an end meets no neighbour.
+  // This many bytes, with as many before and after them that belong to nobody, so that code that runs past an end meets
+  // no neighbour.
   explicit Addresses(uint64_t bytes);
   ~Addresses();
   Addresses(Addresses&& other) noexcept

@@ -25,12 +25,12 @@ struct Fault {
   enum class Action : uint8_t {
     drop,
     duplicate,
-    alter,     // to `value`; its meaning depends on the word: a count, bytes, a parity, who is elected...
-    postpone,  // depends on the word: a commit signals at its issue, a barrier is reached and not waited for...
+    alter,     // sets it to `value`, whose meaning depends on the word: a count, bytes, a parity, who is elected...
+    postpone,  // depends on the word: a commit signals when it is issued, a barrier is reached but not waited for...
     add,       // `value` more than the word says: groups of a wait, bytes of an announcement, threads of a barrier
-    stage,     // at the barrier `value` stages further; of a named barrier: with an id so much larger
-    peer,      // at the own CTA instead of another one; a multicast: at the CTA next to each that it means
-    scope,     // for the own CTA only, where the word reaches further; of a wait for bulk groups: for their reads only
+    stage,     // at the barrier `value` stages further; for a named barrier, with an id larger by `value`
+    peer,      // in its own CTA instead of another one; for a multicast, in the CTA next to each that is meant
+    scope,     // for its own CTA only, where the word reaches further; for a wait on bulk groups, for their reads only
     advance,   // before the last access or fence of its thread, which it then does not publish
   };
   std::string word;    // name of the word, e.g. "mbarrier_arrive"
@@ -43,7 +43,7 @@ struct Fault {
   // The call: a line of the source. Empty: any.
   std::string file = {};
   uint32_t line = 0;
-  int warp = -1;  // of the block; -1: any
+  int warp = -1;  // the warp's number in the block; -1: any
 };
 
 // A call of a word by a role at which faults can strike.
@@ -114,7 +114,7 @@ struct Span {         // one bar of the timeline
   double begin_us = 0, end_us = 0;
   std::string detail;
   bool waiting = false;
-  std::string by = {};  // of an engine: the track of the warp that issued the operation
+  std::string by = {};  // for an engine: the track of the warp that issued the operation
 };
 // An arrow of the timeline.
 struct Edge {  // what released a wait -> the wait
@@ -142,7 +142,7 @@ struct Stats {
 
 // What the certificate rests on for one barrier: all of its stages, in all CTAs.
 struct BarrierProof {
-  std::string name;  // in the block plan
+  std::string name;  // its name in the block plan
   int64_t phases = 0, arrivals = 0, waits = 0;
   std::vector<std::string> gaps;  // phases that could go differently
 };
@@ -151,15 +151,15 @@ struct BarrierProof {
 // without findings stands for all of them: no other order deadlocks or races. It holds for the run's inputs and path.
 struct Certificate {
   bool asked = false;
-  std::vector<std::string> gaps;  // of all barriers
+  std::vector<std::string> gaps;  // the gaps of all barriers
   std::vector<std::string> path;  // what could lead to other instructions: the run speaks for its own path only
-  std::vector<BarrierProof> barriers = {};  // those that were used
+  std::vector<BarrierProof> barriers = {};  // the barriers that were used
   bool proven() const { return asked && gaps.empty() && path.empty(); }
 };
 
 // How far a run used a stage of a barrier, in the CTA that used it most.
 struct BarrierUse {
-  std::string name;  // in the block plan
+  std::string name;  // its name in the block plan
   int stage = 0;
   int64_t phases = 0;  // completed
 };

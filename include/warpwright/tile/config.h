@@ -17,7 +17,7 @@ enum class DepthSplit : uint8_t { none, split_k, stream_k };
 
 // How cluster launch control is used.
 struct ClcConfig {
-  int stages = 2;  // of the response ring; 0: no scheduler
+  int stages = 2;  // stages of the response ring; 0: no scheduler
   // A query waits until the load role has begun the tile before, so that a cluster does not take work that another one
   // could start earlier. It changes who does a tile, never whether it is done.
   bool throttle = true;

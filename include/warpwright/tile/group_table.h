@@ -31,7 +31,7 @@ struct GroupTable {
   // One word that the kernel sets to the GroupFault bits it found, 0 for none. May be null.
   uint32_t* status = nullptr;
   int32_t groups = 0;
-  int32_t rows = 0;          // of the matrix that the groups share
+  int32_t rows = 0;          // rows of the matrix that the groups share
   int32_t matrix_count = 0;  // how many matrices there are
   int32_t slot_rows = 0;
   // Blocks of 128 rows that scale factors are stored for, where each group (or slot) begins a new one. 0: there are no

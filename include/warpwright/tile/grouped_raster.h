@@ -272,8 +272,8 @@ class GroupedTiles {
 
   GroupTable table_;
   int columns_, wide_, raster_group_;
-  int index_;              // among the tiles of the window and those behind it
-  int end_ = 0;            // of the tiles of the present group
+  int index_;              // among the tiles of the window and those after it
+  int end_ = 0;            // the end of the tiles of the current group
   int split_ = INT32_MAX;  // units from this one on are split
   bool again_ = false;     // the present unit has another tile
   int window_ = -kWindow;  // the first group of the window

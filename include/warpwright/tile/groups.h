@@ -19,7 +19,7 @@ struct GroupTile {
   int n = 0;
   // Blocks of 128 rows in all groups, or slots, ahead, where each begins a new block: how scale factors are stored.
   int first_block = 0;
-  int k = 0;  // of a group with extents of its own
+  int k = 0;  // for a group with extents of its own
   constexpr bool operator==(const GroupTile&) const = default;
 };
 

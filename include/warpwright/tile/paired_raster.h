@@ -11,8 +11,8 @@ namespace warpwright::inline WW_WORLD::tile {
 // One CTA's part of a unit. A column of tiles that is not there has a place beyond the last.
 struct PairedTile {
   int row = 0;          // in the group
-  int rows = 0;         // that are taken at most
-  int column = 0;       // of tiles
+  int rows = 0;         // how many rows are taken at most
+  int column = 0;       // the column of tiles
   bool beside = false;  // its peer has the same rows and other columns
   bool again = false;   // the unit has another pair of tiles
 };

@@ -103,7 +103,7 @@ struct Hilbert {
     while (along > 1 && across > 1) {
       const int first_half = even_half(along);
       if (2 * along > 3 * across) {
-        // Long: two rectangles one behind the other.
+        // Long: two rectangles one after the other.
         const int area = first_half * across;
         if (i < area) {
           along = first_half;

@@ -11,7 +11,7 @@ struct OutputStorage {
   Shared<uint32_t> tmem_address;
   pipeline::Ring<opc.num_stages> accum;
   Shared<Mbarrier> done;
-  Shared<Mbarrier> peer = {};  // of a pair only
+  Shared<Mbarrier> peer = {};  // only with a pair of CTAs
 };
 
 // The types that MmaWarp and EpilogueWarp of one configuration share.

@@ -22,8 +22,8 @@ enum class Completion { earliest, latest, seeded };
 
 enum class Rule {
   register_in_flight,  // a register is touched while a load that writes it is in flight
-  lds_raw,             // LDS read that is not ordered behind the write
-  lds_war,             // LDS write that is not ordered behind a read
+  lds_raw,             // LDS read that is not ordered after the write
+  lds_war,             // LDS write that is not ordered after a read
   lds_waw,             // two LDS writes that are not ordered
   lds_uninitialised,   // LDS read of bytes that nobody wrote
   lds_range,           // beyond the LDS of the workgroup
@@ -56,13 +56,13 @@ struct Launch {
   Completion completion = Completion::latest;
   uint64_t seed = 1;
   uint64_t step_limit = 200'000'000;  // instructions of one wave
-  bool trace = false;                 // of the first workgroup
+  bool trace = false;                 // trace the first workgroup
 };
 
 struct RunResult {
   std::string error;  // why the run stopped early; empty: every wave reached its end
   std::vector<Finding> findings;
-  uint64_t instructions = 0;  // of waves
+  uint64_t instructions = 0;  // instructions that waves executed
   int opcodes = 0;            // different ones that were executed
   int most_vm = 0;            // operations in flight that vmcnt counts
   int most_lgkm = 0;

@@ -20,7 +20,7 @@ enum class LdsActor : uint8_t { ds, dma };
 
 struct LdsTicket {
   int32_t done_at = kOpen;  // barriers that the wave had passed when it had waited for the access
-  int32_t issued_at = 0;    // and when it had issued it
+  int32_t issued_at = 0;    // when that wave had issued it
   int32_t instruction = 0;
   LdsActor actor = LdsActor::ds;
 

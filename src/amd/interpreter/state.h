@@ -61,7 +61,7 @@ struct Op {
   const Instruction* instruction = nullptr;
   int index = 0;
   bool plain = true;  // no source has a modifier
-  int offset = 0;     // of a memory instruction
+  int offset = 0;     // for a memory instruction
 
   const Operand& operand(size_t i) const { return instruction->operands[i]; }
   size_t size() const { return instruction->operands.size(); }
@@ -73,16 +73,16 @@ struct Flight {
   enum class Kind : uint8_t { scalar_load, load, store, dma, ds_read, ds_write, lane_exchange } kind = Kind::load;
   const Op* op = nullptr;
   bool landed = false;
-  uint64_t lanes = 0;                             // that take part
-  uint32_t ticket = 0;                            // of its LDS access
+  uint64_t lanes = 0;                             // lanes that take part
+  uint32_t ticket = 0;                            // the ticket of its LDS access
   int words = 0;                                  // registers per lane
   int bytes = 4;                                  // per lane; less than 4: one part of a register
   int first = 0;                                  // register
-  bool sign = false, high = false, keep = false;  // of a narrow load: sign-extend; into the upper half; keep the rest
+  bool sign = false, high = false, keep = false;  // for a narrow load: sign-extend; into the upper half; keep the rest
   uint32_t lds_base = 0;
   uint64_t address[kLanes];      // global
   uint32_t in_range[kLanes];     // one bit per word
-  uint32_t lds_address[kLanes];  // and a second one, of ds_read2
+  uint32_t lds_address[kLanes];  // the second address of ds_read2
   uint32_t lds_second[kLanes];
   bool two = false;
   uint32_t data[4][kLanes];

@@ -22,9 +22,9 @@ using reference::Condition;
 
 // The certificates of a kernel's cases as one.
 struct Certified {
-  std::string report;                             // of a run that fails; then there is no certificate
+  std::string report;                             // the report of a run that fails; then there is no certificate
   std::vector<simulator::BarrierProof> barriers;  // in the order of the block plan
-  std::set<std::string> gaps, path;               // of all barriers; what could lead to other instructions
+  std::set<std::string> gaps, path;               // the gaps of all barriers; what could lead to other instructions
   std::size_t sizes = 0;
 
   const char* verdict() const {

@@ -41,7 +41,7 @@ struct CheckOptions {
   bool mutate = false;
   bool certify = false;
   bool debug = false;
-  CompileOptions compile;  // of a file
+  CompileOptions compile;  // for a file
   ProblemOptions modes;    // --landing and --schedule; empty: all of them
 };
 
@@ -97,7 +97,7 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
     if (!has_k && example.cases.front().k != 0)
       throw UsageError(fmt::format("--sizes: '{}': a size of {} is MxNxK, such as {}", word, example.name,
                                    shape_text(example.cases.front())));
-    // Ahead of the kernel's own opinion, for which one of the user's is given its arrays.
+    // Before the kernel itself is asked, for which a user's kernel has its arrays arranged.
     check_simulated_size({.m = c.m, .n = c.n, .k = c.k}, out);
     if (const Status s = example.takes(c); !s) throw UsageError(fmt::format("--sizes: {}: {}", word, s.message()));
     cases.push_back(c);
@@ -136,7 +136,7 @@ std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<ref
   return runs;
 }
 
-// Verdicts of several kernels as they come: who interrupts the command has seen them.
+// Verdicts of several kernels are shown as they come, so that whoever interrupts the command has seen them.
 class Rows {
  public:
   Rows(const std::vector<CheckWork>& work, Output& out) : out_(out), at_once_(work.size() == 1) {
@@ -242,7 +242,7 @@ int run_in_debugger(CheckOptions options, Output& out) {
   if (options.modes.schedule.empty()) options.modes.schedule = "fifo";
   options.modes.seed = options.seed;
   Mode mode = modes_of(options.modes, *e.plan).front();
-  mode.hang_seconds = 3600;  // who steps through a loop may take long
+  mode.hang_seconds = 3600;  // somebody who steps through a loop may take long
   Swept swept;
   run_mode(e, e.workload(size, reference::Data::integers, options.seed), mode, 0, swept);
   const std::string what = fmt::format("{} on {}: ", e.name, shape_text(size));
@@ -275,7 +275,7 @@ int run_check(const CheckOptions& options, Output& out) {
   }
   if (options.mutate) {
     if (!options.sizes.empty() || options.all)
-      throw UsageError("--mutate: it takes one kernel and that kernel's own sizes; leave --sizes and --all out");
+      throw UsageError("--mutate: it takes one kernel at that kernel's own sizes; leave --sizes and --all out");
     return check_mutants(examples_named(options), out);
   }
   std::vector<CheckWork> work;

@@ -8,7 +8,7 @@
 namespace warpwright::cli {
 
 struct MachineCode {
-  std::string report;   // of what is wrong with it, a sentence of its first line; empty: nothing
+  std::string report;   // what is wrong with it, its first line a sentence; empty: nothing
   std::string missing;  // why nobody looked at it; empty: it was looked at, or there is none
 };
 

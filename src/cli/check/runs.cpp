@@ -146,7 +146,7 @@ class Subject {
     }
     if (!code.missing.empty()) {
       checked_.verdict = "incomplete";
-      checked_.report = fmt::format("{}: nothing wrong was found, and nobody looked at its machine code: {}",
+      checked_.report = fmt::format("{}: nothing wrong was found, and its machine code was not looked at: {}",
                                     work_.example->name, code.missing);
     }
   }
@@ -165,8 +165,8 @@ class Subject {
 
 std::string shape_text(const reference::Case& c) {
   constexpr const char* condition[] = {"",
-                                       " behind a launch that has not ended",
-                                       " behind a launch that does not write B",
+                                       " after a launch that has not ended",
+                                       " after a launch that does not write B",
                                        " with C as D",
                                        " for the second time on one workspace",
                                        " with other tables",
@@ -185,7 +185,7 @@ void check_all(const std::vector<CheckWork>& work, const CheckLimits& limits,
     for (std::size_t i = 0; i < subjects.back()->runs(); ++i) jobs.emplace_back(subjects.size() - 1, i);
   }
   Progress progress(work.size() == 1 ? work.front().example->name : "kernels and their runs", jobs.size());
-  std::mutex mutex;  // of what is shown
+  std::mutex mutex;  // guards what is shown
   system::on_cores(jobs.size(), limits.threads, [&](std::size_t i) {
     const auto [kernel, number] = jobs[i];
     Subject& subject = *subjects[kernel];

@@ -13,7 +13,7 @@ namespace warpwright::cli {
 
 struct CheckWork {
   struct Run {
-    std::size_t which = 0;  // of the cases
+    std::size_t which = 0;  // which of the cases
     Mode mode;
   };
   const simulate::Example* example = nullptr;
@@ -27,10 +27,10 @@ struct Checked {
   std::string verdict = "clean";  // clean, incomplete or failed
   int runs = 0;
   std::uint64_t checks = 0;
-  std::string report;                  // of the first failure, or of what was not exercised
-  simulator::Finding finding;          // of the first failure; without a rule: there is none
+  std::string report;                  // reports the first failure, or what was not exercised
+  simulator::Finding finding;          // the first failure; without a rule: there is none
   std::string failed_at;               // its size
-  std::vector<double> predicted_us;    // of each case, by the clock of the simulator; 0: not run so
+  std::vector<double> predicted_us;    // for each case, by the clock of the simulator; 0: it was not run that way
   std::vector<std::string> unturned;   // barriers with too few phases
   std::vector<std::string> unreached;  // calls that were never made
   bool knows_calls = true;

@@ -11,7 +11,7 @@ namespace warpwright::cli {
 // The words of --epilogue and of --scaling that a dense product has.
 std::vector<std::string> dense_epilogues();
 std::vector<std::string> dense_scalings();
-// Whether --epilogue is the text of one of the user's own, and the text: "+quantize" may stand behind it.
+// Whether --epilogue is a formula, and its text: "+quantize" may follow it.
 bool is_formula(const std::string& epilogue);
 std::string formula_of(const std::string& epilogue);
 // An epilogue and a scaling are such words joined by '+': bias+relu, tensor+promoted. Throws UsageError for other

@@ -48,7 +48,7 @@ reference::Array* find(reference::Workload& w, const char* name) {
   return found == w.arrays.end() ? nullptr : &*found;
 }
 
-// A reference that is no number, or that the result's type cannot hold, compares with nothing.
+// A reference that is not a number, or that the result's type cannot hold, compares with nothing.
 void require_finite(double x, DType type) {
   const double largest = type == DType::fp16   ? 65504
                          : type == DType::e4m3 ? 448
@@ -200,7 +200,7 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, ref
     array->bytes = std::move(bytes);
   }
   reference::expect_again(problem, 0, w);
-  // A formula may mean what is no number.
+  // A formula may well give a NaN.
   if (!problem.epilogue.formula.empty()) return;
   for (const double x : w.expected) require_finite(x, w.output().type);
 }

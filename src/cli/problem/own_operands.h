@@ -17,10 +17,10 @@ namespace warpwright::cli {
 struct OwnOperands {
   std::string a, b, d;
   std::string a_scales, b_scales, c;
-  std::string table, experts, index;  // of products by groups
+  std::string table, experts, index;  // for products by groups
   std::string bias;
-  std::string residual, out_scale;  // of dense products
-  std::string d_scales;             // of products by groups
+  std::string residual, out_scale;  // for dense products
+  std::string d_scales;             // for products by groups
   bool judge_scales = false;        // what the simulator returns are these, not D
 
   bool any() const { return !a.empty() || !b.empty() || !d.empty() || any_grouped() || any_addend(); }

@@ -17,7 +17,7 @@ struct ProblemOptions {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t groups = 1;
-  std::int64_t a_rows = 0;  // that the rows of the product are gathered from; 0: they are those of A
+  std::int64_t a_rows = 0;  // how many rows the product's rows are gathered from; 0: they are the rows of A
   std::int64_t batch = 1;
   std::string dtype = "bf16";  // never "fp8": that is rewritten to e4m3
   std::string out_dtype;       // empty: the kernel's own

@@ -10,7 +10,7 @@
 
 namespace warpwright::cli {
 
-// "MxNxK,MxNxK" of one type. Throws UsageError for what is no size or cannot be served with this plan (empty: any).
+// "MxNxK,MxNxK" of one type. Throws UsageError for what is not a size or cannot be served with this plan (empty: any).
 std::vector<problem::GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan);
 
 // Tab-separated with a header that names at least op, dtype, groups, m, n and k. Rows that no kernel serves are skipped

@@ -14,7 +14,7 @@ struct CompileOptions {
   bool for_debugger = false;         // not optimized, with all debug information
 };
 void add_compile_options(CommandLine& line, CompileOptions& options);
-// Throws UsageError if one of them was given: `what` is no file.
+// Throws UsageError if one of them was given: `what` is not a file.
 void refuse_compile_options(const CompileOptions& options, const std::string& what);
 
 // Whether the word names a source file rather than something shipped.

@@ -31,7 +31,7 @@ simulator::Finding fault_of_arrange(const simulator::GivenUp& why) {
   simulator::Finding finding;
   finding.rule = "bounds.bare";
   finding.message = fmt::format(
-      "arrange is stopped by signal {} ({}) at address {}: the host reads Input::values, and what `data` points to is "
+      "arrange was stopped by signal {} ({}) at address {}: the host reads Input::values, and what `data` points to is "
       "for the kernel",
       why.signal, strsignal(why.signal), why.address);
   finding.instruction = why.instruction;
@@ -97,13 +97,13 @@ Status takes(const check::Kernel& kernel, reference::Case shape) {
   for (const check::Arrays::Array& array : arrays.all()) {
     if (array.output()) return {};
   }
-  return problem::refused("it declares no output, so nothing could be compared.");
+  return problem::refused("it declares no output, so there is nothing to compare.");
 }
 
 simulate::Example example_of(const check::Kernel& kernel) {
   simulate::Example e{};
   e.name = kernel.name.c_str();
-  e.summary = "a kernel of the user's own";
+  e.summary = "a kernel of your own";
   e.instance = "";
   e.arch = kernel.plan->arch;
   e.plan = kernel.plan;

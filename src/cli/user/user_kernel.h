@@ -1,4 +1,4 @@
-// Kernels of the user's own, from a source file (include/warpwright/check.h).
+// user-defined kernels, from a source file (include/warpwright/check.h).
 #pragma once
 #include <string>
 #include <vector>

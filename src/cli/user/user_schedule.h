@@ -1,4 +1,4 @@
-// A schedule of the user's own, from a source file (include/warpwright/schedule/registry.h).
+// A user-defined schedule, from a source file (include/warpwright/schedule/registry.h).
 #pragma once
 #include <string>
 

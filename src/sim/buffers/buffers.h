@@ -8,7 +8,7 @@
 
 namespace warpwright::simulator {
 
-// Bytes before and behind a buffer that belong to nobody, at least (warpwright/sim/addresses.h): what lies there meant
+// Bytes before and after a buffer that belong to nobody, at least (warpwright/sim/addresses.h): what lies there meant
 // that buffer.
 inline constexpr uint64_t kAddressMargin = 1 << 20;
 

@@ -32,7 +32,8 @@ class Guarded {
   ~Guarded() = default;
 };
 
-// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine is no hang.
+// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
+// like a hang.
 class Guard {
  public:
   static constexpr int kHang = -1;

@@ -47,7 +47,7 @@ Verdict judge_extents(const Encoding& e) {
   }
   for (uint32_t i = 0; i + 1 < e.rank; ++i) {
     if (e.strides[i] % alignment_of(e) != 0 || e.strides[i] >= uint64_t(1) << 40) {
-      return refused("a stride is no multiple of 16 (32 where packed or interleaved so) below 2^40");
+      return refused("a stride is not a multiple of 16 (32 where packed or interleaved so) below 2^40");
     }
   }
   return {};
@@ -73,7 +73,7 @@ Verdict judge(const Encoding& e) {
   if (Verdict v = judge_enums(e)) return v;
   if (e.interleave != none && e.rank < 3) return refused("an interleaved tensor has at least three dimensions");
   if (e.address == nullptr || !is_multiple(e.address, alignment_of(e))) {
-    return refused("the address is no multiple of 16 (32 where packed or interleaved so)");
+    return refused("the address is not a multiple of 16 (32 where packed or interleaved so)");
   }
   if (Verdict v = judge_extents(e)) return v;
   if (Verdict v = judge_packed(e)) return v;
@@ -82,7 +82,7 @@ Verdict judge(const Encoding& e) {
   const uint64_t inner = is_padded(e.type) ? e.box[0] : inner_bits / 8;
   if (e.interleave == none) {
     if (!is_padded(e.type) && inner_bits % 128 != 0)
-      return refused("the box's inner extent is no multiple of 16 bytes");
+      return refused("the box's inner extent is not a multiple of 16 bytes");
     if (e.swizzle != kNoSwizzle && inner > kSpans[e.swizzle]) return refused("the box is wider than its swizzle");
   }
   if (e.interleave == bytes32 && e.swizzle != kSwizzle32 && e.swizzle != kNoSwizzle) {
@@ -94,7 +94,7 @@ Verdict judge(const Encoding& e) {
 Verdict judge_address(const Encoding& e, const void* map, const void* address) {
   if (map == nullptr || !is_multiple(map, 64)) return refused("the map does not lie at a multiple of 64 bytes");
   if (address == nullptr || !is_multiple(address, alignment_of(e))) {
-    return refused("the address is no multiple of 16 (32 where packed or interleaved so)");
+    return refused("the address is not a multiple of 16 (32 where packed or interleaved so)");
   }
   return {};
 }

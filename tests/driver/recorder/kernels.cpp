@@ -291,7 +291,7 @@ WW_ENTRY cuTensorMapReplaceAddress(void* map, void* address) {
   const auto known = world.maps.find(content);
   Verdict verdict;
   if (known == world.maps.end()) {
-    verdict = Refusal{kInvalidValue, "it is no tensor map"};
+    verdict = Refusal{kInvalidValue, "it is not a tensor map"};
   } else {
     verdict = judge_address(known->second, map, address);
   }

@@ -40,7 +40,7 @@ Verdict judge_cluster(const Launch& launch, const KernelState& state, const Chip
   if (size == 1) return {};
   if (!chip.has_clusters()) return refused(kNotSupported, "the chip has no clusters");
   if (launch.grid[0] % c.x != 0 || launch.grid[1] % c.y != 0 || launch.grid[2] % c.z != 0) {
-    return refused(kInvalidCluster, "the grid is no multiple of the cluster");
+    return refused(kInvalidCluster, "the grid is not a multiple of the cluster");
   }
   const uint64_t most = state.any_cluster ? kLargestCluster : kPortableCluster;
   if (size > most) return refused(kInvalidCluster, "the cluster has more CTAs than the kernel allows");

@@ -130,7 +130,7 @@ struct Matmul {
       m::ds_write(s.place + (to_b + i * C.rows_per_load() * kRow), s.staged[kLoadsA + i]);
   }
 
-  // The first row of MFMA tile i of a wave, behind the rows of the waves before it.
+  // The first row of MFMA tile i of a wave, after the rows of the waves before it.
   WW_FN static constexpr int row_of(int i, int quadrant, int step) {
     return i / quadrant * step + i % quadrant * CdnaMatmulConfig::kMma;
   }

@@ -30,7 +30,7 @@ struct ClusterRing {
 
   using Vector = Vec<float, 4>;
   static constexpr int kThreads = plan.role("compute").threads();
-  static constexpr int kVectors = C.tile_elements() / 4 / kThreads;  // of each thread
+  static constexpr int kVectors = C.tile_elements() / 4 / kThreads;  // vectors that each thread handles
   static_assert(C.cluster >= 2 && C.cluster <= Args::kMaxCluster, "this ring is about clusters of 2 to 8");
   static_assert(C.tile_rows % C.cluster == 0, "each CTA loads an equal share of the rows");
   static_assert(C.tile_elements() == kVectors * 4 * kThreads,

@@ -49,7 +49,7 @@ struct TmemLifecycle {
   static_assert(C.type == DType::bf16 || C.type == DType::fp16, "operands are bf16 or fp16");
   static_assert(C.out_type == DType::fp32 || C.out_type == DType::bf16 || C.out_type == DType::fp16,
                 "fp32, bf16 or fp16");
-  static constexpr int kColumns = 32;  // of one tcgen05.ld: a thread holds so many results of its row
+  static constexpr int kColumns = 32;  // columns of one tcgen05.ld: a thread holds this many results of its row
   static_assert(C.tile_n % kColumns == 0 && C.tile_n <= 256, "tile_n is a multiple of 32 up to 256");
 
   static constexpr uint32_t kA = plan.region("input.a").offset, kABytes = plan.region("input.a").stage_bytes;

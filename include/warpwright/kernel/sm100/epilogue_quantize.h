@@ -44,7 +44,7 @@ struct QuantizeParts {
     constexpr int64_t bytes = Block::kWords * 4;
     return Global<uint8_t>{static_cast<uint8_t*>(args.d)} + (int64_t(row) * blocks(args) + block) * bytes;
   }
-  // `row` counts from the group's first one. Who has the last factor of a row also has those behind it.
+  // `row` counts from the group's first one. The thread with the last factor of a row also has those after it.
   WW_FN static void store_scale(const Args& args, const tile::GroupTile& tile, int row, int block, uint8_t factor) {
     const int across = tile::ceil_div(blocks(args), kScaleTileColumns);
     const int end = block == blocks(args) - 1 ? across * kScaleTileColumns : block + 1;

@@ -16,7 +16,7 @@ class GatheredRows {
   static_assert(Rows % kInCopy == 0, "a copy brings four rows");
 
  public:
-  // Rows of the product from `first` up to `end`. Those behind the end, and those that A does not have, are zeros; the
+  // Rows of the product from `first` up to `end`. Those past the end, and those that A does not have, are zeros; the
   // answer says whether the table names such a one.
   WW_FN bool load(const int32_t* index, int a_rows, int first, int end, machine::here at = {}) {
     bool wrong = false;

@@ -26,7 +26,8 @@ constexpr BlockPlan dense_gemm_plan(const MmaSyncGemmConfig& c, int depth) {
   plan.region("output", staging_bytes(c), c.warps(), 16);
   return plan;
 }
-// The same for who has no compiled schedule: it is made here. A configuration without one has a ring of one slot.
+// The same for callers without a compiled schedule: it is made here. A configuration without one has a ring of one
+// slot.
 constexpr BlockPlan dense_gemm_plan(const MmaSyncGemmConfig& c) {
   const schedule::Pipeline p = mma_sync_pipeline(c.order());
   return dense_gemm_plan(c, p.ok() ? p.depths[0].depth : 1);

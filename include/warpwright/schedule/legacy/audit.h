@@ -51,7 +51,7 @@ constexpr void find_wrong_order(const Compiled& c, const List<int>& at, Diagnost
 }
 
 // For every load and the fragment that needs it: one of the waits between them must leave no more ticks in flight than
-// were issued behind the load. Reported once for each wait, with the count that all its consumers allow.
+// were issued after the load. Reported once for each wait, with the count that all its consumers allow.
 constexpr void find_weak_waits(const Compiled& c, const List<int>& at, Diagnostics& found) {
   const int length = int(c.kernel.size());
   List<int> issued = {0};  // ticks before each entry of two iterations

@@ -15,7 +15,7 @@ struct Compiled : Schedule {
   PipelineProgram program = {};  // depth >= 2
   DerivedWaits waits = {};
   List<KernelDep> kernel_deps = {};
-  Diagnostics findings = {};  // of the derivation itself; audit() adds what it never looks at
+  Diagnostics findings = {};  // what the derivation itself found; audit() adds what it never looks at
 };
 
 constexpr int stagger_index(const PipelineConfig& config, const List<OpDesc>& body, int prologue_length) {

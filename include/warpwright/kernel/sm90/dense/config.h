@@ -13,7 +13,7 @@ namespace warpwright {
 
 // sm90/dense/dense_gemm.h: D[m, n] = epilogue(sum over k of A[m, k] * B[n, k]).
 struct DenseGemmConfig {
-  DType type = DType::bf16;  // of A: bf16, fp16, e4m3 or e5m2; sums are fp32
+  DType type = DType::bf16;  // the type of A: bf16, fp16, e4m3 or e5m2; sums are fp32
   int tile_m = 128;          // rows of a CTA's tile
   int tile_n = 256;          // and columns
   int stages = 4;
@@ -23,12 +23,12 @@ struct DenseGemmConfig {
   int across = 1;  // with axis m: so many of the cluster's CTAs lie beside each other, and both operands are shared
   int raster_group = 8;
   bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
-  bool mixed = false;      // of e4m3 and e5m2, A has one and B the other
+  bool mixed = false;      // A is e4m3 and B e5m2, or the other way round
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
   // The M side of the MMAs, in blocks of 64 for each warpgroup, is a tile's rows and the N side, in steps of 16, its
   // columns. Swapped: M its columns and N its rows, in steps of 8. 16-bit results only.
   bool swapped = false;
-  int group_rows = 64;  // of the M side, for each MMA warpgroup: 64 or 128; all of them where the N side is halved
+  int group_rows = 64;  // rows of the M side for each MMA warpgroup: 64 or 128; all of them where the N side is halved
   TileSharing sharing = TileSharing::cooperative;
   // K: the matrix is stored [m, k] or [n, k]. MN: stored [k, m] or [k, n]; 16-bit types only.
   Major a_major = Major::K;
@@ -38,8 +38,8 @@ struct DenseGemmConfig {
   int promote_k = 0;
   Scaling scaling = Scaling::none;
   bool batched = false;
-  Mover load = Mover::tma;   // of A and B
-  Mover store = Mover::tma;  // of D
+  Mover load = Mover::tma;   // how A and B are loaded
+  Mover store = Mover::tma;  // how D is stored
   bool dependent = true;     // may be launched before the kernel ahead of it on the stream has ended
   TileOrder raster = TileOrder::serpentine;
   bool raster_by_columns = false;  // the raster of the transposed matrix: bands are columns of tiles

@@ -186,7 +186,7 @@ struct DenseLoad {
   using SourceB = Source<C.b_major, C.epilogue.pair()>;
   WW_FN static void copy_stage(const Source<C.a_major>& a, const SourceB& b) {
     constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
-    constexpr int rounds = tile::ceil_div(runs, 16);  // of the four warps
+    constexpr int rounds = tile::ceil_div(runs, 16);  // rounds of the four warps
     // In flight; with two MMA warpgroups this role has few registers.
     constexpr int most = C.warpgroups() == 1 ? 9 : 4, together = rounds < most ? rounds : most;
     const int warp = int(machine::warp_index()) - plan.role("load").first_warp;

@@ -19,8 +19,8 @@ struct StageScales {
   static constexpr int kColumns = C.out_columns(), kRowBlocks = C.group_rows / 64;
   static constexpr int kHeld = C.row_scales() ? 1 : C.scale_lines();
 
-  float a[kRowBlocks][2];  // of a thread's two rows
-  float b[kHeld];          // of its columns, if many share one: of one block of 128 columns, or of two
+  float a[kRowBlocks][2];  // the scales of a thread's two rows
+  float b[kHeld];          // those of its columns, if many share one: of one block of 128 columns, or of two
   Shared<float> columns;   // otherwise where those of four of its columns are, the next ones 16 behind (side_place)
 
   WW_FN static StageScales read(Shared<float> slot, const SumPlace& place) {

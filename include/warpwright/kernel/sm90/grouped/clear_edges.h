@@ -44,7 +44,7 @@ WW_FN void clear_lines(Shared<uint8_t> lines, int count, int begin, int end) {
 // of the swizzle, which moves nothing out of it.
 template <GroupedGemmConfig C>
 WW_FN void clear_panels(Shared<uint8_t> panels, int count, int end) {
-  constexpr int units = int(swizzle_bytes(Swizzle::b128)) / 16;  // of 16 bytes, in a row
+  constexpr int units = int(swizzle_bytes(Swizzle::b128)) / 16;  // units of 16 bytes in a row
   const int thread = int(machine::thread_index()) % 128, each = (C.tile_k() - end) * units;
   for (int panel = 0; panel < count; ++panel) {
     const Shared<uint8_t> first =

@@ -15,7 +15,7 @@ inline constexpr int kScaleBlock = 128;
 // sm90/grouped/grouped_gemm.h: D[m, n] = sum over k of A[m, k] * B[n, k]. e4m3 operands have scales: one for each row
 // of A and 128 elements along k, one for each 128 x 128 of B or for each row of B and 128 elements.
 struct GroupedGemmConfig {
-  DType type = DType::e4m3;  // of A and B: e4m3, or bf16 without scales
+  DType type = DType::e4m3;  // the type of A and B: e4m3, or bf16 without scales
   DType out = DType::bf16;   // bf16, fp32, or e4m3 with a scale for each row and 128 columns
   int tile_m = 128;
   int tile_n = 128;  // a multiple of 16
@@ -24,7 +24,7 @@ struct GroupedGemmConfig {
   int output_boxes = 1;  // side by side in an output stage: handed on, and fenced, at once
   int cluster = 1;
   ClusterAxis axis = ClusterAxis::m;
-  int group_rows = 64;  // of a tile, for each MMA warpgroup: 64 or 128
+  int group_rows = 64;  // rows of a tile for each MMA warpgroup: 64 or 128
   int raster_group = 8;
   Groups groups = Groups::none;
   // For Groups::contiguous: the table says whether there are offsets, counts (Groups::masked), or neither (none).
@@ -206,9 +206,10 @@ struct GroupedGemmArgs {
   const float* a_scales = nullptr;
   int64_t a_scales_stride = 0;
   const float* b_scales = nullptr;
-  const void* bias = nullptr;  // of n elements for each matrix, `bias_stride` apart; null: none
+  const void* bias = nullptr;  // n elements for each matrix, `bias_stride` apart; null: none
   int64_t bias_stride = 0;
-  float* d_scales = nullptr;  // of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
+  float* d_scales =
+      nullptr;  // the scales of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
   int64_t d_scales_stride = 0;
   bool bias_is_bf16 = false;  // or fp32
   bool accumulate = false;    // config.adds_to_result(): added to what D holds
@@ -229,7 +230,7 @@ struct GroupedGemmArgs {
 // sm90/skinny/skinny_gemm.h.
 struct SkinnyBlockwiseConfig {
   DType out = DType::bf16;
-  int rows = 64;    // of W in a tile: 64 or 128
+  int rows = 64;    // rows of W in a tile: 64 or 128
   int tokens = 16;  // rows of X, a multiple of 8
   int split = 1;
   int stages = 8;

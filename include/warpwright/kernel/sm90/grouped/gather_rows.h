@@ -18,7 +18,7 @@ struct PublishBehind {
   static_assert(Behind >= 0 && Behind <= Stages - 2, "a consumer that holds a stage until the next one is there waits");
   static constexpr bool expects_bytes = true;
   struct Begun {
-    int stages = 0;         // that are not published
+    int stages = 0;         // stages that are not published yet
     Shared<Mbarrier> last;  // the full barrier of the last one
   };
   Shared<Mbarrier> first;  // full barrier of the ring
@@ -143,7 +143,7 @@ class GatherLoad {
           stage->expect_bytes(C.b_bytes());
           load_b(tile, peer_column, at, stage->index(), stage->full());
         }
-        // Rows behind the last block of 64 are multiplied by nobody.
+        // Rows past the last block of 64 are multiplied by nobody.
         WW_UNROLL
         for (int block = 0; block < C.tile_m / 64; ++block) {
           if (block < blocks) copy_block(Kernel::a_stage(base_, stage->index()), rows, block, at);

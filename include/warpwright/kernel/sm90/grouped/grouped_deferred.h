@@ -135,7 +135,7 @@ class GroupedDeferred {
   uint32_t packed_[kBlocks][Sums::kRegisters / 2];
   int waiting_ = 0;   // blocks of rows that are packed and not written
   bool any_ = false;  // there is a next tile
-  int left_ = 0;      // and so many rows from this warpgroup's first one on
+  int left_ = 0;      // how many rows there are from this warpgroup's first one on
 };
 
 }  // namespace warpwright::inline WW_WORLD::kernel::sm90

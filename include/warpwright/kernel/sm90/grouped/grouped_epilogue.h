@@ -18,10 +18,10 @@ struct GroupedEpilogue {
 
   // Where the tile's part of this warpgroup is.
   struct Place {
-    int matrix;  // of B
-    int row;     // of D, the first
-    int rows;    // from there on
-    int column;  // of D, the first
+    int matrix;  // the matrix B
+    int row;     // the first one of D
+    int rows;    // how many from there on
+    int column;  // the first one of D
   };
 
   // Adds those of the columns from `column` of D on to both halves. Pairs of columns are inside D or not.

@@ -86,7 +86,7 @@ struct GroupedGemm {
   static constexpr int kBlocks = C.group_blocks(), kRowBlocks = C.group_rows / 64;
   using AllBlocks = stdx::integral_constant<int, kBlocks>;
   using FirstRowBlock = stdx::integral_constant<int, C.column_blocks()>;
-  static constexpr int kSubtiles = C.out_columns() / C.d_box().inner;  // of a block of 64 rows
+  static constexpr int kSubtiles = C.out_columns() / C.d_box().inner;  // subtiles of a block of 64 rows
   static constexpr uint32_t kA = plan.region("input.a").offset, kB = plan.region("input.b").offset;
   static constexpr uint32_t kOutput = plan.region("output").offset, kOutputBytes = plan.region("output").stage_bytes;
 

@@ -25,7 +25,7 @@ struct GroupedStore {
   // By the whole warp.
   WW_FN static void store_rows(const Args& args, Shared<Element> from, int rows, int64_t row, int column) {
     constexpr SmemTile subtile{C.out, 64, C.d_box().inner, C.d_box().swizzle};
-    constexpr int in_unit = 16 / int(sizeof(Element)), units = subtile.cols / in_unit;  // of 16 bytes, in a row
+    constexpr int in_unit = 16 / int(sizeof(Element)), units = subtile.cols / in_unit;  // units of 16 bytes in a row
     using Unit = Vec<uint32_t, 4>;
     const Global<Element> to = Global<Element>{static_cast<Element*>(args.d_data)} + (row * args.d_stride + column);
     WW_ROLLED

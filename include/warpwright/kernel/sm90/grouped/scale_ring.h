@@ -29,8 +29,8 @@ struct ScaleGroup {
 
 // Where they lie.
 struct ScaleSource {
-  Global<const float> tokens;   // of the lane's first token
-  Global<const float> weights;  // of the tile's
+  Global<const float> tokens;   // the scale of the lane's first token
+  Global<const float> weights;  // the scales of the tile's weights
   int64_t stride = 0;           // from token to token
   int lane_tokens = 0;          // from the lane's first one to the end of the matrix
   int blocks = 0;               // along k

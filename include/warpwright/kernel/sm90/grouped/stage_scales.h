@@ -45,7 +45,7 @@ template <int Lines, int Each>
 class AlignedBlocks {
  public:
   static constexpr int kEach = Each;
-  static constexpr int kGroups = (Lines + 31) / 32;  // of a line for each lane
+  static constexpr int kGroups = (Lines + 31) / 32;  // groups in which each lane has one line
   WW_FN static int begin(int first) { return first / Each * Each; }
   WW_FN static int line(int group) { return group * 32 + int(machine::lane_index()); }
 

@@ -8,8 +8,8 @@
 
 namespace warpwright {
 
-// What the kernels found wrong in the routing. A pair whose expert does not exist, or whose weight is no number, adds
-// nothing to its token; of more tokens than there is room for the first ones are taken.
+// What the kernels found wrong in the routing. A pair whose expert does not exist, or whose weight is not a number,
+// adds nothing to its token; of more tokens than there is room for the first ones are taken.
 enum RouteFault : uint32_t {
   kExpertOutOfRange = 1,
   kWeightNotANumber = 2,
@@ -18,10 +18,10 @@ enum RouteFault : uint32_t {
 
 // sm90/moe/route.h: from the experts of each token to the rows of each expert.
 struct RouteConfig {
-  int id_bytes = 4;  // of an expert's number: 4 or 8
+  int id_bytes = 4;  // bytes of an expert's number: 4 or 8
   int warps = 8;
   int blocks_per_sm = 4;
-  bool shared = false;     // some experts are
+  bool shared = false;     // some experts are shared
   Arch arch = Arch::sm90;  // or sm100: the same words on another machine
   bool operator==(const RouteConfig&) const = default;
 };
@@ -30,16 +30,16 @@ struct RouteArgs {
   const void* ids = nullptr;              // [tokens, top_k], signed, of id_bytes each
   const float* weights = nullptr;         // [tokens, top_k]
   const uint32_t* token_count = nullptr;  // one word: how many of the tokens are there; null: all
-  int32_t tokens = 0;                     // that there is room for
+  int32_t tokens = 0;                     // how many there is room for
   int32_t top_k = 0;
-  int32_t experts = 0;  // the shared ones too
+  int32_t experts = 0;  // all of them, with the shared ones
   // Rows of one expert after the other, each in the order of the pairs.
   uint32_t* offsets = nullptr;  // [experts + 1]: where the rows of an expert begin, and the end
   int32_t* index = nullptr;     // [tokens * (top_k + shared)]: the token of each row
   int32_t* slots = nullptr;     // [tokens, top_k + shared]: the row of each pair; -1: none
-  uint32_t* status = nullptr;   // the RouteFault bits that were found; null: nobody asks
+  uint32_t* status = nullptr;   // receives the RouteFault bits that were found; may be null
   // Of RouteConfig::shared.
-  int32_t shared = 0;                     // how many of the experts are
+  int32_t shared = 0;                     // how many of the experts are shared
   const float* shared_weights = nullptr;  // [tokens, shared]; null: they are all 1
 };
 WW_HD constexpr const char* refuse(const RouteConfig& c) {
@@ -51,10 +51,10 @@ WW_HD constexpr const char* refuse(const RouteConfig& c) {
 
 // sm90/moe/combine.h: the sum of each token's rows, times their weights.
 struct CombineConfig {
-  DType type = DType::bf16;  // of rows and sums
+  DType type = DType::bf16;  // the type of rows and sums
   int warps = 8;
   int blocks_per_sm = 4;
-  bool shared = false;     // some experts are
+  bool shared = false;     // some experts are shared
   Arch arch = Arch::sm90;  // as above
   bool operator==(const CombineConfig&) const = default;
 };

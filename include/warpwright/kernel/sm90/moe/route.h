@@ -16,7 +16,7 @@ constexpr BlockPlan route_plan(const RouteConfig& c) {
   BlockPlan plan("route", c.arch);
   plan.role("route", c.warps);
   plan.blocks_per_sm = c.blocks_per_sm;
-  // Two, in turns: who still reads one is not overtaken.
+  // Two, in turns, so that a warp that still reads one is not overtaken.
   plan.region("counts", uint32_t(c.warps) * 8, 2, 8);
   plan.named_barrier("counted", c.warps * 32);
   return plan;

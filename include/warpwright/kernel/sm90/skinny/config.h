@@ -13,14 +13,14 @@ namespace warpwright {
 // of X[m, k] * W[n, k]). The rows of W ("weights") are the M side of the MMA, the tokens its N side. A cluster splits
 // the depth of a tile.
 struct SkinnyGemmConfig {
-  DType type = DType::bf16;  // of X and W: bf16, fp16, e4m3 or e5m2; sums are fp32
-  int rows = 64;             // of W in a tile: 64 for each MMA warpgroup
+  DType type = DType::bf16;  // the type of X and W: bf16, fp16, e4m3 or e5m2; sums are fp32
+  int rows = 64;             // rows of W in a tile: 64 for each MMA warpgroup
   int tokens = 16;           // rows of X in a tile, a multiple of 8
   int split = 1;             // CTAs of a cluster, each with its part of k
   int stages = 8;
   int output_stages = 2;
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
-  Scaling scaling = Scaling::none;  // of X by rows, of W by rows
+  Scaling scaling = Scaling::none;  // factors of the rows of X and of W
   int promote_k = 0;                // as above
 
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }

@@ -40,7 +40,7 @@ struct SkinnyBlockwise {
   using Quad = typename Skinny::Quad;
   // A stage is read by MMAs, and its scales by all lanes.
   using Input = pipeline::Consumer<C.stages, TellByWarp>;
-  static constexpr int kN = kSkinny.tokens;  // of the MMA
+  static constexpr int kN = kSkinny.tokens;  // N of the MMA
   static constexpr BlockPlan plan = skinny_blockwise_plan(C);
 
   WW_FN static Shared<float> scale_slot(uint32_t base, int stage) {

@@ -92,10 +92,10 @@ struct SkinnyGemm {
   using Result = storage_t<C.out_type()>;
   using Ops = epilogue::EpilogueOps<C.epilogue>;
   using Quad = Vec<float, 4>;
-  static constexpr int kResults = 4 / C.operands();  // that a thread makes of a quad
+  static constexpr int kResults = 4 / C.operands();  // results that a thread makes of a quad
   using Results = Vec<float, kResults>;
-  static constexpr int kBlocks = C.owned_tokens() / 8;   // of 8 tokens, of an owner
-  static constexpr int kThreads = C.warpgroups() * 128;  // of the role mma
+  static constexpr int kBlocks = C.owned_tokens() / 8;   // blocks of 8 tokens of an owner
+  static constexpr int kThreads = C.warpgroups() * 128;  // threads of the role mma
   static constexpr uint32_t kW = plan.region("input.w").offset, kWBytes = plan.region("input.w").stage_bytes;
   static constexpr uint32_t kX = plan.region("input.x").offset, kXBytes = plan.region("input.x").stage_bytes;
   static constexpr uint32_t kOutput = plan.region("output").offset, kOutputBytes = plan.region("output").stage_bytes;
