@@ -61,7 +61,8 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms
             t.tile_m,
             t.tile_n,
             t.tile_k,
-            waves_of(groups_of(p), usual_rows(p), p.n, t.tile_m, t.tile_n, sms / t.cluster),
+            waves_of(groups_of(p) * std::max(1, instance.splits), usual_rows(p), p.n, t.tile_m, t.tile_n,
+                     sms / t.cluster),
             fmt::format("{}x{}x{}, cluster {}", t.tile_m, t.tile_n, t.tile_k, t.cluster)};
   }
   const GroupedGemmConfig& c = *instance.as<GroupedGemmConfig>();

@@ -61,6 +61,18 @@ void add_up(simulator::Result& result, const simulator::Result& before) {
   result.stats.predicted_us += before.stats.predicted_us;
 }
 
+// Once, or twice with the workspace as the first launch has left it.
+template <class Launch>
+simulator::Result launch_as(const Workload& w, const Launch& launch, Arrays& arrays) {
+  simulator::Result result = launch();
+  if (w.shape.condition == Condition::again && result.ok()) {
+    arrays.forget_output(w);
+    const simulator::Result first = std::exchange(result, launch());
+    add_up(result, first);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
@@ -84,7 +96,9 @@ Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::G
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
   auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
-  return GroupedRun{problem, product, std::move(*choice)};
+  GroupedRun run{problem, product, std::move(*choice)};
+  run.product.scales_by_columns |= chip.arch == Arch::sm100 && problem.groups == Groups::by_depth;
+  return run;
 }
 
 Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& given, int sm_limit) {
@@ -110,13 +124,8 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
     return run_instance(*compiled_of(instance), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1}, buffers,
                         options);
   };
-  simulator::Result result = launch();
+  simulator::Result result = launch_as(w, launch, prepared.arrays);
   add_up(result, packed);
-  if (condition == Condition::again && result.ok()) {
-    prepared.arrays.forget_output(w);
-    const simulator::Result first = std::exchange(result, launch());
-    add_up(result, first);
-  }
   return judged(w, std::move(result), prepared.arrays);
 }
 
@@ -133,10 +142,13 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& given, int sm_limit) {
   simulator::Options options = given;
   options.primary_pending |= is_behind(w.shape.condition);
-  const PreparedRun prepared = prepare(p, w, sm_limit);
+  PreparedRun prepared = prepare(p, w, sm_limit);
   if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
-  simulator::Result result = run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args),
-                                          {prepared.ctas, 1, 1}, prepared.arrays.buffers(), options);
+  const auto launch = [&] {
+    return run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1},
+                        prepared.arrays.buffers(), options);
+  };
+  simulator::Result result = launch_as(w, launch, prepared.arrays);
   return judged_launch(w, std::move(result), prepared.arrays);
 }
 
