@@ -22,10 +22,9 @@ class Fixup {
   static_assert(F.threads % 32 == 0, "fixup: sums are handed over by whole warps");
   static_assert(F.values % 4 == 0, "fixup: sums move four at a time");
 
-  // `tiles` of the whole launch; `rank` of the CTA in its cluster, `thread` of those that hold sums; the job is
-  // tile::Job, or one of groups.
-  template <class Job>
-  WW_FN Fixup(void* workspace, int64_t tiles, uint32_t rank, uint32_t thread, const Job& job, machine::here at = {})
+  // `tiles` of the whole launch; `rank` of the CTA in its cluster, `thread` of those that hold sums.
+  WW_FN Fixup(void* workspace, int64_t tiles, uint32_t rank, uint32_t thread, const tile::Job& job,
+              machine::here at = {})
       : part_(job.part), parts_(job.parts) {
     if (parts_ == 1) return;
     auto* const bytes = static_cast<uint8_t*>(workspace);

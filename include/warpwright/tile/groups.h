@@ -7,7 +7,7 @@
 #include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/raster.h"
-#include "warpwright/tile/split.h"
+#include "warpwright/tile/source.h"
 
 namespace warpwright::inline WW_WORLD::tile {
 
@@ -236,14 +236,9 @@ class PersistentGroupTiles {
   int index_;
 };
 
-// A tile and the part of its depth that a cluster multiplies, as tile/source.h has it of single products.
+// A tile and the part of its depth that a cluster multiplies, as single products have it.
 struct GroupJob : GroupTile {
-  int index = 0;   // of the tile
-  KRange share{};  // in stages of the input ring
-  int part = 0;
-  int parts = 1;
-  int slot = 0;
-  WW_HD constexpr bool last() const { return part + 1 == parts; }
+  Job share{};
 };
 
 // The same, where the depth of every tile is cut into parts: cluster c of C takes the parts c, c + C, ... of all tiles,
@@ -257,11 +252,7 @@ class SplitGroupTiles {
   WW_FN bool next(GroupJob& job, machine::here where = {}) {
     const Work work = split_.at(index_);
     if (!tiles_.at(work.tile, job, where)) return false;
-    job.index = work.tile;
-    job.share = work.k;
-    job.part = work.part;
-    job.parts = work.parts;
-    job.slot = work.tile * (work.parts - 1);
+    job.share = {{}, work.tile, work.k, work.part, work.parts, work.tile * (work.parts - 1)};
     index_ += int(machine::cluster_count());
     return true;
   }

@@ -116,16 +116,31 @@ struct BlockwiseFp8 {
       }
     }
   }
-  // The blocks along k that this cluster multiplies of a tile.
-  WW_FN static tile::KRange share(const Args& args, [[maybe_unused]] const Tile& tile) {
-    if constexpr (C.by_depth) {
-      return {tile.first_k / C.block, tile.k / C.block};
-    } else if constexpr (!kSplit) {
-      return {0, blocks(args)};
-    } else if constexpr (C.grouped) {
+  // Which part of a tile's depth is this cluster's.
+  WW_FN static const tile::Job& share_of(const Tile& tile) requires(kSplit) {
+    if constexpr (C.grouped) {
       return tile.share;
     } else {
-      return tile.k;
+      return tile;
+    }
+  }
+  // The blocks along k that this cluster multiplies of a tile.
+  WW_FN static int first_block([[maybe_unused]] const Tile& tile) {
+    if constexpr (C.by_depth) {
+      return tile.first_k / C.block;
+    } else if constexpr (kSplit) {
+      return share_of(tile).k.first;
+    } else {
+      return 0;
+    }
+  }
+  WW_FN static int end_block(const Args& args, [[maybe_unused]] const Tile& tile) {
+    if constexpr (C.by_depth) {
+      return (tile.first_k + tile.k) / C.block;
+    } else if constexpr (kSplit) {
+      return share_of(tile).k.end();
+    } else {
+      return blocks(args);
     }
   }
   WW_FN static int first_row(const Tile& tile, const KernelContext& self) {
@@ -193,8 +208,7 @@ struct BlockwiseFp8 {
       const Tile job = next;
       const Rows rows = next_rows;
       more = look_ahead();
-      const tile::KRange k = share(args, job);
-      for (int block = k.first; block < k.end(); ++block) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto stage = input.acquire_producer();
         const auto to = stage->tile();
         if (self.elect_one_thread) {
@@ -220,8 +234,7 @@ struct BlockwiseFp8 {
     for (Tile job; jobs.next(job);) {
       if (!self.elect_one_thread) continue;
       const int row = first_row(job, self);
-      const tile::KRange k = share(args, job);
-      for (int block = k.first; block < k.end(); ++block) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto stage = input.acquire_producer();
         if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
         const auto to = stage->tile();
@@ -254,8 +267,7 @@ struct BlockwiseFp8 {
     auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
     auto jobs = walk<tile::Walker::warp>(args, base);
     for (Tile job; self.elect_one_cta && jobs.next(job);) {
-      const int count = share(args, job).count;
-      for (int i = 0; i < count; ++i) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto product = mma.acquire_k_stage_linear();
         auto stage = input.acquire_consumer();
         if (machine::elect_one()) PlainMultiply<kDense>::issue(product->tmem().address(), stage->tile(), true);
@@ -318,12 +330,12 @@ struct BlockwiseFp8 {
   // none.
   class RowScales {
    public:
-    WW_FN RowScales(const Args& args, int row, int end, int depth, const tile::KRange& k) : left_(0) {
-      if (row >= end || k.count == 0) return;
+    WW_FN RowScales(const Args& args, int row, int end, int depth, int first, int count) : left_(0) {
+      if (row >= end || count == 0) return;
       const int taken = machine::load(Global<const int32_t>{args.a_index} + row);
       if (uint32_t(taken) >= uint32_t(args.a_rows)) return;
-      next_ = Global<const float>{args.a_row_scales} + (int64_t(taken) * depth + k.first);
-      left_ = k.count;
+      next_ = Global<const float>{args.a_row_scales} + (int64_t(taken) * depth + first);
+      left_ = count;
       fetch();
     }
     WW_FN float take() {
@@ -355,15 +367,16 @@ struct BlockwiseFp8 {
   // With what other clusters multiplied of the tile; false: another one finishes it.
   WW_FN static bool complete(float (&sums)[kSums], const Args& args, const KernelContext& self, const Tile& job)
       requires(kSplit) {
+    const tile::Job& share = share_of(job);
     const int64_t tiles = C.tiles(args.m, args.groups.groups, args.n);
-    const Fixup<kDense.fixup()> shared(args.workspace, tiles, self.rank, machine::thread_index(), job);
+    const Fixup<kDense.fixup()> shared(args.workspace, tiles, self.rank, machine::thread_index(), share);
     WW_UNROLL
     for (int first = 0; first < kSums; first += kRead) {
       SomeSums some{sums, first};
       shared.template exchange<kRead>(some, first);
     }
     shared.finish();
-    return job.last();
+    return share.last();
   }
 
   // All threads of the role.
@@ -377,15 +390,15 @@ struct BlockwiseFp8 {
         base, self, walk<tile::Walker::warp>(args, base), [&](auto& epilogue, const Tile& job) {
           const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
           const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
-          const tile::KRange k = share(args, job);
           float sums[kSums] = {};
           [[maybe_unused]] const auto add = [&](const auto& product, float a_scale, int block) {
             promote(sums, product.lane(mine.lanes).column(mine.first_accumulator()), a_scale,
                     Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
           };
           if constexpr (C.gathered) {
-            RowScales own(args, first_row(job, self) + mine.row, job.end_row, depth, k);
-            for (int block = k.first; block < k.end(); ++block) {
+            RowScales own(args, first_row(job, self) + mine.row, job.end_row, depth, first_block(job),
+                          end_block(args, job) - first_block(job));
+            for (int block = first_block(job); block < end_block(args, job); ++block) {
               const float a_scale = own.take();
               epilogue.output().consumer().consume([&](auto product) {
                 add(product->tmem(), a_scale, block);
@@ -394,15 +407,15 @@ struct BlockwiseFp8 {
             }
           } else {
             const int scale_row = mine.row + scales_ahead(first_row(job, self));
-            for (int block = k.first; block < k.end(); ++block) {
+            for (int block = first_block(job); block < end_block(args, job); ++block) {
               epilogue.per_k_stage(input).run([&](auto stage) {
-                const Shared<float> scales_in = tiles_in.a_scales(stage->input_stage_index());
-                const float a_scale = machine::load(scales_in + scale_row);
                 if constexpr (C.by_depth) {
+                  const Shared<float> scales_in = tiles_in.a_scales(stage->input_stage_index());
+                  const float a_scale = machine::load(scales_in + scale_row);
                   promote_by_column(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
                                     scales_in + (C.scales_box().inner + int(mine.first_accumulator())));
                 } else {
-                  add(stage->tmem(), a_scale, block);
+                  add(stage->tmem(), machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row), block);
                 }
                 return stdx::move(stage).release();
               });
