@@ -63,7 +63,7 @@ struct GroupedProblem {
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;  // gates and ups are kept within bounds
-  // Hopper, bf16 groups. MN: every B is stored [k, n]. Groups along k have A stored [k, m] then, groups of rows [m, k].
+  // bf16. MN: B is stored [k, n]; groups along k have A stored [k, m] then, groups of rows, on Hopper only, [m, k].
   Major a_major = Major::K;
   Major b_major = Major::K;
   Tuning tuning = Tuning::usual;  // as of GemmProblem
@@ -86,7 +86,7 @@ struct GroupedPointers {
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // of D in e4m3: [m, columns of D / 128], written where D is
   // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns), but for
-  // gathered rows, and d_scales [columns of D / 128][m, rounded up to 4]. With it
+  // gathered rows, d_scales [columns of D / 128][m, rounded up to 4], b_scales of groups along k as a_scales. With it
   // factors lie in tiles (core/block_scaling.h), of which every group, or slot, and every matrix begins a new row.
   const void* a_block_scales = nullptr;
   const void* b_block_scales = nullptr;
