@@ -236,9 +236,10 @@ Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
     return Status(Code::unsupported, fmt::format("{}: no kernel for sm100 makes them.", described(p)));
   }
   return GroupedChoice{
-      best->instance, fmt::format("of {} the least time by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
-                         "measured: {}",
-                         list.size(), best->time.us, usual_rows(p), best->time.text())};
+      best->instance,
+      fmt::format("of {} the least time by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
+                  "measured: {}",
+                  list.size(), best->time.us, usual_rows(p), best->time.text())};
 }
 
 }  // namespace warpwright::choice

@@ -40,9 +40,9 @@ Status fill_sm100(Arguments& args, const catalog::Instance& instance, const Grou
   }
   const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
   auto& to = args.emplace<BlockwiseFp8Sm100Args>();
-  const Status s = blockwise.grouped ? fill(to, blockwise, o, maps)
-                                     : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n),
-                                            int(p.k), maps);
+  const Status s = blockwise.grouped
+                       ? fill(to, blockwise, o, maps)
+                       : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), maps);
   to.splits = std::max(1, instance.splits);
   return s;
 }

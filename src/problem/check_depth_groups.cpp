@@ -18,8 +18,8 @@ Status check_depth_groups(const GroupedProblem& p) {
     return refused("groups = by_depth: groups along k have neither a bias nor an activation.");
   }
   if (p.type == DType::e4m3 && p.b_scale_rows != 1) {
-    return refused(fmt::format("b_scale_rows = {}: groups along k have a scale for each row of B, it must be 1.",
-                               p.b_scale_rows));
+    return refused(
+        fmt::format("b_scale_rows = {}: groups along k have a scale for each row of B, it must be 1.", p.b_scale_rows));
   }
   if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
     return refused(fmt::format(

@@ -236,7 +236,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
 }  // namespace
 
 bool is_of_all(const GroupedProblem& p) {
-  return p.scaling == BlockScaling::none && p.groups != Groups::none && (p.type == DType::bf16 || p.gathered || p.groups == Groups::by_depth);
+  return p.scaling == BlockScaling::none && p.groups != Groups::none &&
+         (p.type == DType::bf16 || p.gathered || p.groups == Groups::by_depth);
 }
 
 int GroupedProduct::group_count() const {

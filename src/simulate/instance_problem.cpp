@@ -433,8 +433,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
   }
   if (catalog::arch_of(instance) == Arch::sm100 && p.groups == Groups::by_depth) {
     const uint32_t deep = 1024 / uint32_t(bits(p.type)), unit = p.type == DType::e4m3 ? deep : 1;
-    product.rows =
-        s.condition == Condition::varied ? many_offsets(uint32_t(s.k), unit) : four_along_k(s, unit, deep);
+    product.rows = s.condition == Condition::varied ? many_offsets(uint32_t(s.k), unit) : four_along_k(s, unit, deep);
     product.matrix_alpha = product.scales_by_columns = true;
   } else if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
     const bool varied = s.condition == Condition::varied;

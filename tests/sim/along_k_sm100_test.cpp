@@ -43,12 +43,8 @@ constexpr GroupedGemmSm100Config with(GroupedGemmSm100Config c, EpilogueConfig e
 }
 constexpr auto kBf16Added = with(kBf16, kAdded);
 constexpr auto kStored = with(kBf16, kSums, Major::MN), kStoredAdded = with(kBf16, kAdded, Major::MN);
-constexpr BlockwiseFp8Sm100Config kFp8{.out_type = DType::fp32,
-                                       .tile_n = 64,
-                                       .stages = 3,
-                                       .epilogue = kSums,
-                                       .grouped = true,
-                                       .by_depth = true};
+constexpr BlockwiseFp8Sm100Config kFp8{
+    .out_type = DType::fp32, .tile_n = 64, .stages = 3, .epilogue = kSums, .grouped = true, .by_depth = true};
 constexpr BlockwiseFp8Sm100Config kFp8Pair{.out_type = DType::fp32,
                                            .tile_n = 64,
                                            .stages = 3,
@@ -207,10 +203,10 @@ void expect_reported(const Fault& fault, const GroupedProduct& p) {
 TEST(AlongKSm100, NoMissingSynchronizationOfClearedStagesPassesUnseen) {
   using enum Fault::Action;
   const GroupedProduct p = product<kBf16>({136, 72, 1000}, {3, 401, 403, 998});
-  for (const Fault& fault : {Fault{"fence_proxy_async", "", "mma", drop}, Fault{"sync_warp", "", "mma", drop},
-                             Fault{"mbarrier_arrive", "input.empty", "mma", drop},
-                             Fault{"mbarrier_arrive", "input.empty", "mma", duplicate},
-                             Fault{"tcgen05_commit", "input.empty", "mma", drop}}) {
+  for (const Fault& fault :
+       {Fault{"fence_proxy_async", "", "mma", drop}, Fault{"sync_warp", "", "mma", drop},
+        Fault{"mbarrier_arrive", "input.empty", "mma", drop}, Fault{"mbarrier_arrive", "input.empty", "mma", duplicate},
+        Fault{"tcgen05_commit", "input.empty", "mma", drop}}) {
     expect_reported<kBf16>(fault, p);
   }
 }

@@ -142,11 +142,10 @@ TEST(BlockwiseSplitSm100, GroupsOfRows) {
 
 TEST(BlockwiseSplitSm100, NoFaultAtTheHandOverPassesUnseen) {
   using enum Fault::Action;
-  for (const Fault& fault : {Fault{"atomic_add", "workspace", "epilogue", drop},
-                             Fault{"atomic_add", "workspace", "epilogue", alter},
-                             Fault{"load_acquire", "workspace", "epilogue", drop},
-                             Fault{"load_acquire", "workspace", "epilogue", alter, 2},
-                             Fault{"sync_warp", "", "epilogue", drop}}) {
+  for (const Fault& fault :
+       {Fault{"atomic_add", "workspace", "epilogue", drop}, Fault{"atomic_add", "workspace", "epilogue", alter},
+        Fault{"load_acquire", "workspace", "epilogue", drop}, Fault{"load_acquire", "workspace", "epilogue", alter, 2},
+        Fault{"sync_warp", "", "epilogue", drop}}) {
     SCOPED_TRACE(testing::Message() << int(fault.action) << " " << fault.word);
     int reported = 0;
     for (Landing landing : {Landing::eager, Landing::late, Landing::seeded}) {

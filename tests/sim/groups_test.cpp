@@ -39,11 +39,8 @@ WalkOf<Tile> walk_by(Table t, int clusters, const Made& made) {
   constexpr int kMost = 4096;
   WalkOf<Tile> w;
   std::vector<std::vector<Tile>> found{size_t(clusters)};
-  GroupTable table{.groups = t.groups(),
-                   .rows = t.rows,
-                   .matrix_count = t.matrix_count,
-                   .slot_rows = t.slot_rows,
-                   .depth = t.depth};
+  GroupTable table{
+      .groups = t.groups(), .rows = t.rows, .matrix_count = t.matrix_count, .slot_rows = t.slot_rows, .depth = t.depth};
   BlockPlan plan("walk", Arch::sm90);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(clusters), 1, 1}, 0, 0, {}};
@@ -74,9 +71,8 @@ WalkOf<Tile> walk_by(Table t, int clusters, const Made& made) {
 }
 
 Walk walk(const Table& t, int tile_rows, int tiles_n, int clusters = 1) {
-  return walk_by(t, clusters, [&](const GroupTable& table) {
-    return tile::PersistentGroupTiles<>(table, tile_rows, tiles_n);
-  });
+  return walk_by(t, clusters,
+                 [&](const GroupTable& table) { return tile::PersistentGroupTiles<>(table, tile_rows, tiles_n); });
 }
 
 std::vector<GroupTile> expected(const Table& t, int tile_rows, int tiles_n) {
@@ -216,7 +212,8 @@ TEST(Groups, AlongK) {
   std::mt19937 random(5);
   for (int groups : {31, 32, 33, 70}) {
     std::vector<uint32_t> offsets = {0};
-    for (int g = 0; g < groups; ++g) offsets.push_back(offsets.back() + uint32_t(random() % 3 == 0 ? 0 : random() % 40));
+    for (int g = 0; g < groups; ++g)
+      offsets.push_back(offsets.back() + uint32_t(random() % 3 == 0 ? 0 : random() % 40));
     expect_along_k<1>(offsets, int(offsets.back()), 0);
   }
 }

@@ -1,6 +1,7 @@
-// The tiles of grouped rows, or of groups along k: tile index -> group, rows and place in the group. Whole warps walk the table together, 32
-// groups at a time, so its length costs a few loads and not a walk for each tile. Whatever the table says, no row
-// beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is read.
+// The tiles of grouped rows, or of groups along k: tile index -> group, rows and place in the group. Whole warps walk
+// the table together, 32 groups at a time, so its length costs a few loads and not a walk for each tile. Whatever the
+// table says, no row beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond
+// `groups` is read.
 #pragma once
 #include "warpwright/machine/machine.h"
 #include "warpwright/tile/group_faults.h"

@@ -93,12 +93,10 @@ struct BlockwiseFp8 {
       stdx::conditional_t<kSplit, tile::SplitTiles<tile::GroupedSerpentine>, tile::WholeTiles<tile::GroupedSerpentine>>;
   static constexpr Groups kGroups = C.by_depth ? Groups::by_depth : Groups::contiguous;
   static constexpr int kUnit = C.by_depth ? C.block : 1;  // of k, at which groups along it begin
-  using Tiles =
-      stdx::conditional_t<C.grouped,
-                          stdx::conditional_t<kSplit, tile::SplitGroupTiles, tile::PersistentGroupTiles<kGroups, kUnit>>,
-                          tile::PersistentTilesOver<Single>>;
-  using Tile =
-      stdx::conditional_t<C.grouped, stdx::conditional_t<kSplit, tile::GroupJob, tile::GroupTile>, tile::Job>;
+  using Tiles = stdx::conditional_t<
+      C.grouped, stdx::conditional_t<kSplit, tile::SplitGroupTiles, tile::PersistentGroupTiles<kGroups, kUnit>>,
+      tile::PersistentTilesOver<Single>>;
+  using Tile = stdx::conditional_t<C.grouped, stdx::conditional_t<kSplit, tile::GroupJob, tile::GroupTile>, tile::Job>;
   template <tile::Walker>
   WW_FN static Tiles walk(const Args& args, uint32_t) {
     constexpr int rows = kDense.tile_m * kDense.cluster_m;
@@ -243,9 +241,8 @@ struct BlockwiseFp8 {
         Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales,
                                           {{row - scales_ahead(row), block}}, stage->full(), 0);
         if constexpr (C.by_depth) {
-          Load::template load_box<false, 2>(
-              to.a_scales.template as<uint8_t>().plus_bytes(C.scales_box().bytes()), &args.b_scale_map,
-              {{first_column(job, self), block}}, stage->full(), 0);
+          Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>().plus_bytes(C.scales_box().bytes()),
+                                            &args.b_scale_map, {{first_column(job, self), block}}, stage->full(), 0);
         }
         stdx::move(stage).release();
       }
@@ -365,8 +362,8 @@ struct BlockwiseFp8 {
     WW_FN void set(int i, float value) { sums[first + i] = value; }
   };
   // With what other clusters multiplied of the tile; false: another one finishes it.
-  WW_FN static bool complete(float (&sums)[kSums], const Args& args, const KernelContext& self, const Tile& job)
-      requires(kSplit) {
+  WW_FN static bool complete(float (&sums)[kSums], const Args& args, const KernelContext& self,
+                             const Tile& job) requires(kSplit) {
     const tile::Job& share = share_of(job);
     const int64_t tiles = C.tiles(args.m, args.groups.groups, args.n);
     const Fixup<kDense.fixup()> shared(args.workspace, tiles, self.rank, machine::thread_index(), share);

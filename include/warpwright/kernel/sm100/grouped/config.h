@@ -25,7 +25,7 @@ struct BlockwiseFp8Sm100Config {
   bool grouped = false;
   // As GroupedGemmSm100Config has it. The scales of A are read where they lie, by rows.
   bool gathered = false;
-  bool dependent = false;  // as the dense kernel has it
+  bool dependent = false;               // as the dense kernel has it
   DepthSplit split = DepthSplit::none;  // or split_k
   // grouped: groups are columns of A and of B instead, whole blocks of them, with a D and a C each, and every row of B
   // has scales of its own, as those of A have.
@@ -255,7 +255,8 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
         c.out_scaling != BlockScaling::none) {
       return "grouped_gemm: groups along k are sums of 16-bit elements, in two matrices of all groups";
     }
-    if (c.cta_group != 1) return "grouped_gemm: one CTA clears what a stage has of other groups along k, so cta_group is 1";
+    if (c.cta_group != 1)
+      return "grouped_gemm: one CTA clears what a stage has of other groups along k, so cta_group is 1";
     if (c.a_major != c.b_major) return "grouped_gemm: A and B of groups along k are stored the same way";
     if (c.a_major == Major::MN && c.tile_n % c.panel_box().inner != 0) {
       return "grouped_gemm: operands along m or n are loaded in panels of 64 rows";

@@ -360,8 +360,8 @@ struct GroupedGemm {
         own_and_multiply(args, base, self);
       } else if (Role::is_scheduler()) {
         tile::run_group_scheduler<C.gathered, kGroups>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups,
-                                              C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
-                                              C.tile_columns());
+                                                       C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
+                                                       C.tile_columns());
       } else if (Role::is_epilogue()) {
         if constexpr (C.out_scaling != BlockScaling::none) {
           QuantizeEpilogue<C, GroupedGemm>::run(args, base, self);
