@@ -96,9 +96,7 @@ Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::G
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
   auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
-  GroupedRun run{problem, product, std::move(*choice)};
-  run.product.scales_by_columns |= chip.arch == Arch::sm100 && problem.groups == Groups::by_depth;
-  return run;
+  return GroupedRun{problem, product, std::move(*choice)};
 }
 
 Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& given, int sm_limit) {
@@ -131,7 +129,12 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
 
 Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
                      uint64_t seed) {
-  if (arch == Arch::sm90 || reference::is_of_all(p)) return grouped_product_workload(product, data, seed);
+  if (arch == Arch::sm90) return grouped_product_workload(product, data, seed);
+  if (reference::is_of_all(p)) {
+    reference::GroupedProduct here = product;
+    here.scales_by_columns |= p.groups == Groups::by_depth;
+    return grouped_product_workload(here, data, seed);
+  }
   if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
   reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
   spec.illegal = product.illegal;
