@@ -178,8 +178,8 @@ typedef struct ww_grouped_problem {
   int32_t clamped_swiglu; /* 1: gates and ups are kept within bounds */
   int32_t gathered;       /* 1: row i of the product is row index[i] of A; contiguous groups */
   int64_t a_rows;         /* how many rows A has if they are gathered, otherwise 0 */
-  int32_t a_major;        /* ww_major, Hopper: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
-  int32_t b_major;        /* ww_major, Hopper: WW_MAJOR_MN for every B stored [k, n] in bf16 */
+  int32_t a_major;        /* ww_major: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
+  int32_t b_major;        /* ww_major: WW_MAJOR_MN for every B stored [k, n] in bf16; groups of rows on Hopper only */
   int32_t tuning;         /* ww_tuning */
 } ww_grouped_problem;
 

@@ -63,8 +63,8 @@ struct GroupedProblem {
   BlockScaling scaling = BlockScaling::none;
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;  // gates and ups are kept within bounds
-  // Hopper, bf16 groups. MN: every B is stored [k, n], and A is stored [k, m] for groups along k, still [m, k] for
-  // groups of rows.
+  // bf16 groups. MN: every B is stored [k, n], and A is stored [k, m] for groups along k, still [m, k] for groups of
+  // rows, which only Hopper has.
   Major a_major = Major::K;
   Major b_major = Major::K;
   Tuning tuning = Tuning::usual;  // as in GemmProblem
@@ -87,8 +87,9 @@ struct GroupedPointers {
   const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
   float* d_scales = nullptr;          // the scales of D in e4m3: [m, columns of D / 128], written where D is
   // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns), except
-  // for gathered rows, and d_scales is [columns of D / 128][m, rounded up to 4]. With block scaling the factors lie in
-  // tiles (core/block_scaling.h); every group, or slot, and every matrix begins a new row of tiles.
+  // for gathered rows, b_scales of groups along k lies the same way, and d_scales is
+  // [columns of D / 128][m, rounded up to 4]. With block scaling the factors lie in tiles (core/block_scaling.h); every
+  // group, or slot, and every matrix begins a new row of tiles.
   const void* a_block_scales = nullptr;
   const void* b_block_scales = nullptr;
   void* d_block_scales = nullptr;       // out_scaling

@@ -18,8 +18,10 @@
 #include "gpu/maker.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
+#include "gpu/run_memory.h"
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
+#include "problem/check_depth_groups.h"
 #include "problem/validate.h"
 
 namespace warpwright {
@@ -84,28 +86,6 @@ Status check_accumulate(const GroupedProblem& p) {
   return {};
 }
 
-Status check_depth_groups(const GroupedProblem& p) {
-  if (p.matrix_count > 1) return refused("matrix_count = {}: groups along k are columns of one B.", p.matrix_count);
-  if (p.out == DType::e4m3) return refused("out = e4m3: D of groups along k must be fp32 or bf16.");
-  if (p.activation != Activation::none || p.bias != Bias::none) {
-    return refused("groups = by_depth: groups along k have neither a bias nor an activation.");
-  }
-  if (p.type == DType::e4m3 && p.b_scale_rows != 1) {
-    return refused("b_scale_rows = {}: groups along k have a scale for each row of B, so it must be 1.",
-                   p.b_scale_rows);
-  }
-  if (p.type == DType::e4m3 && p.k % kScaleBlock != 0) {
-    return refused(
-        "k = {}: groups along k of e4m3 are whole blocks that share a scale, so k must be a multiple of 128.", p.k);
-  }
-  if (p.accumulate && p.out != DType::fp32) return refused("out = {}: D must be fp32 to be added to.", name(p.out));
-  if (p.group_count * p.m > INT32_MAX) {
-    return refused("m = {}: {} matrices D of that many rows have more than {} rows together.", p.m, p.group_count,
-                   INT32_MAX);
-  }
-  return {};
-}
-
 Status check_gather(const GroupedProblem& p) {
   if (Status s = check_extent("a_rows", p.a_rows); !s) return s;
   if (!p.gathered) {
@@ -129,9 +109,8 @@ Status check_majors(const GroupedProblem& p) {
                    argument, name(p.type));
   }
   if (!by_depth && p.a_major == Major::MN) return refused("a_major = MN: A of groups of rows must be stored [m, k].");
-  if (by_depth && p.a_major != p.b_major) {
-    return refused("{} = MN: A and B of groups along k are stored the same way, so {} must be MN too.", argument,
-                   p.b_major == Major::MN ? "a_major" : "b_major");
+  if (by_depth) {
+    if (Status s = problem::check_depth_majors(p); !s) return s;
   }
   if (p.activation != Activation::none) return refused("b_major = MN: with an activation B must be stored [n, k].");
   if (p.gathered) return refused("b_major = MN: with gathered rows of A B must be stored [n, k].");
@@ -193,7 +172,7 @@ Status validate(const GroupedProblem& p) {
   }
   if (Status s = check_epilogue(p); !s) return s;
   if (p.groups == Groups::by_depth) {
-    if (Status s = check_depth_groups(p); !s) return s;
+    if (Status s = problem::check_depth_groups(p); !s) return s;
   } else if (p.accumulate) {
     if (Status s = check_accumulate(p); !s) return s;
   }
@@ -223,6 +202,8 @@ struct GroupedPlan::State {
   struct Ready {
     choice::GroupedChoice choice;
     const gpu::LoadedInstance* loaded;
+    // Where clusters share the depth of a tile.
+    std::unique_ptr<gpu::Workspaces> sums = std::make_unique<gpu::Workspaces>();
   };
   GroupedProblem problem;
   gpu::Device device;
@@ -272,6 +253,10 @@ Result<GroupedPlan> make_plan(const GroupedProblem& problem) try {
       if (const auto found = gpu::ready(other.instance, device->number)) state->plans.push_back({other, *found});
     }
   }
+  // A capture may forbid to make the pool of the memory for sums.
+  for (const auto& plan : state->plans) {
+    if (plan.choice.instance.splits > 1) (void)gpu::RunMemory::prepare(device->number);
+  }
   std::vector<std::string> names;
   for (const auto& plan : state->plans) names.push_back(catalog::plan_name(plan.choice.instance));
   state->contest = std::make_unique<const api::Contest>(measures ? choice::measured_key(problem) : "", chip, names);
@@ -284,6 +269,14 @@ Status GroupedPlan::State::launch(const Ready& plan, const GroupedPointers& poin
   const catalog::Instance& instance = plan.choice.instance;
   launch::Arguments args;
   if (Status s = launch::fill_arguments(args, instance, problem, pointers, gpu::map_encoder()); !s) return s;
+  const auto clusters =
+      launch::allowed_clusters(plan.loaded->clusters(), launch::cluster_of(instance), problem.sm_limit);
+  gpu::RunMemory sums_of_graph;  // handed back behind the kernel
+  if (const int64_t bytes = launch::workspace_bytes(instance, args, clusters); bytes > 0) {
+    const auto sums = plan.sums->get(device.number, stream, size_t(bytes), sums_of_graph);
+    if (!sums) return sums.status();
+    launch::set_workspace(args, *sums);
+  }
   // Short products start before the launch ahead has ended, and wait for it before they touch what it may write.
   return gpu::launch(*plan.loaded, instance, args, stream, problem.sm_limit, launch::may_start_early(instance));
 }

@@ -51,6 +51,7 @@ Family<BlockwiseFp8Sm100Config> blockwise_sm100() {
   f.plan.number("a", &C::accumulators, usual.accumulators).number("r", &C::raster_group, usual.raster_group);
   f.plan.number("e", &C::epilogue_warps, usual.epilogue_warps).number("o", &C::store_stages, usual.store_stages);
   f.plan.number("l", &C::epilogue_load_stages, usual.epilogue_load_stages).flag("early", &C::dependent);
+  add_split(f.plan);
   f.features.rule([](const C&) { return std::string("e4m3"); },
                   [](C&, std::string_view word) { return word == "e4m3"; });
   f.features.rule(
@@ -64,7 +65,7 @@ Family<BlockwiseFp8Sm100Config> blockwise_sm100() {
   f.features.rule([](const C& c) { return std::string(c.epilogue.alpha ? "alpha" : ""); },
                   [](C& c, std::string_view word) { return word == "alpha" && (c.epilogue.alpha = true); });
   add_epilogue_nodes(f.features);
-  f.features.flag("grouped", &C::grouped).flag("gathered", &C::gathered);
+  f.features.flag("grouped", &C::grouped).flag("gathered", &C::gathered).flag("along_k", &C::by_depth);
   return f;
 }
 
@@ -82,10 +83,12 @@ Family<GroupedGemmSm100Config> grouped_sm100() {
   f.plan.number("a", &C::accumulators, usual.accumulators).flag("swap", &C::swap_ab);
   f.plan.number("e", &C::epilogue_warps, usual.epilogue_warps).flag("early", &C::dependent);
   add_types(f.features);
+  add_layout(f.features, false);
   add_words(f.features, kBlockScalings, &C::scaling, BlockScaling::none);
   add_epilogue(f.features);
   add_words(f.features, kBlockScalings, &C::out_scaling, BlockScaling::none, "swiglu_to_");
   f.features.flag("clamped", &C::clamped_swiglu).flag("pointers", &C::pointers).flag("gathered", &C::gathered);
+  f.features.flag("along_k", &C::by_depth);
   f.begin = [](C& c) { c.scaling = BlockScaling::none; };
   return f;
 }

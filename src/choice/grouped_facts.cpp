@@ -57,12 +57,13 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms
   }
   if (catalog::arch_of(instance) == Arch::sm100) {
     const choice::GroupedTile t = choice::grouped_tile(instance);
-    return {catalog::block_plan(instance),
-            t.tile_m,
-            t.tile_n,
-            t.tile_k,
-            waves_of(groups_of(p), usual_rows(p), p.n, t.tile_m, t.tile_n, sms / t.cluster),
-            fmt::format("{}x{}x{}, cluster {}", t.tile_m, t.tile_n, t.tile_k, t.cluster)};
+    return {
+        catalog::block_plan(instance),
+        t.tile_m,
+        t.tile_n,
+        t.tile_k,
+        waves_of(groups_of(p) * std::max(1, instance.splits), usual_rows(p), p.n, t.tile_m, t.tile_n, sms / t.cluster),
+        fmt::format("{}x{}x{}, cluster {}", t.tile_m, t.tile_n, t.tile_k, t.cluster)};
   }
   const GroupedGemmConfig& c = *instance.as<GroupedGemmConfig>();
   return {catalog::block_plan(instance),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "choice/by_fill.h"
@@ -39,6 +41,12 @@ const Grouped kOnDemandPlain[] = {
     {.tile_n = 256, .stages = 6, .cta_group = 2},
 };
 
+// Groups along k, whose stages one CTA clears.
+const Grouped kOnDemandAlongK[] = {
+    {.tile_n = 128, .stages = 6},
+    {.tile_n = 256, .stages = 4},
+};
+
 // Of swiglu two warpgroups have a part each; where its results are quantized they share their scales.
 const Blockwise kOnDemandBlockwise[] = {
     {.tile_n = 128, .stages = 6},
@@ -46,9 +54,9 @@ const Blockwise kOnDemandBlockwise[] = {
     {.tile_n = 256, .stages = 6, .cta_group = 2, .epilogue_warps = 2 * kTmemWarps},
 };
 
-// But for a factor, and swiglu of a pair of accumulators, which a problem may ask for.
+// But for a factor, swiglu of a pair of accumulators and what D held, which a problem may ask for.
 bool plain(EpilogueConfig e) {
-  e.alpha = false;
+  e.alpha = e.source = false;
   if (e.pair()) e.activation = Activation::none;
   return e.trivial();
 }
@@ -67,6 +75,11 @@ Grouped with_features(Grouped c, const GroupedProblem& p) {
   c.clamped_swiglu = p.clamped_swiglu;
   c.gathered = p.gathered;
   c.epilogue.activation = activation_of(p);
+  c.by_depth = p.groups == Groups::by_depth;
+  c.a_major = p.a_major;
+  c.b_major = p.b_major;
+  c.epilogue.source = p.accumulate;
+  if (p.accumulate) c.epilogue.source_type = p.out;
   if (p.out_scaling == BlockScaling::none) c.out_type = c.epilogue.out = p.out;
   return c;
 }
@@ -76,6 +89,9 @@ Blockwise with_features(Blockwise c, const GroupedProblem& p) {
   c.gathered = p.gathered;
   c.epilogue.activation = p.activation;
   c.epilogue.alpha = c.grouped;  // a factor for each matrix
+  c.by_depth = p.groups == Groups::by_depth;
+  c.epilogue.source = p.accumulate;
+  if (p.accumulate) c.epilogue.source_type = p.out;
   return c;
 }
 bool serves(const Grouped& c, const GroupedProblem& p) {
@@ -120,6 +136,8 @@ std::vector<Instance> candidates(const GroupedProblem& p) {
     for (const Grouped& c : kOnDemandQuantized) add(c);
   } else if (p.scaling != BlockScaling::none) {
     for (const Grouped& c : kOnDemand) add(c);
+  } else if (p.groups == Groups::by_depth && !blockwise(p)) {
+    for (const Grouped& c : kOnDemandAlongK) add(c);
   } else if (!blockwise(p)) {
     for (const Grouped& c : kOnDemandPlain) add(c);
   } else if (p.groups != Groups::none && list.empty()) {
@@ -165,8 +183,12 @@ Sm100Time grouped_time(const Instance& instance, const GroupedProblem& p, const 
   const int64_t rows = std::max<int64_t>(1, usual_rows(p));
   Sm100Work w;
   w.jobs = waves_of(groups, rows, p.n, t.tile_m, t.tile_n, std::max(1, chip.multiprocessors / t.cluster)).tiles;
-  w.steps = int(ceil_div(p.k, int64_t(t.tile_k)));
+  // A group along k has a part of it, and begins inside of a stage.
+  const bool by_depth = p.groups == Groups::by_depth;
+  w.steps = int(ceil_div(by_depth ? p.k / std::max<int64_t>(1, groups) + 1 : p.k, int64_t(t.tile_k)));
   w.bytes = floor_of(work_of(p), Arch::sm100).bytes;
+  if (instance.splits > 0) w.split(instance.splits);
+  if (p.accumulate) w.bytes += double(groups) * double(p.m) * double(p.n) * bits(p.out) / 8;
   // Every block along k is read out, and multiplied by factors of which those of B come from L2.
   if (grouped == nullptr) {
     const BlackwellClock clock = kBlackwellClock;
@@ -176,29 +198,48 @@ Sm100Time grouped_time(const Instance& instance, const GroupedProblem& p, const 
   return sm100_time(c, w, chip.multiprocessors);
 }
 
+namespace {
+
+struct Timed {
+  Instance instance;  // with its parts
+  Sm100Time time;
+};
+// One whose depth is shared, without a number of parts, gets the best one.
+Timed timed(const Instance& instance, const GroupedProblem& p, const Chip& chip) {
+  const auto with = [&](int splits) {
+    Timed t{instance, {}};
+    t.instance.splits = splits;
+    t.time = grouped_time(t.instance, p, chip);
+    return t;
+  };
+  const auto* c = instance.as<Blockwise>();
+  const bool open = c != nullptr && c->split == DepthSplit::split_k && instance.splits == 0;
+  return open ? best_parts(2, with) : with(instance.splits);
+}
+
+}  // namespace
+
 Result<GroupedChoice> choose_sm100(const GroupedProblem& p, const Chip& chip) {
   const std::vector<Instance> list = candidates(p);
   if (!p.plan.empty()) {
     const auto instance = named(p, list);
     if (!instance) return instance.status();
-    const Sm100Time t = grouped_time(*instance, p, chip);
-    return GroupedChoice{*instance, fmt::format("it was named: {:.1f} us, {}", t.us, t.text())};
+    const Timed t = timed(*instance, p, chip);
+    return GroupedChoice{t.instance, fmt::format("it was named: {:.1f} us, {}", t.time.us, t.time.text())};
   }
-  const Instance* best = nullptr;
-  Sm100Time least;
+  std::optional<Timed> best;
   for (const Instance& instance : list) {
-    const Sm100Time t = grouped_time(instance, p, chip);
-    if (best != nullptr && t.us >= least.us) continue;
-    best = &instance;
-    least = t;
+    Timed t = timed(instance, p, chip);
+    if (!best || t.time.us < best->time.us) best = std::move(t);
   }
-  if (best == nullptr) {
+  if (!best) {
     return Status(Code::unsupported, fmt::format("{}: no kernel for sm100 makes them.", described(p)));
   }
   return GroupedChoice{
-      *best, fmt::format("the least time of {} by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
-                         "measured: {}",
-                         list.size(), least.us, usual_rows(p), least.text())};
+      best->instance,
+      fmt::format("the least time of {} by the clock of a B200, {:.1f} us for {} rows a group, which nobody has "
+                  "measured: {}",
+                  list.size(), best->time.us, usual_rows(p), best->time.text())};
 }
 
 }  // namespace warpwright::choice

@@ -65,11 +65,12 @@ int64_t work_of(const DenseGemmSm100Config& c, const DenseGemmSm100Args& args) {
   return c.jobs(args.m, args.n, args.k, args.batches, args.splits);
 }
 int64_t work_of(const BlockwiseFp8Sm100Config& c, const BlockwiseFp8Sm100Args& args) {
-  if (!c.grouped) return c.dense().tiles(args.m, args.n);
-  return row_tiles(args.groups, 128 * c.cta_group) * ceil_div(args.n, c.tile_n);
+  return c.tiles(args.m, args.groups.groups, args.n) * c.parts(args.k, args.splits);
 }
 int64_t work_of(const GroupedGemmSm100Config& c, const GroupedGemmSm100Args& args) {
-  return row_tiles(args.groups, c.tile_tokens()) * ceil_div(args.n, c.tile_columns());
+  const int64_t columns = ceil_div(args.n, c.tile_columns());
+  if (c.by_depth) return ceil_div(args.groups.rows, c.tile_tokens()) * args.groups.groups * columns;
+  return row_tiles(args.groups, c.tile_tokens()) * columns;
 }
 int64_t work_of(const CdnaMatmulConfig& c, const CdnaMatmulArgs& args) {
   return ceil_div(args.m, c.tile_m()) * ceil_div(args.n, c.tile_n());
@@ -132,6 +133,10 @@ int64_t workspace_bytes(const catalog::Instance& instance, const Arguments& argu
   if (const auto* c = instance.as<DenseGemmConfig>()) return bytes(*c, std::get<DenseGemmArgs>(arguments));
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return bytes(*c, std::get<DenseGemmSm100Args>(arguments));
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) return bytes(*c, std::get<MmaSyncGemmArgs>(arguments));
+  if (const auto* c = instance.as<BlockwiseFp8Sm100Config>()) {
+    const auto& args = std::get<BlockwiseFp8Sm100Args>(arguments);
+    return c->workspace_bytes(args.m, args.groups.groups, args.n, args.splits);
+  }
   return 0;
 }
 void set_workspace(Arguments& arguments, void* workspace) {

@@ -10,8 +10,8 @@ namespace warpwright::launch {
 
 // Pointers in device memory. `table` says how many rows, groups and matrices there are.
 struct GroupedOperands {
-  void* a = nullptr;          // tokens [table.rows, k]
-  void* b = nullptr;          // [table.matrix_count][n, k]
+  void* a = nullptr;          // tokens [table.rows, k], or as the configuration has it stored
+  void* b = nullptr;          // [table.matrix_count][n, k], or so
   void* a_scales = nullptr;   // tiles of factors, each group (or slot) begins a new one
   void* b_scales = nullptr;   // tiles of factors, each matrix begins a new one
   void* d = nullptr;          // [table.rows, n]
@@ -24,6 +24,7 @@ struct GroupedOperands {
   const float* matrix_out_scale = nullptr;
   const int32_t* index = nullptr;  // of gathered rows: a has a_rows of them
   int a_rows = 0;
+  bool accumulate = false;  // by_depth: D is C of the epilogue too
 };
 
 inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
@@ -54,6 +55,14 @@ inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) 
   if (c.out_scaling != BlockScaling::none && t.rows > 0 && (o.d_scales == nullptr || o.d_scale_tiles < 1)) {
     return problem::refused("d_scales: there is no tile of factors.");
   }
+  if (c.by_depth && (t.offsets == nullptr || t.depth != o.k)) {
+    return problem::refused("groups: those along k have offsets up to k.");
+  }
+  // What lies along m or n has rows of so many elements.
+  if (c.a_major == Major::MN) {
+    if (Status s = problem::detail::refuse_operand("A", c.type, o.k, t.rows, o.a, 0, 0); !s) return s;
+    return problem::detail::refuse_operand("B", c.type, o.k, o.n, o.b, 0, 0);
+  }
   return problem::refuse(c.dense(), t.rows, o.n, o.k, o.a, o.b);
 }
 
@@ -61,6 +70,13 @@ inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) 
 inline MatrixMap paired_matrices(const TensorBox& box, const GroupedOperands& o) {
   const uint64_t bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(box.type)) / 8;
   return {box, o.b, o.n, o.k, o.table.matrix_count, bytes, 0, 1};
+}
+
+// D is C of the epilogue.
+inline void add_to_result(EpilogueArgs& e, const GroupedOperands& o) {
+  e.beta = 1;
+  e.c = o.d;
+  e.c_row_stride = o.n;
 }
 
 template <class Encode>
@@ -83,13 +99,18 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
   args.matrix_out_scale = o.matrix_out_scale;
   args.a_index = o.index;
   args.a_rows = o.a_rows;
+  if (o.accumulate) add_to_result(args.epilogue, o);
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int64_t matrix_rows = int64_t(o.table.matrix_count) * o.n;
   TensorMap& tokens = config.swap_ab ? args.b : args.a;
   TensorMap& matrices = config.swap_ab ? args.a : args.b;
   const int token_rows = config.gathered ? o.a_rows : o.table.rows;
+  if (config.a_major == Major::MN) {
+    if (Status s = encode(MatrixMap{config.token_box(), o.a, o.k, token_rows}, tokens); !s) return s;
+    return encode(MatrixMap{config.matrix_box(), o.b, o.k, o.n}, matrices);
+  }
   if (Status s = encode(MatrixMap{config.token_box(), o.a, token_rows, o.k}, tokens); !s) return s;
-  const TensorBox matrix_box = config.swap_ab ? c.a_box() : c.b_box();
+  const TensorBox matrix_box = config.matrix_box();
   if (Status s =
           encode(config.epilogue.pair() ? paired_matrices(matrix_box, o) : MatrixMap{matrix_box, o.b, matrix_rows, o.k},
                  matrices);
@@ -109,11 +130,12 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
 }
 
 // `a_scales` is [blocks of k][rows, padded to a multiple of 4], of gathered rows [a_rows][blocks of k], `b_scales`
-// [matrix][blocks of n][blocks of k].
+// [matrix][blocks of n][blocks of k]; of groups along k as those of A.
 template <class Encode>
 Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, const GroupedOperands& o,
             Encode&& encode) {
   GroupedGemmSm100Config same{.scaling = BlockScaling::none, .tile_n = config.tile_n, .cta_group = config.cta_group};
+  same.by_depth = config.by_depth;
   if (Status s = refuse(same, o); !s) return s;
   args = {};
   args.b_scales = static_cast<const float*>(o.b_scales);
@@ -129,6 +151,7 @@ Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, 
     args.a_row_scales = static_cast<const float*>(o.a_scales);
   }
   if (config.quantized()) args.d_scales = static_cast<float*>(o.d_scales);
+  if (o.accumulate) add_to_result(args.epilogue, o);
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int a_rows = config.gathered ? o.a_rows : o.table.rows;
   if (Status s = encode(MatrixMap{config.a_box(), o.a, a_rows, o.k}, args.a); !s) return s;
@@ -139,8 +162,12 @@ Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, 
       !s)
     return s;
   if (config.gathered) return {};
-  const int64_t blocks = (o.k + config.block - 1) / config.block, padded = config.padded_rows(o.table.rows);
-  return encode(MatrixMap{config.scales_box(), o.a_scales, blocks, o.table.rows, 0, 0, padded}, args.a_scales);
+  const int64_t blocks = (o.k + config.block - 1) / config.block;
+  const auto scales = [&](const TensorBox& box, void* data, int rows, TensorMap& to) {
+    return encode(MatrixMap{box, data, blocks, rows, 0, 0, config.padded_rows(rows)}, to);
+  };
+  if (Status s = scales(config.scales_box(), o.a_scales, o.table.rows, args.a_scales); !s || !config.by_depth) return s;
+  return scales(config.b_scales_box(), o.b_scales, o.n, args.b_scale_map);
 }
 
 }  // namespace warpwright::launch

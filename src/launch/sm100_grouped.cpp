@@ -1,4 +1,6 @@
 // The arguments of Blackwell's products by groups and with blockwise scales.
+#include <algorithm>
+
 #include "launch/grouped.h"
 #include "launch/host_grouped.h"
 
@@ -17,6 +19,7 @@ GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& poin
   o.n = int(p.n);
   o.k = int(p.k);
   o.table = table_of(p, pointers);
+  o.accumulate = p.accumulate;
   o.matrix_alpha = pointers.matrix_alpha;
   o.d_scales = p.out_scaling != BlockScaling::none ? pointers.d_block_scales : pointers.d_scales;
   o.d_scale_tiles = pointers.d_block_rows;
@@ -37,9 +40,11 @@ Status fill_sm100(Arguments& args, const catalog::Instance& instance, const Grou
   }
   const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
   auto& to = args.emplace<BlockwiseFp8Sm100Args>();
-  return blockwise.grouped
-             ? fill(to, blockwise, o, maps)
-             : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), maps);
+  const Status s = blockwise.grouped
+                       ? fill(to, blockwise, o, maps)
+                       : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), maps);
+  to.splits = std::max(1, instance.splits);
+  return s;
 }
 
 }  // namespace warpwright::launch

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "problem/check_depth_groups.h"
 #include "problem/check_formula.h"
 #include "problem/check_layout.h"
 #include "problem/lower.h"
@@ -234,17 +235,16 @@ Status validate_sm100(const GemmProblem& p) {
   return {};
 }
 
-// Hopper takes the scales of A by rows: a caller who gives their extents learns that they lie differently here.
-Status check_scales_by_columns(const GroupedProblem& p) {
-  const int64_t blocks = (p.k + 127) / 128, padded = (p.m + 3) / 4 * 4;
-  if ((p.a_scales.rows == -1 || p.a_scales.rows == blocks) &&
-      (p.a_scales.columns == -1 || p.a_scales.columns == padded)) {
-    return {};
-  }
+// Hopper takes the scales of A by rows, and those of B where each of its rows has some: a caller who gives their
+// extents learns that they lie differently here.
+Status check_scales_by_columns(const char* of, const ScaleShape& given, int64_t rows, int64_t k) {
+  const int64_t blocks = (k + 127) / 128, padded = (rows + 3) / 4 * 4;
+  if ((given.rows == -1 || given.rows == blocks) && (given.columns == -1 || given.columns == padded)) return {};
+  const char* const matrix = *of == 'a' ? "A" : "B";
   return refused(
-      "a_scales = {} x {}: for sm100 the scales of A lie by columns, {} rows, one for each 128 elements along k, of {} "
-      "numbers, one for each row of A, rounded up to 4.",
-      p.a_scales.rows, p.a_scales.columns, blocks, padded);
+      "{}_scales = {} x {}: for sm100 the scales of {} lie by columns, {} rows, one for each 128 elements along k, of "
+      "{} numbers, one for each row of {}, rounded up to 4.",
+      of, given.rows, given.columns, matrix, blocks, padded, matrix);
 }
 
 // Those of gathered rows lie by rows, as everywhere.
@@ -291,9 +291,24 @@ Status check_gather_sm100(const GroupedProblem& p) {
   return {};
 }
 
+// Groups along k.
+Status check_depth_sm100(const GroupedProblem& p) {
+  if (p.scaling != BlockScaling::none) {
+    return refused("scaling = {}: groups along k have no block scales.", name(p.scaling));
+  }
+  if (Status s = check_depth_groups(p); !s) return s;
+  if (Status s = check_depth_majors(p); !s) return s;
+  if (p.a_major == Major::K) return {};
+  if (p.type != DType::bf16) {
+    return refused("a_major = MN: type = {}, and operands that are stored along m and n are bf16.", name(p.type));
+  }
+  if (Status s = check_row("m", p.m, "A", p.type); !s) return s;
+  return check_row("n", p.n, "B", p.type);
+}
+
 Status validate_sm100(const GroupedProblem& p) {
   if (Status s = check_extents(p.m, p.n, p.k); !s) return s;
-  if (p.groups == Groups::by_depth) return refused("groups = by_depth (grouped_k): sm100 has no kernel for it.");
+  const bool by_depth = p.groups == Groups::by_depth;
   if (Status s = check_extent("groups", p.group_count, 1, 65535); !s) return s;
   if (Status s = check_extent("matrix_count", p.matrix_count, 0, 65535); !s) return s;
   const bool grouped = p.groups != Groups::none, quantized = p.out_scaling != BlockScaling::none;
@@ -305,8 +320,10 @@ Status validate_sm100(const GroupedProblem& p) {
                    p.group_count);
   }
   if (p.bias != Bias::none) return refused("bias: on sm100 these products have none.");
-  if (p.accumulate) return refused("accumulate = true: only D of groups along k is added to.");
-  if (p.a_major != Major::K || p.b_major != Major::K) {
+  if (p.accumulate && !by_depth) return refused("accumulate = true: only D of groups along k is added to.");
+  if (by_depth) {
+    if (Status s = check_depth_sm100(p); !s) return s;
+  } else if (p.a_major != Major::K || p.b_major != Major::K) {
     return refused("{} = MN: for sm100 A and B of these products must be stored along k.",
                    p.b_major != Major::K ? "b_major" : "a_major");
   }
@@ -318,9 +335,13 @@ Status validate_sm100(const GroupedProblem& p) {
     if (p.type != DType::e4m3) {
       return refused("type = {}: elements without block scales are bf16, or e4m3 with blockwise scales.", name(p.type));
     }
-    if (p.b_scale_rows != 128)
+    if (!by_depth && p.b_scale_rows != 128)
       return refused("b_scale_rows = {}: for sm100 128 rows of B share a scale.", p.b_scale_rows);
-    if (Status s = p.gathered ? check_scales_of_rows(p) : check_scales_by_columns(p); !s) return s;
+    if (Status s = p.gathered ? check_scales_of_rows(p) : check_scales_by_columns("a", p.a_scales, p.m, p.k); !s)
+      return s;
+    if (by_depth) {
+      if (Status s = check_scales_by_columns("b", p.b_scales, p.n, p.k); !s) return s;
+    }
     if (!grouped && p.m % 4 != 0) {
       return refused("m = {}: the rows of the scales of A must be whole 16-byte units, so m must be a multiple of 4.",
                      p.m);
@@ -358,8 +379,10 @@ Status validate_sm100(const GroupedProblem& p) {
     return refused("out = {}: D must be bf16, fp32 or fp16.", name(p.out));
   }
   if (p.clamped_swiglu && !quantized) return refused("clamped_swiglu = true: there is no swiglu to clamp.");
-  if (Status s = check_row("k", p.k, "A", p.type); !s) return s;
-  if (Status s = check_row("k", p.k, "B", b_dtype(p.scaling, p.type)); !s) return s;
+  if (p.a_major == Major::K) {
+    if (Status s = check_row("k", p.k, "A", p.type); !s) return s;
+    if (Status s = check_row("k", p.k, "B", b_dtype(p.scaling, p.type)); !s) return s;
+  }
   if (p.scaling == BlockScaling::none && !grouped) {
     if (Status s = check_row("n", p.n, "D", p.out); !s) return s;
   }

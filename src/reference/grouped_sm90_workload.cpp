@@ -116,6 +116,17 @@ void spoil_column(Array& a, int64_t column) {
   }
 }
 
+// Scales [rows, blocks] as [blocks][rows, rounded up to 4]; what was rounded up is no number.
+Array by_columns(const Array& scales) {
+  const int64_t padded = (scales.rows + 3) / 4 * 4;
+  Array turned = new_array(scales.name.c_str(), scales.type, scales.columns, padded);
+  std::fill(turned.bytes.begin(), turned.bytes.end(), uint8_t(0xff));
+  for (int64_t r = 0; r < scales.rows; ++r)
+    for (int64_t b = 0; b < scales.columns; ++b)
+      std::memcpy(turned.bytes.data() + (b * padded + r) * 4, scales.bytes.data() + (r * scales.columns + b) * 4, 4);
+  return turned;
+}
+
 // An operand of matrices of so many rows each, row by row: its elements times their scales, of which line(row) is the
 // row.
 struct StoredOperand {
@@ -225,7 +236,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
 }  // namespace
 
 bool is_of_all(const GroupedProblem& p) {
-  return p.scaling == BlockScaling::none && p.groups != Groups::none && (p.type == DType::bf16 || p.gathered);
+  return p.scaling == BlockScaling::none && p.groups != Groups::none &&
+         (p.type == DType::bf16 || p.gathered || p.groups == Groups::by_depth);
 }
 
 int GroupedProduct::group_count() const {
@@ -310,6 +322,10 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   }
   for (int64_t r = 0; r < b.rows; ++r) {
     if (!used_matrix[size_t(r / (b.rows / matrices))]) spoil(b, r);
+  }
+  if (by_depth && product.scales_by_columns) {
+    a_scales = by_columns(a_scales);
+    b_scales = by_columns(b_scales);
   }
   w.arrays.push_back(std::move(a));
   w.arrays.push_back(std::move(b));

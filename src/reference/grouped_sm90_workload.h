@@ -32,7 +32,8 @@ struct GroupedProduct {
   int64_t a_rows = 0;
   Major a_major = Major::K;  // MN: A is stored [k, m], every B [k, n]
   Major b_major = Major::K;
-  // Blackwell: a factor for each matrix, and d_scales [columns of D / 128][m, rounded up to 4].
+  // Blackwell: a factor for each matrix, and d_scales [columns of D / 128][m, rounded up to 4]; of groups along k
+  // a_scales and b_scales [blocks of k][m or n, rounded up to 4].
   bool matrix_alpha = false;
   bool scales_by_columns = false;
   bool judge_scales = false;  // for D in e4m3: the output that is judged is d_scales

@@ -110,6 +110,8 @@ constexpr Argued kArgued[] = {
      "the epilogue's arrival on the same barrier follows the completion of the same MMAs"},
     {drop, "tcgen05_fence_after", "", "mma", "sm100/grouped/grouped_gemm.h",
      "the wait for the factors, which comes before the first MMA, has the same fence"},
+    {advance, "mbarrier_arrive", "input.empty", "mma", "sm100/grouped/grouped_gemm.h",
+     "it moves past the commit, which arrives by itself; the meeting behind the writes it speaks for is farther ahead"},
     {scope, "mbarrier_wait", "accum.full", "epilogue", "sm100/blockwise/blockwise_fp8.h", kContent},
     {scope, "mbarrier_wait", "input.full", "mma", "sm100/blockwise/blockwise_fp8.h", kContent},
     {drop, "cp_async_wait", "", "mma", "sm80/dense_gemm.h", kEmptyGroups},

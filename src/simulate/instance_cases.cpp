@@ -162,7 +162,15 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
                .stages = c.stages,
                .tiles = tiles_for(std::max({c.accumulators, c.store_stages, c.epilogue_load_stages}), 1),
                .clusters = few_clusters(instance),
+               .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .rows = 4};
+  if (c.by_depth) {
+    const int64_t deep = w.deep * (2 * w.stages + 1);
+    return {{w.tall + 12, w.wide + 8, 5 * deep / 2 / w.deep * w.deep},
+            {w.tall + 13, w.wide + 8, deep + w.deep},
+            {4, 8, w.deep},
+            {40, 8, 0}};
+  }
   // Gates and ups have whole blocks of scales.
   if (c.epilogue.pair()) {
     return {{3 * w.tall + 16, 2 * w.wide, w.deep * (2 * w.stages + 1)},
@@ -178,6 +186,14 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm10
   const DenseGemmSm100Config dense = c.dense();
   const int64_t unit = depth_unit(c.scaling, c.type), clusters = few_clusters(instance);
   const int64_t tiles = tiles_for(std::max(c.accumulators, c.slots()), 1) * clusters;
+  if (c.by_depth) {
+    const int64_t deep = int64_t(dense.tile_k()) * (2 * c.stages + 1);
+    const bool along_k = c.a_major == Major::K;
+    return {{140 + (along_k ? 0 : 4), c.tile_n + 8, in_units(5 * deep / 2, unit)},
+            {along_k ? 140 : 144, c.tile_n + 8, in_units(deep, unit) + (along_k ? unit : 3)},
+            {along_k ? 4 : 8, 8, along_k ? unit : 1},
+            {40, 8, 0}};
+  }
   return {{3 * c.tile_tokens() + 16, c.tile_columns() + 64, int64_t(dense.tile_k()) * (2 * c.stages + 1)},
           {c.tile_tokens() * tiles, c.tile_columns(), dense.tile_k() + unit},
           {9, 64, dense.tile_k()},
@@ -223,9 +239,13 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       instance.config);
   if (!list.empty()) add_conditions(list, list[1], list[0]);
   // Many groups along k have a result each: a box that is stored whole, and a part of one.
-  const auto* const grouped = instance.as<GroupedGemmConfig>();
+  const auto* const hopper = instance.as<GroupedGemmConfig>();
+  const auto* const blackwell = instance.as<GroupedGemmSm100Config>();
+  const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
+  const bool by_depth = (hopper != nullptr && hopper->by_depth()) || (blackwell != nullptr && blackwell->by_depth) ||
+                        (blockwise != nullptr && blockwise->by_depth);
   for (Case& c : list) {
-    if (grouped != nullptr && grouped->by_depth() && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 72);
+    if (by_depth && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 72);
   }
   return list;
 }

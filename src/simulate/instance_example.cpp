@@ -32,6 +32,8 @@ std::string summary_of(const catalog::Instance& instance) {
       if (is_dense(instance)) return "Blackwell GEMM (simulator only)";
       return instance.as<BlockwiseFp8Sm100Config>() != nullptr
                  ? "e4m3 operands with a scale for each block of 128 along k (simulator only)"
+             : instance.as<GroupedGemmSm100Config>()->by_depth
+                 ? "columns of A and B in groups, each with a result of its own (simulator only)"
                  : "rows in groups, each with a matrix of its own (simulator only)";
     case Arch::gfx942:
     case Arch::gfx950:

@@ -187,6 +187,17 @@ std::vector<uint32_t> many_counts(uint32_t slot) {
   return counts;
 }
 
+// Four groups along k that begin at multiples of `unit`, with stages of `deep`. The first one is without depth, the
+// second has whole stages, and begins between two of them where it may. Ahead and behind are columns that no group has.
+std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
+  std::vector<uint32_t> ends;
+  const uint32_t units = uint32_t(s.k) / unit, first = units / 7;
+  const uint32_t second = first + (units / 2 - first) / (deep / unit) * (deep / unit);
+  for (const uint32_t end : {first, first, second, units / 2 + units / 5, units - units / 9})
+    ends.push_back(end * unit);
+  return ends;
+}
+
 // Uneven groups, one without rows, and rows behind that no group has.
 std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const auto m = uint32_t(s.m);
@@ -196,16 +207,7 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
     return groups == Groups::masked ? many_counts(m / kManyGroups)
                                     : many_offsets(c.by_depth() ? uint32_t(s.k) : m, unit);
   }
-  if (c.by_depth()) {
-    std::vector<uint32_t> ends;
-    const uint32_t units = uint32_t(s.k) / unit, first = units / 7, deep = uint32_t(c.tile_k()) / unit;
-    // The third group has whole stages of depth, and begins between two of them where it may.
-    // Before and after them are columns that no group has.
-    const uint32_t third = first + (units / 2 - first) / deep * deep;
-    for (const uint32_t end : {first, first, third, units / 2 + units / 5, units - units / 9})
-      ends.push_back(end * unit);
-    return ends;
-  }
+  if (c.by_depth()) return four_along_k(s, unit, uint32_t(c.tile_k()));
   if (groups == Groups::contiguous) {
     // The third group ends with less than half a tile.
     const auto tall = uint32_t(c.tile_m);
@@ -298,6 +300,10 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     p.clamped_swiglu = c->clamped_swiglu;
     p.activation = c->epilogue.activation;
     gathered = c->gathered;
+    p.a_major = c->a_major;
+    p.b_major = c->b_major;
+    p.accumulate = c->epilogue.source;
+    if (c->by_depth) p.groups = Groups::by_depth;
     if (c->out_scaling != BlockScaling::none) {
       p.activation = Activation::swiglu;
       p.out = c->out_scaling == BlockScaling::mxfp8 ? DType::e4m3 : DType::e2m1;
@@ -305,11 +311,18 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   } else {
     const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
     p.out = blockwise.out_type;
-    if (blockwise.grouped) p.groups = Groups::contiguous;
+    if (blockwise.grouped) p.groups = blockwise.by_depth ? Groups::by_depth : Groups::contiguous;
+    if (blockwise.by_depth) p.b_scale_rows = 1;
+    p.accumulate = blockwise.epilogue.source;
+    if (blockwise.split == DepthSplit::split_k && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
     p.activation = blockwise.epilogue.activation;
     gathered = blockwise.gathered;
   }
   if (p.groups == Groups::none) return p;
+  if (p.groups == Groups::by_depth) {
+    p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kGroups);
+    return p;
+  }
   p.gathered = gathered;
   if (gathered) p.a_rows = gathered_from(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
@@ -347,13 +360,14 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
   const auto* const blackwell = instance.as<DenseGemmSm100Config>();
   const auto* const skinny = instance.as<SkinnyGemmConfig>();
   const auto* const mma_sync = instance.as<MmaSyncGemmConfig>();
+  const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
   switch (condition) {
     case Condition::behind:
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
       break;
     case Condition::constant:
       if (!launch::may_start_early(instance) || dense != nullptr || instance.as<GroupedGemmSm100Config>() != nullptr ||
-          instance.as<BlockwiseFp8Sm100Config>() != nullptr)
+          blockwise != nullptr)
         return problem::refused("it always waits for B.");
       break;
     case Condition::in_place: {
@@ -369,7 +383,8 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
     case Condition::again:
       if ((dense == nullptr || dense->split == DepthSplit::none) &&
           (blackwell == nullptr || blackwell->split == DepthSplit::none) &&
-          (mma_sync == nullptr || mma_sync->split == DepthSplit::none))
+          (mma_sync == nullptr || mma_sync->split == DepthSplit::none) &&
+          (blockwise == nullptr || blockwise->split == DepthSplit::none))
         return problem::refused("it has no workspace.");
       break;
     case Condition::varied:
@@ -416,7 +431,11 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
       product.matrix_count = int(kGroups);
     }
   }
-  if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
+  if (catalog::arch_of(instance) == Arch::sm100 && p.groups == Groups::by_depth) {
+    const uint32_t deep = 1024 / uint32_t(bits(p.type)), unit = p.type == DType::e4m3 ? deep : 1;
+    product.rows = s.condition == Condition::varied ? many_offsets(uint32_t(s.k), unit) : four_along_k(s, unit, deep);
+    product.matrix_alpha = product.scales_by_columns = true;
+  } else if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
     const bool varied = s.condition == Condition::varied;
     product.rows = varied ? forty_groups(s) : six_groups(s);
     product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;

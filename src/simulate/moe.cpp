@@ -154,7 +154,7 @@ Result<catalog::Instance> chosen(const GroupedProblem& problem, const choice::Ch
 // Launches on one set of arrays, until one of them fails.
 class Launches {
  public:
-  Launches(const Arrays& arrays, const simulator::Options& options, int sm_limit)
+  Launches(Arrays& arrays, const simulator::Options& options, int sm_limit)
       : arrays_(arrays), options_(options), sm_limit_(sm_limit) {}
 
   void put(const catalog::Instance& instance, const void* args, int64_t work, int64_t most) {
@@ -165,10 +165,12 @@ class Launches {
     launch::Arguments args;
     required(launch::fill_arguments(args, instance, problem, pointers, map_encoder()));
     const int cluster = launch::cluster_of(instance);
-    const auto ctas =
-        launch::ctas_of(instance, args,
-                        launch::allowed_clusters(resident_clusters(instance), cluster,
-                                                 sm_limit_ > 0 ? sm_limit_ : int(few_clusters(instance)) * cluster));
+    const int64_t clusters = launch::allowed_clusters(
+        resident_clusters(instance), cluster, sm_limit_ > 0 ? sm_limit_ : int(few_clusters(instance)) * cluster);
+    if (const int64_t bytes = launch::workspace_bytes(instance, args, clusters); bytes > 0) {
+      launch::set_workspace(args, arrays_.add("sums", size_t(bytes), simulator::Buffer::Use::inout, true));
+    }
+    const auto ctas = launch::ctas_of(instance, args, clusters);
     required(ctas.status());
     launch(instance, launch::bytes_of(args), *ctas);
   }
@@ -187,7 +189,7 @@ class Launches {
     result_ = std::move(next);
   }
 
-  const Arrays& arrays_;
+  Arrays& arrays_;
   const simulator::Options& options_;
   const int sm_limit_;
   simulator::Result result_;

@@ -42,9 +42,17 @@ PreparedRun::Rows rows_to_pack(const DenseProduct& p, const GemmPointers& pointe
   return rows;
 }
 
+void add_workspace(PreparedRun& run, const catalog::Instance& instance, int64_t clusters) {
+  const int64_t bytes = launch::workspace_bytes(instance, run.args, clusters);
+  if (bytes == 0) return;
+  launch::set_workspace(run.args, run.arrays.add("workspace", size_t(bytes), simulator::Buffer::Use::inout, true));
+}
+
 }  // namespace
 
 int64_t few_clusters(const catalog::Instance& instance) {
+  const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
+  if (blockwise != nullptr && blockwise->split != DepthSplit::none) return 3;
   const auto* c = instance.as<DenseGemmSm100Config>();
   if (c == nullptr) return std::max(2, instance.splits);
   return c->split != DepthSplit::none ? 3 : c->cluster() > 2 && !c->batched ? 1 : 2;
@@ -87,9 +95,7 @@ PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, cons
     pointers = launch::packed_pointers(p.decision.packing, pointers, copies);
   }
   require(launch::fill_arguments(run.args, instance, problem, p.decision.kernel, pointers, maps));
-  if (const int64_t bytes = launch::workspace_bytes(instance, run.args, clusters); bytes > 0) {
-    launch::set_workspace(run.args, run.arrays.add("workspace", size_t(bytes), simulator::Buffer::Use::inout, true));
-  }
+  add_workspace(run, instance, clusters);
   run.ctas = required(launch::ctas_of(instance, run.args, clusters));
   return run;
 }
@@ -102,7 +108,9 @@ PreparedRun prepare(const GroupedRun& p, const Workload& w, int sm_limit, const 
   const GroupedPointers pointers = pointers_of(p, w, run.arrays.pointers());
   require(launch::check_pointers(problem, pointers));
   require(launch::fill_arguments(run.args, instance, problem, pointers, maps));
-  run.ctas = required(launch::ctas_of(instance, run.args, clusters_of(instance, sm_limit)));
+  const int64_t clusters = clusters_of(instance, sm_limit);
+  add_workspace(run, instance, clusters);
+  run.ctas = required(launch::ctas_of(instance, run.args, clusters));
   return run;
 }
 

@@ -61,6 +61,18 @@ void add_up(simulator::Result& result, const simulator::Result& before) {
   result.stats.predicted_us += before.stats.predicted_us;
 }
 
+// Once, or twice with the workspace as the first launch has left it.
+template <class Launch>
+simulator::Result launch_as(const Workload& w, const Launch& launch, Arrays& arrays) {
+  simulator::Result result = launch();
+  if (w.shape.condition == Condition::again && result.ok()) {
+    arrays.forget_output(w);
+    const simulator::Result first = std::exchange(result, launch());
+    add_up(result, first);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
@@ -110,19 +122,19 @@ Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& 
     return run_instance(*compiled_of(instance), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1}, buffers,
                         options);
   };
-  simulator::Result result = launch();
+  simulator::Result result = launch_as(w, launch, prepared.arrays);
   add_up(result, packed);
-  if (condition == Condition::again && result.ok()) {
-    prepared.arrays.forget_output(w);
-    const simulator::Result first = std::exchange(result, launch());
-    add_up(result, first);
-  }
   return judged(w, std::move(result), prepared.arrays);
 }
 
 Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
                      uint64_t seed) {
-  if (arch == Arch::sm90 || reference::is_of_all(p)) return grouped_product_workload(product, data, seed);
+  if (arch == Arch::sm90) return grouped_product_workload(product, data, seed);
+  if (reference::is_of_all(p)) {
+    reference::GroupedProduct here = product;
+    here.scales_by_columns |= p.groups == Groups::by_depth;
+    return grouped_product_workload(here, data, seed);
+  }
   if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
   reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
   spec.illegal = product.illegal;
@@ -133,10 +145,13 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& given, int sm_limit) {
   simulator::Options options = given;
   options.primary_pending |= is_behind(w.shape.condition);
-  const PreparedRun prepared = prepare(p, w, sm_limit);
+  PreparedRun prepared = prepare(p, w, sm_limit);
   if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
-  simulator::Result result = run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args),
-                                          {prepared.ctas, 1, 1}, prepared.arrays.buffers(), options);
+  const auto launch = [&] {
+    return run_instance(*compiled_of(p.instance()), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1},
+                        prepared.arrays.buffers(), options);
+  };
+  simulator::Result result = launch_as(w, launch, prepared.arrays);
   return judged_launch(w, std::move(result), prepared.arrays);
 }
 

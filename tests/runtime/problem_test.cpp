@@ -207,8 +207,45 @@ TEST(Problem, GroupsOnBlackwell) {
   expect_refused(one, Arch::sm100, "m = 10:", "multiple of 4");
   one.m = 12;
   EXPECT_TRUE(validate(one, Arch::sm100));
-  one.groups = Groups::by_depth;
-  expect_refused(one, Arch::sm100, "groups = by_depth", "sm100");
+}
+
+TEST(Problem, GroupsAlongKOfBlackwell) {
+  GroupedProblem p{.groups = Groups::by_depth, .m = 10, .n = 24, .k = 256, .group_count = 3};
+  p.type = DType::bf16;
+  p.out = DType::fp32;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.accumulate = true;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.out = DType::bf16;
+  expect_refused(p, Arch::sm100, "out = bf16:", "added to");
+  p.out = DType::fp32;
+  p.b_major = Major::MN;
+  expect_refused(p, Arch::sm100, "b_major = MN:", "a_major must be MN too");
+  p.a_major = Major::MN;
+  expect_refused(p, Arch::sm100, "m = 10:", "multiple of 8");
+  p.m = 16;
+  p.k = 201;
+  EXPECT_TRUE(validate(p, Arch::sm100)) << "rows of A and B lie along m and n";
+  p.k = 256;
+  p.type = DType::e4m3;
+  expect_refused(p, Arch::sm100, "b_scale_rows = 128:", "must be 1");
+  p.b_scale_rows = 1;
+  expect_refused(p, Arch::sm100, "a_major = MN:", "e4m3");
+  p.a_major = p.b_major = Major::K;
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.b_scales = {2, 24};
+  EXPECT_TRUE(validate(p, Arch::sm100));
+  p.b_scales = {24, 2};
+  expect_refused(p, Arch::sm100, "b_scales = 24 x 2:", "rounded up to 4");
+  p.b_scales = {};
+  p.k = 200;
+  expect_refused(p, Arch::sm100, "k = 200:", "multiple of 128");
+  p.k = 256;
+  p.matrix_count = 2;
+  expect_refused(p, Arch::sm100, "matrix_count = 2:", "one B");
+  p.matrix_count = 0;
+  p.scaling = BlockScaling::mxfp8;
+  expect_refused(p, Arch::sm100, "scaling = mxfp8:", "along k");
 }
 
 TEST(Problem, SwigluMakesOneColumnOfTwo) {

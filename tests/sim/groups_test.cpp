@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,21 +21,26 @@ struct Table {
   std::vector<uint32_t> offsets = {}, counts = {};
   std::vector<int32_t> matrices = {};
   int rows = 0, matrix_count = 0, slot_rows = 0;
+  int depth = 0;  // of groups along k
   int groups() const { return int(offsets.empty() ? counts.size() : offsets.size() - 1); }
 };
 
-struct Walk {
-  std::vector<GroupTile> tiles;
+template <class Tile>
+struct WalkOf {
+  std::vector<Tile> tiles;
   uint32_t status = 0xdead;
   std::string finding;
 };
+using Walk = WalkOf<GroupTile>;
 
-// One warp in each of `clusters` CTAs; the tiles of all of them in their order.
-Walk walk(Table t, int tile_rows, int tiles_n, int clusters = 1) {
+// One warp in each of `clusters` CTAs; the tiles of all of them in their order. `made` is the walk over a table.
+template <class Tile = GroupTile, class Made>
+WalkOf<Tile> walk_by(Table t, int clusters, const Made& made) {
   constexpr int kMost = 4096;
-  Walk w;
-  std::vector<std::vector<GroupTile>> found{size_t(clusters)};
-  GroupTable table{.groups = t.groups(), .rows = t.rows, .matrix_count = t.matrix_count, .slot_rows = t.slot_rows};
+  WalkOf<Tile> w;
+  std::vector<std::vector<Tile>> found{size_t(clusters)};
+  GroupTable table{
+      .groups = t.groups(), .rows = t.rows, .matrix_count = t.matrix_count, .slot_rows = t.slot_rows, .depth = t.depth};
   BlockPlan plan("walk", Arch::sm90);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(clusters), 1, 1}, 0, 0, {}};
@@ -49,8 +56,8 @@ Walk walk(Table t, int tile_rows, int tiles_n, int clusters = 1) {
   table.status = &w.status;
   launch.buffers.push_back({&w.status, 4, "status", Buffer::Use::output, false});
   const simulator::Result r = simulator::run(launch, {}, [&] {
-    tile::PersistentGroupTiles tiles(table, tile_rows, tiles_n);
-    for (GroupTile tile; tiles.next(tile);) {
+    auto tiles = made(table);
+    for (Tile tile; tiles.next(tile);) {
       auto& mine = found[machine::cluster_index()];
       if (machine::lane_index() == 31 && mine.size() < kMost) mine.push_back(tile);
     }
@@ -61,6 +68,11 @@ Walk walk(Table t, int tile_rows, int tiles_n, int clusters = 1) {
     for (const auto& each : found)
       if (i < each.size()) w.tiles.push_back(each[i]);
   return w;
+}
+
+Walk walk(const Table& t, int tile_rows, int tiles_n, int clusters = 1) {
+  return walk_by(t, clusters,
+                 [&](const GroupTable& table) { return tile::PersistentGroupTiles<>(table, tile_rows, tiles_n); });
 }
 
 std::vector<GroupTile> expected(const Table& t, int tile_rows, int tiles_n) {
@@ -163,6 +175,81 @@ TEST(Groups, AWrongTableGivesAStatusAndNothingOutOfRange) {
   EXPECT_EQ(w.tiles.size(), size_t((2 + 4) * 2)) << "the other groups are done";
   Table masked{.counts = {5, 97, 0xffff'ffffu}, .matrices = {}, .rows = 250, .matrix_count = 3, .slot_rows = 96};
   expect_safe(masked, kRowsOutOfRange, walk(masked, 8, 2));
+}
+
+// Groups along k: every tile of every group once, those without depth too, by a plain loop over what the table says
+// after wrong values were cut.
+template <int Unit>
+void expect_along_k(const std::vector<uint32_t>& offsets, int depth, uint32_t faults) {
+  const Table t{.offsets = offsets, .rows = 20, .matrix_count = 1, .depth = depth};
+  constexpr int tile_rows = 8, tiles_n = 2, height = 3;
+  std::vector<GroupTile> all;
+  const auto cut = [&](uint32_t offset) { return int(std::min<int64_t>(offset, depth)) / Unit * Unit; };
+  int end = cut(offsets[0]);
+  for (int g = 0; g < t.groups(); ++g) {
+    const int first = end;
+    end = std::max(end, cut(offsets[size_t(g) + 1]));
+    for (int i = 0; i < height * tiles_n; ++i)
+      all.push_back({g, 0, 0, t.rows, i % height, i / height, 0, end - first, first});
+  }
+  for (int clusters : {1, 3}) {
+    const Walk w = walk_by(t, clusters, [&](const GroupTable& table) {
+      return tile::PersistentGroupTiles<Groups::by_depth, Unit>(table, tile_rows, tiles_n);
+    });
+    EXPECT_EQ(w.finding, "");
+    EXPECT_EQ(w.status, faults);
+    EXPECT_TRUE(w.tiles == all) << clusters << " clusters";
+  }
+}
+TEST(Groups, AlongK) {
+  expect_along_k<1>({0, 3, 3, 90, 100}, 100, 0);
+  expect_along_k<1>({5, 3, 3, 90, 100}, 100, kOffsetsDecrease);
+  expect_along_k<1>({0, 3, 4'000'000'000u, 90, 101}, 100, kOffsetsDecrease | kRowsOutOfRange);
+  expect_along_k<1>({200, 3}, 100, kOffsetsDecrease | kRowsOutOfRange);
+  expect_along_k<128>({0, 128, 128, 640}, 640, 0);
+  expect_along_k<128>({5, 128, 300, 640}, 640, kDepthUnaligned);
+  expect_along_k<128>({128, 300, 256, 700}, 640, kDepthUnaligned | kRowsOutOfRange);
+  std::mt19937 random(5);
+  for (int groups : {31, 32, 33, 70}) {
+    std::vector<uint32_t> offsets = {0};
+    for (int g = 0; g < groups; ++g)
+      offsets.push_back(offsets.back() + uint32_t(random() % 3 == 0 ? 0 : random() % 40));
+    expect_along_k<1>(offsets, int(offsets.back()), 0);
+  }
+}
+
+// Where depth is shared, the parts of a tile are neighbours, cover its depth in order, and no two of a launch have the
+// same place in the workspace.
+TEST(Groups, SharedDepth) {
+  const Table t = of_counts({3, 0, 40, 9, 17}, {2, 0, 1, -1, 2});
+  for (int splits : {1, 2, 3, 9}) {
+    const int depth = 5, parts = std::min(splits, depth);
+    const std::vector<GroupTile> tiles = expected(t, 8, 2);
+    for (int clusters : {1, 3, 4}) {
+      const auto w = walk_by<tile::GroupJob>(t, clusters, [&](const GroupTable& table) {
+        return tile::SplitGroupTiles(table, 8, 2, tile::SplitK{0, depth, splits, 1});
+      });
+      EXPECT_EQ(w.finding, "");
+      ASSERT_EQ(w.tiles.size(), tiles.size() * size_t(parts));
+      std::vector<int> used(tiles.size() * size_t(std::max(1, parts - 1)), 0);
+      int reached = 0;
+      for (size_t i = 0; i < w.tiles.size(); ++i) {
+        const tile::GroupJob& job = w.tiles[i];
+        EXPECT_TRUE(static_cast<const GroupTile&>(job) == tiles[i / size_t(parts)]);
+        EXPECT_EQ(job.share.index, int(i) / parts);
+        EXPECT_EQ(job.share.part, int(i) % parts);
+        EXPECT_EQ(job.share.parts, parts);
+        EXPECT_EQ(job.share.k.first, job.share.part == 0 ? 0 : reached);
+        EXPECT_GT(job.share.k.count, 0);
+        reached = job.share.k.end();
+        if (job.share.last()) {
+          EXPECT_EQ(reached, depth);
+        } else {
+          EXPECT_EQ(used[size_t(job.share.slot + job.share.part)]++, 0);
+        }
+      }
+    }
+  }
 }
 
 TEST(Groups, RandomTablesAreSafe) {

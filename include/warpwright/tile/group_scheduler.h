@@ -60,7 +60,8 @@ struct ReleaseSlot {
 }  // namespace detail
 
 // The tiles as one converged warp sees them. Call next() until it returns false: the scheduler waits for every reader.
-template <int Stages>
+// Of groups along k a slot has where they begin, of others their first block of factors.
+template <int Stages, Groups G = Groups::contiguous>
 class ScheduledGroupTiles {
  public:
   WW_FN explicit ScheduledGroupTiles(const GroupSlots<Stages>& slots) : slot_(slots.slot), slots_(slots.ring) {}
@@ -73,6 +74,7 @@ class ScheduledGroupTiles {
           const Vec<int, 4> group = machine::load(slot_ + 2 * stage->index(), at);
           const Vec<int, 4> place = machine::load(slot_ + (2 * stage->index() + 1), at);
           tile = {group[0], group[1], group[2], group[3], place[0], place[1], place[2], place[3]};
+          if constexpr (G == Groups::by_depth) tile.first_k = place[2];
           return stdx::move(stage).release();
         },
         at);
@@ -86,10 +88,10 @@ class ScheduledGroupTiles {
 
 // By the whole warp of the scheduler, in every CTA of the cluster, which all do the same tiles. Adds: other warps add
 // what they find to the status word.
-template <bool Adds = false, int Stages>
+template <bool Adds = false, Groups G = Groups::contiguous, int Stages>
 WW_FN void run_group_scheduler(const GroupSlots<Stages>& slots, const GroupTable& table, int tile_rows, int tiles_n,
                                int tile_columns = 1, machine::here at = {}) {
-  GroupTiles tiles(table, tile_rows, tiles_n, tile_columns);
+  GroupTiles<G> tiles(table, tile_rows, tiles_n, tile_columns);
   pipeline::Producer<Stages, pipeline::PublishByThread<pipeline::To::threads>> ring(slots.ring);
   const bool speaks = machine::lane_index() == 0;
   int index = int(machine::cluster_index());
@@ -101,7 +103,8 @@ WW_FN void run_group_scheduler(const GroupSlots<Stages>& slots, const GroupTable
           [&](auto stage) {
             const Shared<Vec<int, 4>> slot = slots.slot + 2 * stage->index();
             machine::store(slot, {{more ? tile.group : -1, tile.matrix, tile.first_row, tile.end_row}}, at);
-            machine::store(slot + 1, {{tile.m, tile.n, tile.first_block, tile.k}}, at);
+            const int begin = G == Groups::by_depth ? tile.first_k : tile.first_block;
+            machine::store(slot + 1, {{tile.m, tile.n, begin, tile.k}}, at);
             return stdx::move(stage).release();
           },
           at);

@@ -1,15 +1,18 @@
-// The tiles of grouped rows: tile index -> group, rows and place in the group. Whole warps walk the table together, 32
-// groups at a time, so its length costs a few loads and not a walk for each tile. Whatever the table says, no row
-// beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond `groups` is read.
+// The tiles of grouped rows, or of groups along k: tile index -> group, rows and place in the group. Whole warps walk
+// the table together, 32 groups at a time, so its length costs a few loads and not a walk for each tile. Whatever the
+// table says, no row beyond `rows` and no matrix beyond `matrix_count` comes out, and no element of the table beyond
+// `groups` is read.
 #pragma once
 #include "warpwright/machine/machine.h"
 #include "warpwright/tile/group_faults.h"
+#include "warpwright/tile/group_mode.h"
 #include "warpwright/tile/group_table.h"
 #include "warpwright/tile/raster.h"
+#include "warpwright/tile/source.h"
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// A tile, its group and the rows of that group.
+// A tile, its group and the rows of that group; of a group along k all rows.
 struct GroupTile {
   int group = -1;
   int matrix = 0;
@@ -19,13 +22,18 @@ struct GroupTile {
   int n = 0;
   // Blocks of 128 rows in all groups, or slots, ahead, where each begins a new block: how scale factors are stored.
   int first_block = 0;
-  int k = 0;  // for a group with extents of its own
+  int k = 0;        // for a group with extents of its own, or along k
+  int first_k = 0;  // for a group along k
   constexpr bool operator==(const GroupTile&) const = default;
 };
 
 // By a converged warp: all lanes hold the same position. In a group the tiles run along m first, so that neighbours
-// share the matrix of the group.
+// share the matrix of the group. G is by_depth, or else the table says what groups there are; those along k begin at
+// multiples of DepthUnit, and each has tiles of all rows, without depth too.
+template <Groups G = Groups::contiguous, int DepthUnit = 1>
 class GroupTiles {
+  static constexpr bool kByDepth = G == Groups::by_depth;
+
  public:
   static constexpr int kBlockRows = 128;
 
@@ -35,8 +43,12 @@ class GroupTiles {
       : table_(table), tile_rows_(tile_rows), tile_columns_(tile_columns), width_(tiles_n) {
     if (table.offsets != nullptr && table.groups > 0) {  // unreached [pointers]: those have extents
       const uint32_t first = machine::load(Global<const uint32_t>{table.offsets});
-      if (first > uint32_t(table.rows)) faults_ |= kRowsOutOfRange;
-      reached_ = at_most(first, table.rows);
+      if (first > uint32_t(extent())) faults_ |= kRowsOutOfRange;
+      reached_ = at_most(first, extent());
+      if constexpr (DepthUnit > 1) {
+        if (reached_ % DepthUnit != 0) faults_ |= kDepthUnaligned;
+        reached_ = reached_ / DepthUnit * DepthUnit;
+      }
     }
     read_window();
   }
@@ -59,7 +71,11 @@ class GroupTiles {
     tile.matrix = machine::shuffle(matrix_, lane, where);
     tile.first_row = machine::shuffle(first_row_, lane, where);
     tile.end_row = machine::shuffle(end_row_, lane, where);
-    tile.first_block = machine::shuffle(block_, lane, where);
+    if constexpr (kByDepth) {
+      tile.first_k = machine::shuffle(first_k_, lane, where);
+    } else {
+      tile.first_block = machine::shuffle(block_, lane, where);
+    }
     tile.k = machine::shuffle(depth_, lane, where);
     tile.n = inside / rows_of_tiles;
     tile.m = inside - tile.n * rows_of_tiles;
@@ -85,6 +101,8 @@ class GroupTiles {
  private:
   static constexpr int kWindow = 32;
   WW_FN static int at_most(uint32_t value, int limit) { return value > uint32_t(limit) ? limit : int(value); }
+  // What offsets divide.
+  WW_FN int extent() const { return kByDepth ? table_.depth : table_.rows; }
 
   // Combines the values of all lanes up to this one.
   template <class Combine>
@@ -106,23 +124,26 @@ class GroupTiles {
 
   // Lane i takes group window_ + i.
   WW_FN void read_window(machine::here where = {}) {
-    const uint32_t lane = machine::lane_index();
-    const int group = window_ + int(lane);
+    const int group = window_ + int(machine::lane_index());
     const bool real = group < table_.groups;
+    if constexpr (kByDepth) {
+      read_offsets(group, real, where);
+      first_k_ = first_row_;
+      depth_ = end_row_ - first_row_;
+      first_row_ = 0;
+      end_row_ = table_.rows;
+      height_ = real ? ceil_div(table_.rows, tile_rows_) : 0;
+    } else {
+      read_rows(group, real, where);
+    }
+    tiles_ = tiles_through_window_ + sum(height_ * width_, where);
+    tiles_through_window_ = machine::shuffle(tiles_, kWindow - 1, where);
+  }
+  WW_FN void read_rows(int group, bool real, machine::here where) {
     if (table_.extents != nullptr) {
       read_extents(group, real, where);
     } else if (table_.offsets != nullptr) {
-      const uint32_t stored =
-          real ? machine::load(Global<const uint32_t>{table_.offsets} + (group + 1), where) : uint32_t(reached_);
-      note(stored > uint32_t(table_.rows), kRowsOutOfRange, where);
-      const int end = at_most(stored, table_.rows);
-      const int highest = scan(
-          end, [](int a, int b) { return a > b ? a : b; }, where);
-      end_row_ = highest > reached_ ? highest : reached_;
-      const int before = machine::shuffle(end_row_, (lane - 1) % kWindow, where);
-      first_row_ = lane == 0 ? reached_ : before;
-      note(real && end < first_row_, kOffsetsDecrease, where);
-      reached_ = machine::shuffle(end_row_, kWindow - 1, where);
+      read_offsets(group, real, where);
     } else {
       const uint32_t stored = real ? machine::load(Global<const uint32_t>{table_.counts} + group, where) : 0;
       const int64_t begin = int64_t(group) * table_.slot_rows;
@@ -146,8 +167,26 @@ class GroupTiles {
     note(real && !has_blocks, kBlocksOutOfRange, where);
     const bool runs = exists && has_blocks && matrix_ >= 0;
     height_ = runs ? ceil_div(end_row_ - first_row_, tile_rows_) : 0;
-    tiles_ = tiles_through_window_ + sum(height_ * width_, where);
-    tiles_through_window_ = machine::shuffle(tiles_, kWindow - 1, where);
+  }
+
+  // Where the group of this lane begins and ends, in rows or along k.
+  WW_FN void read_offsets(int group, bool real, machine::here where) {
+    const uint32_t lane = machine::lane_index();
+    const uint32_t stored =
+        real ? machine::load(Global<const uint32_t>{table_.offsets} + (group + 1), where) : uint32_t(reached_);
+    note(stored > uint32_t(extent()), kRowsOutOfRange, where);
+    int end = at_most(stored, extent());
+    if constexpr (DepthUnit > 1) {
+      note(end % DepthUnit != 0, kDepthUnaligned, where);
+      end = end / DepthUnit * DepthUnit;
+    }
+    const int highest = scan(
+        end, [](int a, int b) { return a > b ? a : b; }, where);
+    end_row_ = highest > reached_ ? highest : reached_;
+    const int before = machine::shuffle(end_row_, (lane - 1) % kWindow, where);
+    first_row_ = lane == 0 ? reached_ : before;
+    note(real && end < first_row_, kOffsetsDecrease, where);
+    reached_ = machine::shuffle(end_row_, kWindow - 1, where);
   }
 
   WW_FN void read_extents(int group, bool real, machine::here where) {
@@ -170,13 +209,14 @@ class GroupTiles {
   int tiles_through_window_ = 0, blocks_before_ = 0;
   uint32_t faults_ = 0;
   // This lane's group.
-  int first_row_ = 0, end_row_ = 0, matrix_ = 0, block_ = 0, depth_ = 0;
+  int first_row_ = 0, end_row_ = 0, matrix_ = 0, block_ = 0, depth_ = 0, first_k_ = 0;
   int height_ = 0, width_;  // in tiles
   int tiles_ = 0;           // in this group and all ahead of it
 };
 
 // Cluster c of C takes the tiles c, c + C, ... of the groups. Every warp of a role walks its own instance; next() is
 // for converged warps.
+template <Groups G = Groups::contiguous, int DepthUnit = 1>
 class PersistentGroupTiles {
  public:
   WW_FN PersistentGroupTiles(const GroupTable& table, int tile_rows, int tiles_n)
@@ -193,7 +233,38 @@ class PersistentGroupTiles {
   }
 
  private:
-  GroupTiles tiles_;
+  GroupTiles<G, DepthUnit> tiles_;
+  int index_;
+};
+
+// A tile and the part of its depth that a cluster multiplies, as single products have it.
+struct GroupJob : GroupTile {
+  Job share{};
+};
+
+// The same, where the depth of every tile is cut into parts: cluster c of C takes the parts c, c + C, ... of all tiles,
+// those of a tile being neighbours. The grid must be resident as a whole.
+class SplitGroupTiles {
+ public:
+  // `split` has the depth of a tile; how many tiles there are nobody knows.
+  WW_FN SplitGroupTiles(const GroupTable& table, int tile_rows, int tiles_n, const SplitK& split)
+      : tiles_(table, tile_rows, tiles_n), split_(split), index_(int(machine::cluster_index())) {}
+
+  WW_FN bool next(GroupJob& job, machine::here where = {}) {
+    const Work work = split_.at(index_);
+    if (!tiles_.at(work.tile, job, where)) return false;
+    job.share = {{}, work.tile, work.k, work.part, work.parts, work.tile * (work.parts - 1)};
+    index_ += int(machine::cluster_count());
+    return true;
+  }
+  template <bool Adds = false>
+  WW_FN void report(machine::here where = {}) const {
+    tiles_.template report<Adds>(where);
+  }
+
+ private:
+  GroupTiles<> tiles_;
+  SplitK split_;
   int index_;
 };
 

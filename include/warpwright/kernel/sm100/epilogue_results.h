@@ -5,6 +5,23 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
+// Where the results of a tile of groups go.
+struct Target {
+  void* d;
+  int columns;
+  int64_t row_stride;
+};
+// Groups along k have a D of `rows` rows each, and a C alike, one behind the other.
+template <DType Out, class Tile>
+WW_FN Target of_group(const Target& all, const Tile& tile, int rows) {
+  const int64_t before = int64_t(tile.group) * rows * all.row_stride;
+  return {static_cast<storage_t<Out>*>(all.d) + before, all.columns, all.row_stride};
+}
+template <DType Source, class Tile>
+WW_FN void move_to_group(EpilogueArgs& nodes, const Tile& tile, int rows) {
+  nodes.c = static_cast<const storage_t<Source>*>(nodes.c) + int64_t(tile.group) * rows * nodes.c_row_stride;
+}
+
 // One for each thread of the epilogue, for all its tiles: begin(tile), then put(step, sums) for every step in order. By
 // whole warpgroups, because steps take and give stages of rings. K is the kernel.
 template <DenseGemmSm100Config C, class K>

@@ -4,6 +4,12 @@
 // of A travel through the input ring, so a stage is free when its MMAs are complete and the epilogue has read its
 // scales.
 //
+// Where few tiles leave SMs idle, clusters share the depth of a tile: each adds its blocks, and what the others found
+// comes through device memory (kernel/fixup.h).
+//
+// Groups may be ranges of k, with a D each. Then every row of B has scales as the rows of A have, beside which they
+// travel.
+//
 // With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together. Where
 // another table names the rows, the lanes of the load warp bring them (gather_rows.h), and the epilogue reads their
 // scales in device memory, a block ahead.
@@ -27,7 +33,7 @@ constexpr DenseGemmDesign blockwise_fp8_design(const BlockwiseFp8Sm100Config& co
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
   const int commits = cluster_of(c).input_empty_arrivals();
-  if (!config.gathered) plan.region("input.scales", config.scales_box().bytes(), c.stages, 128);
+  if (!config.gathered) plan.region("input.scales", config.scales_bytes(), c.stages, 128);
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   if (config.gathered) {
     plan.barrier("input.empty", c.stages, commits, "load", {"mma", commits});
@@ -63,7 +69,7 @@ struct BlockwiseFp8 {
 
   using Payload = typename PayloadOf<
       !C.gathered,
-      TileBytes{.a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.gathered ? 0 : C.scales_box().bytes()},
+      TileBytes{.a = kDense.a_bytes(), .b = kDense.b_bytes(), .a_scales = C.gathered ? 0 : C.scales_bytes()},
       pipeline::BlockwiseFP8Payload>::type;
   using FreeInput = typename Dense::FreeInput;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
@@ -82,16 +88,57 @@ struct BlockwiseFp8 {
       return {{base + a}, {base + b}, {base + scales}};
     }
   }
-  using Tiles = stdx::conditional_t<C.grouped, tile::PersistentGroupTiles,
-                                    tile::PersistentTilesOver<tile::WholeTiles<tile::GroupedSerpentine>>>;
-  using Tile = stdx::conditional_t<C.grouped, tile::GroupTile, tile::Job>;
+  static constexpr bool kSplit = C.split == DepthSplit::split_k;
+  using Single =
+      stdx::conditional_t<kSplit, tile::SplitTiles<tile::GroupedSerpentine>, tile::WholeTiles<tile::GroupedSerpentine>>;
+  static constexpr Groups kGroups = C.by_depth ? Groups::by_depth : Groups::contiguous;
+  static constexpr int kUnit = C.by_depth ? C.block : 1;  // of k, at which groups along it begin
+  using Tiles = stdx::conditional_t<
+      C.grouped, stdx::conditional_t<kSplit, tile::SplitGroupTiles, tile::PersistentGroupTiles<kGroups, kUnit>>,
+      tile::PersistentTilesOver<Single>>;
+  using Tile = stdx::conditional_t<C.grouped, stdx::conditional_t<kSplit, tile::GroupJob, tile::GroupTile>, tile::Job>;
   template <tile::Walker>
   WW_FN static Tiles walk(const Args& args, uint32_t) {
     constexpr int rows = kDense.tile_m * kDense.cluster_m;
-    if constexpr (C.grouped) {
-      return Tiles(args.groups, rows, tile::ceil_div(args.n, C.tile_n));
+    const int tiles_n = tile::ceil_div(args.n, C.tile_n);
+    if constexpr (C.grouped && kSplit) {
+      return Tiles(args.groups, rows, tiles_n, tile::SplitK{0, blocks(args), args.splits, 1});
+    } else if constexpr (C.grouped) {
+      return Tiles(args.groups, rows, tiles_n);
     } else {
-      return Tiles({{tile::ceil_div(args.m, rows), tile::ceil_div(args.n, C.tile_n), C.raster_group}, blocks(args)});
+      const tile::GroupedSerpentine raster{tile::ceil_div(args.m, rows), tiles_n, C.raster_group};
+      if constexpr (kSplit) {
+        return Tiles({raster, {raster.count(), blocks(args), args.splits, 1}});
+      } else {
+        return Tiles({raster, blocks(args)});
+      }
+    }
+  }
+  // Which part of a tile's depth is this cluster's.
+  WW_FN static const tile::Job& share_of(const Tile& tile) requires(kSplit) {
+    if constexpr (C.grouped) {
+      return tile.share;
+    } else {
+      return tile;
+    }
+  }
+  // The blocks along k that this cluster multiplies of a tile.
+  WW_FN static int first_block([[maybe_unused]] const Tile& tile) {
+    if constexpr (C.by_depth) {
+      return tile.first_k / C.block;
+    } else if constexpr (kSplit) {
+      return share_of(tile).k.first;
+    } else {
+      return 0;
+    }
+  }
+  WW_FN static int end_block(const Args& args, [[maybe_unused]] const Tile& tile) {
+    if constexpr (C.by_depth) {
+      return (tile.first_k + tile.k) / C.block;
+    } else if constexpr (kSplit) {
+      return share_of(tile).k.end();
+    } else {
+      return blocks(args);
     }
   }
   WW_FN static int first_row(const Tile& tile, const KernelContext& self) {
@@ -114,18 +161,19 @@ struct BlockwiseFp8 {
     if (args.matrix_alpha != nullptr) {
       nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + matrix(tile));
     }
+    if constexpr (C.by_depth && C.epilogue.source) move_to_group<C.epilogue.source_type>(nodes, tile, args.m);
   }
-  struct Target {
-    void* d;
-    int columns;
-    int64_t row_stride;
-  };
-  WW_FN static Target target(const Args& args, const Tile&) {
+  WW_FN static Target target(const Args& args, [[maybe_unused]] const Tile& tile) {
     const int columns = C.dense().result_columns(args.n);
-    return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
+    const Target all{args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
+    if constexpr (C.by_depth) {
+      return of_group<C.out_type>(all, tile, args.m);
+    } else {
+      return all;
+    }
   }
   // Scales of the rows ahead that a stage begins with.
-  WW_FN static int scales_ahead(int row) { return C.grouped ? row % 4 : 0; }
+  WW_FN static int scales_ahead(int row) { return C.grouped && !C.by_depth ? row % 4 : 0; }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
 
   // This CTA's rows of B. Of gates and ups the map has the matrix in front.
@@ -158,7 +206,7 @@ struct BlockwiseFp8 {
       const Tile job = next;
       const Rows rows = next_rows;
       more = look_ahead();
-      for (int block = 0; block < blocks(args); ++block) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto stage = input.acquire_producer();
         const auto to = stage->tile();
         if (self.elect_one_thread) {
@@ -184,7 +232,7 @@ struct BlockwiseFp8 {
     for (Tile job; jobs.next(job);) {
       if (!self.elect_one_thread) continue;
       const int row = first_row(job, self);
-      for (int block = 0; block < blocks(args); ++block) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto stage = input.acquire_producer();
         if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
         const auto to = stage->tile();
@@ -192,6 +240,10 @@ struct BlockwiseFp8 {
         load_b(args, to.b, job, self, block * C.block, stage->full());
         Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>(), &args.a_scales,
                                           {{row - scales_ahead(row), block}}, stage->full(), 0);
+        if constexpr (C.by_depth) {
+          Load::template load_box<false, 2>(to.a_scales.template as<uint8_t>().plus_bytes(C.scales_box().bytes()),
+                                            &args.b_scale_map, {{first_column(job, self), block}}, stage->full(), 0);
+        }
         stdx::move(stage).release();
       }
     }
@@ -212,7 +264,7 @@ struct BlockwiseFp8 {
     auto mma = MmaWarp::create(warp::output_storage<BlockwiseFp8, output>(base), self.mma_complete_mask);
     auto jobs = walk<tile::Walker::warp>(args, base);
     for (Tile job; self.elect_one_cta && jobs.next(job);) {
-      for (int i = 0; i < blocks(args); ++i) {
+      for (int block = first_block(job); block < end_block(args, job); ++block) {
         auto product = mma.acquire_k_stage_linear();
         auto stage = input.acquire_consumer();
         if (machine::elect_one()) PlainMultiply<kDense>::issue(product->tmem().address(), stage->tile(), true);
@@ -252,16 +304,35 @@ struct BlockwiseFp8 {
     }
   }
 
+  // The same with a scale for each column, from `b_scales` on.
+  WW_FN static void promote_by_column(float (&sums)[kSums], Tmem product, float a_scale, Shared<float> b_scales) {
+    using Four = Vec<float, 4>;
+    WW_UNROLL
+    for (int first = 0; first < kSums; first += kRead) {
+      machine::TmemRegisters<kRead> values;
+      EpilogueLoop<kDense, BlockwiseFp8>::read(values, product.column(uint32_t(first)));
+      WW_UNROLL
+      for (int i = 0; i < kRead; i += 4) {
+        const Four four = machine::load((b_scales + (first + i)).template as<Four>());
+        WW_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          const float scale = tile::multiply(a_scale, four[j]);
+          sums[first + i + j] = tile::multiply_add(values.get(i + j), scale, sums[first + i + j]);
+        }
+      }
+    }
+  }
+
   // The scales of this thread's row, block after block, where gathered rows have them. A row that is not there has
   // none.
   class RowScales {
    public:
-    WW_FN RowScales(const Args& args, int row, int end, int depth) : left_(0) {
-      if (row >= end || depth == 0) return;
+    WW_FN RowScales(const Args& args, int row, int end, int depth, int first, int count) : left_(0) {
+      if (row >= end || count == 0) return;
       const int taken = machine::load(Global<const int32_t>{args.a_index} + row);
       if (uint32_t(taken) >= uint32_t(args.a_rows)) return;
-      next_ = Global<const float>{args.a_row_scales} + int64_t(taken) * depth;
-      left_ = depth;
+      next_ = Global<const float>{args.a_row_scales} + (int64_t(taken) * depth + first);
+      left_ = count;
       fetch();
     }
     WW_FN float take() {
@@ -283,6 +354,28 @@ struct BlockwiseFp8 {
     float ahead_ = 0;
   };
 
+  // Some sums of a thread, from `first` on, as Fixup takes them.
+  struct SomeSums {
+    float (&sums)[kSums];
+    int first;
+    WW_FN float get(int i) const { return sums[first + i]; }
+    WW_FN void set(int i, float value) { sums[first + i] = value; }
+  };
+  // With what other clusters multiplied of the tile; false: another one finishes it.
+  WW_FN static bool complete(float (&sums)[kSums], const Args& args, const KernelContext& self,
+                             const Tile& job) requires(kSplit) {
+    const tile::Job& share = share_of(job);
+    const int64_t tiles = C.tiles(args.m, args.groups.groups, args.n);
+    const Fixup<kDense.fixup()> shared(args.workspace, tiles, self.rank, machine::thread_index(), share);
+    WW_UNROLL
+    for (int first = 0; first < kSums; first += kRead) {
+      SomeSums some{sums, first};
+      shared.template exchange<kRead>(some, first);
+    }
+    shared.finish();
+    return share.last();
+  }
+
   // All threads of the role.
   WW_FN static void epilogue(const Args& args, uint32_t base, const KernelContext& self) {
     const auto mine = Epilogue::Layout::share();
@@ -295,13 +388,14 @@ struct BlockwiseFp8 {
           const int column = first_column(job, self) + int(mine.first_accumulator()), depth = blocks(args);
           const int64_t scales = int64_t(matrix(job)) * tile::ceil_div(args.n, C.block) * depth;
           float sums[kSums] = {};
-          const auto add = [&](const auto& product, float a_scale, int block) {
+          [[maybe_unused]] const auto add = [&](const auto& product, float a_scale, int block) {
             promote(sums, product.lane(mine.lanes).column(mine.first_accumulator()), a_scale,
                     Global<const float>{args.b_scales + scales + block}, column, args.n, depth);
           };
           if constexpr (C.gathered) {
-            RowScales own(args, first_row(job, self) + mine.row, job.end_row, depth);
-            for (int block = 0; block < depth; ++block) {
+            RowScales own(args, first_row(job, self) + mine.row, job.end_row, depth, first_block(job),
+                          end_block(args, job) - first_block(job));
+            for (int block = first_block(job); block < end_block(args, job); ++block) {
               const float a_scale = own.take();
               epilogue.output().consumer().consume([&](auto product) {
                 add(product->tmem(), a_scale, block);
@@ -310,12 +404,22 @@ struct BlockwiseFp8 {
             }
           } else {
             const int scale_row = mine.row + scales_ahead(first_row(job, self));
-            for (int block = 0; block < depth; ++block) {
+            for (int block = first_block(job); block < end_block(args, job); ++block) {
               epilogue.per_k_stage(input).run([&](auto stage) {
-                add(stage->tmem(), machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row), block);
+                if constexpr (C.by_depth) {
+                  const Shared<float> scales_in = tiles_in.a_scales(stage->input_stage_index());
+                  const float a_scale = machine::load(scales_in + scale_row);
+                  promote_by_column(sums, stage->tmem().lane(mine.lanes).column(mine.first_accumulator()), a_scale,
+                                    scales_in + (C.scales_box().inner + int(mine.first_accumulator())));
+                } else {
+                  add(stage->tmem(), machine::load(tiles_in.a_scales(stage->input_stage_index()) + scale_row), block);
+                }
                 return stdx::move(stage).release();
               });
             }
+          }
+          if constexpr (kSplit) {
+            if (!complete(sums, args, self, job)) return;
           }
           if constexpr (C.quantized()) {
             results.put(sums, job, self);

@@ -11,25 +11,35 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-template <DenseGemmSm100Config C>
+// M: how the tiles of both operands are stored.
+template <DenseGemmSm100Config C, Major M = Major::K>
 struct PlainMultiply {
-  static constexpr InstrDesc kMma{
-      .kind = mma_kind(C.type, C.type), .a = C.type, .b = C.type, .m = C.mma_m(), .n = C.tile_n};
+  static constexpr InstrDesc kMma{.kind = mma_kind(C.type, C.type),
+                                  .a = C.type,
+                                  .b = C.type,
+                                  .m = C.mma_m(),
+                                  .n = C.tile_n,
+                                  .a_major = M,
+                                  .b_major = M};
   static_assert(idesc_error(kMma, C.cta_group) == nullptr, "dense_gemm: there is no MMA of this shape");
 
-  // One thread: adds the product of one tile along K to the accumulator.
+  static constexpr int kMmas = C.tile_k() / mma_k(C.type);  // of a tile
+
+  // One thread: adds the product of one tile along K, or of its first `mmas` steps, to the accumulator.
   template <class Tile>
-  WW_FN static void issue(Tmem sums, const Tile& operands, bool fresh) {
+  WW_FN static void issue(Tmem sums, const Tile& operands, bool fresh, int mmas = kMmas) {
     constexpr uint32_t shape = encode_idesc(kMma);
     constexpr auto kind = machine::MmaKind(uint8_t(kMma.kind));
     constexpr int step = mma_k(C.type);
-    constexpr uint32_t step_bytes = SmemTile{C.type, C.tile_m, C.tile_k()}.linear(0, step);
-    const uint64_t a = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.tile_m, operands.a.address));
-    const uint64_t b = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.b_rows(), operands.b.address));
+    constexpr SmemTile a_tile{C.type, C.tile_m, C.tile_k(), Swizzle::b128, M};
+    constexpr SmemTile b_tile{C.type, C.b_rows(), C.tile_k(), Swizzle::b128, M};
+    const uint64_t a = encode_sm100(matrix_desc(a_tile, operands.a.address, C.tile_m, step));
+    const uint64_t b = encode_sm100(matrix_desc(b_tile, operands.b.address, C.b_rows(), step));
     WW_UNROLL
-    for (int i = 0; i < C.tile_k() / step; ++i) {
-      const uint32_t along_k = step_bytes * uint32_t(i);
-      machine::tcgen05_mma<kind, C.cta_group>(sums, advance_desc(a, along_k), advance_desc(b, along_k), shape,
+    for (int i = 0; i < kMmas; ++i) {
+      if (i >= mmas) break;
+      machine::tcgen05_mma<kind, C.cta_group>(sums, advance_desc(a, a_tile.linear(0, step) * uint32_t(i)),
+                                              advance_desc(b, b_tile.linear(0, step) * uint32_t(i)), shape,
                                               i != 0 || !fresh);
     }
   }

@@ -25,7 +25,11 @@ struct BlockwiseFp8Sm100Config {
   bool grouped = false;
   // As GroupedGemmSm100Config has it. The scales of A are read where they lie, by rows.
   bool gathered = false;
-  bool dependent = false;  // as the dense kernel has it
+  bool dependent = false;               // as the dense kernel has it
+  DepthSplit split = DepthSplit::none;  // or split_k
+  // grouped: groups are columns of A and of B instead, whole blocks of them, with a D and a C each, and every row of B
+  // has scales of its own, as those of A have.
+  bool by_depth = false;
 
   static constexpr int block = 128;  // of the scales, along n and k
 
@@ -45,6 +49,7 @@ struct BlockwiseFp8Sm100Config {
             .cta_group = cta_group,
             .cluster_m = cta_group,
             .raster_group = raster_group,
+            .split = split,
             .dependent = dependent,
             .epilogue = epilogue,
             .epilogue_warps = epilogue_warps,
@@ -57,10 +62,32 @@ struct BlockwiseFp8Sm100Config {
     return box;
   }
   WW_HD constexpr TensorBox b_box() const { return dense().b_box(); }
+  // Tiles, at most, of `rows` rows: how many a group has is known on the device only.
+  WW_HD constexpr int64_t tiles(int64_t rows, int64_t groups, int64_t n) const {
+    const int64_t tall = dense().mma_m(), wide = (n + tile_n - 1) / tile_n;
+    if (!grouped || by_depth) return (rows + tall - 1) / tall * wide * (by_depth ? groups : 1);
+    return rows == 0 ? 0 : ((rows + tall - 1) / tall + groups) * wide;
+  }
+  // Into how many parts the depth of a tile is cut, where it is deep enough.
+  WW_HD constexpr int64_t parts(int64_t k, int splits) const {
+    const int64_t deep = (k + block - 1) / block;
+    return split == DepthSplit::none || deep < 2 ? 1 : splits < deep ? splits : deep;
+  }
+  // Where clusters that share the depth of a tile leave their sums.
+  WW_HD constexpr int64_t workspace_bytes(int64_t rows, int64_t groups, int64_t n, int splits) const {
+    if (split == DepthSplit::none) return 0;
+    const int64_t shared = tiles(rows, groups, n);
+    return dense().fixup().bytes(shared, shared * (splits - 1));
+  }
   // One scale for each row of a CTA. The rows of a group begin anywhere, a box at a multiple of 16 bytes: it has room
   // for the rows in front, in units of the 128 bytes at which a stage begins.
   WW_HD constexpr TensorBox scales_box() const {
-    return {DType::fp32, dense().tile_m + (grouped ? 32 : 0), 1, Swizzle::none};
+    return {DType::fp32, dense().tile_m + (grouped && !by_depth ? 32 : 0), 1, Swizzle::none};
+  }
+  // by_depth: one scale for each column of a tile. They lie behind those of the rows.
+  WW_HD constexpr TensorBox b_scales_box() const { return {DType::fp32, tile_n, 1, Swizzle::none}; }
+  WW_HD constexpr uint32_t scales_bytes() const {
+    return scales_box().bytes() + (by_depth ? b_scales_box().bytes() : 0);
   }
   bool operator==(const BlockwiseFp8Sm100Config&) const = default;
 };
@@ -78,6 +105,16 @@ WW_HD constexpr const char* refuse(const BlockwiseFp8Sm100Config& c) {
   if ((c.gathered || c.epilogue.pair()) && !c.grouped) {
     return "blockwise_fp8: gathered rows and swiglu are for groups";
   }
+  if (c.by_depth && (!c.grouped || c.gathered || c.epilogue.pair() || c.split != DepthSplit::none)) {
+    return "blockwise_fp8: groups along k are sums of rows as they lie, each of one cluster";
+  }
+  if (c.by_depth && c.tile_n % 32 != 0) {
+    return "blockwise_fp8: the scales of a tile's columns are units of 128 bytes, so tile_n is a multiple of 32";
+  }
+  if (c.split == DepthSplit::stream_k) return "blockwise_fp8: depth is shared by split-K";
+  if (c.split != DepthSplit::none && c.quantized()) {
+    return "blockwise_fp8: quantized results come from sums of the whole depth: split is none";
+  }
   if (c.quantized() && (c.tile_n != 2 * c.block || c.dense().group_columns() % 32 != 0)) {
     return "blockwise_fp8: 128 results of a row have a scale: tile_n is 256, and a thread has 16 of them or more";
   }
@@ -87,8 +124,8 @@ struct BlockwiseFp8Sm100Args {
   TensorMap a;  // config.a_box() over [m, k]; with k = 0 it is not read, nor are those below
   TensorMap b;  // config.b_box() over [n, k]; grouped: [matrices * n, k]; swiglu: [matrices][gates; ups], in pairs
   TensorMap a_scales;               // config.scales_box() over [blocks of k, m] of fp32
-  const float* b_scales = nullptr;  // [blocks of n, blocks of k]; grouped: before that the matrix
-  void* d = nullptr;
+  const float* b_scales = nullptr;  // [blocks of n, blocks of k]; grouped: before that the matrix; by_depth: unused
+  void* d = nullptr;                // by_depth: one matrix behind the other
   int32_t m = 0;
   int32_t n = 0;
   int32_t k = 0;
@@ -102,10 +139,16 @@ struct BlockwiseFp8Sm100Args {
   int32_t a_rows = 0;
   const float* a_row_scales = nullptr;
   float* d_scales = nullptr;  // quantized(): [blocks of D's columns][m, rounded up to 4]
+  // split_k: parts of a tile, where it is deep enough, and config.workspace_bytes() of memory, as the dense kernel has
+  // it.
+  int32_t splits = 1;
+  void* workspace = nullptr;
+  TensorMap b_scale_map;  // by_depth: config.b_scales_box() over [blocks of k, n] of fp32
 };
 
 // sm100/grouped/grouped_gemm.h: rows of A ("tokens") in groups, each of which is multiplied by a matrix of its own (an
-// expert's weights): D[r, n] = epilogue(alpha of the matrix * sum over k of A[r, k] * B[matrix of r, n, k]).
+// expert's weights): D[r, n] = epilogue(alpha of the matrix * sum over k of A[r, k] * B[matrix of r, n, k]). Or, by
+// depth, columns of A and B in groups with a D each.
 struct GroupedGemmSm100Config {
   BlockScaling scaling = BlockScaling::mxfp8;  // none: plain operands
   DType type = DType::e4m3;                    // of the tokens
@@ -126,6 +169,11 @@ struct GroupedGemmSm100Config {
   // Row r of the product is row args.a_index[r] of A, which has args.a_rows; what is not there is zeros.
   bool gathered = false;
   bool dependent = false;  // may start before the kernel ahead on the stream has ended
+  // Groups are columns of A and of B, from any on; C of the epilogue is as D, one for each group.
+  bool by_depth = false;
+  // By depth. K: stored [m, k] and [n, k]. MN: stored [k, m] and [k, n].
+  Major a_major = Major::K;
+  Major b_major = Major::K;
 
   // Between the scheduler and the other roles. A load role that gathers looks a tile ahead.
   WW_HD constexpr int slots() const { return gathered ? 3 : 2; }
@@ -145,11 +193,21 @@ struct GroupedGemmSm100Config {
             .epilogue_warps = epilogue_warps,
             .scaling = scaling};
   }
+  // What one load brings of an operand that is stored along m or n: a panel of the swizzle.
+  WW_HD constexpr TensorBox panel_box() const {
+    return {type, int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type), dense().tile_k(), Swizzle::b128};
+  }
   // Of the map of the tokens: gathered rows come one by one.
   WW_HD constexpr TensorBox token_box() const {
+    if (a_major == Major::MN) return panel_box();
     TensorBox box = swap_ab ? dense().b_box() : dense().a_box();
     if (gathered) box.outer = 1;
     return box;
+  }
+  // Of the map of the matrices.
+  WW_HD constexpr TensorBox matrix_box() const {
+    if (b_major == Major::MN) return panel_box();
+    return swap_ab ? dense().a_box() : dense().b_box();
   }
   // tcgen05.cp cannot place the factors of so few columns where the MMA wants them: warps do it.
   WW_HD constexpr bool has_sfb() const { return scaling != BlockScaling::none && tile_n < 64; }
@@ -159,7 +217,8 @@ struct GroupedGemmSm100Config {
   WW_HD constexpr int tile_columns() const { return swap_ab ? dense().mma_m() : tile_n; }
   // Tiles, at most, of `rows` tokens in `groups` groups.
   WW_HD constexpr int64_t tiles(int64_t rows, int64_t groups, int64_t n) const {
-    const int64_t tall = rows / tile_tokens() + (groups < rows ? groups : rows);
+    const int64_t tall = by_depth ? (rows + tile_tokens() - 1) / tile_tokens() * groups
+                                  : rows / tile_tokens() + (groups < rows ? groups : rows);
     return tall * ((n + tile_columns() - 1) / tile_columns());
   }
   bool operator==(const GroupedGemmSm100Config&) const = default;
@@ -191,6 +250,20 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
   if (c.epilogue.pair() && (d.scaled() || c.pointers)) {
     return "grouped_gemm: gates and ups that lie apart are plain operands, in one array of matrices";
   }
+  if (c.by_depth) {
+    if (bits(c.type) != 16 || c.pointers || c.gathered || c.swap_ab || c.epilogue.pair() ||
+        c.out_scaling != BlockScaling::none) {
+      return "grouped_gemm: groups along k are sums of 16-bit elements, in two matrices of all groups";
+    }
+    if (c.cta_group != 1)
+      return "grouped_gemm: one CTA clears what a stage has of other groups along k, so cta_group is 1";
+    if (c.a_major != c.b_major) return "grouped_gemm: A and B of groups along k are stored the same way";
+    if (c.a_major == Major::MN && c.tile_n % c.panel_box().inner != 0) {
+      return "grouped_gemm: operands along m or n are loaded in panels of 64 rows";
+    }
+  } else if (c.a_major != Major::K || c.b_major != Major::K) {
+    return "grouped_gemm: A and B of groups of rows are stored along k";
+  }
   if (const char* why = refuse_epilogue(d)) return why;
   if (!c.epilogue.alpha) return "grouped_gemm: there is a factor for each matrix, so epilogue.alpha is on";
   if (c.out_scaling == BlockScaling::none) return nullptr;
@@ -220,16 +293,17 @@ struct alignas(128) GroupProblem {
 };
 struct GroupedGemmSm100Args {
   // config.dense().a_box() over tokens [m, k] and b_box() over [matrices * n, k]; with swap_ab a is over the matrices
-  // and b over the tokens. With swiglu b is over [matrices][gates; ups], in pairs of a gate and an up. With k = 0 they
-  // are not read, nor are those below.
+  // and b over the tokens. With swiglu b is over [matrices][gates; ups], in pairs of a gate and an up. Of operands that
+  // are stored along m or n config.panel_box() over [k, m] and [k, n]. With k = 0 they are not read, nor are those
+  // below.
   TensorMap a;
   TensorMap b;
   // scaling: config.dense().scale_box() over tiles of factors, of tokens [tiles of rows], where each group begins a new
   // tile, and of matrices [matrix][tiles of n]; with has_sfb() that of the tokens is config.sfb_box().
   TensorMap a_scales = {};
   TensorMap b_scales = {};
-  void* d = nullptr;
-  int32_t m = 0;  // tokens
+  void* d = nullptr;  // by_depth: one matrix behind the other
+  int32_t m = 0;      // tokens
   int32_t n = 0;
   int32_t k = 0;
   GroupTable groups = {};

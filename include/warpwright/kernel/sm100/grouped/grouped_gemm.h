@@ -4,11 +4,13 @@
 // the scale factors of those columns come through warps of their own: grouped_scales.h.
 //
 // A tile never reaches over the end of its group: loads may read rows of the next one, whose products are not stored.
-// Where a table names the rows, the lanes of the load warp bring them: gather_rows.h.
+// Where a table names the rows, the lanes of the load warp bring them: gather_rows.h. Groups may be columns of A and B
+// instead, with a D each: along_k.h.
 #pragma once
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/epilogue_quantize.h"
 #include "warpwright/kernel/sm100/gather_rows.h"
+#include "warpwright/kernel/sm100/grouped/along_k.h"
 #include "warpwright/kernel/sm100/grouped/grouped_scales.h"
 #include "warpwright/kernel/sm100/input.h"
 
@@ -23,7 +25,8 @@ constexpr DenseGemmDesign grouped_gemm_design(const GroupedGemmSm100Config& conf
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
   if (c.scaled()) plan.region("input.a_scales", c.a_scale_bytes(), c.stages, 128);
   if (c.scaled() && !config.has_sfb()) plan.region("input.b_scales", c.b_scale_bytes(), c.stages, 128);
-  const int releases = cluster_of(c).input_empty_arrivals();
+  // By depth a lane of the MMA warp arrives beside the commits: ReleaseCleared.
+  const int releases = cluster_of(c).input_empty_arrivals() + (config.by_depth ? 1 : 0);
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   const OutputPipelineConfig output = declare_output(plan, {.num_stages = c.accumulators,
@@ -60,7 +63,7 @@ struct GroupedGemm {
                                         .b_scales = kDense.scaled() && !C.has_sfb() ? kDense.b_scale_bytes() : 0,
                                         .gaps = kDense.gap_bytes()};
   using Payload = typename PayloadOf<kDense.scaled(), kTileBytes>::type;
-  using FreeInput = FreeInputOf<kDense>;
+  using FreeInput = stdx::conditional_t<C.by_depth, ReleaseCleared, FreeInputOf<kDense>>;
   using Input = pipeline::InputTilePipeline<Payload, C.stages, 1, FreeInput>;
   static constexpr int kMmaThreads = plan.role("mma").threads(), kEpilogueThreads = plan.role("epilogue").threads();
   using MmaWarp = warp::MmaWarpContext<output, kMmaThreads, kEpilogueThreads>;
@@ -70,11 +73,16 @@ struct GroupedGemm {
   static constexpr const char* kBScales = C.has_sfb() ? "sfb" : "input.b_scales";
   WW_FN static pipeline::Ring<C.stages> input_ring(uint32_t base) { return input_ring_of<GroupedGemm, C.stages>(base); }
   WW_FN static Payload payload(uint32_t base) { return payload_of<GroupedGemm, kDense.scaled()>(base); }
-  WW_FN static tile::ScheduledGroupTiles<C.slots()> tiles(uint32_t base) {
-    return tile::ScheduledGroupTiles<C.slots()>(tile::group_slots_at<GroupedGemm, C.slots()>(base));
+  static constexpr Groups kGroups = C.by_depth ? Groups::by_depth : Groups::contiguous;
+  using Tiles = tile::ScheduledGroupTiles<C.slots(), kGroups>;
+  WW_FN static Tiles tiles(uint32_t base) { return Tiles(tile::group_slots_at<GroupedGemm, C.slots()>(base)); }
+  WW_FN static int depth(const Args& args, const tile::GroupTile& tile) {
+    return C.pointers || C.by_depth ? tile.k : args.k;
   }
-  WW_FN static int depth(const Args& args, const tile::GroupTile& tile) { return C.pointers ? tile.k : args.k; }
-  WW_FN static int k_steps(const Args& args, const tile::GroupTile& tile) { return C.dense().steps(depth(args, tile)); }
+  WW_FN static int k_steps(const Args& args, const tile::GroupTile& tile) {
+    if constexpr (C.by_depth) return AlongK<C>::steps(tile);
+    return C.dense().steps(depth(args, tile));
+  }
   struct Maps {
     const TensorMap *a, *b, *a_scales, *b_scales;
   };
@@ -199,8 +207,13 @@ struct GroupedGemm {
         input.producer().produce([&](auto stage) {
           if (self.elect_one_cta) stage->expect_tiles(C.cta_group);
           const auto to = stage->tile();
-          Load::template load_box<false, 2>(to.a, from.a, {{k, a_row}}, stage->full(), 0);
-          load_second(to.b, from.b, k, b_row, tile, stage->full());
+          if constexpr (C.by_depth) {
+            const int first = tile.first_k - AlongK<C>::head(tile);
+            AlongK<C>::load(args, to, first + k, a_row, b_row, stage->full());
+          } else {
+            Load::template load_box<false, 2>(to.a, from.a, {{k, a_row}}, stage->full(), 0);
+            load_second(to.b, from.b, k, b_row, tile, stage->full());
+          }
           if constexpr (kDense.scaled()) {
             using Slices = typename Load::Slices;
             Slices::load_scales(to.a_scales, *from.a_scales, kDense.a_scale_blocks(),
@@ -234,7 +247,7 @@ struct GroupedGemm {
         accumulators.producer().produce([&](auto sums) {
           for (int step = 0; step < k_steps(args, tile); ++step) {
             input.consumer().consume([&](auto stage) {
-              product(tile, sums->tmem().address(), stage->index(), stage->tile(), step == 0);
+              product(tile, sums->tmem().address(), stage->index(), stage->tile(), step);
               return stdx::move(stage).release();
             });
           }
@@ -246,18 +259,22 @@ struct GroupedGemm {
       using Scales = GroupedScales<C, GroupedGemm>;
       using Scaled = BlockScaledMultiply<kDense>;
       auto factors = Scales::reader(base);
-      over_k([&](const tile::GroupTile&, Tmem sums, int index, const auto& operands, bool fresh) {
+      over_k([&](const tile::GroupTile&, Tmem sums, int index, const auto& operands, int step) {
         factors.consume([&](auto slot) {
           if (machine::elect_one()) {
-            Scaled::template issue<false>(sums, Scaled::scales(memory, index), 0, operands, fresh);
+            Scaled::template issue<false>(sums, Scaled::scales(memory, index), 0, operands, step == 0);
           }
           return stdx::move(slot).release();
         });
       });
+    } else if constexpr (C.by_depth) {
+      over_k([&](const tile::GroupTile& tile, Tmem sums, int, const auto& operands, int step) {
+        AlongK<C>::multiply(sums, tile, operands, step);
+      });
     } else {
-      over_k([&](const tile::GroupTile& tile, Tmem sums, int index, const auto& operands, bool fresh) {
+      over_k([&](const tile::GroupTile& tile, Tmem sums, int index, const auto& operands, int step) {
         if (machine::elect_one()) {
-          DenseMultiply<kDense>::issue(sums, memory, index, second_scale_row(args, tile), operands, fresh);
+          DenseMultiply<kDense>::issue(sums, memory, index, second_scale_row(args, tile), operands, step == 0);
         }
       });
     }
@@ -284,12 +301,8 @@ struct GroupedGemm {
     } else if (args.matrix_alpha != nullptr) {
       nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + tile.matrix);
     }
+    if constexpr (C.by_depth && C.epilogue.source) move_to_group<C.epilogue.source_type>(nodes, tile, args.m);
   }
-  struct Target {
-    void* d;
-    int columns;
-    int64_t row_stride;
-  };
   WW_FN static Target target(const Args& args, const tile::GroupTile& tile) {
     if constexpr (C.pointers) {
       const GroupProblem* const problem = args.problems + tile.group;
@@ -299,7 +312,12 @@ struct GroupedGemm {
       return {machine::load(Global<void* const>{&problem->d}), columns, stride != 0 ? stride : columns};
     } else {
       const int columns = C.dense().result_columns(args.n);
-      return {args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
+      const Target all{args.d, columns, args.d_row_stride != 0 ? args.d_row_stride : columns};
+      if constexpr (C.by_depth) {
+        return of_group<C.out_type>(all, tile, args.m);
+      } else {
+        return all;
+      }
     }
   }
   // All threads of the role.
@@ -341,9 +359,9 @@ struct GroupedGemm {
       } else if (Role::is_mma()) {
         own_and_multiply(args, base, self);
       } else if (Role::is_scheduler()) {
-        tile::run_group_scheduler<C.gathered>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups,
-                                              C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
-                                              C.tile_columns());
+        tile::run_group_scheduler<C.gathered, kGroups>(tile::group_slots_at<GroupedGemm, C.slots()>(base), args.groups,
+                                                       C.tile_tokens(), tile::ceil_div(args.n, C.tile_columns()),
+                                                       C.tile_columns());
       } else if (Role::is_epilogue()) {
         if constexpr (C.out_scaling != BlockScaling::none) {
           QuantizeEpilogue<C, GroupedGemm>::run(args, base, self);
