@@ -134,8 +134,10 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   }
   // Rows of tiles and some rows more in each of four groups of which one has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
+  // Columns of tiles spare rows of them, but for groups with room, which use some of theirs, and for pairs.
   const int64_t columns = in_units(n, wide) / wide;
-  const int64_t many = c.paired() ? tiles * clusters : in_units(tiles * clusters, columns) / columns;
+  const bool few = !c.paired() && c.groups != Groups::masked;
+  const int64_t many = few ? in_units(tiles * clusters, columns) / columns : tiles * clusters;
   // With 208 rows more, of what pairs take, groups end in odd and in half rows of tiles, and the last round is halved.
   return {{in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
           {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
