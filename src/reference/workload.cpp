@@ -300,8 +300,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
     Array values = full;
     poison(full);
     fill(values, data, seed * 16 + salt);
-    for_each(layout, s.batch,
-             [&](int64_t at, int64_t, int64_t, int64_t) { copy_element(values, at, full, at); });
+    for_each(layout, s.batch, [&](int64_t at, int64_t, int64_t, int64_t) { copy_element(values, at, full, at); });
     w.arrays.push_back(std::move(full));
   };
   // Powers of two: products stay exact. No first one is 1, nor the product of two: each must be used.

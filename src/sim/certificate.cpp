@@ -74,8 +74,8 @@ Issue Engine::issue(Thread& t) {
   return i;
 }
 
-// Lanes that execute a word together have all come before any of them goes on. Nearly always they know the same already,
-// and none has waited since they met last: then there is nothing to tell.
+// Lanes that execute a word together have all come before any of them goes on. Nearly always they know the same
+// already, and none has waited since they met last: then there is nothing to tell.
 void Engine::meet(Warp& w, uint32_t lanes) {
   if (!options_.certify) return;
   const auto for_present = [&](auto&& f) {

@@ -44,8 +44,7 @@ int64_t deep_steps(int64_t stages, int64_t tiles) {
 Case deep_case(const Walk& w) {
   if (w.streams) return {w.tall * (w.clusters + 1), w.wide, w.deep * (2 * w.stages + 1)};
   const int64_t columns = w.parts > 1 ? 2 : std::max<int64_t>(2, w.clusters);
-  return {2 * w.tall, w.wide * columns,
-          w.parts * w.deep * deep_steps(w.stages, 2 * columns * w.parts / w.clusters)};
+  return {2 * w.tall, w.wide * columns, w.parts * w.deep * deep_steps(w.stages, 2 * columns * w.parts / w.clusters)};
 }
 // Many tiles of little depth, the last of which end before their edges.
 Case many_case(const Walk& w, int64_t k_tail) {
