@@ -142,8 +142,10 @@ struct StoredOperand {
     const int64_t rows = depth > 0 ? a.rows * a.columns / depth : 0;
     std::vector<double> x(size_t(rows * depth));
     for (int64_t r = 0; r < rows; ++r) {
+      double f = 1;
       for (int64_t k = 0; k < depth; ++k) {
-        const double f = factors == nullptr ? 1 : element(*factors, line(r) * factors->columns + k / kScaleBlock);
+        if (factors != nullptr && k % kScaleBlock == 0)
+          f = element(*factors, line(r) * factors->columns + k / kScaleBlock);
         x[size_t(r * depth + k)] = element(a, at(r, k)) * f;
       }
     }

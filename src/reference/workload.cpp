@@ -1,6 +1,7 @@
 #include "reference/workload.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -58,8 +59,17 @@ void put(Array& a, int64_t i, float v) {
       std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
   }
 }
+// 8-bit codes have a table of what they are.
 template <class T>
 double get(const uint8_t* p, int64_t i) {
+  if constexpr (sizeof(T) == 1) {
+    static const auto table = [] {
+      std::array<double, 256> values{};
+      for (size_t code = 0; code < values.size(); ++code) values[code] = double(to_float(T{uint8_t(code)}));
+      return values;
+    }();
+    return table[p[i]];
+  }
   T x;
   std::memcpy(&x, p + size_t(i) * sizeof(T), sizeof(T));
   return double(to_float(x));
@@ -92,6 +102,12 @@ Array matrix(const char* name, DType type, int64_t rows, int64_t columns) {
   Array a{name, type, rows, columns, false, {}};
   a.bytes.resize(a.size());
   return a;
+}
+
+// Of two arrays of one type, which has whole bytes.
+void copy_element(const Array& from, int64_t i, Array& to, int64_t j) {
+  const size_t size = size_t(bits(from.type)) / 8;
+  std::memcpy(to.bytes.data() + size_t(j) * size, from.bytes.data() + size_t(i) * size, size);
 }
 
 void add_output(Workload& w, const char* name, DType type, int64_t rows, int64_t columns) {
@@ -194,8 +210,13 @@ double tolerance(DType type) {
 void fill(Array& array, Data data, uint64_t seed) {
   uint64_t state = seed * 0x632be59bd9b4e019ull + 17;
   const int64_t n = array.rows * array.columns;
-  for (int64_t i = 0; i < n; ++i)
-    put(array, i, data == Data::integers ? float(int(mix(state) % 7) - 3) : float(normal(state)));
+  if (data == Data::normal) {
+    for (int64_t i = 0; i < n; ++i) put(array, i, float(normal(state)));
+    return;
+  }
+  Array kinds = matrix("", array.type, 1, 7);  // -3 to 3
+  for (int i = 0; i < 7; ++i) put(kinds, i, float(i - 3));
+  for (int64_t i = 0; i < n; ++i) copy_element(kinds, int64_t(mix(state) % 7), array, i);
 }
 
 int one_of_three(uint64_t number) { return int(mix(number) % 3); }
@@ -279,8 +300,7 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
     Array values = full;
     poison(full);
     fill(values, data, seed * 16 + salt);
-    for_each(layout, s.batch,
-             [&](int64_t at, int64_t, int64_t, int64_t) { put(full, at, float(element(values, at))); });
+    for_each(layout, s.batch, [&](int64_t at, int64_t, int64_t, int64_t) { copy_element(values, at, full, at); });
     w.arrays.push_back(std::move(full));
   };
   // Powers of two: products stay exact. No first one is 1, nor the product of two: each must be used.

@@ -74,15 +74,30 @@ Issue Engine::issue(Thread& t) {
   return i;
 }
 
-// Lanes that execute a word together have all come before any of them goes on.
+// Lanes that execute a word together have all come before any of them goes on. Nearly always they know the same
+// already, and none has waited since they met last: then there is nothing to tell.
 void Engine::meet(Warp& w, uint32_t lanes) {
   if (!options_.certify) return;
+  const auto for_present = [&](auto&& f) {
+    for (Thread* t : w.lanes)
+      if (t && (lanes >> t->lane() & 1)) f(*t);
+  };
+  const Thread* first = nullptr;
+  bool has_news = false;
+  for_present([&](Thread& t) {
+    if (!first) first = &t;
+    has_news |= t.has_waited || t.view[kControl].base.id() != first->view[kControl].base.id();
+  });
+  if (!has_news) return;
   SyncBuilder all;
-  for (Thread* t : w.lanes)
-    if (t && (lanes >> t->lane() & 1)) release_control(*t, all);
+  for_present([&](Thread& t) { release_control(t, all); });
   const SyncClocks met = all.freeze();
-  for (Thread* t : w.lanes)
-    if (t && (lanes >> t->lane() & 1)) t->view[kControl].base = clocks.join(t->view[kControl].base, met.view[kControl]);
+  for_present([&](Thread& t) {
+    ClockRef& known = t.view[kControl].base;
+    // All that the thread knew is in it, unless a fault has moved its release ahead.
+    known = t.releases_early ? clocks.join(known, met.view[kControl]) : met.view[kControl];
+    t.has_waited = false;
+  });
 }
 
 void Engine::certify_arrival(Bar& b, const Arrival& who, const Issue* issued) {
@@ -116,6 +131,7 @@ void Engine::certify_wait(Thread& t, Bar& b, here at) {
                "that phase {} is complete",
                who(t), b.name(), where(at), g - 1, g - 3, g - 2));
   b.waits.push_back({{t.channel, t.epoch}, &t});
+  t.has_waited = true;
 }
 
 void Engine::certify_completion(Bar& b) {

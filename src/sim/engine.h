@@ -31,7 +31,6 @@ class Engine;
 struct Abort {};  // thrown through a fiber when the run is over
 
 // --- barriers
-// ---------------------------------------------------------------------------------------------------------------
 struct Arrival {
   const Thread* by = nullptr;  // null: an asynchronous operation
   here at;
@@ -50,6 +49,7 @@ struct Bar {  // an mbarrier object
   uint32_t offset = 0;
   const BarrierSpec* spec = nullptr;  // null: not in the plan
   int index = 0;                      // stage
+  size_t number = 0;                  // among the barriers of its CTA
   bool valid = false;
   int64_t count = 0, pending = 0, tx = 0;
   int64_t generation = 0;  // completed phases
@@ -91,7 +91,6 @@ struct NamedBarrier {
 };
 
 // --- asynchronous operations
-// ----------------------------------------------------------------------------------------------
 struct WgmmaOp {
   machine::detail::WgmmaOp op;
   uint64_t a_desc = 0, b_desc = 0;
@@ -128,7 +127,6 @@ struct BulkOp {  // a bulk store of one thread
 };
 
 // --- the hierarchy
-// ----------------------------------------------------------------------------------------------------------
 enum class Wait : uint8_t { none, mbarrier, named, cluster, warp, wgmma, bulk, tmem, registers, poll, cp_async, done };
 
 struct Thread {
@@ -180,6 +178,7 @@ struct Thread {
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
   bool primary_waited = false;
+  bool has_waited = false;  // on an mbarrier since its warp met; for the certificate
   std::unordered_map<const Fault*, int> fault_counts;
   struct Moment {  // what a release at that time would have published
     View view[kViews];
@@ -192,7 +191,7 @@ struct Thread {
   here last_access_at{"", 0};
   uint32_t last_access_epoch = 0;
   uint8_t last_access_kind = 0;
-  std::map<const Bar*, int64_t> observed;  // generation on which its latest wait passed
+  std::vector<int64_t> observed;  // generation on which its latest wait passed, by Bar::number; -1: none has
   // The latest wait on this barrier passed on a generation that this thread had passed before. Legal, but if an arrival
   // or an access of this thread turns out wrong, this is the likely cause.
   struct Repeated {
@@ -248,6 +247,7 @@ struct Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::map<uint32_t, std::unique_ptr<Bar>> bars;
+  uint32_t bars_begin = ~0u, bars_end = 0;  // all of them lie there
   NamedBarrier named[16];
   int alive = 0;
   uint32_t channels = 0;

@@ -187,10 +187,9 @@ void touch_shared(Engine& e, Cta& owner, const Toucher& now, uint32_t address, u
                        write ? "writes" : "reads", bytes, int64_t(offset) - 1024, e.launch().shared_bytes),
            now.thread, now.at);
   // The eight bytes of a live mbarrier belong to the mbarrier words.
-  auto it = owner.bars.upper_bound(offset + bytes - 1);
-  if (it != owner.bars.begin()) {
-    --it;
-    if (it->second->valid && it->first + 8 > offset)
+  if (offset < owner.bars_end && offset + bytes > owner.bars_begin) {
+    auto it = owner.bars.upper_bound(offset + bytes - 1);
+    if (it != owner.bars.begin() && (--it)->second->valid && it->first + 8 > offset)
       e.fail(
           "mbarrier.overwritten",
           fmt::format("{} {} the bytes of live mbarrier {}", now.word, write ? "writes" : "reads", it->second->name()),

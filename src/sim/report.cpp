@@ -175,10 +175,7 @@ void check_cluster_exit(Engine& e, Cluster& cluster) {
     for (const Cta::Remote& r : c->remote) {
       bool known = false;
       for (const auto& t : c->threads) {
-        if (r.bar) {
-          const auto seen = t->observed.find(r.bar);
-          known |= seen != t->observed.end() && seen->second >= r.generation;
-        }
+        if (r.bar && r.bar->number < t->observed.size()) known |= t->observed[r.bar->number] >= r.generation;
         if (r.access) {
           for (Stamp s : e.log[r.access].done) known |= t->view[kHb].knows(t->channel, s);
         } else {

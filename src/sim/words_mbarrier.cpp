@@ -193,11 +193,16 @@ void mbarrier_init(Shared<Mbarrier> a, uint32_t count, here at) {
     e.fail("mbarrier.init_twice",
            fmt::format("mbarrier.init of {}, which is live (PTX: mbarrier.inval first)", slot->name()), &t, at,
            slot->name());
-  if (!slot) slot = std::make_unique<Bar>();
+  const bool fresh = slot == nullptr;
+  if (fresh) slot = std::make_unique<Bar>();
   Bar& b = *slot;
   const Channel channel = b.channel ? b.channel : t.cta->new_channel();
+  const size_t number = fresh ? t.cta->bars.size() - 1 : b.number;
   b = Bar{};
   b.channel = channel;
+  b.number = number;
+  t.cta->bars_begin = std::min(t.cta->bars_begin, offset);
+  t.cta->bars_end = std::max(t.cta->bars_end, offset + 8);
   b.cta = t.cta;
   b.offset = offset;
   b.valid = true;
@@ -313,13 +318,13 @@ bool passes(Engine& e, Thread& t, Bar& b, Phase phase, uint32_t parity, here at,
 void observe(Engine& e, Thread& t, Bar& b, Scope scope, here at) {
   waited(t, {"mbarrier.try_wait", at, &b, b.generation, &b});
   if (e.options().certify) e.certify_wait(t, b, at);
-  const auto [seen, first] = t.observed.try_emplace(&b, b.generation);
-  if (!first && seen->second == b.generation) {
+  if (t.observed.size() <= b.number) t.observed.resize(t.cta->bars.size(), -1);
+  if (t.observed[b.number] == b.generation) {
     t.repeated = {&b, b.generation, t.epoch, at};
   } else if (t.repeated.bar == &b) {
     t.repeated = {};
   }
-  seen->second = b.generation;
+  t.observed[b.number] = b.generation;
   b.awaited = true;
   t.word_began.waits = true;
   if (b.generation == 0) return;  // vacuous: a fresh barrier

@@ -33,12 +33,18 @@ struct Walk {
   int64_t rows = 3;      // and this many rows
 };
 
-// Two tiles for each cluster with twice the depth of the ring and a stage; where shares of k go over the ends of tiles,
-// a number of tiles that is none of clusters.
+// Steps along k of a tile that goes over the end of the ring, and that fill each stage kPhases times with so many tiles
+// of a cluster.
+int64_t deep_steps(int64_t stages, int64_t tiles) {
+  return std::max(stages, (kPhases * stages + tiles - 1) / tiles) + 1;
+}
+
+// Two rows and two columns of tiles, or more if there are more clusters, deep enough for the ring; where shares of k go
+// over the ends of tiles, a number of tiles that is none of clusters.
 Case deep_case(const Walk& w) {
-  const int64_t k = w.parts * w.deep * (2 * w.stages + 1);
-  if (w.streams) return {w.tall * (w.clusters + 1), w.wide, k};
-  return {2 * w.tall, w.wide * std::max<int64_t>(2, w.clusters), k};
+  if (w.streams) return {w.tall * (w.clusters + 1), w.wide, w.deep * (2 * w.stages + 1)};
+  const int64_t columns = w.parts > 1 ? 2 : std::max<int64_t>(2, w.clusters);
+  return {2 * w.tall, w.wide * columns, w.parts * w.deep * deep_steps(w.stages, 2 * columns * w.parts / w.clusters)};
 }
 // Many tiles of little depth, the last of which end before their edges.
 Case many_case(const Walk& w, int64_t k_tail) {
@@ -84,11 +90,14 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   return list;
 }
 
+// Of two clusters: one has a second tile, as it must, and the other one has none.
+constexpr int64_t kSkinnyTiles = 3;
+
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfig& c) {
   const int64_t unit = c.operands() == 1 ? 128 / bits(c.out_type()) : columns_unit(c);
   const int64_t clusters = few_clusters(instance);
   const int64_t tiles = tiles_for(c.output_stages, 1);
-  return {{c.tokens, 4 * c.rows, int64_t(c.tile_k()) * c.split * (2 * c.stages + 1)},
+  return {{c.tokens, kSkinnyTiles * c.rows, int64_t(c.tile_k()) * c.split * deep_steps(c.stages, 2)},
           {std::max(1, c.tokens - 3), in_units(tiles * clusters * c.rows - 40, unit), c.tile_k() * c.split + 11},
           {1, unit, 8},
           {std::min(3, c.tokens), 64, 0}};
@@ -96,7 +105,9 @@ std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfi
 
 std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConfig& c) {
   // Factors of four blocks come at once where all lines of them begin at 16 bytes.
-  const int64_t deep = in_units(int64_t(c.tile_k()) * (2 * c.stages + 1), c.scaled() ? 4 * kScaleBlock : 1);
+  const auto deep = [&](int64_t steps) {
+    return in_units(int64_t(c.tile_k()) * steps, c.scaled() ? 4 * kScaleBlock : 1);
+  };
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
@@ -114,16 +125,21 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   if (c.by_depth()) {
     const int64_t blocks = c.scaled() ? 4 * kScaleBlock : unit;
     const int64_t rows = along_k ? 140 : 144;
-    return {{rows, n, in_units(5 * deep / 2, blocks)},
-            {rows, n, in_units(deep, blocks) + unit},
+    const int64_t twice = deep(2 * c.stages + 1);
+    return {{rows, n, in_units(5 * twice / 2, blocks)},
+            {rows, n, in_units(twice, blocks) + unit},
             {along_k ? 4 : moved, small, unit},
             {40, small, 0}};
   }
   // Rows of tiles and some rows more in each of four groups of which one has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
+  // Columns of tiles spare rows of them, but for groups with room, which use some of theirs, and for pairs.
+  const int64_t columns = in_units(n, wide) / wide;
+  const bool few = !c.paired() && c.groups != Groups::masked;
+  const int64_t many = few ? in_units(tiles * clusters, columns) / columns : tiles * clusters;
   // With 208 rows more, of what pairs take, groups end in odd and in half rows of tiles, and the last round is halved.
-  return {{in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep},
-          {in_units(tall * tiles * clusters + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
+  return {{in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
+          {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
           {8, small, unit},
           {64, small * 3, 0}};
 }
@@ -131,7 +147,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwiseConfig& c) {
   const int64_t deep = int64_t(c.skinny().tile_k()) * c.split, clusters = few_clusters(instance);
   const int64_t least = c.tokens > 64 ? 65 : 1, tiles = tiles_for(c.output_stages, 1);
-  return {{c.tokens, 4 * c.rows, in_units(deep * (2 * c.stages + 1), 4 * kScaleBlock)},
+  return {{c.tokens, kSkinnyTiles * c.rows, in_units(deep * deep_steps(c.stages, 2), 4 * kScaleBlock)},
           {std::max<int64_t>(least, c.tokens - 3), tiles * clusters * c.rows - 40, deep + 16},
           {least, 8, 16},
           {least, 64, 0}};
@@ -237,7 +253,12 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
         return {};
       },
       instance.config);
-  if (!list.empty()) add_conditions(list, list[1], list[0]);
+  if (!list.empty()) {
+    Case ahead = list[0];  // to fill a ring one tile of each cluster is enough
+    if (instance.as<SkinnyGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr)
+      ahead.n = ahead.n / kSkinnyTiles * 2;
+    add_conditions(list, list[1], ahead);
+  }
   // Many groups along k have a result each: a box that is stored whole, and a part of one.
   const auto* const hopper = instance.as<GroupedGemmConfig>();
   const auto* const blackwell = instance.as<GroupedGemmSm100Config>();

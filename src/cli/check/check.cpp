@@ -187,6 +187,7 @@ int show(const std::vector<CheckWork>& work, const std::vector<Checked>& results
                        {"sizes", work[i].cases.size()},
                        {"runs", c.runs},
                        {"checks", c.checks},
+                       {"processor_s", c.processor_s},
                        {"report", c.report.empty() ? Json(nullptr) : Json(c.report)},
                        {"finding", finding_document(c)},
                        {"predicted", predicted_document(work[i], c)},

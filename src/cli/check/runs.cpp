@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,13 @@ constexpr std::uint64_t kUsersSteps = 10'000'000;  // a product of 2^33 multipli
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Of the calling thread.
+double processor_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
 // What a verdict would say nothing about. Empty: every stage was refilled and every word of the kernel called.
@@ -78,11 +86,13 @@ class Subject {
     // A kernel that loops for ever with words is stopped within a minute; the shipped ones do not.
     if (work_.example->instance.empty()) mode.step_limit = kUsersSteps;
     mode.certify = mode.landing == simulator::Landing::eager && mode.scheduling == simulator::Scheduling::fifo;
+    const double begin = processor_seconds();
     const auto workload = workload_of(which);
     Swept swept;
     run_mode(*work_.example, *workload, mode, 0, swept);
     const std::lock_guard lock(mutex_);
     ++checked_.runs;
+    checked_.processor_s += processor_seconds() - begin;
     checked_.checks += swept.checks;
     coverage_->add(swept.barriers);
     if (swept.predicted_us > 0) checked_.predicted_us[which] = swept.predicted_us;

@@ -27,6 +27,7 @@ struct Checked {
   std::string verdict = "clean";  // clean, incomplete or failed
   int runs = 0;
   std::uint64_t checks = 0;
+  double processor_s = 0;              // by its runs, operands and references, not by compiling it
   std::string report;                  // reports the first failure, or what was not exercised
   simulator::Finding finding;          // the first failure; without a rule: there is none
   std::string failed_at;               // its size
