@@ -65,7 +65,7 @@ PLANTS = [
      "      if (args.n == 8) stdx::move(sums).release();\n"
      "      store_tile(args, tile, Tmem{sums->tmem_offset()}, warp_lanes);", "used_after_release"),
     ("sm100/blockwise-n128-s6-pair/e4m3", BLOCKWISE, "        stdx::move(product).release();",
-     "        if (i + 1 < blocks(args) || args.n > 128) stdx::move(product).release();", "not_released"),
+     "        if (block + 1 < end_block(args, job) || args.n > 128) stdx::move(product).release();", "not_released"),
     ("sm100/blockwise-n128-s6-pair/e4m3", BLOCKWISE, "        stdx::move(stage).release();\n        stdx::move(product)",
      "        stdx::move(stage).release();\n        if (args.k == 640) stdx::move(stage).release();\n"
      "        stdx::move(product)", "released_twice"),
