@@ -66,7 +66,7 @@ TEST(Order, AMissingBarrierNamesWhatComesInstead) {
   const auto barriers = k.in_loop([](const Instruction& in) { return in.opcode == "s_barrier"; });
   ASSERT_FALSE(barriers.empty());
   make_nop(k.kernel.code[barriers[0]]);
-  EXPECT_TRUE(says(compare_order(k.kernel, k.order), {"BAR is 1 x barrier, of which 0 were found: next is"}));
+  EXPECT_TRUE(says(compare_order(k.kernel, k.order), {"BAR is 1 x barrier, and 0 were found: next is"}));
 }
 
 TEST(Order, SwappedInstructionsAreFound) {
@@ -78,7 +78,7 @@ TEST(Order, SwappedInstructionsAreFound) {
   ASSERT_FALSE(loads.empty());
   ASSERT_FALSE(multiplies.empty());
   std::swap(k.kernel.code[loads[0]], k.kernel.code[multiplies[0]]);
-  EXPECT_TRUE(says(compare_order(k.kernel, k.order), {"entry", "of which", "next is"}));
+  EXPECT_TRUE(says(compare_order(k.kernel, k.order), {"entry", "were found", "next is"}));
 }
 
 TEST(Order, AnotherPriorityIsFound) {
@@ -113,7 +113,7 @@ TEST(Order, AFragmentThatIsMultipliedInPartIsFound) {
     if (fragment.index % 4 >= 2) fragment.index = int16_t(fragment.index - 2);
   }
   const OrderReport r = compare_order(k.kernel, k.order);
-  EXPECT_TRUE(says(r, {"ds_read", "which nobody uses"}) || says(r, {"the schedule says otherwise"}));
+  EXPECT_TRUE(says(r, {"ds_read", "which nothing uses"}) || says(r, {"the schedule says otherwise"}));
 }
 
 // Runs the kernel and compares all that its waves did.

@@ -138,7 +138,7 @@ class Explain(Tool):
         self.refused(*base, "--scaling", "mxfp5", "--target", "sm100", names=["mxfp5", "nvfp4"])
         self.refused(*base, "--scaling", "mxfp8", "--dtype", "e2m1", "--target", "sm100", names=["e2m1", "e4m3"])
         self.refused(*base, "--scaling", "nvfp4", "--alpha", "2", "--target", "sm100", names=["--alpha"])
-        self.refused(*base, "--op", "grouped_k", "--target", "sm100", names=["grouped_k"])
+        self.refused(*base, "--op", "grouped_k", "--target", "sm80", names=["sm80", "sm90 and sm100"])
         self.refused(*base, "--op", "blockwise", "--scaling", "tensor", names=["tensor", "blockwise_rows"])
         self.refused(*base, "--op", "blockwise", "--epilogue", "relu", names=["'relu'", "swiglu"])
         self.refused(*base, "--op", "blockwise", "--beta", "1", names=["out = bf16", "fp32"])

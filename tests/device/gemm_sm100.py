@@ -31,6 +31,7 @@ MOST_REGISTERS = {
     "sm100/grouped-n128-s6-pair/e4m3-mxfp8-swiglu_to_mxfp8": 160,
     "sm100/grouped-n16-s8-swap/e4m3-mxfp8-swiglu_to_mxfp8": 168,
     "sm100/blockwise-n128-s6/e4m3-alpha-grouped": 255,
+    "sm100/blockwise-n128-s6-splitk/e4m3-alpha-grouped": 255,
 }
 # Bytes that are spilled, at most. 384 threads of 168 registers each keep 128 sums, their scales and those of the row ahead.
 MOST_SPILLED = {"sm100/blockwise-n256-s4-e8/e4m3-to_e4m3-alpha-swiglu-grouped-gathered": 120}
@@ -112,6 +113,12 @@ INSTANCES = [
     ("sm100/blockwise-n128-s6-pair/e4m3", ("f8f6f4", 4), FLAT + PAIR + ["fence.proxy.async"] + ACQUIRED_BY_PAIR),
     ("sm100/blockwise-n128-s6/e4m3", ("f8f6f4", 4),
      FLAT + SINGLE + ["fence.proxy.async", "!mbarrier.try_wait.parity.acquire.cluster"]),
+    ("sm100/blockwise-n128-s6-splitk/e4m3", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
+    ("sm100/blockwise-n128-s6-splitk/e4m3-alpha-grouped", ("f8f6f4", 4), FLAT + SINGLE + ["fence.proxy.async"]),
+    ("sm100/blockwise-n128-s6/e4m3-to_fp32-alpha-c_fp32-grouped-along_k", ("f8f6f4", 4), FLAT + SINGLE),
+    ("sm100/grouped-n128-s6/bf16-to_fp32-along_k", ("f16", 4), ["fence.proxy.async", "!tcgen05.cp"] + SINGLE),
+    ("sm100/grouped-n256-s4/bf16-to_fp32-c_fp32-along_k", ("f16", 4), ["fence.proxy.async", "!tcgen05.cp"] + SINGLE),
+    ("sm100/grouped-n256-s4/bf16-to_fp32-tn-c_fp32-along_k", ("f16", 4), ["fence.proxy.async", "!tcgen05.cp"] + SINGLE),
     ("sm100/grouped-n16-s8-swap/bf16", ("f16", 4), ["vote.sync.ballot", "!tcgen05.cp"] + SINGLE),
     ("sm100/grouped-n128-s6/bf16-swiglu-gathered", ("f16", 4), ["vote.sync.ballot", GATHER] + SINGLE),
     ("sm100/grouped-n32-s8-swap-early/e4m3-mxfp8", ("mxf8f6f4", 4), GROUPED + SFB + SINGLE + EARLY),

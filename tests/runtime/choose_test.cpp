@@ -90,8 +90,9 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
 }
 
 TEST(Choose, GroupsByTheSameClock) {
-  // Promotion sets the pace, and eight warps share it.
-  EXPECT_EQ(chosen(blockwise(132)), "sm100/blockwise-n128-s5-pair-e8-o2/e4m3");
+  // Promotion sets the pace: where there are tiles for all SMs eight warps share it, and few tiles share their depth.
+  EXPECT_EQ(chosen(blockwise(4096)), "sm100/blockwise-n128-s5-pair-e8-o2/e4m3");
+  EXPECT_EQ(chosen(blockwise(132)), "sm100/blockwise-n128-s6-splitk2/e4m3");
   GroupedProblem grouped = blockwise(320);
   grouped.groups = Groups::masked;
   grouped.group_count = 8;

@@ -69,6 +69,7 @@ struct Relay {
           m::tcgen05_cp<m::TmemCopy::s32x128b_warpx4, 2>(Tmem{m::load(slot)}, scale_desc(data.address));
           m::tcgen05_commit_multicast<2>(done, 0b11);
         }
+        m::sync_warp();  // one lane waited
       }
       m::mbarrier_wait<Scope::cluster>(done, m::Phase::consumer());
       m::tcgen05_fence_after();
