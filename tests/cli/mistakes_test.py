@@ -206,7 +206,7 @@ FINDINGS = {
         Finding(before_sum("    while (args.rows > 0) machine::sync_warp();\n"), "livelock", ["math (cta 0 warp"],
                 at="machine::sync_warp()", arguments=("--max-seconds", "2"), verdict="incomplete"),
     "the kernel throws":
-        Finding(before_sum("    if (row == 5) throw 3;\n"), "exception", ["no std::exception"], at="machine::warp_uniform("),
+        Finding(before_sum("    if (row == 5) throw 3;\n"), "exception", ["not a std::exception"], at="machine::warp_uniform("),
     "the loader makes a step less":
         Finding([(STEPS + "produce", STEPS.replace("i < ", "i + 1 < ") + "produce")], "deadlock.role_exited",
                 ["x.full[3] phase 3", "load has exited"], at="boxes.consume(", object="x.full[3]"),
