@@ -12,7 +12,7 @@ namespace warpwright::choice {
 // What the model reads of a plan.
 struct PlanFacts {
   bool skinny = false, ping_pong = false, halves = false, swapped = false, stream_k = false, split_k = false;
-  bool by_threads = false;  // loads
+  double load_cycles = 0;   // of a stage, where threads load
   bool numbered = false;    // the plan has a factor of its own
   int tile_m = 0, tile_n = 0, tile_k = 0;
   int cluster = 1, cluster_m = 1, cluster_n = 1;
