@@ -30,11 +30,12 @@ struct Node {
 constexpr double kCyclesPerUs = 1755;  // the unit of the fitted numbers, not what a chip under load runs at
 constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
 // What threads load where rows run along m or n, in bytes of a cycle. From one shape, 4096x4096x4097
-// (docs/evidence/bench-unaligned.txt), when they loaded word by word; they are faster since, by how much was not measured.
+// (docs/evidence/bench-unaligned.txt), when they loaded word by word; they are faster since, by how much was not
+// measured.
 constexpr double kThreadIngest = 2.47;
 // Where they realign lines: instructions of a warp for a stage and for each of its rounds, counted in machine code, and
-// the share of issue slots that are used, which is a guess.
-constexpr double kRealignStage = 145, kRealignRound = 28, kIssued = 0.6;
+// the share of issue slots that one warp of a scheduler uses, or two of them, which is a guess.
+constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.4, kIssuedByTwo = 0.6;
 
 double bytes(DType type) { return double(bits(type)) / 8; }
 
@@ -49,9 +50,9 @@ bool splits_sectors(int64_t pitch) { return pitch % 32 != 0; }
 double load_cycles(const DenseGemmConfig& c) {
   if (c.load == Mover::tma) return 0;
   if (c.raw_slots() == 0) return c.stage_bytes() / kThreadIngest;
-  const int lines = c.load_warps() * 4, schedulers = 4;
+  const int lines = c.load_warps() * 4, of_a_scheduler = c.load_warps() / 4;
   const int rounds = ceil_div(c.tile_m, lines) + ceil_div(c.tile_n, lines);
-  return c.load_warps() / schedulers * (kRealignStage + kRealignRound * rounds) / kIssued;
+  return of_a_scheduler * (kRealignStage + kRealignRound * rounds) / (of_a_scheduler > 1 ? kIssuedByTwo : kIssuedByOne);
 }
 
 // Other results leave room for other stages; the plan is the same.

@@ -219,7 +219,8 @@ struct DenseLoad {
       }
       WW_UNROLL
       for (int i = 0; i < together; ++i) {
-        if (((round + i) * warps + warp) * 4 + lane / 8 < runs) machine::store(pieces[i].to.template as<Chunk>(), low[i]);
+        if (((round + i) * warps + warp) * 4 + lane / 8 < runs)
+          machine::store(pieces[i].to.template as<Chunk>(), low[i]);
       }
     }
   }

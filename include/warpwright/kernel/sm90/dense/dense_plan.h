@@ -17,11 +17,7 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
   // 3*168 of the launch, 3*160 + 32 its 4*128; more would wait for ever. setmaxnreg takes whole warpgroups, hence the
   // idle warps.
   const bool crowded = c.accumulators() > 160, few = c.accumulators() <= 128;
-  const int mma = groups == 1    ? 0
-                  : groups == 3  ? 160
-                  : threads_load ? (few ? 200 : 216)
-                  : crowded      ? 240
-                                 : 232;
+  const int mma = groups == 1 ? 0 : groups == 3 ? 160 : threads_load ? (few ? 200 : 216) : crowded ? 240 : 232;
   const int others = groups == 1 ? 0 : groups == 3 ? 32 : threads_load ? (few ? 104 : 72) : crowded ? 24 : 40;
   plan.role("mma", groups * 4, mma).role("load", c.load_warps(), others);
   const int stores = tma_stores ? groups : 0;

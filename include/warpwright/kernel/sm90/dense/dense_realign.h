@@ -1,6 +1,6 @@
-// The load role of the Hopper GEMM where rows of A and B begin at any byte, which the TMA does not take. cp.async brings
-// the aligned vectors that hold them, as they lie in memory, some stages ahead; when they are there, the lanes that
-// asked for them move them to where the MMA wants them. The copies in flight are held by shared memory and not by
+// The load role of the Hopper GEMM where rows of A and B begin at any byte, which the TMA does not take. cp.async
+// brings the aligned vectors that hold them, as they lie in memory, some stages ahead; when they are there, the lanes
+// that asked for them move them to where the MMA wants them. The copies in flight are held by shared memory and not by
 // registers, so nobody waits for memory once the first are there.
 #pragma once
 #include "warpwright/core/unroll.h"
@@ -35,7 +35,7 @@ class RealignedLoad {
     const uint8_t* matrix;
     const uint8_t* begin;  // the row of the lane's first line
     int64_t step;          // bytes from the row of one of its lines to that of the next
-    int rows_left;         // rows from the first one's on, as far as lines of its kind go
+    int rows_left;         // rows of the matrix from the first one's on; gates may be followed by ups that nobody wants
     bool at_the_top;       // of the matrix
     Shared<uint8_t> raw;
 
@@ -44,8 +44,7 @@ class RealignedLoad {
           reinterpret_cast<const uint8_t*>(static_cast<const Element*>(from.data) + batch * from.batch_stride);
       const int64_t row_bytes = from.row_stride * int64_t(sizeof(Element));
       const int row = Paired ? paired_row(first + line, rows) : first + line;
-      const int end = Paired && row < rows / 2 ? rows / 2 : rows;
-      return {matrix, matrix + row * row_bytes, kStep * row_bytes, end - row, first < 2 * kVector, raw};
+      return {matrix, matrix + row * row_bytes, kStep * row_bytes, rows - row, first < 2 * kVector, raw};
     }
     // Bytes of a row that its first aligned vector has before it. Lines are whole vectors: it is the same in all.
     WW_FN int excess(int i) const {
@@ -86,8 +85,7 @@ class RealignedLoad {
     for (int i = 0; i < kAhead; ++i) ask(i);
     int raw = 0;
     auto walk = Tiles::jobs(args_);
-    for (tile::Job job; walk.next(job);) {
-      if (job.k.count == 0) continue;
+    for (tile::Job job; args_.k > 0 && walk.next(job);) {
       // A stage's last bytes lie in the vectors after it, so a job asks for one stage more than it fills.
       for (int i = 0; i <= job.k.count; ++i) {
         ask(raw == 0 ? kAhead : raw - 1);
@@ -108,13 +106,11 @@ class RealignedLoad {
         raw = next;
       }
     }
-    machine::cp_async_wait<0>();
   }
 
  private:
   WW_FN void next_job() {
-    do any_ = ahead_.next(job_);
-    while (any_ && job_.k.count == 0);
+    any_ = args_.k > 0 && ahead_.next(job_);
     k_ = job_.k.first;
   }
 
@@ -164,7 +160,9 @@ class RealignedLoad {
   // The vector of the lane's line `i`, of which `valid` bytes or none are wanted; the others become zero.
   WW_FN static void copy(Shared<uint8_t> to, int i, const uint8_t* vector, int valid) {
     machine::cp_async<kVector>(to.plus_bytes(uint32_t(i * kAtOnce * kLine)), Global<const uint8_t>{vector},
-                               uint32_t(valid < 0 ? 0 : valid < kVector ? valid : kVector));
+                               uint32_t(valid < 0         ? 0
+                                        : valid < kVector ? valid
+                                                          : kVector));
   }
   // Those of a vector's elements that belong to the row.
   WW_FN static Chunk elements(const uint8_t* vector, int excess, int valid) {
@@ -188,7 +186,9 @@ class RealignedLoad {
     const Shared<uint8_t> high_of =
         vector_ + 1 < kVectors ? low_of.plus_bytes(uint32_t(kVector)) : next_raw.plus_bytes(line);
     const Shared<uint8_t> place = to.plus_bytes(swizzle(Swizzle::b128, line + vector));
-    const auto present = [&](int i) { return Source::kLines % kAtOnce == 0 || i * kAtOnce + first_line_ < Source::kLines; };
+    const auto present = [&](int i) {
+      return Source::kLines % kAtOnce == 0 || i * kAtOnce + first_line_ < Source::kLines;
+    };
     WW_UNROLL
     for (int some = 0; some * kAtOnce < Source::kLines; some += most) {
       Chunk low[most], high[most];
