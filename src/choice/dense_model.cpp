@@ -322,13 +322,6 @@ PlanEstimate DenseModel::estimate(const Terms& t, double us) const {
 
 int compared_with_trees() { return kListed; }
 
-// Clusters do not span a GPC, so the larger ones leave SMs empty. cudaOccupancyMaxActiveClusters on an H200 of 132 SMs
-// gives 132, 66, 39, 30 and 15 for clusters of 1, 2, 3, 4 and 8.
-int64_t resident_clusters(int multiprocessors, int cluster) {
-  const double usable = cluster <= 2 ? 1 : cluster == 3 ? 117.0 / 132 : 120.0 / 132;
-  return std::max(1, int(multiprocessors * usable) / cluster);
-}
-
 bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();
   if (c == nullptr) return true;

@@ -14,6 +14,7 @@
 #include "debug/debug.h"
 #include "fiber.h"
 #include "report.h"
+#include "warpwright/sim/instance.h"
 
 namespace warpwright::simulator {
 namespace {
@@ -408,6 +409,10 @@ void Engine::thread_finished(Thread& t) {
     }
   } catch (const Abort&) {
   }
+}
+
+Result run_threads(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  return Engine(launch, options, body).run();
 }
 
 }  // namespace warpwright::simulator
