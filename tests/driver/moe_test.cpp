@@ -31,9 +31,10 @@ class MoeLaunches : public testing::Test {
     Arch arch;
     int device;
   };
-  static constexpr Place kPlaces[] = {{Arch::sm90, 0}, {Arch::sm100, 1}};
+  static constexpr Place kPlaces[] = {{Arch::sm90, 0}, {Arch::sm100, 1}, {Arch::sm100, 3}};
+  static constexpr const char* kNames[] = {"sm_90", "sm_100", "sm_80", "sm_103"};  // by their numbers
   static void SetUpTestSuite() {
-    recorded::begin("sm_90,sm_100,sm_80");
+    recorded::begin("sm_90,sm_100,sm_80,sm_103");
     images_ = true;
     for (const Place& place : kPlaces) {
       recorded::set_device(place.device);
@@ -119,7 +120,7 @@ void MoeLaunches::expect_four_launches(const MoeProblem& p, Place place) {
     for (size_t i = 0; i < launches.size(); ++i) {
       // The products are compared by same_launch_test.cpp.
       if (i == 0 || i == 3) {
-        found_.push_back({place.arch == Arch::sm100 ? "sm_100" : "sm_90", catalog::name_of(*wanted[i]), "as planned"});
+        found_.push_back({kNames[place.device], catalog::name_of(*wanted[i]), "as planned"});
       }
       const BlockPlan block = catalog::block_plan(*wanted[i]);
       EXPECT_EQ(launches[i]["block"][0], block.threads()) << i;
