@@ -7,13 +7,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "formula/formula.h"
 #include "reference/dot.h"
+#include "reference/own_epilogue.h"
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
@@ -157,19 +155,6 @@ double activated(Activation f, double v) {
   switch (f) { WW_ACTIVATIONS(WW_CASE_ACTIVATE) }
 #undef WW_CASE_ACTIVATE
   return v;
-}
-
-std::optional<formula::Formula> own_formula(const GemmSpec& s) {
-  if (s.formula.empty()) return {};
-  const auto formula = formula::parse(s.formula);
-  if (!formula) throw std::invalid_argument(formula.status().message());  // no problem is made of such a text
-  return *formula;
-}
-// Of whole numbers with the bits of the kernels, which are compared exactly; otherwise in float64, by other functions.
-double formula_value(const formula::Formula& formula, Data data, const formula::Values<double>& v) {
-  if (data == Data::normal) return formula.value(v);
-  return double(formula.value(formula::Values<float>{float(v.x), float(v.c), float(v.bias), float(v.row_bias),
-                                                     float(v.residual), float(v.beta), v.row, v.column, v.batch}));
 }
 
 }  // namespace
@@ -343,7 +328,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
   const Array *a_scales = find("a_scales"), *b_scales = find("b_scales");
   const EpilogueConfig& e = s.epilogue;
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
-  const auto formula = own_formula(s);
+  const auto formula = formula_of(s.formula);
   std::vector<double> x(size_t(m * k)), y(size_t(n * k));
   w.expected.assign(size_t(elements(s.d, s.batch)), std::numeric_limits<double>::quiet_NaN());
   for (int64_t batch = 0; batch < s.batch; ++batch) {
@@ -375,8 +360,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
               *formula, w.data,
               {v, of(c, at), added, added, of(residual, at), s.beta, int32_t(row), int32_t(column), int32_t(batch)});
           if (e.quantize) v = double(float(v * s.scale));
-          w.expected[size_t(s.d.at(batch, row, column))] =
-              std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v;
+          w.expected[size_t(s.d.at(batch, row, column))] = expected_number(v);
           continue;
         }
         if (c) v += s.beta * element(*c, at);
