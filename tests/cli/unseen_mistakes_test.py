@@ -119,7 +119,8 @@ MISTAKES = {
     "the entry is misspelt":
         Mistake([("void warpwright_kernels(", "void warpwright_kernel(", SOURCE)], [], ["warpwright_kernels"], file=SOURCE),
     "two barriers with one name":
-        Mistake([('plan.barrier("x.empty"', 'plan.barrier("x.full"'), ('plan.barrier("x.empty").offset', 'plan.barrier("x.full").offset')],
+        Mistake([('plan.barrier("x.empty", kStages', 'plan.barrier("x.full", kStages'),
+                 ('empty = plan.barrier("x.empty").offset', 'empty = plan.barrier("x.full").offset')],
                 [], ["one name", "x\\.full"]),
     "half of a warp synchronizes":
         Mistake(in_math("    if (row % 32 < 16) machine::sync_warp();\n"),
