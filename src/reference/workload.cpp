@@ -160,9 +160,7 @@ double activated(Activation f, double v) {
 }
 
 // A result that is no number is written.
-double as_expected(double v) {
-  return std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v;
-}
+double as_expected(double v) { return std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v; }
 
 ArrayLayout addend_layout(const ArrayLayout& given, int64_t rows, int64_t columns) {
   return given.rows > 0 ? given : dense_layout(rows, columns);
@@ -382,7 +380,8 @@ void expect_product(const GemmSpec& s, Workload& w) {
           const double added = of(bias, of_bias);
           v = formula_value(
               *formula, w.data,
-              {v, of(c, of_c.at(batch, row, column)), added, added, of(residual, of_residual.at(batch, row, column)), s.beta, int32_t(row), int32_t(column), int32_t(batch)});
+              {v, of(c, of_c.at(batch, row, column)), added, added, of(residual, of_residual.at(batch, row, column)),
+               s.beta, int32_t(row), int32_t(column), int32_t(batch)});
           if (e.quantize) v = double(float(v * s.scale));
           w.expected[size_t(s.d.at(batch, row, column))] = as_expected(v);
           continue;

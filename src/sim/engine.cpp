@@ -12,8 +12,8 @@
 
 #include "debug/debug.h"
 #include "fiber.h"
+#include "guard/stacks.h"
 #include "report.h"
-#include "stacks.h"
 
 namespace warpwright::simulator {
 namespace {

@@ -129,9 +129,8 @@ void report_livelock(Engine& e, uint64_t steps, bool late) {
   Finding f;
   f.rule = "livelock";
   const double limit = e.options().max_seconds;
-  f.message = fmt::format(
-      "no end after {}: a loop that never finishes, or a trip count that underflowed",
-      late ? fmt::format("{:.3g} s", limit) : fmt::format("{} scheduling steps", steps));
+  f.message = fmt::format("no end after {}: a loop that never finishes, or a trip count that underflowed",
+                          late ? fmt::format("{:.3g} s", limit) : fmt::format("{} scheduling steps", steps));
   if (at_work) {
     f.message += fmt::format("; the warp that ran most is {}, at {}", who(*at_work), where(at_work->where));
     f.role = at_work->warp->role_name();

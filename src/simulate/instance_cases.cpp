@@ -123,9 +123,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
                     : c.paired()             ? 2 * wide + 8 * halves
                                              : wide + 8 * halves;
   // The second column of tiles has a few of its columns there, and nearly all of them here.
-  const int64_t broad = c.paired()                   ? 4 * wide + 8 * halves
-                        : n == wide + 8 * halves     ? 2 * wide - 8 * halves
-                                                     : n;
+  const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n == wide + 8 * halves ? 2 * wide - 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   // A depth has whole units of 16 bytes where k is what is contiguous; otherwise rows have them.
   const int64_t moved = 128 / bits(c.type);

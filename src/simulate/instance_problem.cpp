@@ -409,7 +409,8 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
                                       : blackwell != nullptr ? &blackwell->epilogue
                                       : mma_sync != nullptr  ? &mma_sync->epilogue
                                                              : nullptr;
-      if (e == nullptr || !e->source || e->source_type != e->out || e->pair() || offset_of(instance, condition).result != 0)
+      if (e == nullptr || !e->source || e->source_type != e->out || e->pair() ||
+          offset_of(instance, condition).result != 0)
         return problem::refused("it reads no C that could be D.");
       break;
     }

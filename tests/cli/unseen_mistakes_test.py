@@ -75,7 +75,7 @@ MISTAKES = {
         Mistake([(BODY, BODY + "    if (deep(args.rows) == 3) return;\n"),
                  (RING, RING + "  WW_FN static int deep(int n) {\n    volatile int here = n;\n"
                                "    return deep(here + 1) + here;\n  }\n")],
-                ["bounds.bare", "exception", "trap", "hang", "stack"], ["(stack|recurs)"], "WW_FN static int deep"),
+                ["bounds.bare", "exception", "trap", "hang", "stack"], ["(stack|recurs)"], "volatile int here = n;"),
     "a local array of 64 MiB":
         Mistake(in_math("    volatile float many[1 << 24];\n    many[row] = 1;\n    many[(1 << 24) - 1 - row] = 2;\n"),
                 ["bounds.bare", "exception", "trap", "stack"], ["stack"], "WW_FN static void math"),
@@ -135,7 +135,7 @@ MISTAKES = {
     "an offset that overflows":
         Mistake([(STORE, "    const int at = (first_row + row) * 16777216;\n" + STORE),
                  ("args.norms + (first_row + row)", "args.norms + at / 16777216")],
-                ["bounds.global", "race", "result", "exception"], ["(norms|overflow)", "math"], "machine::store("),
+                ["bounds.global", "race", "result", "exception"], ["(norms|overflow)", "math"], "const int at ="),
     "a box more is loaded":
         Mistake([("for (int i = 0; i < steps(args); ++i) {\n      boxes.produce", "for (int i = 0; i <= steps(args); ++i) {\n      boxes.produce")],
                 ["deadlock", "deadlock.role_exited", "exit.pending_load", "cluster.exited", "exit.pending_store", "race.in_flight", "mbarrier.inval_in_use"],

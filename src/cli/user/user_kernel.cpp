@@ -1,7 +1,6 @@
 #include "cli/user/user_kernel.h"
 
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <csignal>
@@ -113,9 +112,7 @@ Status takes(const check::Kernel& kernel, reference::Case shape) {
   options.step_limit = 0;
   options.check = false;
   try {
-    const simulator::GivenUp why = call_users([&] {
-      (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
-    });
+    const simulator::GivenUp why = call_users([&] { (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options); });
     if (why.signal != 0) {
       simulator::Result result;
       result.findings.push_back(fault_of_arrange(why));

@@ -239,7 +239,7 @@ void left_by(int status) {
 }  // namespace warpwright::simulator
 
 // What an object calls that was linked with --wrap=exit and the like.
-#define WW_LEAVES(name)                                                       \
+#define WW_LEAVES(name)                                                          \
   extern "C" [[noreturn, gnu::used, gnu::visibility("default")]] void name(int); \
   void name(int status) { warpwright::simulator::left_by(status); }
 WW_LEAVES(__wrap_exit)        // NOLINT(bugprone-reserved-identifier): the linker makes the name

@@ -27,8 +27,8 @@ constexpr int kMostGuardPages = 16'000;
 thread_local std::vector<void*> free_stacks;  // where stacks begin, at their upper ends
 
 void map_more() {
-  void* const memory =
-      mmap(nullptr, kStacksAtOnce * kThreadRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = mmap(nullptr, kStacksAtOnce * kThreadRoom, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   static std::atomic<int> guards = 0;
   for (size_t i = 0; i < kStacksAtOnce; ++i) {
