@@ -7,13 +7,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "formula/formula.h"
 #include "reference/dot.h"
+#include "reference/own_epilogue.h"
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
@@ -159,24 +157,8 @@ double activated(Activation f, double v) {
   return v;
 }
 
-// A result that is no number is written.
-double as_expected(double v) { return std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v; }
-
 ArrayLayout addend_layout(const ArrayLayout& given, int64_t rows, int64_t columns) {
   return given.rows > 0 ? given : dense_layout(rows, columns);
-}
-
-std::optional<formula::Formula> own_formula(const GemmSpec& s) {
-  if (s.formula.empty()) return {};
-  const auto formula = formula::parse(s.formula);
-  if (!formula) throw std::invalid_argument(formula.status().message());  // no problem is made of such a text
-  return *formula;
-}
-// Of whole numbers with the bits of the kernels, which are compared exactly; otherwise in float64, by other functions.
-double formula_value(const formula::Formula& formula, Data data, const formula::Values<double>& v) {
-  if (data == Data::normal) return formula.value(v);
-  return double(formula.value(formula::Values<float>{float(v.x), float(v.c), float(v.bias), float(v.row_bias),
-                                                     float(v.residual), float(v.beta), v.row, v.column, v.batch}));
 }
 
 }  // namespace
@@ -351,7 +333,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
   const EpilogueConfig& e = s.epilogue;
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
   const ArrayLayout of_c = addend_layout(s.c, m, columns), of_residual = addend_layout(s.residual, m, columns);
-  const auto formula = own_formula(s);
+  const auto formula = formula_of(s.formula);
   std::vector<double> x(size_t(m * k)), y(size_t(n * k));
   w.expected.assign(size_t(elements(s.d, s.batch)), std::numeric_limits<double>::quiet_NaN());
   for (int64_t batch = 0; batch < s.batch; ++batch) {
@@ -383,7 +365,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
               {v, of(c, of_c.at(batch, row, column)), added, added, of(residual, of_residual.at(batch, row, column)),
                s.beta, int32_t(row), int32_t(column), int32_t(batch)});
           if (e.quantize) v = double(float(v * s.scale));
-          w.expected[size_t(s.d.at(batch, row, column))] = as_expected(v);
+          w.expected[size_t(s.d.at(batch, row, column))] = expected_number(v);
           continue;
         }
         if (c) v += s.beta * element(*c, of_c.at(batch, row, column));
@@ -399,7 +381,7 @@ void expect_product(const GemmSpec& s, Workload& w) {
         // Each node rounds once, as the kernels do.
         if (residual) v = double(float(v + element(*residual, of_residual.at(batch, row, column))));
         if (e.quantize) v = double(float(v * s.scale));
-        w.expected[size_t(s.d.at(batch, row, column))] = as_expected(v);
+        w.expected[size_t(s.d.at(batch, row, column))] = expected_number(v);
       }
   }
 }

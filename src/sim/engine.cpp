@@ -14,6 +14,7 @@
 #include "fiber.h"
 #include "guard/stacks.h"
 #include "report.h"
+#include "warpwright/sim/instance.h"
 
 namespace warpwright::simulator {
 namespace {
@@ -405,6 +406,10 @@ void Engine::thread_finished(Thread& t) {
     }
   } catch (const Abort&) {
   }
+}
+
+Result run_threads(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  return Engine(launch, options, body).run();
 }
 
 }  // namespace warpwright::simulator

@@ -82,7 +82,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   const Walk w{.tall = c.tile_m * c.cluster_m(),
                .wide = c.tile_n * c.cluster_n(),
                .deep = c.tile_k(),
-               .stages = c.stages,
+               .stages = std::max(c.stages, c.raw_slots()),
                .tiles = pingpong ? std::max<int64_t>(8, 2 * tiles) : tiles,
                .clusters = few_clusters(instance),
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
@@ -92,6 +92,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   std::vector<Case> list = {deep_case(w), many_case(w, 11)};
   list.push_back(any_columns ? Case{133, 77, 75} : Case{133, in_units(80, unit), 75});
   list.push_back(any_columns ? Case{9, 9, 0} : Case{9, unit, 0});
+  // Rows that end in the vector in which they begin.
+  if (c.load == Mover::threads) list.push_back({9, any_columns ? 9 : unit, 3});
   return list;
 }
 

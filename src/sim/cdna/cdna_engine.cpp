@@ -10,10 +10,11 @@
 #include <exception>
 #include <utility>
 
-#include "buffers/buffers.h"
-#include "engine.h"
-#include "fiber.h"
-#include "mode.h"
+#include "sim/buffers/buffers.h"
+#include "sim/engine.h"
+#include "sim/fiber.h"
+#include "sim/mode.h"
+#include "warpwright/sim/instance.h"
 
 namespace warpwright::simulator::cdna {
 namespace {
@@ -499,3 +500,11 @@ std::string Engine::region(uint32_t address) const {
 }
 
 }  // namespace warpwright::simulator::cdna
+
+namespace warpwright::simulator {
+
+Result run_waves(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  return cdna::Engine(launch, options, body).run();
+}
+
+}  // namespace warpwright::simulator

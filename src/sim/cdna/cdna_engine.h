@@ -18,8 +18,8 @@
 #include <tuple>
 #include <vector>
 
-#include "guard/guard.h"
-#include "timing.h"
+#include "sim/guard/guard.h"
+#include "sim/timing.h"
 #include "warpwright/machine/sim/cdna.h"
 #include "warpwright/sim/simulator.h"
 
