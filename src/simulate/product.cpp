@@ -45,7 +45,12 @@ const simulator::Instance* compiled_of(const catalog::Instance& instance) {
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
                                    const choice::ChipLimits& limits) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
-  DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
+  return spaced_product(reference::with_packed_addends(problem), chip, offset, limits);
+}
+Result<DenseProduct> spaced_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
+                                    const choice::ChipLimits& limits) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
+  DenseProduct product{problem, {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
   if (decision && problem.plan.empty() && !jit::host_compiler()) {
