@@ -2,13 +2,13 @@
 """A row for every instance that is compiled ahead and every chip that its image is for: what `check` says of it, whether
 the launch that the library hands to a driver is the simulator's, and whether its registers and shared memory fit the chip.
 
-usage: catalogue_table.py BUILD [--tool TOOL] [--ptxas PTXAS] > docs/evidence/catalogue.tsv
+usage: catalogue_table.py BUILD [--programs FOLDER] [--ptxas PTXAS] > docs/evidence/catalogue.tsv
        catalogue_table.py --judge [TABLE]       says what is wrong in a table; exit 1 if anything is
 
 BUILD is a build folder with every image: cmake --preset release -DWARPWRIGHT_INSTANCES=ALL. The verdicts are read in
-docs/evidence/check-catalogue.txt (tools/check_catalogue.py), and what `check --all` does not list the tool, by default
-that of BUILD, is asked for; launches are compared by the tests of the recording drivers, which this runs; the rest is read
-in cubins, in what ptxas makes of PTX for each chip, and in code objects.
+docs/evidence/check-catalogue.txt (tools/check_catalogue.py), and what `check --all` does not list the tool is asked
+for; launches are compared by the tests of the recording drivers, which this runs (tool and tests are those of BUILD/bin, or
+of another build's folder: images that a build lacks have stand-ins in these tests); the rest is read in cubins, in what ptxas makes of PTX for each chip, and in code objects.
 """
 import argparse
 import json
@@ -77,14 +77,14 @@ def verdicts():
     return rows
 
 
-def launches(build):
+def launches(programs):
     """What the tests of the recording drivers found: (how, launches) by instance and chip."""
     found = {}
     for program in ("same_launch", "hip_same_launch", "moe"):
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder) / f"{program}.json"
-            run = subprocess.run([build / "bin" / f"test_driver_{program}", "--gtest_brief=1", f"--gtest_output=json:{report}"],
-                                 cwd=build, capture_output=True, text=True)
+            run = subprocess.run([programs / f"test_driver_{program}", "--gtest_brief=1", f"--gtest_output=json:{report}"],
+                                 cwd=folder, capture_output=True, text=True)
             if not report.exists():
                 sys.exit(f"catalogue_table.py: test_driver_{program} has ended with {run.returncode}: {run.stdout}{run.stderr}")
             suites = json.loads(report.read_text())["testsuites"]
@@ -171,8 +171,8 @@ def image_of(build, name, chip, ptxas):
     sys.exit(f"catalogue_table.py: {folder} has no image of {name} for {chip}: build it with -DWARPWRIGHT_INSTANCES=ALL")
 
 
-def rows_of(build, tool, ptxas):
-    checked, launched = verdicts(), launches(build)
+def rows_of(build, programs, ptxas):
+    checked, launched, tool = verdicts(), launches(programs), programs / "warpwright-tool"
     for name in listed():
         verdict = checked.get(name) or verdict_of(tool, name)
         for chip in chips_of(name):
@@ -243,7 +243,7 @@ def text_of(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", nargs="?", type=pathlib.Path)
-    parser.add_argument("--tool", type=pathlib.Path)
+    parser.add_argument("--programs", type=pathlib.Path)
     parser.add_argument("--ptxas", default="/usr/local/cuda/bin/ptxas")
     parser.add_argument("--judge", nargs="?", const=TABLE, type=pathlib.Path)
     given = parser.parse_args()
@@ -254,7 +254,7 @@ def main():
         print("".join(sentence + "\n" for sentence in found), end="")
         return 1 if found else 0
     build = given.build.resolve()
-    rows = list(rows_of(build, given.tool or build / "bin" / "warpwright-tool", given.ptxas))
+    rows = list(rows_of(build, (given.programs or build / "bin").resolve(), given.ptxas))
     print("# tools/catalogue_table.py BUILD, of a build with every image (-DWARPWRIGHT_INSTANCES=ALL); nvcc and ptxas 13.0, clang 22.")
     print("# launch: what a recording driver saw equals what the simulator was given; of kernels that no problem asks for by itself grid,")
     print("# threads and shared bytes are as planned; none: nothing launches it; refused: it is too large for the chip, and the library says so.")
