@@ -155,6 +155,7 @@ uint64_t own_of(const Instance& instance) {
   return std::visit(
       []<class C>(const C& c) -> uint64_t {
         if constexpr (requires { c.epilogue.own; }) return c.epilogue.own;
+        if constexpr (requires { c.own; }) return c.own;
         return 0;
       },
       instance.config);

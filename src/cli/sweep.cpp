@@ -20,6 +20,14 @@ namespace {
 
 constexpr int kPctDepth = 3;
 
+// The first line says who it was, where the sentence does not.
+std::string report_of(const simulator::Finding& f) {
+  std::string text = f.text();
+  if (f.cta < 0 || f.message.find(" (cta ") != std::string::npos) return text;
+  const std::string lane = f.lane >= 0 ? fmt::format(" lane {}", f.lane) : "";
+  return text.insert(f.rule.size() + 2, fmt::format("{} (cta {} warp {}{}): ", f.role, f.cta, f.warp, lane));
+}
+
 simulator::Finding wrong_result(const simulate::Example& example, const reference::Workload& workload,
                                 const simulate::Outcome& outcome, const Mode& mode) {
   simulator::Finding finding;
@@ -70,11 +78,11 @@ void run_mode(const simulate::Example& example, const reference::Workload& workl
   swept.max_rel_error = std::max(swept.max_rel_error, outcome.verdict.max_rel_error);
   if (!outcome.sim.findings.empty()) {
     swept.finding = outcome.sim.findings.front();
-    swept.report = swept.finding.text();
+    swept.report = report_of(swept.finding);
     swept.unfinished = swept.finding.rule == "livelock";
   } else if (!outcome.verdict.ok) {
     swept.finding = wrong_result(example, workload, outcome, mode);
-    swept.report = swept.finding.text();
+    swept.report = report_of(swept.finding);
   }
   swept.output = std::move(outcome.output);
   swept.barriers = std::move(outcome.sim.barriers);

@@ -29,6 +29,8 @@ GemmSpec spec_of(const GemmProblem& p, Offset offset) {
   spec.a = layout_of(low.a, offset.operands);
   spec.b = layout_of(low.b, offset.operands);
   spec.d = layout_of(low.d, offset.result);
+  spec.c = layout_of(low.c, 0);
+  spec.residual = layout_of(low.residual, 0);
   spec.epilogue = low.shape.epilogue;
   spec.alpha = double(p.alpha);
   spec.beta = double(p.beta);

@@ -16,7 +16,7 @@ GemmProblem dense_problem(const catalog::Instance& instance, reference::Case sha
 // What keeps an instance from being run under this condition.
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
 // Where threads load or store, matrices begin at an odd element.
-reference::Offset offset_of(const catalog::Instance& instance);
+reference::Offset offset_of(const catalog::Instance& instance, reference::Condition condition);
 
 // Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
 inline constexpr int kManyGroups = 40;

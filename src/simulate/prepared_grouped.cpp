@@ -21,7 +21,7 @@ PreparedRun prepare(const GroupedRun& p, const Workload& w, int sm_limit, const 
   if (problem.m == 0 || problem.n == 0 || problem.group_count == 0) return run;
   const catalog::Instance& instance = p.instance();
   const GroupedPointers pointers = pointers_of(p, w, run.arrays.pointers());
-  require(launch::check_pointers(problem, pointers));
+  require(launch::check_pointers(problem, pointers, catalog::arch_of(instance)));
   require(launch::fill_arguments(run.args, instance, problem, pointers, maps));
   const int64_t clusters = clusters_of(instance, sm_limit);
   add_grid(run, instance, clusters);

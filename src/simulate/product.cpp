@@ -16,6 +16,7 @@
 #include "problem/validate.h"
 #include "reference/blockwise_workload.h"
 #include "reference/grouped_workload.h"
+#include "reference/own_epilogue.h"
 #include "reference/problem_workload.h"
 #include "sim/timing.h"
 #include "simulate/dense/run.h"
@@ -44,7 +45,12 @@ const simulator::Instance* compiled_of(const catalog::Instance& instance) {
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
                                    const choice::ChipLimits& limits) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
-  DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
+  return spaced_product(reference::with_packed_addends(problem), chip, offset, limits);
+}
+Result<DenseProduct> spaced_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
+                                    const choice::ChipLimits& limits) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
+  DenseProduct product{problem, {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
   if (decision && problem.plan.empty() && !jit::host_compiler()) {
@@ -77,11 +83,17 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
     here.scales_by_columns |= p.groups == Groups::by_depth;
     return grouped_product_workload(here, data, seed);
   }
-  if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
-  reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
-  spec.illegal = product.illegal;
-  return p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
-                                         : reference::grouped_workload(spec, data, seed);
+  Workload w;
+  if (p.groups == Groups::none) {
+    w = reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
+  } else {
+    reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
+    spec.illegal = product.illegal;
+    w = p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
+                                        : reference::grouped_workload(spec, data, seed);
+  }
+  reference::apply_own(product, seed, w);
+  return w;
 }
 
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& given, int sm_limit) {

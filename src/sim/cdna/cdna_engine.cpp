@@ -157,14 +157,14 @@ void Engine::start(Wave& w) {
     } catch (const Abort&) {
     } catch (const std::exception& x) {
       try {
-        fail("exception", fmt::format("the kernel threw: {}", x.what()), p->where);
+        fail("exception", fmt::format("{} threw: {}", who(*p), x.what()), p->where);
       } catch (const Abort&) {
       }
     } catch (const boost::context::detail::forced_unwind&) {
       throw;  // how the library ends a fiber that is destroyed
     } catch (...) {
       try {
-        fail("exception", "the kernel threw something that is not a std::exception", p->where);
+        fail("exception", fmt::format("{} threw something that is not a std::exception", who(*p)), p->where);
       } catch (const Abort&) {
       }
     }
