@@ -11,7 +11,7 @@ set(demo_parts
   src/choice/launch_facts.cpp
   src/launch/cdna.cpp src/launch/dense.cpp src/launch/grid.cpp src/launch/packing.cpp src/launch/sm100_dense.cpp
   src/launch/sm80.cpp src/launch/tensor_map.cpp
-  src/reference/product_workload.cpp src/reference/workload.cpp src/reference/wrong_elements.cpp
+  src/reference/own_formula.cpp src/reference/product_workload.cpp src/reference/workload.cpp src/reference/wrong_elements.cpp
   src/timeline/meaning.cpp src/timeline/model.cpp src/timeline/page.cpp src/timeline/stalls.cpp src/timeline/timeline.cpp
   src/simulate/dense/*.cpp
   src/cli/demo/demo.cpp src/cli/interrupt.cpp src/cli/line/*.cpp src/cli/output.cpp src/cli/run.cpp src/cli/sweep.cpp)
