@@ -100,7 +100,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" P
 warpwright_light(warpwright_system warpwright_catalog warpwright_formula)
 include(images)
 
-warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/call;src/sim/cp_async;src/sim/debug;src/sim/fault;src/sim/guard;src/sim/lanes;src/sim/schedule" Boost::context Threads::Threads warpwright_text)
+warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/call;src/sim/cdna;src/sim/cp_async;src/sim/debug;src/sim/fault;src/sim/guard;src/sim/lanes;src/sim/schedule" Boost::context Threads::Threads warpwright_text)
 add_library(warpwright::sim ALIAS warpwright_sim)
 set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 

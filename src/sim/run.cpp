@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "cdna_engine.h"
+#include "cdna/wave_engine.h"
 #include "engine.h"
 #include "predict.h"
 

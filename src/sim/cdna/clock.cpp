@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "cdna_engine.h"
+#include "sim/cdna/wave_engine.h"
 
 namespace warpwright::simulator::cdna {
 namespace {

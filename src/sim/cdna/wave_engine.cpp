@@ -1,4 +1,4 @@
-#include "cdna_engine.h"
+#include "sim/cdna/wave_engine.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <exception>
 #include <utility>
 
-#include "buffers/buffers.h"
-#include "engine.h"
-#include "fiber.h"
-#include "mode.h"
+#include "sim/buffers/buffers.h"
+#include "sim/engine.h"
+#include "sim/fiber.h"
+#include "sim/mode.h"
 
 namespace warpwright::simulator::cdna {
 namespace {
@@ -426,7 +426,7 @@ void Engine::wait(bool vm, int count) {
     if (f.due > w.time) w.released_by = f.span;
     w.time = std::max(w.time, f.due);
     if (f.access >= 0) accesses_[size_t(f.access)].complete = w.barriers;
-    if (f.fills != nullptr) f.fills->in_flight = false;
+    if (f.fills != nullptr) --f.fills->in_flight;
     queue.pop_front();
   }
 }
@@ -436,27 +436,6 @@ const Buffer* Engine::buffer_of(const void* p, uint64_t bytes) const {
 }
 
 uint8_t* Engine::host(const void* p) const { return host_of(launch_.buffers, p); }
-
-void Engine::stored(const void* p, here at) {
-  if (!options_.check) return;
-  const Buffer* b = buffer_of(p, 2);
-  if (b == nullptr) return;
-  if (b->use == Buffer::Use::input) {
-    fail("bounds.input", fmt::format("{} writes {}, which is an input", who(wave()), b->name), at, b->name);
-  }
-  std::vector<uint32_t>& writers = writers_[b];
-  if (writers.empty()) writers.assign(b->bytes / 2 + 1, 0);
-  const uint32_t me = workgroup_ * 64 + uint32_t(wave().index) + 1;
-  const auto place = size_t(static_cast<const uint8_t*>(p) - static_cast<const uint8_t*>(b->data));
-  uint32_t& writer = writers[place / 2];
-  if (writer != 0 && writer != me) {
-    fail("race",
-         fmt::format("{} of workgroup {} writes {}+{}, which wave {} of workgroup {} has written", who(wave()),
-                     workgroup_, b->name, place, (writer - 1) % 64, (writer - 1) / 64),
-         at, b->name);
-  }
-  writer = me;
-}
 
 void Engine::fail(const char* rule, std::string message, here at, std::string object, std::vector<std::string> details,
                   int lane) {
