@@ -78,7 +78,7 @@ GemmProblem cdna_dense(const catalog::Instance& instance, const CdnaMatmulConfig
   p.batch = 2;
   p.a.batch_stride = (a_rows + 1) * p.a.stride;
   p.b.batch_stride = s.m % 2 == 0 ? 0 : (b_rows + 1) * p.b.stride;
-  p.d.stride = s.n % 4 == 0 ? aligned_stride(s.n, nodes.out) : odd_stride(s.n);
+  p.d.stride = s.n % 8 == 0 ? aligned_stride(s.n, nodes.out) : odd_stride(s.n);
   p.d.batch_stride = (s.m + 1) * p.d.stride;
   if (c.by_elements) p.alignment = std::max(bits(c.type), bits(nodes.out)) / 8;
   return p;

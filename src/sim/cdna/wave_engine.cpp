@@ -66,8 +66,10 @@ Result Engine::run() {
   Engine* const outer = current_engine;
   current_engine = this;
   const Guard guard(*this, options_.hang_seconds);
-  const uint32_t workgroups = launch_.grid.x * launch_.grid.y * launch_.grid.z;
-  for (workgroup_ = 0; workgroup_ < workgroups && !dying_; ++workgroup_) run_workgroup();
+  for (const uint32_t workgroup : order_of_workgroups()) {
+    workgroup_ = workgroup;
+    if (!dying_) run_workgroup();
+  }
   current_engine = outer;
   if (options_.landing == Landing::timed) {
     result_.stats.predicted_cycles = timing_.launch + *std::max_element(cu_.begin(), cu_.end());
@@ -84,6 +86,15 @@ Result Engine::run() {
   }
   result_.stats.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   return std::move(result_);
+}
+
+// As the hardware starts them, or in any order: which one comes last at a counter is not theirs to know.
+std::vector<uint32_t> Engine::order_of_workgroups() {
+  std::vector<uint32_t> order(launch_.grid.x * launch_.grid.y * launch_.grid.z);
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (options_.scheduling != Scheduling::random && options_.scheduling != Scheduling::pct) return order;
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
 }
 
 void Engine::run_workgroup() {

@@ -1,5 +1,5 @@
-// The simulated CDNA workgroup: one fiber per wave, the two counters of each wave, LDS with a shadow. Workgroups do not
-// know of each other and run one after the other.
+// The simulated CDNA workgroup: one fiber per wave, the two counters of each wave, LDS with a shadow. Workgroups run
+// one after the other, in one order or another; no wave waits for another workgroup.
 //
 // Two accesses of different waves are ordered by barriers alone: the first must be complete, that is covered by a wait
 // of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves
@@ -135,6 +135,7 @@ class Engine final : public Guarded {
     int write = -1;
     std::vector<int> reads;  // the last of each wave
   };
+  std::vector<uint32_t> order_of_workgroups();
   void run_workgroup();
   void start(Wave& w);
   void resume(Wave& w);

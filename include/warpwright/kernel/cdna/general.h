@@ -87,14 +87,13 @@ struct ElementRows {
   uint32_t row_bytes = 0, k_bytes = 0;
 
   WW_FN uint32_t count() const { return rows - first_row < tile_rows ? rows - first_row : tile_rows; }
-  // `depth` elements of each from `first` on; a tile behind the last element has none.
+  // What is loaded in place of rows that the matrix does not have belongs to rows of D that nobody stores. `depth`
+  // elements of each from `first` on; a tile behind the last element has none.
   WW_FN m::BufferResource buffer(uint32_t first, uint32_t depth, uint32_t element) const {
     const uint32_t bytes = (count() - 1) * row_bytes + (depth - 1) * k_bytes + element;
     return m::make_buffer(matrix + (int64_t(first_row) * row_bytes + int64_t(first) * k_bytes),
                           m::uniform(depth == 0 ? 0 : bytes));
   }
-  // Where the rows begin; those that the matrix does not have, outside.
-  WW_FN m::Lanes line(const m::Lanes& row) const { return m::select(row < count(), row * row_bytes, kOutside); }
 };
 
 // The parts of a tile leave their sums in the workspace, and the one that comes last adds them, in the order of k: the

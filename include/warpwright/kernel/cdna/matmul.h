@@ -122,7 +122,7 @@ struct Matmul {
     const m::BufferResource from = rows.buffer(first / size, depth, size);
     WW_UNROLL
     for (int i = 0; i < (IsA ? kLoadsA : kLoadsB); ++i) {
-      const m::Lanes line = rows.line(s.row + uint32_t(i * C.rows_per_load()));
+      const m::Lanes line = (s.row + uint32_t(i * C.rows_per_load())) * rows.row_bytes;
       WW_UNROLL
       for (uint32_t e = 0; e < 16 / size; ++e) {
         const m::Lanes k = (s.chunk >> (size / 2)) + e;
