@@ -15,6 +15,8 @@ steps() {
 random    | 80 random dense bf16 products, one of four with odd extents, the library's choice against cuBLASLt (bench-random-*.json)
 fp8       | 30 random dense e4m3 products against cuBLASLt (bench-fp8-*.json)
 regret    | 100 random dense products, the choice beside the fastest plans (regret-*.json)
+groups    | 40 random blockwise and grouped products against DeepGEMM, where it is installed (bench-random-groups-*.json)
+regret_of | the same operations, 10 of each: the choice beside the fastest plans (regret-OP-*.json)
 suite     | the dense rows of bench/shapes.tsv (bench-suite-*.json)
 deepgemm  | blockwise and grouped rows of bench/shapes.tsv against DeepGEMM, where it is installed (bench-groups-*.json)
 chain     | the linears of Llama-3-8B against torch, at 17 numbers of rows, plain and fused (llama-chain.json)
@@ -121,6 +123,15 @@ protocol=(--mode sustained --rounds 4 --burst 0.25 --finalists 1)
 step_random() { random_parts bench-random 8 10 "$tool" bench "${protocol[@]}"; }
 step_fp8() { random_parts bench-fp8 3 10 "$tool" bench --dtype e4m3 "${protocol[@]}"; }
 step_regret() { random_parts regret 10 10 "$tool" tune --regret --ahead-only --rounds 4 --burst 0.1; }
+step_groups() {
+  random_parts bench-random-groups 4 10 "$tool" bench --suite all --against deepgemm --rounds 4 --burst 0.1
+}
+step_regret_of() {
+  local op
+  for op in blockwise grouped_contiguous grouped_masked grouped_k; do
+    random_parts "regret-$op" 1 10 "$tool" tune --op "$op" --regret --rounds 4 --burst 0.1
+  done
+}
 step_suite() {
   for part in $(shapes_of dense 9); do
     document "bench-suite-$(basename "$part" .tsv).json" "$tool" bench --shapes "$part" --mode both --rounds 4 --burst 0.15 \

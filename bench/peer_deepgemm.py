@@ -8,7 +8,7 @@ sentence} the exit code is that of the tool: 2 for bad input, 3 for what the mac
 Usage: peer_deepgemm.py --library libwarpwright.so --shapes file.tsv [--rounds 8] [--burst 0.25] [--plan NAME|every]
                         [--instances NAME,NAME...] [--op OP] [--limit S] [--out FILE]
 The columns of the file are op, dtype, groups, m (rows of a group), n and k (of a group where groups lie along k), as in
-bench/shapes.tsv. Groups along k are added to D in fp32, which is all that DeepGEMM has. With --plan every all of
+bench/shapes.tsv, and, where there is one, counts: even or skewed (src/measure/draw.h). Groups along k are added to D in fp32, which is all that DeepGEMM has. With --plan every all of
 --instances that serve a problem are timed briefly (`warpwright bench --every-plan` gives those of the catalogue); the
 fastest ones and the library's own choice meet DeepGEMM in full rounds, and the row is that of the fastest.
 """
@@ -70,18 +70,28 @@ def shown(error):
     return float(f"{error:.3e}") if math.isfinite(error) else None
 
 
+def divided(groups, usual, counts, draw):
+    """The rows, or the depth, of each group: as src/measure/draw.h describes them, by another generator."""
+    if counts == "even":
+        return [int(usual * draw.uniform(0.7, 1.3)) for _ in range(groups)]
+    some = groups - groups // 4
+    harmonic = sum(1 / i for i in range(1, some + 1))
+    return [max(1, round(groups * usual / harmonic / i)) for i in range(1, some + 1)] + [0] * (groups // 4)
+
+
 class Bench(Gpu):
     def __init__(self, torch, deep_gemm, abi, options):
         super().__init__(torch)
         self.deep_gemm, self.abi, self.options = deep_gemm, abi, options
 
-    def operands(self, op, dtype, groups, m, n, k, seed):
+    def operands(self, op, dtype, groups, m, n, k, counts, seed):
         """`counts`: the rows that each group really has."""
         torch, draw = self.torch, random.Random(0)
         fp8 = TYPES[dtype] == "e4m3"
-        counts = [m] if op == "blockwise" else [int(m * draw.uniform(0.7, 1.3)) for _ in range(groups)]
+        counts = [m] if op == "blockwise" else divided(groups, m, counts, draw)
         random.Random(seed).shuffle(counts)  # all sets have the same rows in all: one plan serves them
-        room = [MAX_ROWS] * groups if op == "grouped_masked" else [-(-c // ALIGNMENT) * ALIGNMENT for c in counts]
+        padded = [-(-c // ALIGNMENT) * ALIGNMENT for c in counts]
+        room = [max(MAX_ROWS, *padded)] * groups if op == "grouped_masked" else padded
         rows = m if op == "blockwise" else sum(room)
         make = lambda lines: torch.randn(lines, k, device="cuda", dtype=torch.bfloat16).to(
             torch.float8_e4m3fn if fp8 else torch.bfloat16)
@@ -101,10 +111,10 @@ class Bench(Gpu):
         self.prepare_peer(o, fp8)
         return o
 
-    def deep_operands(self, dtype, groups, m, n, k):
+    def deep_operands(self, dtype, groups, m, n, k, counts):
         """Groups along k: `depths` has the columns of each, and a D each."""
         torch, draw, fp8 = self.torch, random.Random(0), TYPES[dtype] == "e4m3"
-        depths = [blocks(int(k * draw.uniform(0.7, 1.3))) * BLOCK for _ in range(groups)]
+        depths = [blocks(depth) * BLOCK for depth in divided(groups, k, counts, draw)]
         total = sum(depths)
         make = lambda lines: torch.randn(lines, total, device="cuda", dtype=torch.bfloat16).to(
             torch.float8_e4m3fn if fp8 else torch.bfloat16)
@@ -128,7 +138,7 @@ class Bench(Gpu):
 
     def prepare_peer(self, o, fp8):
         groups, n, k, masked = o["groups"], o["n"], o["k"], o["op"] == "grouped_masked"
-        shaped = (lambda x: x.view(groups, MAX_ROWS, -1)) if masked else (lambda x: x)
+        shaped = (lambda x: x.view(groups, o["room"][0], -1)) if masked else (lambda x: x)
         a, b = shaped(o["a"]), o["b"] if o["op"] == "blockwise" else o["b"].view(groups, n, k)
         if fp8:
             b_scales = o["b_scales"] if o["op"] == "blockwise" else o["b_scales"].view(groups, -1, blocks(k))
@@ -208,16 +218,17 @@ class Bench(Gpu):
         instances = self.options.instances.split(",")
         return [chosen] + [p for p in serving(self.abi, instances, *problem) if p.name != chosen.name]
 
-    def shape(self, op, dtype, groups, m, n, k):
+    def shape(self, op, dtype, groups, m, n, k, counts):
         size, deep = 1 if TYPES[dtype] == "e4m3" else 2, op == "grouped_k"
         one = size * k * (m * groups + n * groups) + (8 if deep else 2) * m * groups * n
-        sets = [self.deep_operands(dtype, groups, m, n, k) if deep else self.operands(op, dtype, groups, m, n, k, seed)
+        sets = [self.deep_operands(dtype, groups, m, n, k, counts) if deep
+                else self.operands(op, dtype, groups, m, n, k, counts, seed)
                 for seed in range(max(2, min(64, math.ceil(CACHE_MULTIPLE * self.l2 / one))))]
         problem = (op, dtype, groups, m, sets[0]["m"], n, sets[0]["k"])
         chosen = OurPlan(self.abi, *problem)
         reference = self.reference(sets[0])
         peer_error = self.error(self.theirs, sets[0], reference)
-        row = {"op": op, "dtype": TYPES[dtype], "groups": groups, "m": m, "n": n, "k": k, "mode": "sustained",
+        row = {"op": op, "dtype": TYPES[dtype], "groups": groups, "m": m, "n": n, "k": k, "counts_are": counts, "mode": "sustained",
                "chosen": chosen.name, "operand_sets": len(sets), "peer_error": shown(peer_error)}
         timed = []  # (us, error, plan, graph, launches of the graph)
         plans = self.candidates(problem, chosen)
@@ -253,7 +264,7 @@ class Bench(Gpu):
 
 def read_shapes(path, op):
     with open(path, newline="") as file:
-        rows = [(row["op"], row["dtype"], *(int(row[c]) for c in ("groups", "m", "n", "k")))
+        rows = [(row["op"], row["dtype"], *(int(row[c]) for c in ("groups", "m", "n", "k")), row.get("counts", "even"))
                 for row in csv.DictReader(file, delimiter="\t")]
     return [row for row in rows if row[0] in OPERATIONS and (not op or row[0] == op)]
 
@@ -278,7 +289,7 @@ def document(bench, rows):
             "plan": {"": "chosen by the library", "every": f"the fastest of all: {FINALISTS} and the library's choice "
                      f"in full rounds, after bursts of {BRIEF_S} s"}.get(options.plan, options.plan),
             "peer_scales": "transposed and padded for the peer beforehand, not timed",
-            "groups": "rows drawn from 0.7 to 1.3 of m; contiguous groups padded to 128 rows for both",
+            "groups": "rows drawn from 0.7 to 1.3 of m where counts_are even; contiguous groups padded to 128 rows for both",
             "error": "norm of the difference from float64 over its norm, rows at both ends of up to three groups; "
                      "error_ratio = error / peer_error",
             "us": "median over the rounds; ratio = peer_us / us"},

@@ -1,6 +1,6 @@
 # The host API with its C interface, the compiler at run time, and the text files both carry.
 # A text file, or every one that matches, below a folder becomes a function of system/embedded.h.
-function(warpwright_embed function folder pattern)
+function(warpwright_embed target function folder pattern)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/${pattern}")
   set(output "${PROJECT_BINARY_DIR}/generated/${function}.cpp")
   add_custom_command(OUTPUT "${output}"
@@ -8,14 +8,14 @@ function(warpwright_embed function folder pattern)
       "-DROOT=${PROJECT_SOURCE_DIR}/${folder}" "-DPATTERN=${pattern}" -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
     DEPENDS ${files} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
     COMMENT "Embedding ${folder}/${pattern}" VERBATIM)
-  target_sources(warpwright_runtime PRIVATE "${output}")
+  target_sources(${target} PRIVATE "${output}")
 endfunction()
-warpwright_embed(embedded_headers include "*.h")
-warpwright_embed(embedded_tables data/tuned "*.tsv")
-warpwright_embed(embedded_scripts bench "peer*.py")
-warpwright_embed(embedded_package python/warpwright "_*.py")
-warpwright_embed(embedded_page src/page "*")
-warpwright_embed(embedded_gdb tools/gdb "*.py")
+warpwright_embed(warpwright_runtime embedded_headers include "*.h")
+warpwright_embed(warpwright_runtime embedded_tables data/tuned "*.tsv")
+warpwright_embed(warpwright_runtime embedded_scripts bench "peer*.py")
+warpwright_embed(warpwright_runtime embedded_package python/warpwright "_*.py")
+warpwright_embed(warpwright_runtime_demo embedded_page src/page "*")
+warpwright_embed(warpwright_runtime embedded_gdb tools/gdb "*.py")
 
 if(WARPWRIGHT_HAVE_CUDA)
   # What the tuned tables name.
@@ -25,7 +25,8 @@ endif()
 
 # libwarpwright.so: the API for C++ and C, and for languages that load a library at run time. What it takes from the
 # archives stays inside.
-foreach(target warpwright_runtime ${runtime_parts} warpwright_text warpwright_catalog warpwright_formula warpwright_system)
+warpwright_with_demo(parts warpwright_runtime warpwright_text warpwright_catalog warpwright_formula warpwright_system)
+foreach(target IN LISTS parts runtime_parts)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 add_library(warpwright_shared SHARED $<TARGET_OBJECTS:warpwright_api>)

@@ -137,13 +137,16 @@ set(WARPWRIGHT_EMBEDDED_IMAGES "${PROJECT_BINARY_DIR}/generated/embedded_images.
 file(CONFIGURE OUTPUT "${WARPWRIGHT_EMBEDDED_IMAGES}" CONTENT "${table}" @ONLY)
 set_source_files_properties("${WARPWRIGHT_EMBEDDED_IMAGES}" PROPERTIES OBJECT_DEPENDS "${image_files}")
 
-# Instances for the simulator that are compiled into the tool.
-set(words BUILT_IN)
+# Instances for the simulator that are compiled into the tool, beside those that demo shows, which are files of
+# src/simulate/dense: nothing of them waits for the catalogue.
+set(built_in_names)
 if(WARPWRIGHT_SIMULATED STREQUAL "ALL")
-  set(words "(COVER|BUILT_IN|INSTANCE|CODE_OBJECT)")
+  warpwright_names("(COVER|INSTANCE|CODE_OBJECT)" built_in_names)
 endif()
-warpwright_names("${words}" built_in_names)
-warpwright_sources(cpp "${built_in_names}" built_in_sources)
+set(built_in_sources)
+if(built_in_names)
+  warpwright_sources(cpp "${built_in_names}" built_in_sources)
+endif()
 set(table "#include \"simulate/executor.h\"\n\n")
 set(rows "")
 set(number 0)
@@ -155,8 +158,9 @@ foreach(name source IN ZIP_LISTS built_in_names built_in_sources)
   math(EXPR number "${number} + 1")
 endforeach()
 string(APPEND table "\nnamespace warpwright::simulate {\nnamespace {\n"
-  "const BuiltIn kBuiltIn[] = {\n${rows}};\n}  // namespace\n"
-  "std::span<const BuiltIn> built_in() { return kBuiltIn; }\n}  // namespace warpwright::simulate\n")
+  "const BuiltIn kAdded[] = {\n${rows}    {nullptr, nullptr},\n};\n}  // namespace\n"
+  "std::span<const BuiltIn> added_to_build() { return std::span(kAdded).first(${number}); }\n"
+  "}  // namespace warpwright::simulate\n")
 set(built_in_table "${PROJECT_BINARY_DIR}/generated/built_in.cpp")
 file(CONFIGURE OUTPUT "${built_in_table}" CONTENT "${table}" @ONLY)
 # A target of their own: nothing else waits for the catalogue to write these sources.

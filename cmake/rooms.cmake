@@ -1,4 +1,4 @@
-# The libraries and the tool. Every room is globbed, so a new file needs no edit here; a room without files has no target.
+# The libraries, the tool and the program that has `demo` alone. Every room is globbed, so a new file needs no edit here; a room without files has no target.
 add_library(warpwright_headers INTERFACE)
 add_library(warpwright::headers ALIAS warpwright_headers)
 target_compile_features(warpwright_headers INTERFACE cxx_std_20)
@@ -17,6 +17,8 @@ else()
   target_link_libraries(warpwright_fmt INTERFACE fmt::fmt-header-only)
 endif()
 
+include(demo)
+
 # Marks the files of a room as compiled together, a dozen at a time: headers are read, and what they hold is instantiated,
 # once for all of them. Names in the unnamed namespaces of a room's files must therefore differ.
 function(warpwright_batches room)
@@ -28,27 +30,58 @@ function(warpwright_batches room)
   endforeach()
 endfunction()
 
-# The .cpp files of folders, as a target of the given type: STATIC, or OBJECT, whose files other targets take.
+# A target of the given type: STATIC, or OBJECT, whose files other targets take. What `demo` needs of it is a target of
+# objects for itself, NAME_demo.
+function(warpwright_sources_target name type)
+  set(all ${ARGN})
+  warpwright_split_demo(all ours others)
+  warpwright_batches("${name}_demo" ${ours})
+  if(ours)
+    add_library(${name}_demo OBJECT ${ours})
+    if(NOT type STREQUAL "OBJECT")
+      list(APPEND others $<TARGET_OBJECTS:${name}_demo>)
+    endif()
+  endif()
+  if(type STREQUAL "EXECUTABLE")
+    add_executable(${name} ${others})
+  else()
+    add_library(${name} ${type} ${others})
+  endif()
+  warpwright_with_demo(parts ${name})
+  foreach(target IN LISTS parts)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY} UNITY_BUILD_MODE GROUP LINKER_LANGUAGE CXX)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    # Headers of other projects stay out of the exported interface: a consumer of the installed library does not need
+    # them.
+    target_link_libraries(${target}
+      PUBLIC warpwright_headers
+      PRIVATE $<BUILD_INTERFACE:warpwright_flags>
+              $<BUILD_INTERFACE:warpwright_fmt>)
+  endforeach()
+endfunction()
+
+# The same of the .cpp files of folders.
 function(warpwright_target name type)
   set(all)
   foreach(folder IN LISTS ARGN)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
-    list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-    string(REPLACE "/" "_" room "${folder}")
-    warpwright_batches("${room}" ${sources})
+    list(FILTER sources EXCLUDE REGEX "(_test|/shown_sm[0-9]+)\\.cpp$")
     list(APPEND all ${sources})
+    # A folder below that of a room belongs to it.
+    string(REGEX REPLACE "^([^/]+/[^/]+)/.*$" "\\1" room "${folder}")
+    string(REPLACE "/" "_" room "${room}")
+    list(APPEND rooms ${room})
+    list(APPEND of_${room} ${sources})
   endforeach()
   if(NOT all)
     return()
   endif()
-  add_library(${name} ${type} ${all})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY} UNITY_BUILD_MODE GROUP)
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  # Headers of other projects stay out of the exported interface: a consumer of the installed library does not need them.
-  target_link_libraries(${name}
-    PUBLIC warpwright_headers
-    PRIVATE $<BUILD_INTERFACE:warpwright_flags>
-            $<BUILD_INTERFACE:warpwright_fmt>)
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room IN LISTS rooms)
+    warpwright_split_demo(of_${room} ours others)
+    warpwright_batches("${room}" ${others})
+  endforeach()
+  warpwright_sources_target(${name} ${type} ${all})
 endfunction()
 
 # A static library from the .cpp files of one folder, with the libraries it needs.
@@ -61,7 +94,8 @@ endfunction()
 
 # Compiles targets with this optimization instead of the build type's.
 function(warpwright_optimize level)
-  foreach(target IN LISTS ARGN)
+  warpwright_with_demo(parts ${ARGN})
+  foreach(target IN LISTS parts)
     target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:${level}>)
   endforeach()
 endfunction()
@@ -101,6 +135,7 @@ warpwright_light(warpwright_system warpwright_catalog warpwright_formula)
 include(images)
 
 warpwright_library(warpwright_sim "src/sim;src/sim/buffers;src/sim/call;src/sim/cdna;src/sim/cp_async;src/sim/debug;src/sim/fault;src/sim/guard;src/sim/lanes;src/sim/schedule" Boost::context Threads::Threads warpwright_text)
+target_link_libraries(warpwright_sim_demo PRIVATE Boost::context Threads::Threads)
 add_library(warpwright::sim ALIAS warpwright_sim)
 set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 
@@ -117,6 +152,7 @@ warpwright_target(warpwright_launch OBJECT src/choice src/launch src/hip src/gpu
 warpwright_target(warpwright_measure OBJECT src/jit src/measure src/timeline)
 set(runtime_parts warpwright_api warpwright_launch warpwright_measure)
 warpwright_light(warpwright_measure)
+warpwright_with_demo(runtime_parts ${runtime_parts})
 foreach(part IN LISTS runtime_parts)
   target_sources(warpwright_runtime PRIVATE $<TARGET_OBJECTS:${part}>)
 endforeach()
@@ -133,10 +169,14 @@ if(WARPWRIGHT_HAVE_CUDA)
   endforeach()
 endif()
 
-# The same in the simulator.
-warpwright_library(warpwright_simulate src/simulate warpwright_runtime warpwright_sim)
+# The same in the simulator. The instances that demo shows are optimized as kernels are.
+add_library(warpwright_shown OBJECT "${PROJECT_SOURCE_DIR}/src/simulate/dense/shown_sm90.cpp"
+  "${PROJECT_SOURCE_DIR}/src/simulate/dense/shown_sm100.cpp")
+target_include_directories(warpwright_shown PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(warpwright_shown PRIVATE warpwright_headers warpwright_flags)
+warpwright_library(warpwright_simulate "src/simulate;src/simulate/dense" warpwright_runtime warpwright_sim)
 warpwright_light(warpwright_simulate)
-target_sources(warpwright_simulate PRIVATE $<TARGET_OBJECTS:warpwright_built_in>)
+target_sources(warpwright_simulate PRIVATE $<TARGET_OBJECTS:warpwright_shown> $<TARGET_OBJECTS:warpwright_built_in>)
 # A kernel that is compiled while a program runs takes the simulator from the program: all of it, since it may need what
 # the program itself does not use.
 target_link_options(warpwright_simulate INTERFACE "LINKER:--export-dynamic"
@@ -156,24 +196,33 @@ if(TARGET warpwright_mutants)
 endif()
 
 file(GLOB_RECURSE tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.cpp")
-warpwright_batches(cli ${tool_sources})
-add_executable(warpwright-tool ${tool_sources})
-set_target_properties(warpwright-tool PROPERTIES UNITY_BUILD ${WARPWRIGHT_UNITY} UNITY_BUILD_MODE GROUP)
+list(FILTER tool_sources EXCLUDE REGEX "/src/cli/demo/alone\\.cpp$")
+warpwright_split_demo(tool_sources ours others)
+warpwright_batches(cli ${others})
 # It takes all names of the schedules, which others have too; CLI11 alone is a dozen files' worth.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/cli/schedule.cpp" "${PROJECT_SOURCE_DIR}/src/cli/line/parse.cpp"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-target_include_directories(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
+warpwright_sources_target(warpwright-tool EXECUTABLE ${tool_sources})
 if(SKBUILD)
   # A wheel has the images once, in the library; an archive's table of them is not linked where there is another.
   target_sources(warpwright-tool PRIVATE "${PROJECT_SOURCE_DIR}/src/gpu/from_library/images.cpp")
 endif()
 list(JOIN WARPWRIGHT_CDNA_FLAGS " " cdna_flags_text)
-target_compile_definitions(warpwright-tool PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}"
-  WARPWRIGHT_CDNA_FLAGS="${cdna_flags_text}")
+foreach(target warpwright-tool warpwright-tool_demo)
+  target_compile_definitions(${target} PRIVATE WARPWRIGHT_VERSION="${PROJECT_VERSION}"
+    WARPWRIGHT_CDNA_FLAGS="${cdna_flags_text}")
+  target_link_libraries(${target} PRIVATE CLI11::CLI11)
+endforeach()
 warpwright_light(warpwright-tool)
-set_target_properties(warpwright-tool PROPERTIES LINKER_LANGUAGE CXX)
-target_link_libraries(warpwright-tool PRIVATE
-  warpwright_headers warpwright_flags CLI11::CLI11 warpwright_fmt ${CMAKE_DL_LIBS})
-target_link_libraries(warpwright-tool PRIVATE
+target_link_libraries(warpwright-tool PRIVATE ${CMAKE_DL_LIBS}
   warpwright_mutants warpwright_simulate warpwright_runtime warpwright_sim warpwright_amd warpwright_system warpwright_text)
 
+# `demo` alone.
+add_executable(warpwright-demo "${PROJECT_SOURCE_DIR}/src/cli/demo/alone.cpp" $<TARGET_OBJECTS:warpwright_shown>)
+foreach(part text system formula catalog sim launch measure runtime simulate)
+  target_sources(warpwright-demo PRIVATE $<TARGET_OBJECTS:warpwright_${part}_demo>)
+endforeach()
+target_sources(warpwright-demo PRIVATE $<TARGET_OBJECTS:warpwright-tool_demo>)
+target_include_directories(warpwright-demo PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(warpwright-demo PRIVATE warpwright_headers warpwright_flags Boost::context Threads::Threads ${CMAKE_DL_LIBS})
+warpwright_light(warpwright-demo)

@@ -79,6 +79,18 @@ def seconds(pattern):
     return [float(found) for found in re.findall(pattern, text("fresh-user.txt"))]
 
 
+CATALOGUE = {"instances": r"(\d+) instances", "clean": r"(\d+) clean", "rows": r"of (\d+) for a chip",
+             "launched": r"chip (\d+) are launched", "launches": r"\((\d+) launches", "refused": r"(\d+) refused",
+             "local memory": r"(\d+) with local", "registers": r"most (\d+) registers", "KiB": r"(\d+) KiB"}
+CHIPS = ("sm_80 class", "sm_90", "sm_100 and sm_103", "gfx942 and gfx950")
+
+
+def catalogue(chips, what):
+    """From the sums of the table of all instances."""
+    line = re.search(rf"^# {chips}: (.*)$", text("catalogue.tsv"), flags=re.M)[1]
+    return int(re.search(CATALOGUE[what], line)[1])
+
+
 def deepgemm(op, dtype="e4m3", **wanted):
     return ratios("bench-deepgemm.json", op=op, dtype=dtype, **wanted)
 
@@ -157,10 +169,12 @@ VALUES = {
     "mutants caught": lambda: document("mutants.json")["caught"],
     "mutant entries": lambda: document("mutants.json")["entries"],
     "clean instances": lambda: int(text("check-catalogue.txt").rsplit("# ", 1)[1].split()[0]),
+    **{f"{chips} {what}": functools.partial(catalogue, chips, what) for chips in CHIPS for what in CATALOGUE},
     "foundation runs": lambda: document("check-200-seeds.json")["runs"],
     "Blackwell runs": lambda: document("check-200-seeds-sm100.json")["runs"],
-    "demo in a bare system": lambda: round(seconds(r"demo: exit code 0, [\d.]+ s, ([\d.]+) s of processor")[0]),
-    "demo again": lambda: one(seconds(r"again: ([\d.]+) s")[-1]),
+    "demo in a bare system": lambda: round(seconds(r"demo: exit code 0, [\d.]+ s, ([\d.]+) s of processor")[-1]),
+    "demo of 0.1 in a bare system": lambda: round(seconds(r"demo: exit code 0, [\d.]+ s, ([\d.]+) s of processor")[0]),
+    "demo again": lambda: one(seconds(r"again: [\d.]+ s, ([\d.]+) s of processor")[-1]),
     "pip install": lambda: round(seconds(r"installation: exit code 0, ([\d.]+) s")[0]),
 }
 

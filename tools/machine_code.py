@@ -19,6 +19,24 @@ import sys
 from pathlib import Path
 
 COLUMNS = ["kernel", "text_sha256", "text_bytes", "registers", "shared_bytes", "constant_bytes"]
+# The low 12 bits of an instruction of 16 bytes.
+LOAD_LOCAL, STORE_LOCAL = 0x983, 0x387
+# Accesses to local memory of an instance, at most. Of the first three, which ran on an H200 with them, docs/evidence says
+# what each costs; the last has 128 results of a thread, for which 255 registers do not suffice.
+MOST_LOCAL = {
+    "sm90/dense-128x192-c2-s4-g128-pingpong/bf16-nt": 26,
+    "sm90/dense-128x256-c2-s4-streamk/bf16-nt": 340,
+    "sm90/grouped-128x192-c2-s4/e4m3-to_fp32-along_k-row_scales": 87,
+    "sm90/dense-128x192-c2-s4-g128-pingpong/e4m3-nt-tensor": 26,
+    "sm90/dense-128x208-c2-s5-g128-pingpong/bf16-nt": 26,
+    "sm90/dense-192x96-c2n-s5/bf16-nt": 6,
+    "sm90/dense-192x160-c2n-s4/bf16-nt": 6,
+    "sm90/dense-192x192-c2n-s3/bf16-nt": 6,
+    "sm90/dense-144x192-c2n-s4-swapped/bf16-nt": 6,
+    "sm90/dense-152x192-c2-s4-swapped/bf16-nt": 4,
+    "sm90/grouped-128x128-c2n-s5/e4m3-contiguous-any_rows-row_scales": 4,
+    "sm100/blockwise-n256-s4-e8/e4m3-to_e4m3-alpha-swiglu-grouped-gathered": 52,
+}
 REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT of .nv.info: a symbol and a number
 
 
@@ -62,6 +80,11 @@ def registers(data):
                 counts[names[symbol]] = count
             at += size
     return counts
+
+
+def local_accesses(code):
+    opcodes = (struct.unpack_from("<Q", code, at)[0] & 0xFFF for at in range(0, len(code) - 15, 16))
+    return sum(opcode in (LOAD_LOCAL, STORE_LOCAL) for opcode in opcodes)
 
 
 def kernels(data):

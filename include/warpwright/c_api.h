@@ -140,6 +140,11 @@ WW_API const char* ww_formula_names(const char* formula);
 WW_API int32_t ww_formula_apply(const char* formula, float* sums, int64_t batch, int64_t rows, int64_t columns,
                                 const float* c, const float* bias, const float* row_bias, const float* residual,
                                 float beta);
+/* The same of what one group has in a product by groups: sums [rows][columns], the first of which is row `first_row` of
+ * D, and the number that the formula knows as `batch`. `bias` and `row_bias` begin where the sums begin. */
+WW_API int32_t ww_formula_apply_group(const char* formula, float* sums, int64_t rows, int64_t columns,
+                                      int64_t first_row, int64_t batch, const float* bias, const float* row_bias,
+                                      float beta);
 
 /* Computes one product, with a plan that is kept for the next call with an equal problem. */
 WW_API int32_t ww_gemm(const ww_gemm_problem* problem, const ww_gemm_pointers* pointers, void* stream);
@@ -168,7 +173,7 @@ typedef struct ww_grouped_problem {
   const char* plan;     /* NULL: the best one */
   int32_t b_scale_rows; /* rows of B that share a scale: 128 or 1 */
   int32_t activation;   /* ww_activation: none, or swiglu with B = [gate; up] */
-  int32_t bias;         /* ww_bias: none or per column */
+  int32_t bias;         /* ww_bias: none or per column; with a formula per row too */
   int32_t bias_type;    /* ww_dtype: WW_FP32 or WW_BF16 */
   int32_t shared_bias;  /* 1: one bias for all B */
   int32_t accumulate;   /* 1: one product, or groups along k, is added to D */
@@ -181,6 +186,8 @@ typedef struct ww_grouped_problem {
   int32_t a_major;        /* ww_major: WW_MAJOR_MN for groups along k of A [k, m] and B [k, n] in bf16 */
   int32_t b_major;        /* ww_major: WW_MAJOR_MN for every B stored [k, n] in bf16; groups of rows on Hopper only */
   int32_t tuning;         /* ww_tuning */
+  float beta;             /* the number that a formula names */
+  const char* formula;    /* an epilogue of your own instead of an activation (docs/own-epilogue.md); NULL: none */
 } ww_grouped_problem;
 
 /* Pointers to device memory. Those that a problem does not use are ignored. */
@@ -201,7 +208,7 @@ typedef struct ww_grouped_pointers {
   void* d_block_scales;      /* out_scaling */
   int64_t a_block_rows;      /* rows of tiles that a_block_scales has */
   int64_t d_block_rows;      /* and d_block_scales */
-  const float* matrix_alpha; /* a factor for each matrix of B; NULL: 1 */
+  const float* matrix_alpha; /* Blackwell only: a factor for each matrix of B; NULL: 1 */
   const int32_t* index;      /* for gathered rows */
 } ww_grouped_pointers;
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -65,6 +66,8 @@ class Arrays {
   template <class T>
   Input<T> input(std::string name, int64_t count) {
     Input<T> in;
+    if (count < 0)
+      throw std::invalid_argument("input '" + name + "' has " + std::to_string(count) + " elements: at least 0");
     in.values.resize(size_t(count));
     for (T& value : in.values) value = from_float<T>(float(int(draw() % 7) - 3));
     in.data = static_cast<T*>(add(std::move(name), bytes_of(in.values), {}));
@@ -261,6 +264,9 @@ constexpr bool belongs_to_library() {
 }
 }  // namespace detail
 
+// CTAs of a launch in the simulator, which runs every thread of each.
+inline constexpr int kMostCtas = 65'536;
+
 // Collects the kernels of a source file.
 class Registry {
  public:
@@ -270,6 +276,9 @@ class Registry {
   // `shapes` are the ones that reach the kernel's edges.
   template <class K>
   void add(std::string name, std::vector<Shape> shapes, Arrange<K> arrange) {
+    static_assert(std::is_trivially_copyable_v<typename K::Args>,
+                  "Args is copied to the GPU byte by byte: what has a destructor or a copy of its own, such as a "
+                  "vector, cannot be a member; machine code reaches arrays by Global<T>");
     static_assert(detail::belongs_to_library<typename K::Args>() || !holds_raw_pointer<typename K::Args>(),
                   "Args holds a raw pointer, which code could follow without a word: declare the member as Global<T>; "
                   "machine::load and machine::store take it as it is, and arrange can assign the pointer to it");
@@ -293,6 +302,10 @@ class Registry {
       typename K::Args args{};
       const int ctas = arrange(arrays, shape, args);
       if (ctas < 1) arrays.refuse("arrange returned " + std::to_string(ctas) + " CTAs: a launch has at least 1.");
+      if (ctas > kMostCtas) {
+        arrays.refuse("arrange returned " + std::to_string(ctas) + " CTAs: the simulator runs at most " +
+                      std::to_string(kMostCtas) + ", and tells the same of a smaller shape.");
+      }
       if (!arrays.refusal().empty()) return {};
       return simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
     };

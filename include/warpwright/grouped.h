@@ -45,10 +45,14 @@ struct GroupedProblem {
   int b_scale_rows = 128;   // rows of B that share a scale: 128, or 1 as for A
   // swiglu: B is [gate; up] with n / 2 rows each, and D has n / 2 columns, silu(gate) * up.
   Activation activation = Activation::none;
-  Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation
+  Bias bias = Bias::none;         // per_column: n numbers for each B, added before the activation; per_row: below
   DType bias_type = DType::fp32;  // or bf16
   bool shared_bias = false;       // one bias for all B
   bool accumulate = false;        // for one product and for groups along k: adds to D, which is fp32
+  // An epilogue of your own instead of an activation, as in Epilogue::formula (docs/own-epilogue.md): it is given x,
+  // the sum, and may name a bias, which may then be per_row, one number for each of the m rows of D.
+  std::string formula = {};
+  float beta = 0;  // the number of the call that the formula names
   // For contiguous groups: row i of the product is row index[i] of A, which has a_rows rows; a row may be used any
   // number of times, as the tokens of experts are. A is not copied: the kernel gathers the rows while it loads them.
   bool gathered = false;
@@ -84,7 +88,7 @@ struct GroupedPointers {
   const uint32_t* rows = nullptr;
   const int32_t* matrices = nullptr;  // the matrix of each group, negative: none; null: group g has matrix g
   uint32_t* status = nullptr;         // receives the GroupFault bits that a run found; may be null
-  const void* bias = nullptr;         // [matrices][n], or [n] if it is shared; aligned to two elements
+  const void* bias = nullptr;         // [matrices][n], or [n] if it is shared, or [m]; aligned to two elements
   float* d_scales = nullptr;          // the scales of D in e4m3: [m, columns of D / 128], written where D is
   // Blackwell. Without block scaling a_scales is [blocks along k][m, rounded up to 4] (ScaleLayout::columns), except
   // for gathered rows, b_scales of groups along k lies the same way, and d_scales is
@@ -92,10 +96,11 @@ struct GroupedPointers {
   // group, or slot, and every matrix begins a new row of tiles.
   const void* a_block_scales = nullptr;
   const void* b_block_scales = nullptr;
-  void* d_block_scales = nullptr;       // out_scaling
-  int64_t a_block_rows = 0;             // rows of tiles that a_block_scales has
-  int64_t d_block_rows = 0;             // rows of tiles that d_block_scales has
-  const float* matrix_alpha = nullptr;  // a factor for each matrix of B; null: 1
+  void* d_block_scales = nullptr;  // out_scaling
+  int64_t a_block_rows = 0;        // rows of tiles that a_block_scales has
+  int64_t d_block_rows = 0;        // rows of tiles that d_block_scales has
+  // Blackwell only, elsewhere it must be null: a factor for each matrix of B; null: 1.
+  const float* matrix_alpha = nullptr;
   // For gathered rows: for each of the m rows of the product its row of A. A row that A does not have counts as zeros
   // and is reported in the status word.
   const int32_t* index = nullptr;

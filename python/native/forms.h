@@ -87,6 +87,8 @@ enum class Grouped {
   usual_rows,
   sm_limit,
   plan,
+  epilogue,
+  beta,
   count
 };
 constexpr std::array kGroupedOperands{
@@ -105,7 +107,8 @@ constexpr std::array kGroupedOperands{
     Operand{int(Grouped::status), WW_AT(ww_grouped_pointers, status)},
 };
 constexpr std::array kGroupedSettings{int(Grouped::activation), int(Grouped::out_dtype), int(Grouped::accumulate),
-                                      int(Grouped::usual_rows), int(Grouped::sm_limit),  int(Grouped::plan)};
+                                      int(Grouped::usual_rows), int(Grouped::sm_limit),  int(Grouped::plan),
+                                      int(Grouped::epilogue),   int(Grouped::beta)};
 
 enum class Moe {
   x,

@@ -255,3 +255,56 @@ def test_bad_input_gets_a_sentence(call, kind, words):
         call()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_an_epilogue_of_ones_own_of_rows_and_of_matrices(rng):
+    a, b = whole(rng, 50, 64), whole(rng, 3, 24, 64)
+    offsets, experts = [3, 20, 20, 21, 44], [2, 0, 1, 2]
+    per_row, per_column = whole(rng, 50, 1), whole(rng, 3, 24)
+    out = warpwright.grouped_gemm(a, b, offsets=offsets, experts=experts, bias=per_row, beta=0.5,
+                                  epilogue="max(x, 0.5 * x) * row_bias + beta * row - column + 100 * batch")
+    column = np.arange(24)
+    for begin, end, expert in zip(offsets, offsets[1:], experts):
+        x, row = a[begin:end] @ b[expert].T, np.arange(begin, end)[:, None]
+        want = np.maximum(x, 0.5 * x) * per_row[begin:end] + 0.5 * row - column + 100 * expert
+        np.testing.assert_array_equal(out[begin:end], rounded(want))
+    out = warpwright.grouped_gemm(a, b, offsets=offsets, experts=experts, bias=per_column, epilogue="x * bias")
+    np.testing.assert_array_equal(out[21:44], rounded((a[21:44] @ b[2].T) * per_column[2]))
+
+
+def test_an_epilogue_of_ones_own_of_masked_groups_and_along_k(rng):
+    a, b, counts = whole(rng, 3, 20, 64), whole(rng, 3, 16, 64), [20, 0, 7]
+    bias = whole(rng, 3, 20, 1)
+    out = warpwright.grouped_gemm(a, b, counts=counts, bias=bias, epilogue="x * row_bias + row")
+    row = np.arange(60).reshape(3, 20, 1)
+    for g, count in enumerate(counts):
+        want = (a[g] @ b[g].T) * bias[g] + row[g]
+        np.testing.assert_array_equal(out[g, :count], rounded(want[:count]))
+    a, b, depths = whole(rng, 16, 80), whole(rng, 24, 80), [5, 40, 40, 77]
+    out = warpwright.grouped_gemm(a, b, depths=depths, epilogue="x * 0.5 + row - batch")
+    for g, (begin, end) in enumerate(zip(depths, depths[1:])):
+        want = 0.5 * (a[:, begin:end] @ b[:, begin:end].T) + np.arange(16)[:, None] - g
+        np.testing.assert_array_equal(out[g], want)
+
+
+def test_an_epilogue_of_ones_own_with_blockwise_factors(rng):
+    a, b = rng.standard_normal((40, 256)), rng.standard_normal((128, 256))
+    (x, xs, wide_a), (w, ws, wide_b) = quantized(a, "token"), quantized(b, "block")
+    close(warpwright.grouped_gemm(x, w, a_scale=xs, b_scale=ws, epilogue="tanh(x / 8)"), np.tanh(wide_a @ wide_b.T / 8))
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"epilogue": "x * sigmod(x)"}, ["line 1, column 5", "sigmoid"]),
+    ({"epilogue": "x + c"}, ["names c", "none"]),
+    ({"epilogue": "x + bias"}, ["bias", "none is given"]),
+    ({"epilogue": "x", "bias": np.zeros((4, 1))}, ["row_bias", "name it"]),
+    ({"bias": np.zeros((4, 1))}, ["only an epilogue"]),
+    ({"epilogue": "x", "beta": 2.0}, ["beta", "2.0"]),
+    ({"beta": 2.0}, ["beta", "no epilogue"]),
+    ({"epilogue": "x", "activation": "swiglu"}, ["activation", "swiglu"]),
+])
+def test_an_epilogue_of_ones_own_is_refused(given, words):
+    with pytest.raises(ValueError) as caught:
+        warpwright.grouped_gemm(np.zeros((4, 8)), np.zeros((2, 8, 8)), offsets=[0, 1, 4], **given)
+    for word in words:
+        assert word in str(caught.value)

@@ -239,6 +239,8 @@ GROUPED_CALLS = {  # the arguments, the result's shape and type, and where the s
     "gathered": ({"a": grouped(5, 16), "b": grouped(2, 32, 16), "offsets": TABLE,
                   "index": torch.arange(8, dtype=torch.int32) % 5, "activation": "swiglu"}, (8, 16), BF16),
     "masked": ({"a": grouped(2, 4, 16), "b": grouped(2, 32, 16), "counts": TABLE[:2].clone()}, (2, 4, 32), BF16),
+    "own": ({"a": grouped(8, 16), "b": grouped(2, 32, 16), "offsets": TABLE, "bias": torch.randn(8, 1),
+             "epilogue": "x * row_bias + beta", "beta": 2.0}, (8, 32), BF16),
     "along k": ({"a": grouped(24, 8), "b": grouped(32, 8), "depths": TABLE, "accumulate": True,
                  "out": torch.zeros(2, 24, 32)}, (2, 24, 32), torch.float32),
     "blockwise": ({"a": grouped(8, 128, dtype=E4M3), "b": grouped(2, 256, 128, dtype=E4M3), "offsets": TABLE,

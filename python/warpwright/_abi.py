@@ -52,7 +52,8 @@ class GroupedProblem(ctypes.Structure):
                 ("bias_type", ctypes.c_int32), ("shared_bias", ctypes.c_int32), ("accumulate", ctypes.c_int32),
                 ("scaling", ctypes.c_int32), ("out_scaling", ctypes.c_int32), ("clamped_swiglu", ctypes.c_int32),
                 ("gathered", ctypes.c_int32), ("a_rows", ctypes.c_int64), ("a_major", ctypes.c_int32),
-                ("b_major", ctypes.c_int32), ("tuning", ctypes.c_int32)]
+                ("b_major", ctypes.c_int32), ("tuning", ctypes.c_int32), ("beta", ctypes.c_float),
+                ("formula", ctypes.c_char_p)]
 
 
 class GroupedPointers(ctypes.Structure):
@@ -158,6 +159,15 @@ def apply_formula(text: str, x: int, batch: int, rows: int, columns: int, c: int
     apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, address, address, address, address,
                       ctypes.c_float]
     raise_on(apply(text.encode(), x, batch, rows, columns, c, bias, row_bias, residual, beta))
+
+
+def apply_formula_to_group(text: str, x: int, rows: int, columns: int, first_row: int, batch: int, bias: int | None,
+                           row_bias: int | None, beta: float) -> None:
+    """The same of what one group has, whose first row and number in ``batch`` are given."""
+    apply = library().ww_formula_apply_group
+    extent, address = ctypes.c_int64, ctypes.c_void_p
+    apply.argtypes = [ctypes.c_char_p, address, extent, extent, extent, extent, address, address, ctypes.c_float]
+    raise_on(apply(text.encode(), x, rows, columns, first_row, batch, bias, row_bias, beta))
 
 
 def new_problem() -> Problem:

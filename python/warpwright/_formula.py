@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import _abi
@@ -21,6 +22,11 @@ def names_of(epilogue: Any) -> frozenset[str]:
     """What the text names; nothing without one. A text that cannot be read raises ValueError."""
     check_text(epilogue)
     return frozenset() if epilogue is None else _abi.formula_names(epilogue)
+
+
+def option(epilogue: str) -> str:
+    """As the tool takes it: words joined by '+' are something else there, and in brackets they are an expression."""
+    return f"({epilogue})" if re.fullmatch(r"[a-z0-9_+]+", epilogue) else epilogue
 
 
 def check_given(names: frozenset[str], c: bool, bias: str | None, residual: bool, beta: float) -> None:

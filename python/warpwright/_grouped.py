@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence, overload
 
-from . import _abi
+from . import _abi, _formula
 from ._gemm import is_torch, plan_word
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | No
                  bias: torch.Tensor | None = None, activation: str = "none", out: torch.Tensor | None = None, out_dtype: torch.dtype | str | None = None,
                  scales_out: torch.Tensor | None = None, accumulate: bool = False,
                  status: torch.Tensor | None = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: str | None = None, tuning: str | None = None, target: str | None = None) -> torch.Tensor: ...
+                 plan: str | None = None, tuning: str | None = None, target: str | None = None,
+                 epilogue: str | None = None, beta: float = 0.0) -> torch.Tensor: ...
 
 
 @overload
@@ -40,14 +41,16 @@ def grouped_gemm(a: NDArray[Any], b: NDArray[Any], *, offsets: ArrayLike | None 
                  index: ArrayLike | None = None, a_scale: NDArray[Any] | None = None,
                  b_scale: NDArray[Any] | None = None, bias: ArrayLike | None = None, activation: str = "none", out: NDArray[Any] | None = None,
                  out_dtype: DTypeLike | None = None, scales_out: NDArray[Any] | None = None, accumulate: bool = False,
-                 usual_rows: int = 0, plan: str | None = None, target: str | None = None) -> NDArray[Any]: ...
+                 usual_rows: int = 0, plan: str | None = None, target: str | None = None,
+                 epilogue: str | None = None, beta: float = 0.0) -> NDArray[Any]: ...
 
 
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
                  index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
                  activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
                  accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: str | None = None, tuning: str | None = None, target: str | None = None) -> Any:
+                 plan: str | None = None, tuning: str | None = None, target: str | None = None,
+                 epilogue: str | None = None, beta: float = 0.0) -> Any:
     """``a @ b[group].T`` for the rows of every group: torch tensors on a GPU, on the current stream, or by torch on the
     CPU; NumPy arrays in the simulator.
 
@@ -74,6 +77,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     bias         [matrices, n], or [n] for all, fp32 or bf16
     activation   'none', or 'swiglu': ``b`` is [gate; up], and the result silu(gate) * up with n / 2 columns
     scales_out   fp32 [rows of the result, columns / 128]: receives the factors of a float8_e4m3fn result
+    epilogue     an expression of your own, 'x * sigmoid(x) * row_bias', in the place of the activation, as in ``gemm``;
+                 it may name x, bias or row_bias (``bias`` of shape [m, 1], or [groups, room, 1]), beta, row, column,
+                 and batch: the number of the row's matrix, along k of the group. No gradient
 
     ``tuning='measure'`` is as for ``gemm``: of products with another number of rows each is measured.
 
@@ -118,7 +124,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
         if _of_torch is None:
             _find_torch()
         return _of_torch(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
-                         scales_out, accumulate, status, usual_rows, sm_limit, plan)
+                         scales_out, accumulate, status, usual_rows, sm_limit, plan, epilogue, beta)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     unused = {"sm_limit": sm_limit or None, "status": status, "tuning": tuning}
@@ -130,7 +136,30 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     return _numpy_grouped.grouped_gemm(a, b, offsets=offsets, counts=counts, depths=depths, experts=experts,
                                        index=index, a_scale=a_scale, b_scale=b_scale, bias=bias,
                                        activation=activation, out=out, out_dtype=out_dtype, scales_out=scales_out, accumulate=bool(accumulate),
-                                       plan=plan, target=target or "sim:sm90")
+                                       plan=plan, target=target or "sim:sm90", epilogue=epilogue, beta=float(beta))
+
+
+def check_own(epilogue: str | None, beta: float, kind: int, bias: str | None, activation: str,
+              accumulate: bool) -> None:
+    """What an epilogue of the user's own may stand beside; ``bias`` is the word for how it is added."""
+    names = _formula.names_of(epilogue)
+    if epilogue is None:
+        if beta != 0:
+            raise ValueError(f"beta: it is {beta}, and there is no epilogue that names it")
+        if bias == "row_bias":
+            raise ValueError("bias: only an epilogue names one of each row; the other is [matrices, n] or [n]")
+        return
+    for name in ("c", "residual"):
+        if name in names:
+            raise ValueError(f"epilogue: it names {name}, and products by groups have none")
+    if activation != "none":
+        raise ValueError(f"activation: the epilogue stands in its place, and is given one sum at a time; {activation!r} "
+                         "must be 'none'")
+    if accumulate:
+        raise ValueError("accumulate: an epilogue says what out is, and out is not added to")
+    if kind == _abi.GROUPS_BY_DEPTH and (bias is not None or names & {"bias", "row_bias"}):
+        raise ValueError("bias: groups along k have none")
+    _formula.check_given(names, False, bias, False, beta)
 
 
 def kind_of(offsets: Any, counts: Any, depths: Any) -> int:

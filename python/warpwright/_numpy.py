@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -166,8 +165,7 @@ def gemm(a: Any, b: Any, *, out: Any, dtype: Any, out_dtype: Any, c: Any, alpha:
         if c is not None:
             files["c"] = _fitting("c", c, shape, addend)
         arguments += ["--beta", repr(beta)]
-        # The tool takes words joined by '+' there, too; in brackets it is an expression.
-        words.append(f"({epilogue})" if re.fullmatch(r"[a-z0-9_+]+", epilogue) else epilogue)
+        words.append(_formula.option(epilogue))
     elif c is not None or beta:
         if c is None:
             raise ValueError("c: beta is not 0, so it is needed")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _abi
-from ._grouped import SCALE_BLOCK, kind_of, result_shape
+from . import _abi, _formula
+from ._grouped import SCALE_BLOCK, check_own, kind_of, result_shape
 from ._numpy import numbers, numpy_type, result_array, simulate
 
 if TYPE_CHECKING:
@@ -60,13 +60,15 @@ def _scale(name: str, scale: Any, *shapes: tuple[int, ...]) -> NDArray[Any]:
     return array
 
 
-def _bias(bias: Any, b: NDArray[Any]) -> NDArray[Any]:
-    """In fp32, for every matrix."""
+def _bias(bias: Any, b: NDArray[Any], rows: tuple[int, ...]) -> tuple[str, NDArray[Any]]:
+    """The word of the epilogue and the numbers in fp32, for every matrix or for every row of the result."""
     array, n = numbers("bias", bias), b.shape[-2]
+    if array.shape == (*rows, 1):
+        return "row_bias", np.ascontiguousarray(array, np.float32)
     wanted = (b.shape[0], n) if b.ndim == 3 else (n,)
     if array.shape not in (wanted, (n,)):
         raise ValueError(f"bias: its shape is {array.shape}; {wanted} is taken, or ({n},) for all matrices")
-    return np.ascontiguousarray(np.broadcast_to(array, wanted), np.float32)
+    return "bias", np.ascontiguousarray(np.broadcast_to(array, wanted), np.float32)
 
 
 def _scales_out(scales: Any, shape: tuple[int, ...], word: str | None) -> None:
@@ -94,7 +96,7 @@ def _layout(a: NDArray[Any], b: NDArray[Any], kind: int, word: str, plain: bool)
 
 def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, experts: Any, index: Any,
                  a_scale: Any, b_scale: Any, bias: Any, activation: str, out: Any, out_dtype: Any, scales_out: Any, accumulate: bool,
-                 plan: str | None, target: str) -> NDArray[Any]:
+                 plan: str | None, target: str, epilogue: str | None, beta: float) -> NDArray[Any]:
     a, b = numbers("a", a), numbers("b", b)
     kind = kind_of(offsets, counts, depths)
     by_depth, has_matrices = kind == _abi.GROUPS_BY_DEPTH, kind in (_abi.GROUPS_CONTIGUOUS, _abi.GROUPS_MASKED)
@@ -143,7 +145,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
     arguments = ["--op", OPERATIONS[kind], "--m", str(rows), "--n", str(n), "--k", str(k), "--groups", str(groups),
                  "--dtype", word]
     usual_out = out_word in (None, "fp32" if by_depth else "bf16")
-    plain = usual_out and bias is None and index is None and activation == "none"
+    plain = usual_out and bias is None and index is None and activation == "none" and epilogue is None
     layout = _layout(a, b, kind, word, plain)
     arguments += ["--layout", layout]
     files = {"a": (a if layout[0] == "n" else a.T).astype(numpy_type(word)),
@@ -163,14 +165,17 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any, counts: Any, depths: Any, expe
         files["index"] = index
     if experts is not None:
         files["experts"] = experts
-    epilogue = []
+    words, how = [], None
     if bias is not None:
-        epilogue.append("bias")
-        files["bias"] = _bias(bias, b)
+        how, files["bias"] = _bias(bias, b, shape[:-1])
+        words.append(how)
     if activation != "none":
-        epilogue.append(activation)
-    if epilogue:
-        arguments += ["--epilogue", "+".join(epilogue)]
+        words.append(activation)
+    check_own(epilogue, beta, kind, how, activation, accumulate)
+    if epilogue is not None:
+        arguments += ["--epilogue", _formula.option(epilogue), "--beta", repr(beta)]
+    elif words:
+        arguments += ["--epilogue", "+".join(words)]
     if accumulate:
         files["c"] = result.astype(np.float32)
         if not by_depth:

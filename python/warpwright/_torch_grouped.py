@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _torch_grouped_launch, _torch_native, _torch_reference_grouped
+from . import _formula, _torch_grouped_launch, _torch_native, _torch_reference_grouped
 from ._simulate import simulated_target
 from ._torch_describe import autocast_type, cast, check_out, is_watched, result_type, wants_gradient
 from ._torch_grouped_describe import Operands, Settings, shape_of
@@ -34,9 +34,9 @@ def launch(x: Operands, settings: Settings) -> None:
 def _op(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],
         experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
         out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], index: Optional[Tensor], activation: str,
-        accumulate: bool, usual_rows: int, sm_limit: int, plan: str) -> None:
+        accumulate: bool, usual_rows: int, sm_limit: int, plan: str, epilogue: str, beta: float) -> None:
     launch(Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status, index),
-           Settings(activation, accumulate, usual_rows, sm_limit, plan))
+           Settings(activation, accumulate, usual_rows, sm_limit, plan, epilogue, beta))
 
 
 @_op.register_fake
@@ -44,6 +44,7 @@ def _(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor],
       experts: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor], bias: Optional[Tensor],
       out: Tensor, scales_out: Optional[Tensor], status: Optional[Tensor], index: Optional[Tensor], activation: str,
       *rest: Any) -> None:
+    _formula.names_of(rest[-2] or None)
     check_out(out, a, None, shape_of(a, b, offsets, counts, depths, activation, index))
 
 
@@ -55,20 +56,20 @@ def grouped_gemm(a: Any, b: Any, offsets: Any = None, counts: Any = None, depths
                  index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
                  activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
                  accumulate: bool = False, status: Any = None, usual_rows: int = 0, sm_limit: int = 0,
-                 plan: Optional[str] = None) -> Tensor:
+                 plan: Optional[str] = None, epilogue: Optional[str] = None, beta: float = 0.0) -> Tensor:
     key = native = None
     if not torch.compiler.is_compiling():
         native = _torch_native.native()
         if native is not None:
             warm: Optional[Tensor] = native.grouped_gemm(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias,
                                                          activation, out, out_dtype, scales_out, accumulate, status,
-                                                         usual_rows, sm_limit, plan)
+                                                         usual_rows, sm_limit, plan, epilogue, beta)
             if warm is not None:
                 return warm
         call = (a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
-                scales_out, accumulate, status, usual_rows, sm_limit, plan)
+                scales_out, accumulate, status, usual_rows, sm_limit, plan, epilogue, beta)
         tensors = (a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, out, scales_out, status, index)
-        key = _torch_grouped_launch.key_of(tensors, (activation, accumulate, usual_rows, sm_limit, plan, out_dtype))
+        key = _torch_grouped_launch.key_of(tensors, (activation, accumulate, usual_rows, sm_limit, plan, out_dtype, epilogue, beta))
         if key is not None:
             made = _torch_grouped_launch.again(key, tensors)
             if made is not None:
@@ -77,7 +78,10 @@ def grouped_gemm(a: Any, b: Any, offsets: Any = None, counts: Any = None, depths
     a, b = cast(a, wanted), cast(b, wanted)
     shape = shape_of(a, b, offsets, counts, depths, activation, index)
     usual = torch.float32 if depths is not None else None
+    _formula.check_text(epilogue)
     if wants_gradient(a, b, bias):
+        if epilogue is not None or beta != 0:
+            raise ValueError("epilogue: one of your own has no gradient; use torch.no_grad(), or detach the operands")
         unused = {"out": out, "scales_out": scales_out, "status": status, "a_scale": a_scale, "b_scale": b_scale,
                   "index": index}
         for name, value in unused.items():
@@ -96,7 +100,8 @@ def grouped_gemm(a: Any, b: Any, offsets: Any = None, counts: Any = None, depths
         out = torch.empty(shape, dtype=result_type(a, out_dtype or usual), device=a.device)
     given = check_out(out, a, out_dtype, shape)
     operands = Operands(a, b, offsets, counts, depths, experts, a_scale, b_scale, bias, given, scales_out, status, index)
-    settings = Settings(activation, bool(accumulate), int(usual_rows), int(sm_limit), plan or "")
+    settings = Settings(activation, bool(accumulate), int(usual_rows), int(sm_limit), plan or "", epilogue or "",
+                        float(beta))
     if is_watched(a, b, bias, given, offsets, counts, depths):
         _op(*operands, *settings)
     elif key is None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from . import _abi
 from ._gemm import TO_MEASURE, named_plan
-from ._grouped import SCALE_BLOCK, kind_of, result_shape
+from ._grouped import SCALE_BLOCK, check_own, kind_of, result_shape
 from ._torch_describe import as_tensor, check_out, type_of
 
 
@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     usual_rows: int
     sm_limit: int
     plan: str
+    epilogue: str = ""
+    beta: float = 0.0
 
 
 class Product(NamedTuple):
@@ -56,7 +58,7 @@ class Product(NamedTuple):
     out: str
     scales: tuple[int, int, int, int]  # rows and columns of those of a and of b
     b_scale_rows: int
-    bias: Optional[tuple[str, bool]]  # its type, and whether all matrices share it
+    bias: Optional[tuple[str, bool, str]]  # its type, whether all matrices share it, and the word for how it is added
     a_rows: Optional[int]  # of which rows are gathered; None: all, as they are
     majors: tuple[int, int]  # how a and b are stored
     settings: Settings
@@ -120,14 +122,17 @@ def _b_scale_rows(x: Operands) -> int:
     return 1 if x.b_scale is not None and x.b_scale.dim() > 1 and x.b_scale.shape[-2] == x.b.shape[-2] else SCALE_BLOCK
 
 
-def _bias(bias: Tensor, b: Tensor) -> tuple[str, bool]:
+def _bias(bias: Tensor, b: Tensor, rows: tuple[int, ...]) -> tuple[str, bool, str]:
     word = type_of("bias", bias, ("fp32", "bf16"))
     n = b.shape[-2]
+    if tuple(bias.shape) == (*rows, 1):
+        _contiguous("bias", bias)
+        return word, False, "row_bias"
     wanted = (b.shape[0], n) if b.dim() == 3 else (n,)
     if tuple(bias.shape) not in (wanted, (n,)):
         raise ValueError(f"bias: its shape is {tuple(bias.shape)}; {wanted} is taken, or ({n},) for all matrices")
     _contiguous("bias", bias)
-    return word, bias.dim() == 1 and b.dim() == 3
+    return word, bias.dim() == 1 and b.dim() == 3, "bias"
 
 
 def _check_scales_out(x: Operands, out_word: str) -> None:
@@ -172,9 +177,12 @@ def describe(x: Operands, settings: Settings) -> Product:
     if x.status is not None:
         _table("status", x.status, 1)
     rows = math.prod(x.a.shape[:-1]) if x.index is None else _table("index", x.index).numel()
+    bias = _bias(x.bias, x.b, shape[:-1]) if x.bias is not None else None
+    check_own(settings.epilogue or None, settings.beta, kind, bias[2] if bias else None, settings.activation,
+              settings.accumulate)
     return Product(x.a.device.index, kind, rows, x.b.shape[-2], x.a.shape[-1], groups,
                    x.b.shape[0] if x.b.dim() == 3 else 0, word, out_word, _scales(x, word), _b_scale_rows(x),
-                   _bias(x.bias, x.b) if x.bias is not None else None, None if x.index is None else x.a.shape[0],
+                   bias, None if x.index is None else x.a.shape[0],
                    (_major("a", x.a), _major("b", x.b)), settings)
 
 
@@ -189,10 +197,12 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
     p.b_scale_rows, p.activation, p.accumulate = product.b_scale_rows, _abi.words("activation")[s.activation], int(s.accumulate)
     p.a_major, p.b_major = product.majors
     if product.bias:
-        p.bias, p.bias_type = _abi.words("bias")["bias"], _abi.words("dtype")[product.bias[0]]
+        p.bias, p.bias_type = _abi.words("bias")[product.bias[2]], _abi.words("dtype")[product.bias[0]]
         p.shared_bias = int(product.bias[1])
     if product.a_rows is not None:
         p.gathered, p.a_rows = 1, product.a_rows
+    if s.epilogue:
+        p.formula, p.beta = s.epilogue.encode(), s.beta
     if (named := named_plan(s.plan)) is not None:
         p.plan = named.encode()
     p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]

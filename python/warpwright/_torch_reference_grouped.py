@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -94,8 +94,26 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
     a = _with_factors(x.a, x.a_scale, 1)
     b = _with_factors(x.b, x.b_scale, product.b_scale_rows)
 
-    def finish(sums: Tensor, matrix: int, rows: Tensor, scales: Optional[Tensor]) -> None:
-        if x.bias is not None:
+    def own_epilogue(sums: Tensor, matrix: int, first: int, here: Any, batch: int) -> Tensor:
+        """By the library, which computes the text with the bits of the kernels."""
+        made = sums.contiguous().clone()
+        bias = row_bias = None
+        if x.bias is not None and product.bias is not None:
+            by_row = product.bias[2] == "row_bias"
+            mine = x.bias[here] if by_row else x.bias if x.bias.dim() == 1 else x.bias[matrix]
+            mine = mine.detach().float().contiguous()
+            bias, row_bias = (None, mine) if by_row else (mine, None)
+        _abi.apply_formula_to_group(settings.epilogue, made.data_ptr(), *made.shape, first, batch,
+                                    None if bias is None else bias.data_ptr(),
+                                    None if row_bias is None else row_bias.data_ptr(), settings.beta)
+        return made
+
+    # `first` is the row of D in which they begin, `here` where the biases of rows lie.
+    def finish(sums: Tensor, matrix: int, rows: Tensor, scales: Optional[Tensor], first: int = 0, here: Any = ...,
+               batch: Optional[int] = None) -> None:
+        if settings.epilogue:
+            sums = own_epilogue(sums, matrix, first, here, matrix if batch is None else batch)
+        elif x.bias is not None:
             sums = sums + (x.bias if x.bias.dim() == 1 else x.bias[matrix]).float()
         if settings.activation == "swiglu":
             sums = swiglu(sums)
@@ -118,13 +136,13 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
             a, faults = with_zero_row(a)[rows_of_a], faults | fault
         for group, part in enumerate(parts):
             if x.depths is not None and part is not None:
-                sums = a[:, part.begin:part.end] @ b[:, part.begin:part.end].T
-                x.out[group].copy_(sums + x.out[group] if settings.accumulate else sums)
+                finish(a[:, part.begin:part.end] @ b[:, part.begin:part.end].T, 0, x.out[group], None, batch=group)
             elif part is not None and part.end > part.begin:
                 rows = slice(part.begin, part.end)
                 here = (group, rows) if x.counts is not None else rows
+                first = part.begin + (group * x.a.shape[-2] if x.counts is not None else 0)
                 finish(a[here] @ b[part.matrix].T, part.matrix, x.out[here],
-                       None if x.scales_out is None else x.scales_out[here])
+                       None if x.scales_out is None else x.scales_out[here], first, here)
     if x.status is not None:
         x.status.fill_(faults)
 

@@ -76,7 +76,7 @@ def grouped_gemm(x: _torch_grouped_describe.Operands, settings: _torch_grouped_d
         experts=array_of(x.experts), index=array_of(x.index),
         a_scale=array_of(x.a_scale), b_scale=array_of(x.b_scale), bias=array_of(x.bias), activation=settings.activation, out=out,
         out_dtype=product.out, scales_out=scales, accumulate=settings.accumulate, plan=named_plan(settings.plan),
-        target=target)
+        target=target, epilogue=settings.epilogue or None, beta=settings.beta)
     x.out.copy_(tensor_of(out, x.out.dtype))
     if x.scales_out is not None:
         x.scales_out.copy_(tensor_of(scales, torch.float32))

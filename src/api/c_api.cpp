@@ -113,6 +113,53 @@ constexpr struct {
 
 ww_matrix_layout packed_bf16() { return {WW_BF16, WW_MAJOR_K, WW_PACKED, WW_PACKED}; }
 
+// Sums in host memory and what a formula is told of them.
+struct FormulaOperands {
+  float* sums;
+  int64_t batch, rows, columns;
+  const float *c, *bias, *row_bias, *residual;
+  float beta;
+  int64_t first_row = 0, first_batch = 0;
+};
+
+Status apply(const char* text, const FormulaOperands& o) {
+  if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
+  const auto formula = formula::parse(text);
+  if (!formula) return formula.status();
+  if (o.batch < 0 || o.rows < 0 || o.columns < 0) {
+    return Status(Code::invalid_argument, "batch, rows, columns: they must not be negative.");
+  }
+  if (o.sums == nullptr && o.batch * o.rows * o.columns > 0) {
+    return Status(Code::invalid_argument, "sums = null: they must be given.");
+  }
+  const struct {
+    formula::Name name;
+    const float* given;
+  } operands[] = {{formula::Name::c, o.c},
+                  {formula::Name::bias, o.bias},
+                  {formula::Name::row_bias, o.row_bias},
+                  {formula::Name::residual, o.residual}};
+  for (const auto& [name, given] : operands) {
+    if (formula->uses(name) && given == nullptr) {
+      return Status(Code::invalid_argument, std::string(formula::word(name)) + " = null: the formula names it.");
+    }
+  }
+  const auto at = [](const float* p, int64_t i) { return p == nullptr ? 0.f : p[i]; };
+  for (int64_t i = 0; i < o.batch * o.rows * o.columns; ++i) {
+    const int64_t row = i / o.columns % o.rows, column = i % o.columns;
+    o.sums[i] = formula->value(formula::Values<float>{.x = o.sums[i],
+                                                      .c = at(o.c, i),
+                                                      .bias = at(o.bias, column),
+                                                      .row_bias = at(o.row_bias, row),
+                                                      .residual = at(o.residual, i),
+                                                      .beta = o.beta,
+                                                      .row = int32_t(o.first_row + row),
+                                                      .column = int32_t(column),
+                                                      .batch = int32_t(o.first_batch + i / o.columns / o.rows)});
+  }
+  return {};
+}
+
 }  // namespace
 
 extern "C" {
@@ -194,42 +241,13 @@ const char* ww_formula_names(const char* text) {
 
 int32_t ww_formula_apply(const char* text, float* sums, int64_t batch, int64_t rows, int64_t columns, const float* c,
                          const float* bias, const float* row_bias, const float* residual, float beta) {
+  return guarded([&] { return apply(text, {sums, batch, rows, columns, c, bias, row_bias, residual, beta}); });
+}
+
+int32_t ww_formula_apply_group(const char* text, float* sums, int64_t rows, int64_t columns, int64_t first_row,
+                               int64_t batch, const float* bias, const float* row_bias, float beta) {
   return guarded([&] {
-    if (text == nullptr) return Status(Code::invalid_argument, "formula = null: it must be given.");
-    const auto formula = formula::parse(text);
-    if (!formula) return formula.status();
-    if (batch < 0 || rows < 0 || columns < 0) {
-      return Status(Code::invalid_argument, "batch, rows, columns: they must not be negative.");
-    }
-    if (sums == nullptr && batch * rows * columns > 0) {
-      return Status(Code::invalid_argument, "sums = null: they must be given.");
-    }
-    const struct {
-      formula::Name name;
-      const float* given;
-    } operands[] = {{formula::Name::c, c},
-                    {formula::Name::bias, bias},
-                    {formula::Name::row_bias, row_bias},
-                    {formula::Name::residual, residual}};
-    for (const auto& [name, given] : operands) {
-      if (formula->uses(name) && given == nullptr) {
-        return Status(Code::invalid_argument, std::string(formula::word(name)) + " = null: the formula names it.");
-      }
-    }
-    const auto at = [](const float* p, int64_t i) { return p == nullptr ? 0.f : p[i]; };
-    for (int64_t i = 0; i < batch * rows * columns; ++i) {
-      const int64_t row = i / columns % rows, column = i % columns;
-      sums[i] = formula->value(formula::Values<float>{.x = sums[i],
-                                                      .c = at(c, i),
-                                                      .bias = at(bias, column),
-                                                      .row_bias = at(row_bias, row),
-                                                      .residual = at(residual, i),
-                                                      .beta = beta,
-                                                      .row = int32_t(row),
-                                                      .column = int32_t(column),
-                                                      .batch = int32_t(i / columns / rows)});
-    }
-    return Status();
+    return apply(text, {sums, 1, rows, columns, nullptr, bias, row_bias, nullptr, beta, first_row, batch});
   });
 }
 

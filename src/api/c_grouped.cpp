@@ -65,6 +65,8 @@ Status convert(const ww_grouped_problem* given, GroupedProblem& p) {
   p.clamped_swiglu = from.clamped_swiglu != 0;
   p.gathered = from.gathered != 0;
   p.a_rows = from.a_rows;
+  p.beta = from.beta;
+  if (from.formula != nullptr) p.formula = from.formula;
   if (Status s = word("tuning", from.tuning, kTunings, p.tuning); !s) return s;
   if (Status s = word("a_major", from.a_major, Major::MN, p.a_major); !s) return s;
   if (Status s = word("b_major", from.b_major, Major::MN, p.b_major); !s) return s;

@@ -22,6 +22,7 @@
 #include "gpu/tensor_map.h"
 #include "launch/grouped.h"
 #include "problem/check_depth_groups.h"
+#include "problem/check_formula.h"
 #include "problem/validate.h"
 
 namespace warpwright {
@@ -55,7 +56,10 @@ Status check_epilogue(const GroupedProblem& p) {
   if (p.activation != Activation::none && p.activation != Activation::swiglu) {
     return refused("activation = {}: these products have swiglu or none.", int(p.activation));
   }
-  if (p.bias == Bias::per_row) return refused("bias = per_row: these products have a bias for each row of B.");
+  if (Status s = problem::check_formula(p); !s) return s;
+  if (p.bias == Bias::per_row && p.formula.empty()) {
+    return refused("bias = per_row: only a formula names a bias of each row; the other has one for each row of B.");
+  }
   if (p.bias != Bias::none && p.bias_type != DType::fp32 && p.bias_type != DType::bf16) {
     return refused("bias_type = {}: a bias must be fp32 or bf16.", name(p.bias_type));
   }
@@ -285,7 +289,7 @@ Status GroupedPlan::run(const GroupedPointers& pointers, void* stream) const {
   const State& state = *state_;
   const GroupedProblem& p = state.problem;
   if (state.nothing_to_do()) return p.groups == Groups::none ? Status() : report_nothing(pointers.status, stream);
-  if (Status s = launch::check_pointers(p, pointers); !s) return s;
+  if (Status s = launch::check_pointers(p, pointers, state.device.arch); !s) return s;
   const auto current = gpu::current_device();
   if (!current) return current.status();
   if (*current != state.device.number) {

@@ -10,7 +10,7 @@
 //
 //   INSTANCE("sm90/dense-128x192-c2-s4/bf16-nt")   compiled for an install or a wheel
 //   COVER("sm90/dense-64x64-c1-s4/bf16-nt")        compiled for the tests too: one for each family and form
-//   BUILT_IN("sm90/dense-128x256-c2-s4/bf16-nt")   the same, and compiled into the tool for the simulator
+//   BUILT_IN("sm90/dense-128x256-c2-s4/bf16-nt")   the same, and what demo shows (simulate/dense/shown.h)
 //   CODE_OBJECT("gfx950/matmul-pingpong/bf16")     compiled for AMD by every build that has clang++-22 (cdna.def)
 //
 // What is not compiled ahead is compiled when it is first used.

@@ -202,6 +202,19 @@ void add_typed(Words<C>& words, std::string word, bool EpilogueConfig::*is, DTyp
         return t.has_value();
       });
 }
+// "own" and the sixteen digits of the number of its text. `own_of` gives the field.
+template <class C, class OwnOf>
+void add_own(Words<C>& words, OwnOf own_of) {
+  words.rule([=](const C& c) { return own_of(c) == 0 ? std::string() : fmt::format("own{:016x}", own_of(c)); },
+             [=](C& c, std::string_view word) {
+               if (word.size() != 19 || !word.starts_with("own")) return false;
+               uint64_t id = 0;
+               const auto [stop, error] = std::from_chars(word.data() + 3, word.data() + word.size(), id, 16);
+               if (error != std::errc() || stop != word.data() + word.size() || id == 0) return false;
+               own_of(c) = id;
+               return word == fmt::format("own{:016x}", id);
+             });
+}
 // Everything between a sum and D but the factor and the type of D.
 template <class C>
 void add_epilogue_nodes(Words<C>& words) {
@@ -236,16 +249,8 @@ void add_epilogue_nodes(Words<C>& words) {
   add_typed<C>(words, "residual", &EpilogueConfig::residual, &EpilogueConfig::residual_type);
   words.rule([](const C& c) { return std::string(c.epilogue.quantize ? "quantize" : ""); },
              [](C& c, std::string_view word) { return word == "quantize" && (c.epilogue.quantize = true); });
-  // "own" and the sixteen digits of the number of its text.
-  words.rule([](const C& c) { return c.epilogue.own == 0 ? std::string() : fmt::format("own{:016x}", c.epilogue.own); },
-             [](C& c, std::string_view word) {
-               if (word.size() != 19 || !word.starts_with("own")) return false;
-               uint64_t id = 0;
-               const auto [stop, error] = std::from_chars(word.data() + 3, word.data() + word.size(), id, 16);
-               if (error != std::errc() || stop != word.data() + word.size() || id == 0) return false;
-               c.epilogue.own = id;
-               return word == fmt::format("own{:016x}", id);
-             });
+  add_own<C>(
+      words, [](auto& c) -> auto& { return c.epilogue.own; });
 }
 template <class C>
 void add_epilogue(Words<C>& words) {

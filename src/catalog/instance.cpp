@@ -16,21 +16,6 @@ namespace {
 
 constexpr std::string_view kSplitWord = "splitk";
 
-struct ArchOf {
-  Arch operator()(const DenseGemmSm100Config&) const { return Arch::sm100; }
-  Arch operator()(const BlockwiseFp8Sm100Config&) const { return Arch::sm100; }
-  Arch operator()(const GroupedGemmSm100Config&) const { return Arch::sm100; }
-  Arch operator()(const TmemLifecycleConfig&) const { return Arch::sm100; }
-  Arch operator()(const MmaSyncGemmConfig&) const { return Arch::sm80; }
-  Arch operator()(const CdnaMatmulConfig& c) const { return c.arch; }
-  Arch operator()(const RouteConfig& c) const { return c.arch; }
-  Arch operator()(const CombineConfig& c) const { return c.arch; }
-  template <class C>
-  Arch operator()(const C&) const {
-    return Arch::sm90;
-  }
-};
-
 std::optional<Arch> read_arch(std::string_view word) {
   for (const Arch arch : {Arch::sm80, Arch::sm90, Arch::sm100, Arch::gfx942, Arch::gfx950})
     if (word == name(arch)) return arch;
@@ -45,7 +30,7 @@ bool any_family(Arch arch, F&& f) {
     if constexpr (std::is_same_v<C, RouteConfig> || std::is_same_v<C, CombineConfig>) {
       config.arch = arch == Arch::sm100 ? arch : Arch::sm90;
     }
-    return ArchOf{}(config) == arch && f(config);
+    return arch_of(Config(config)) == arch && f(config);
   };
   const auto all = [&]<class... C>(std::type_identity<std::variant<C...>>) { return (each(C{}) || ...); };
   return all(std::type_identity<Config>{});
@@ -112,8 +97,6 @@ Status no_family(std::string_view name, std::string_view plan, Arch arch) {
 
 }  // namespace
 
-Arch arch_of(const Instance& instance) { return std::visit(ArchOf{}, instance.config); }
-
 std::string plan_name(const Instance& instance) {
   return std::visit(
       [&]<class C>(const C& c) {
@@ -172,6 +155,7 @@ uint64_t own_of(const Instance& instance) {
   return std::visit(
       []<class C>(const C& c) -> uint64_t {
         if constexpr (requires { c.epilogue.own; }) return c.epilogue.own;
+        if constexpr (requires { c.own; }) return c.own;
         return 0;
       },
       instance.config);

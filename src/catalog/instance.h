@@ -46,7 +46,8 @@ struct Instance {
   bool operator==(const Instance&) const = default;
 };
 
-Arch arch_of(const Instance& instance);
+Arch arch_of(const Config& config);
+inline Arch arch_of(const Instance& instance) { return arch_of(instance.config); }
 // "dense_gemm": what the kernel calls itself in reports.
 std::string kernel_of(const Instance& instance);
 

@@ -165,7 +165,9 @@ Family<GroupedGemmConfig> grouped() {
   add_table(f.features, kGroups, &C::groups, Groups::none);
   f.features.flag("any_rows", &C::any_rows).value("row_scales", &C::b_scale_rows, 1);
   f.features.flag("bias", &C::bias).flag("swiglu", &C::swiglu).flag("gathered", &C::gathered);
-  f.features.flag("added", &C::adds);
+  f.features.flag("added", &C::adds).flag("row_bias", &C::row_bias);
+  add_own<C>(
+      f.features, [](auto& c) -> auto& { return c.own; });
   f.begin = [](C& c) { c.cluster = 1, c.stages = c.output_stages = c.group_rows = kUnset; };
   f.finish = [](C& c) {
     if (c.group_rows == kUnset) c.group_rows = usual_group_rows(c);

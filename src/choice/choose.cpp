@@ -88,6 +88,7 @@ std::vector<GroupedChoice> finalists(const GroupedChoice& chosen, const GroupedP
     if (list.size() == kOtherFinalists) break;
     if (catalog::name_of(other) == catalog::name_of(chosen.instance)) continue;
     list.push_back({other, fmt::format("{:.1f} us by the model", us(other))});
+    list.back().instance.formula = problem.formula;
   }
   return list;
 }

@@ -44,9 +44,30 @@ constexpr DenseGemmConfig kDenseOwn[] = {
 };
 // An own epilogue of more operations makes another plan the best than the one that was measured without it.
 constexpr int kFewOperations = 8;
-// How much faster by the model an instance must be for waiting until it is compiled. What threads load is hardly
-// fitted: there it is compiled only if nothing else serves.
-double worth_compiling(const GemmShape& shape) { return shape.load == Mover::threads ? 1e6 : 1.1; }
+// The same where threads load: few rows, whose weights are read once.
+constexpr DenseGemmConfig kThreadsOnDemand[] = {
+    {.tile_m = 8, .tile_n = 64, .stages = 6, .cluster = 1, .swapped = true, .split = DepthSplit::split_k},
+    {.tile_m = 16,
+     .tile_n = 128,
+     .stages = 4,
+     .cluster = 1,
+     .swapped = true,
+     .group_rows = 128,
+     .split = DepthSplit::split_k},
+    {.tile_m = 64,
+     .tile_n = 128,
+     .stages = 4,
+     .cluster = 1,
+     .swapped = true,
+     .group_rows = 128,
+     .split = DepthSplit::split_k},
+};
+// How much faster by the model an instance must be for waiting until it is compiled. What threads load is not fitted:
+// lines that they realign are estimated from machine code, and otherwise it is compiled only if nothing else serves.
+double worth_compiling(const GemmShape& shape) {
+  if (shape.load == Mover::tma) return 1.1;
+  return shape.a_major == Major::K && shape.b_major == Major::K ? 1.3 : 1e6;
+}
 
 // A plain product of 8-bit operands without factors is one with factors that are not there: one instance for both.
 Scaling scaling_for(const GemmShape& s) {
@@ -134,6 +155,9 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
     if (!catalog::is_ahead(instance) && computes(config) && fits(catalog::block_plan(instance))) add(instance, false);
   };
   for (const DenseGemmConfig& c : kDenseOnDemand) add_other(with_features(c, shape));
+  if (shape.load == Mover::threads) {
+    for (const DenseGemmConfig& c : kThreadsOnDemand) add_other(with_features(c, shape));
+  }
   if (shape.epilogue.own != 0) {
     for (const DenseGemmConfig& c : kDenseOwn) add_other(with_features(c, shape));
   }

@@ -29,9 +29,13 @@ struct Node {
 
 constexpr double kCyclesPerUs = 1755;  // the unit of the fitted numbers, not what a chip under load runs at
 constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
-// What threads load, in bytes of a cycle. From one shape, 4096x4096x4097 (docs/evidence/bench-unaligned.txt), when they
-// loaded word by word; they are faster since, by how much was not measured.
+// What threads load where rows run along m or n, in bytes of a cycle. From one shape, 4096x4096x4097
+// (docs/evidence/bench-unaligned.txt), when they loaded word by word; they are faster since, by how much was not
+// measured.
 constexpr double kThreadIngest = 2.47;
+// Where they realign lines: instructions of a warp for a stage and for each of its rounds, counted in machine code, and
+// the share of issue slots that one warp of a scheduler uses, or two of them, which is a guess.
+constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.4, kIssuedByTwo = 0.6;
 
 double bytes(DType type) { return double(bits(type)) / 8; }
 
@@ -42,6 +46,14 @@ double lines_touched(int64_t pitch) {
   return 2 - 1.0 / period;
 }
 bool splits_sectors(int64_t pitch) { return pitch % 32 != 0; }
+
+double load_cycles(const DenseGemmConfig& c) {
+  if (c.load == Mover::tma) return 0;
+  if (c.raw_slots() == 0) return c.stage_bytes() / kThreadIngest;
+  const int lines = c.load_warps() * 4, of_a_scheduler = c.load_warps() / 4;
+  const int rounds = ceil_div(c.tile_m, lines) + ceil_div(c.tile_n, lines);
+  return of_a_scheduler * (kRealignStage + kRealignRound * rounds) / (of_a_scheduler > 1 ? kIssuedByTwo : kIssuedByOne);
+}
 
 // Other results leave room for other stages; the plan is the same.
 std::string without_stages(const std::string& plan) {
@@ -95,7 +107,7 @@ PlanFacts facts_of(const Instance& instance) {
     f.swapped = d.swapped;
     f.stream_k = d.split == DepthSplit::stream_k;
     f.split_k = d.split == DepthSplit::split_k;
-    f.by_threads = d.load == Mover::threads;
+    f.load_cycles = load_cycles(d);
     f.tile_m = d.tile_m;
     f.tile_n = d.tile_n;
     f.tile_k = d.tile_k();
@@ -179,7 +191,7 @@ Terms DenseModel::terms(const PlanFacts& p, int parts) const {
                         fitted::memory * kCyclesPerUs;
   const auto wave = [&](double clusters, double tiles) -> Wave {
     const double ctas = std::min(clusters * p.cluster, double(sms_));
-    const double loads = p.by_threads ? entering / kThreadIngest : entering * ctas / fitted::ingest + own;
+    const double loads = p.load_cycles > 0 ? p.load_cycles : entering * ctas / fitted::ingest + own;
     const double part = clusters / jobs;
     return {(depth * p.step + shown) * tiles, depth * tiles * loads, l2 * part,
             memory * part * (1 + (sms_ / ctas - 1) * fitted::memory_few)};
@@ -286,7 +298,7 @@ void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) con
   }
   // The trees know nothing of threads that load.
   for (size_t i = 0; i < count; ++i) {
-    us[i] = plans[i].us * (plans[i].plan->by_threads ? 1 : std::exp(sum[i])) + plans[i].own_us;
+    us[i] = plans[i].us * (plans[i].plan->load_cycles > 0 ? 1 : std::exp(sum[i])) + plans[i].own_us;
   }
 }
 
@@ -309,13 +321,6 @@ PlanEstimate DenseModel::estimate(const Terms& t, double us) const {
 }
 
 int compared_with_trees() { return kListed; }
-
-// Clusters do not span a GPC, so the larger ones leave SMs empty. cudaOccupancyMaxActiveClusters on an H200 of 132 SMs
-// gives 132, 66, 39, 30 and 15 for clusters of 1, 2, 3, 4 and 8.
-int64_t resident_clusters(int multiprocessors, int cluster) {
-  const double usable = cluster <= 2 ? 1 : cluster == 3 ? 117.0 / 132 : 120.0 / 132;
-  return std::max(1, int(multiprocessors * usable) / cluster);
-}
 
 bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();

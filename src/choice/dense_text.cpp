@@ -48,8 +48,9 @@ std::string reason_for(const Choice& choice, const GemmShape& shape, const Chip&
                        double next_us) {
   const PlanEstimate& e = choice.estimate;
   const char* const bound = e.memory_us >= std::max(e.tensor_us, e.ingest_us) ? "device memory"
-                            : e.ingest_us >= e.tensor_us                      ? "loads from L2"
-                                                                              : "the tensor cores";
+                            : e.ingest_us < e.tensor_us                       ? "the tensor cores"
+                            : shape.load == Mover::threads                    ? "the threads that load"
+                                                                              : "loads from L2";
   std::string text;
   if (choice.by == ChosenBy::name) text = fmt::format("{}; ", kNamed);
   if (choice.by == ChosenBy::table) {

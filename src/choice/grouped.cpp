@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "choice/dense.h"
+#include "problem/lower.h"
 #include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
@@ -55,6 +57,15 @@ double filled(const GroupedGemmConfig& c, const GroupedProblem& p) {
   return std::min(1.0, double(usual + 32) / double(ceil_div(usual, c.tile_m) * c.tile_m));
 }
 
+// What a function of the user's own costs a tile: the schedulers of an SM issue for 128 lanes a cycle, and while they
+// compute it the tensor core stands still.
+double own_us(const GroupedGemmConfig& c, const GroupedProblem& p) {
+  if (p.formula.empty()) return 0;
+  constexpr double lanes = 128;
+  const double cycles = double(c.tile_m) * c.out_columns() * problem::operations_of(p.formula) / lanes;
+  return cycles / (chip_figures(Arch::sm90).clock_ghz * 1e3);
+}
+
 double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sms) {
   const int64_t rounds = ceil_div(c.tiles(int(p.m), int(p.n)), resident_clusters(sms, c.split));
   const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
@@ -95,7 +106,7 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
   const bool whole_lines = c.d_box().swizzle == Swizzle::b128;
   const double end = kStoreUs * result * (whole_lines ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
   // Behind the last tile there are no MMAs, and while memory is waited for nothing is hidden by them.
-  const double all = double(rounds) * (tile + end);
+  const double all = double(rounds) * (tile + end + own_us(c, p));
   const double hidden = c.defers() && rounds > 0 ? (1 - kDeferredStore) * double(rounds - 1) * end : 0;
   const double busy = all > memory ? std::max(all - hidden, memory) : all;
   const double most = std::max(busy, memory + (single ? kStoreUs * result : 0));
@@ -103,16 +114,19 @@ double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) 
   return kGroupedLaunchUs + most * (single ? 1 : 1 + kBothBusy * std::pow(least / std::max(most, 1e-9), 4));
 }
 
-// Whether more happens to a sum than its conversion.
+uint64_t own_of(const GroupedProblem& p) { return p.formula.empty() ? 0 : own_id(p.formula.c_str()); }
+// Whether more happens to a sum than its conversion, and there is no function of the user's own.
 bool fused(const GroupedProblem& p) {
-  return p.activation != Activation::none || p.bias != Bias::none || p.out == DType::e4m3;
+  return p.formula.empty() && (p.activation != Activation::none || p.bias != Bias::none || p.out == DType::e4m3);
 }
 bool serves(const GroupedGemmConfig& c, const GroupedProblem& p) {
   const bool grouped_so = c.groups == p.groups || (c.any_rows && p.groups != Groups::by_depth);
   const bool scaled_so = p.type != DType::e4m3 || c.b_scale_rows == p.b_scale_rows;
   const bool stored_so = c.a_major == p.a_major && c.b_major == p.b_major;
   const bool adds_so = c.adds_to_result() || !p.accumulate;
-  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && stored_so && adds_so && c.bias == fused(p) &&
+  const bool biased_so = p.formula.empty() ? c.bias == fused(p) : c.bias == (p.bias == Bias::per_column);
+  return c.type == p.type && c.out == p.out && grouped_so && scaled_so && stored_so && adds_so && biased_so &&
+         c.own == own_of(p) && c.row_bias == (p.bias == Bias::per_row) &&
          c.swiglu == (p.activation == Activation::swiglu) && c.gathered == p.gathered;
 }
 bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
@@ -121,12 +135,20 @@ bool serves(const SkinnyBlockwiseConfig& c, const GroupedProblem& p) {
   // A TMA takes its time for rows that a matrix does not have.
   const int least = c.tokens > 64 ? 65 : 1;
   return p.groups == Groups::none && p.type == DType::e4m3 && c.out == p.out && p.m >= least && p.m <= most &&
-         p.b_scale_rows == kScaleBlock && !fused(p) && !p.accumulate;
+         p.b_scale_rows == kScaleBlock && !fused(p) && p.formula.empty() && !p.accumulate;
 }
 bool serves(const Instance& instance, const GroupedProblem& p) {
   if (const auto* c = instance.as<GroupedGemmConfig>()) return serves(*c, p);
   const auto* c = instance.as<SkinnyBlockwiseConfig>();
   return c != nullptr && serves(*c, p);
+}
+
+// With the bias of the problem and the function of the user's own, where it has one.
+GroupedGemmConfig with_own(GroupedGemmConfig c, const GroupedProblem& p) {
+  c.own = own_of(p);
+  c.bias = p.formula.empty() ? fused(p) : p.bias == Bias::per_column;
+  c.row_bias = p.bias == Bias::per_row;
+  return c;
 }
 
 // What the problem fixes, for the tile that a plan names.
@@ -136,7 +158,7 @@ Instance features_of(const GroupedProblem& p) {
   c.out = p.out;
   c.groups = p.groups;
   c.b_scale_rows = p.type == DType::e4m3 ? p.b_scale_rows : kScaleBlock;
-  c.bias = fused(p);
+  c = with_own(c, p);
   c.swiglu = p.activation == Activation::swiglu;
   c.gathered = p.gathered;
   c.a_major = p.a_major;
@@ -157,6 +179,7 @@ std::string described(const GroupedProblem& p) {
   if (p.accumulate) text += ", added to D";
   if (p.b_major == Major::MN) text += p.a_major == Major::MN ? ", A stored [k, m] and B [k, n]" : ", B stored [k, n]";
   if (p.gathered) text += ", of gathered rows";
+  if (!p.formula.empty()) text += ", an epilogue of your own";
   return text;
 }
 
@@ -205,8 +228,27 @@ Result<Instance> named_instance(const GroupedProblem& p, const std::vector<Insta
 
 }  // namespace
 
+GroupedProblem without_own(GroupedProblem p) {
+  if (p.formula.empty()) return p;
+  p.formula.clear();
+  p.beta = 0;
+  p.bias = Bias::none;
+  return p;
+}
+
 std::vector<Instance> instances_for(const GroupedProblem& p) {
   std::vector<Instance> list;
+  if (!p.formula.empty()) {
+    // The tiles that are listed for the same product, compiled with the text.
+    for (const Instance& instance : instances_for(without_own(p))) {
+      const auto* c = instance.as<GroupedGemmConfig>();
+      if (c == nullptr) continue;
+      Instance own{with_own(*c, p)};
+      own.formula = p.formula;
+      if (catalog::refuse(own)) list.push_back(std::move(own));
+    }
+    return list;
+  }
   for (const Instance& instance : catalog::ahead()) {
     if (serves(instance, p)) list.push_back(instance);
   }

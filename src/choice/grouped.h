@@ -19,7 +19,10 @@ struct GroupedChoice {
   ChosenBy by = ChosenBy::model;
 };
 
-// All instances compiled ahead that can serve the problem, in the order of the catalogue.
+// The same product without a function of the user's own, for which instances are compiled ahead.
+GroupedProblem without_own(GroupedProblem problem);
+// All instances compiled ahead that can serve the problem, in the order of the catalogue; with a function of the user's
+// own those that serve it without, compiled with the text.
 std::vector<Instance> instances_for(const GroupedProblem& problem);
 // An estimate of the time on so many SMs, for the comparison of instances.
 double estimated_us(const Instance& instance, const GroupedProblem& problem, int multiprocessors);

@@ -142,6 +142,7 @@ std::string measured_key(const GroupedProblem& p) {
   if (p.bias != Bias::none)
     text += fmt::format(" {} {}{}", name(p.bias), name(p.bias_type), p.shared_bias ? " shared" : "");
   if (p.accumulate) text += " accumulate";
+  if (!p.formula.empty()) text += fmt::format(" own {:x}", own_id(p.formula.c_str()));
   if (p.gathered) text += fmt::format(" gathered {}", p.a_rows);
   if (p.scaling != BlockScaling::none) text += fmt::format(" {}", name(p.scaling));
   if (p.out_scaling != BlockScaling::none) text += fmt::format(" to {}", name(p.out_scaling));

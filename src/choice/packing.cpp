@@ -29,10 +29,6 @@ StoredMatrix copy_of(const StoredMatrix& m) {
   return copy;
 }
 
-int64_t bytes_of(const StoredMatrix& copy) {
-  return round_up(copy.count * copy.batch_stride * bits(copy.type) / 8, Packing::kAlignment);
-}
-
 std::string sentence(const Packing& packing) {
   return fmt::format(
       "; {} first copied into the workspace ({} bytes), because {} rows do not start at multiples of 16 "
@@ -51,9 +47,6 @@ Chip part_of(const Chip& chip, int sm_limit) {
 }
 
 }  // namespace
-
-int64_t Packing::a_bytes() const { return a ? bytes_of(a_copy) : 0; }
-int64_t Packing::b_bytes() const { return b ? bytes_of(b_copy) : 0; }
 
 Packing packing_of(const GemmProblem& problem, const Lowered& low) {
   Packing packing;

@@ -54,11 +54,21 @@ const Blockwise kOnDemandBlockwise[] = {
     {.tile_n = 256, .stages = 6, .cta_group = 2, .epilogue_warps = 2 * kTmemWarps},
 };
 
-// But for a factor, swiglu of a pair of accumulators and what D held, which a problem may ask for.
+// But for a factor, swiglu of a pair of accumulators, what D held, and a function of the user's own with its bias,
+// which a problem may ask for.
 bool plain(EpilogueConfig e) {
   e.alpha = e.source = false;
   if (e.pair()) e.activation = Activation::none;
+  if (e.own != 0) {
+    e.own = 0;
+    e.bias = Bias::none;
+  }
   return e.trivial();
+}
+void take_own(EpilogueConfig& e, const GroupedProblem& p) {
+  e.own = p.formula.empty() ? 0 : own_id(p.formula.c_str());
+  e.bias = p.bias;
+  e.bias_type = p.bias == Bias::none ? EpilogueConfig{}.bias_type : p.bias_type;
 }
 // The activation of the epilogue; with quantized results swiglu is a part of that.
 Activation activation_of(const GroupedProblem& p) {
@@ -80,6 +90,7 @@ Grouped with_features(Grouped c, const GroupedProblem& p) {
   c.b_major = p.b_major;
   c.epilogue.source = p.accumulate;
   if (p.accumulate) c.epilogue.source_type = p.out;
+  take_own(c.epilogue, p);
   if (p.out_scaling == BlockScaling::none) c.out_type = c.epilogue.out = p.out;
   return c;
 }
@@ -89,6 +100,7 @@ Blockwise with_features(Blockwise c, const GroupedProblem& p) {
   c.gathered = p.gathered;
   c.epilogue.activation = p.activation;
   c.epilogue.alpha = c.grouped;  // a factor for each matrix
+  take_own(c.epilogue, p);
   c.by_depth = p.groups == Groups::by_depth;
   c.epilogue.source = p.accumulate;
   if (p.accumulate) c.epilogue.source_type = p.out;
@@ -117,6 +129,17 @@ bool early(const Instance& instance) {
   return instance.as<Blockwise>()->dependent;
 }
 
+// A listed instance compiled with the text.
+Instance with_text(Instance instance, const GroupedProblem& p) {
+  if (const auto* c = instance.as<Grouped>()) {
+    instance.config = with_features(*c, p);
+  } else {
+    instance.config = with_features(*instance.as<Blockwise>(), p);
+  }
+  instance.formula = p.formula;
+  return instance;
+}
+
 template <class Config>
 Config fitted(Config c) {
   while (c.stages > 2 && !catalog::refuse({c})) --c.stages;
@@ -126,8 +149,11 @@ Config fitted(Config c) {
 std::vector<Instance> candidates(const GroupedProblem& p) {
   std::vector<Instance> list;
   // A launch that begins early is for those who name it: nobody has measured what it brings.
-  for (const Instance& instance : catalog::ahead())
-    if (serves(instance, p) && (!p.plan.empty() || !early(instance))) list.push_back(instance);
+  const GroupedProblem listed = without_own(p);
+  for (const Instance& instance : catalog::ahead()) {
+    if (!serves(instance, listed) || (p.plan.empty() && early(instance))) continue;
+    list.push_back(p.formula.empty() ? instance : with_text(instance, p));
+  }
   const auto add = [&](const auto& c) {
     const Instance made{fitted(with_features(c, p))};
     if (!catalog::is_ahead(made) && catalog::refuse(made) && serves(made, p)) list.push_back(made);
@@ -147,9 +173,10 @@ std::vector<Instance> candidates(const GroupedProblem& p) {
 }
 
 std::string described(const GroupedProblem& p) {
-  return fmt::format("{} products of {}{}", problem::operation_of(p.groups),
+  return fmt::format("{} products of {}{}{}", problem::operation_of(p.groups),
                      p.scaling == BlockScaling::none ? name(p.type) : name(p.scaling),
-                     p.activation == Activation::swiglu ? " with swiglu" : "");
+                     p.activation == Activation::swiglu ? " with swiglu" : "",
+                     p.formula.empty() ? "" : " with an epilogue of your own");
 }
 
 Result<Instance> named(const GroupedProblem& p, const std::vector<Instance>& list) {

@@ -160,7 +160,9 @@ std::optional<GroupedTunedRow> tuned_row(const GroupedProblem& problem, const Ch
   return {};
 }
 
-Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
+namespace {
+
+Result<GroupedChoice> choose_for(const GroupedProblem& problem, const Chip& whole) {
   Chip chip = whole;
   if (problem.sm_limit > 0) chip.multiprocessors = std::min(chip.multiprocessors, problem.sm_limit);
   if (chip.arch == Arch::sm100) return choice::choose_sm100(problem, chip);
@@ -177,7 +179,8 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
       }
     }
   }
-  const auto row = problem.plan.empty() ? tuned_row(problem, chip) : std::nullopt;
+  // What was measured without a function of the user's own says little about one with it.
+  const auto row = problem.plan.empty() && problem.formula.empty() ? tuned_row(problem, chip) : std::nullopt;
   if (!row) return choose(problem, chip.multiprocessors);
   for (const Instance& instance : instances_for(problem)) {
     if (without_stages(catalog::plan_name(instance)) != without_stages(row->plan)) continue;
@@ -189,6 +192,15 @@ Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole) {
   }
   // A table made by another version may name what this one does not have.
   return choose(problem, chip.multiprocessors);
+}
+
+}  // namespace
+
+Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& chip) {
+  auto choice = choose_for(problem, chip);
+  // The configuration knows the text of an own epilogue by its number; who compiles needs it.
+  if (choice) choice->instance.formula = problem.formula;
+  return choice;
 }
 
 }  // namespace warpwright::choice

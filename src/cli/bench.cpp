@@ -14,19 +14,19 @@
 #include "cli/problem/shapes.h"
 #include "cli/simulation.h"
 #include "cli/torch_bridge.h"
-#include "measure/basis.h"
 #include "measure/bench_gpu.h"
+#include "measure/draw.h"
 #include "measure/peer_cublas.h"
 
 namespace warpwright::cli {
 namespace {
 
-using choice::GroupedShape;
 using measure::BenchMode;
 using measure::BenchOptions;
 using measure::BenchReport;
 using measure::BenchRow;
 using measure::BenchShape;
+using measure::GroupedCase;
 
 struct BenchCommand {
   std::string suite = "dense";
@@ -248,10 +248,11 @@ Part bench_dense(const BenchCommand& options, const std::vector<BenchShape>& sha
   return part;
 }
 
-Part bench_grouped(const BenchCommand& options, const std::vector<GroupedShape>& shapes) {
+Part bench_grouped(const BenchCommand& options, const std::vector<GroupedCase>& shapes) {
   if (!python_was_named()) need_gpu(false);
-  PythonResult result = bench_against_deepgemm(
-      {shapes, options.every_plan ? "every" : options.plan, options.rounds + options.rounds % 2, options.burst});
+  PythonResult result = bench_against_deepgemm({shapes, options.every_plan ? "every" : options.plan,
+                                                options.rounds + options.rounds % 2, options.burst, options.budget});
+  if (options.random > 0) result.document["draw"] = options.draw;
   return {std::move(result.document), result.code};
 }
 
@@ -264,10 +265,11 @@ std::vector<BenchShape> dense_shapes(const BenchCommand& options, Output& out) {
                                 : shapes_of_file(options.shapes, options.plan, out);
 }
 
-std::vector<GroupedShape> grouped_shapes(const BenchCommand& options, Output& out) {
+std::vector<GroupedCase> grouped_shapes(const BenchCommand& options, Output& out) {
   std::vector<Groups> ops;
   if (options.suite != "grouped") ops.push_back(Groups::none);
   if (options.suite != "blockwise") ops.insert(ops.end(), {Groups::contiguous, Groups::masked, Groups::by_depth});
+  if (options.random > 0) return drawn_grouped_shapes(options.random, options.draw, ops);
   if (!options.sizes.empty()) return grouped_shapes_of_sizes(options.sizes, Groups::none, 1, DType::e4m3);
   return options.shapes.empty() ? usual_grouped_shapes(ops) : grouped_shapes_of_file(options.shapes, ops, out);
 }
@@ -279,8 +281,8 @@ void refuse_contradictions(const BenchCommand& options) {
     throw UsageError("--sizes and --shapes: give one of them, not both");
   if (options.random > 0 && (!options.shapes.empty() || !options.sizes.empty()))
     throw UsageError("--random: it draws the shapes, give it without --sizes and --shapes");
-  if (options.random > 0 && (!dense || options.against == "torch"))
-    throw UsageError("--random: it draws products for --suite dense against cublaslt");
+  if (options.random > 0 && options.against == "torch")
+    throw UsageError("--against torch: --random draws products for cublaslt and deepgemm");
   if (dense && options.against == "deepgemm")
     throw UsageError("--against deepgemm: it is the peer of --suite blockwise and --suite grouped, not of dense");
   if (!dense && !all && !options.against.empty() && options.against != "deepgemm") {
@@ -300,7 +302,7 @@ int run_bench(const BenchCommand& options, Output& out) {
   const bool with_dense = options.suite == "dense" || (options.suite == "all" && options.against != "deepgemm");
   const bool with_grouped = options.suite != "dense";
   const auto dense = with_dense ? dense_shapes(options, out) : std::vector<BenchShape>();
-  const auto grouped = with_grouped ? grouped_shapes(options, out) : std::vector<GroupedShape>();
+  const auto grouped = with_grouped ? grouped_shapes(options, out) : std::vector<GroupedCase>();
   if (cuda_switched_off()) throw MissingError("bench needs CUDA, and WARPWRIGHT_CUDA=off switches it off");
   if (with_dense && options.every_plan) {
     need_gpu(true);
@@ -341,9 +343,10 @@ void configure_bench(CommandLine& line, Context& context) {
   line.file("--shapes", options->shapes, "tab-separated file with the columns op, dtype, groups, m, n, k");
   line.text("--sizes", options->sizes, "MxNxK,... for dense and blockwise (default: squares of 1024 to 8192)")
       .not_empty();
-  line.number("--random", options->random, "this many dense products drawn at random, of any extents", 1, 100'000);
+  line.number("--random", options->random,
+              "this many products of the suite drawn at random, of any extents (--suite all: of each)", 1, 100'000);
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
-  line.real("--max-seconds", options->budget, "seconds after which no new dense shape is begun (default: none)", 0,
+  line.real("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)", 0,
             1'000'000);
   line.text("--dtype", options->dtype, "of --sizes, --random and the squares (default bf16)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});

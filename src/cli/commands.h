@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -52,6 +53,9 @@ struct Command {
   const char* summary;
   void (*configure)(CommandLine&, Context&);
 };
+// Parses the command line, runs one of the commands, and turns every way it can end into an exit code and at most one
+// sentence.
+int run(int argc, char** argv, std::span<const Command> commands);
 
 void configure_bench(CommandLine& line, Context& context);
 void configure_check(CommandLine& line, Context& context);
@@ -70,8 +74,10 @@ void configure_test(CommandLine& line, Context& context);
 void configure_trace(CommandLine& line, Context& context);
 void configure_tune(CommandLine& line, Context& context);
 
+// In the tool, and in the program that has this command alone.
+inline constexpr const char* kDemoSummary = "run real kernels, check them, write a timeline";
 inline constexpr Command kCommands[] = {
-    {"demo", "run real kernels, check them, write a timeline", configure_demo},
+    {"demo", kDemoSummary, configure_demo},
     {"test", "run the test suite (from a checkout)", configure_test},
     {"lint", "formatting and static checks (from a checkout)", configure_lint},
     {"gemm", "one matrix product, compared with a float64 reference", configure_gemm},

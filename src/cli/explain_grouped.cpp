@@ -29,7 +29,7 @@ Explanation explain_grouped(const ProblemOptions& options) {
           problem_text(options, problem),
           choice::floor_of(choice::work_of(problem), arch),
           choice->measured_us,
-          "",
+          problem.formula,
           choice::word_of(choice->by)};
 }
 

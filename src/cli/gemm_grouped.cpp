@@ -41,13 +41,14 @@ int run_simulated(const ProblemOptions& options, const OwnOperands& own, Output&
 
 SimulatedProduct grouped_product(const ProblemOptions& options, const OwnOperands& own, Output& out) {
   const Arch arch = arch_of(options);
-  const GroupedProblem p = grouped_problem_of(options);
+  GroupedProblem p = grouped_problem_of(options);
   check_simulated_size(extents_of(options), out);
   reference::GroupedProduct product = measure::sample_product(p, options.seed);
   product.judge_scales = own.judge_scales;
   reference::Workload workload = own.any()
                                      ? own_grouped_workload(own, product)
                                      : simulate::workload_of(p, product, arch, reference::Data::normal, options.seed);
+  p.matrix_count = product.matrix_count;
   // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
   const auto run = simulate::grouped_run(p, product, choice::simulated_chip(arch));
   if (!run) fail(run.status());
@@ -83,11 +84,13 @@ int run_on_gpu(const ProblemOptions& options, const GroupedProblem& p, Output& o
                    {"predicted_us", nullptr},
                    {"measured_us", outcome.measured_us},
                    {"device", outcome.device}};
+  if (!p.formula.empty()) document["epilogue"] = p.formula;
   Table table;
   table.row({"kernel", kernel});
   table.row({"instance", outcome.instance});
   table.row({"target", fmt::format("sm90 ({})", outcome.device)});
   table.row({"problem", problem_text(options, p)});
+  if (!p.formula.empty()) table.row({"epilogue", p.formula});
   table.row({"result", verdict.ok ? out.paint(Mark::good, "right") : out.paint(Mark::bad, "wrong")});
   table.row({"relative error", fmt::format("{:.2e}", verdict.max_rel_error)});
   if (const std::string empty = empty_text(options); !empty.empty()) table.row({"empty", empty});

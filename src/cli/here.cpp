@@ -9,8 +9,12 @@
 #include "gpu/embedded.h"
 #include "gpu/maker.h"
 #include "hip/driver.h"
+#include "system/library.h"
 
 namespace warpwright::cli {
+
+bool cuda_switched_off() { return system::says_off("WARPWRIGHT_CUDA"); }
+
 namespace {
 
 // Instances for NVIDIA that were not compiled ahead are compiled when they are used, with what the library carries for

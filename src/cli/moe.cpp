@@ -175,6 +175,7 @@ int run_layer_simulated(const MoeOptions& o, const simulate::MoeRun& run, Output
   e.simulate = [&](const reference::Workload& w, const simulator::Options& options, int ctas) {
     return simulate::run(run, w, options, ctas);
   };
+  prepare(e);
   const Swept swept = sweep(e, layer.workload, modes_of(o.problem, plan), 0, "moe");
   if (!o.operands.empty() && swept.ok()) {
     const uint32_t status = reference::tables_of(layer.routing).status;

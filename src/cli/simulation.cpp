@@ -14,7 +14,6 @@
 #include "cli/problem/gemm_problem.h"
 #include "problem/words.h"
 #include "reference/problem_workload.h"
-#include "sim/mode.h"
 #include "simulate/executor.h"
 #include "simulate/product.h"
 
@@ -24,20 +23,10 @@ namespace {
 using simulator::Landing;
 using simulator::Scheduling;
 
-constexpr int kPctDepth = 3;
 constexpr std::uint64_t kMostProducts = std::uint64_t(1) << 33;
 constexpr std::uint64_t kManyProducts = std::uint64_t(1) << 30;
 constexpr std::uint64_t kMostElements = std::uint64_t(1)
                                         << 27;  // elements of an array; in the reference that is a gigabyte
-
-Mode mode(Landing landing, Scheduling scheduling = Scheduling::fifo, std::string role = {}) {
-  Mode m;
-  m.landing = landing;
-  m.scheduling = scheduling;
-  m.frozen_role = std::move(role);
-  m.pct_depth = kPctDepth;
-  return m;
-}
 
 bool draws_numbers(const Mode& m) {
   return m.landing == Landing::seeded || m.scheduling == Scheduling::random || m.scheduling == Scheduling::pct;
@@ -86,35 +75,15 @@ std::vector<Landing> landings_of(const std::string& word) {
   return {Landing::eager, Landing::late, Landing::seeded};
 }
 
-simulator::Finding wrong_result(const simulate::Example& example, const reference::Workload& workload,
-                                const simulate::Outcome& outcome, const Mode& mode) {
-  simulator::Finding finding;
-  finding.rule = "result";
-  const reference::Verdict& v = outcome.verdict;
-  if (v.wrong == 0 && !v.other.empty()) {
-    finding.message = v.other;
-    if (v.others_wrong > 1) finding.message += fmt::format(", and {} more are wrong", v.others_wrong - 1);
-    finding.object = v.other.substr(0, v.other.find('['));
-  } else {
-    finding.message = fmt::format("{} of {} elements are wrong, {} of them were never written; relative error {:.3g}",
-                                  v.wrong, workload.expected.size(), v.unwritten, v.max_rel_error);
-    finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
-    if (!v.other.empty()) finding.details.push_back(v.other);
-    finding.object = workload.output().name;
-  }
-  finding.mode = simulator::mode_text(mode);
-  finding.seed = mode.seed;
-  return finding;
-}
-
 }  // namespace
 
 std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan) {
   const bool quick = options.landing.empty() && options.schedule.empty();
   const std::int64_t seeds = std::max<std::int64_t>(1, options.seeds);
+  if (quick) return landing_modes(seeds, options.seed);
   std::vector<Mode> list;
   for (const Landing landing : landings_of(options.landing)) {
-    for (Mode m : schedules_of(quick ? "fifo" : options.schedule, plan)) {
+    for (Mode m : schedules_of(options.schedule, plan)) {
       m.landing = landing;
       for (std::int64_t s = 0; s < (draws_numbers(m) ? seeds : 1); ++s) {
         m.seed = options.seed + std::uint64_t(s);
@@ -165,44 +134,6 @@ void prepare(const simulate::Example& example) {
   const auto instance = catalog::parse_instance(example.instance);
   if (!instance) return;  // a kernel of your own
   if (const auto compiled = simulate::ready(*instance); !compiled) fail(compiled.status());
-}
-
-void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
-              Swept& swept) {
-  const bool timed = mode.landing == Landing::timed;
-  simulate::Outcome outcome = example.simulate(workload, mode, timed ? timed_ctas : 0);
-  ++swept.runs;
-  swept.checks += outcome.sim.stats.checks;
-  swept.wall_s += outcome.sim.stats.wall_s;
-  swept.max_rel_error = std::max(swept.max_rel_error, outcome.verdict.max_rel_error);
-  if (!outcome.sim.findings.empty()) {
-    swept.finding = outcome.sim.findings.front();
-    swept.report = swept.finding.text();
-    swept.unfinished = swept.finding.rule == "livelock";
-  } else if (!outcome.verdict.ok) {
-    swept.finding = wrong_result(example, workload, outcome, mode);
-    swept.report = swept.finding.text();
-  }
-  swept.output = std::move(outcome.output);
-  swept.barriers = std::move(outcome.sim.barriers);
-  swept.gaps = std::move(outcome.sim.certificate.gaps);
-  if (timed) {
-    swept.predicted_us = outcome.sim.stats.predicted_us;
-    swept.timed = std::move(outcome.sim);
-  }
-}
-
-Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
-            int timed_ctas, const std::string& label) {
-  prepare(example);
-  Swept swept;
-  Progress progress(label, modes.size());
-  for (const Mode& m : modes) {
-    run_mode(example, workload, m, timed_ctas, swept);
-    if (!swept.ok()) break;
-    progress.advance();
-  }
-  return swept;
 }
 
 Arch arch_of(const ProblemOptions& options) {

@@ -8,12 +8,11 @@
 
 #include "cli/output.h"
 #include "cli/problem/problem_options.h"
+#include "cli/sweep.h"
 #include "simulate/example.h"
 #include "warpwright/status.h"
 
 namespace warpwright::cli {
-
-using Mode = simulator::Options;
 
 // The modes the simulator options ask for. Without --landing and --schedule: eager, late and seeded landing in order.
 // With one of them, everything for the other. A timed run, which predicts the time, is always among them, and last.
@@ -31,33 +30,8 @@ std::vector<Mode> few_modes(std::uint64_t seed);
 // Each role frozen in turn, where copies land at once.
 std::vector<Mode> frozen_modes(const BlockPlan& plan);
 
-struct Swept {
-  int runs = 0;
-  std::uint64_t checks = 0;  // ordered pairs of accesses that the race checker tested
-  double max_rel_error = 0;
-  double predicted_us = 0;  // what the timed run took
-  double wall_s = 0;
-  bool unfinished = false;                      // the step limit was reached
-  std::string report;                           // empty: nothing was found and every result was right
-  simulator::Finding finding;                   // the same in its parts
-  std::vector<std::string> gaps;                // the gaps of the last run's certificate, if it was asked for one
-  simulator::Result timed;                      // the timed run
-  std::vector<simulator::BarrierUse> barriers;  // from the last run
-  std::vector<std::uint8_t> output;             // from the last run
-
-  bool ok() const { return report.empty(); }
-};
-
 // Compiles an instance that is not ready, before a progress bar is drawn.
 void prepare(const simulate::Example& example);
-// Runs one mode and adds what it showed. The timed mode runs on `timed_ctas` CTAs (0: as few as the others).
-void run_mode(const simulate::Example& example, const reference::Workload& workload, const Mode& mode, int timed_ctas,
-              Swept& swept);
-
-// Runs all of them, up to the first that finds something.
-Swept sweep(const simulate::Example& example, const reference::Workload& workload, const std::vector<Mode>& modes,
-            int timed_ctas, const std::string& label);
-
 struct Target {
   std::string word;  // sim:sm80, sim:sm90, sim:sm100, sim:gfx942, sim:gfx950, sm80, sm90, sm100
   Arch arch = Arch::sm90;

@@ -13,7 +13,7 @@
 #include "catalog/instance.h"
 #include "cli/commands.h"
 #include "cli/temporary_folder.h"
-#include "problem/words.h"
+#include "measure/basis_table.h"
 #include "system/embedded.h"
 #include "system/process.h"
 
@@ -98,13 +98,12 @@ PythonResult bench_against_torch(const TorchBench& bench) {
 }
 
 PythonResult bench_against_deepgemm(const DeepGemmBench& bench) {
-  std::string shapes = "op\tdtype\tgroups\tm\tn\tk\n";
-  for (const choice::GroupedShape& s : bench.shapes)
-    shapes +=
-        fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", problem::operation_of(s.op), name(s.type), s.groups, s.rows, s.n, s.k);
+  std::string shapes = "op\tdtype\tgroups\tm\tn\tk\tcounts\n";
+  for (const measure::GroupedCase& s : bench.shapes) shapes += measure::basis_problem(s) + '\n';
   std::vector<std::string> options = {"--rounds", std::to_string(bench.rounds), "--burst",
                                       fmt::format("{}", bench.burst_s)};
   if (!bench.plan.empty()) options.insert(options.end(), {"--plan", bench.plan});
+  if (bench.budget_s > 0) options.insert(options.end(), {"--limit", fmt::format("{}", bench.budget_s)});
   if (bench.plan == "every") options.insert(options.end(), {"--instances", grouped_instances()});
   return run_peer("deepgemm", shapes, options);
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "choice/dense.h"
-#include "choice/tuned_grouped.h"
 #include "cli/output.h"
+#include "measure/draw.h"
 
 namespace warpwright::cli {
 
@@ -19,10 +19,11 @@ struct TorchBench {
 };
 
 struct DeepGemmBench {
-  std::vector<choice::GroupedShape> shapes;
+  std::vector<measure::GroupedCase> shapes;
   std::string plan;  // empty: chosen; every: all, the fastest is reported
   int rounds = 8;
   double burst_s = 0.4;
+  double budget_s = 0;  // no shape is begun after so many seconds; 0: all are
 };
 
 // The document that the program wrote, and its exit code. Both throw MissingError when there is no Python with the

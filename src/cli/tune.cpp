@@ -107,16 +107,36 @@ void check_machine(const TuneCommand& options) {
   }
 }
 
-int tune_grouped(const TuneCommand& options, Output& out) {
-  std::vector<choice::GroupedShape> shapes;
-  if (!options.sizes.empty()) {
-    const Groups op = *problem::parse_operation(options.op);
-    DType dtype = DType::e4m3;
-    if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
-    shapes = grouped_shapes_of_sizes(options.sizes, op, options.groups, dtype);
-  } else {
-    shapes = grouped_shapes_of_file(options.shapes, {*problem::parse_operation(options.op)}, out);
+DType dtype_of(const TuneCommand& options) {
+  DType dtype = options.op == "dense" ? DType::bf16 : DType::e4m3;
+  if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
+  return dtype;
+}
+
+// How far the choice is from the fastest plan.
+template <class Report>
+std::string regret_text(const Report& report) {
+  if (report.rows.empty()) return "nothing was measured";
+  std::vector<double> ratios;
+  double logarithms = 0;
+  for (const auto& row : report.rows) {
+    ratios.push_back(row.ratio);
+    logarithms += std::log(row.ratio);
   }
+  std::sort(ratios.begin(), ratios.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(ratios.size()))) - 1;
+  return fmt::format(
+      "the choice takes {:.4f} of the time of the fastest plan in geometric mean over {} problems, the "
+      "95th percentile is {:.4f}, the most {:.4f}",
+      std::exp(logarithms / static_cast<double>(ratios.size())), ratios.size(), ratios[rank], ratios.back());
+}
+
+int tune_grouped(const TuneCommand& options, Output& out) {
+  const Groups op = *problem::parse_operation(options.op);
+  const auto shapes = options.regret ? drawn_grouped_shapes(options.random, options.draw, op, dtype_of(options))
+                      : !options.sizes.empty()
+                          ? grouped_shapes_of_sizes(options.sizes, op, options.groups, dtype_of(options))
+                          : grouped_shapes_of_file(options.shapes, {op}, out);
   check_machine(options);
   measure::GroupedTuneReport report;
   {
@@ -130,13 +150,14 @@ int tune_grouped(const TuneCommand& options, Output& out) {
   Table table(
       {"op", "dtype", "groups", "m", "n", "k", "mode", "plan", "us", "current", "current us", "ratio", "lo", "hi"});
   for (const measure::GroupedTuneRow& row : report.rows) {
-    const choice::GroupedShape& s = row.shape;
+    const measure::GroupedCase& s = row.shape;
     Json json = {{"op", problem::operation_of(s.op)},
                  {"dtype", name(s.type)},
                  {"groups", s.groups},
                  {"m", s.rows},
                  {"n", s.n},
-                 {"k", s.k}};
+                 {"k", s.k},
+                 {"counts", measure::name(s.counts)}};
     add_figures(row, json);
     rows.push_back(json);
     add_row(row,
@@ -145,41 +166,29 @@ int tune_grouped(const TuneCommand& options, Output& out) {
             table);
   }
   print(report, rows, table, text, options, out);
+  if (options.regret) out.note(regret_text(report));
   return exit_ok;
-}
-
-// How far the choice is from the fastest plan.
-std::string regret_text(const measure::TuneReport& report) {
-  if (report.rows.empty()) return "nothing was measured";
-  std::vector<double> ratios;
-  double logarithms = 0;
-  for (const measure::TuneRow& row : report.rows) {
-    ratios.push_back(row.ratio);
-    logarithms += std::log(row.ratio);
-  }
-  std::sort(ratios.begin(), ratios.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(ratios.size()))) - 1;
-  return fmt::format(
-      "the choice takes {:.4f} of the time of the fastest plan in geometric mean over {} problems, the "
-      "95th percentile is {:.4f}, the most {:.4f}",
-      std::exp(logarithms / static_cast<double>(ratios.size())), ratios.size(), ratios[rank], ratios.back());
 }
 
 int run_tune(const TuneCommand& options, Output& out) {
   if (int(!options.shapes.empty()) + int(!options.sizes.empty()) + int(options.random > 0) != 1)
     throw UsageError("--shapes, --sizes and --random: give exactly one of them");
   if (options.regret && options.random == 0) throw UsageError("--regret: it is for problems that --random draws");
-  if (options.random > 0 && options.op != "dense")
-    throw UsageError(fmt::format("op = {}: --random draws dense products", options.op));
+  if (options.random > 0 && options.groups != 1)
+    throw UsageError(fmt::format("groups = {}: --random draws them, 1 to 256", options.groups));
   if (options.random > 0 && !options.regret) {
-    RandomTuning random{options.random, options.draw, DType::bf16, options.out, options.budget, options.ahead_only};
-    if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), random.dtype);
+    const RandomTuning random{problem::parse_operation(options.op),
+                              options.random,
+                              options.draw,
+                              dtype_of(options),
+                              options.out,
+                              options.budget,
+                              options.ahead_only};
     check_machine(options);
     return tune_random(random, out);
   }
   if (options.op != "dense") return tune_grouped(options, out);
-  DType dtype = DType::bf16;
-  if (!options.dtype.empty()) (void)parse_dtype(options.dtype.c_str(), dtype);
+  const DType dtype = dtype_of(options);
   const auto shapes = options.regret           ? measure::draw_shapes(options.random, options.draw, dtype)
                       : !options.sizes.empty() ? shapes_of_sizes(options.sizes, dtype, "")
                                                : shapes_of_file(options.shapes, "", out);
@@ -222,7 +231,7 @@ void configure_tune(CommandLine& line, Context& context) {
   line.flag("--regret", options->regret,
             "with --random: the choice beside the fastest plans, pairwise, instead of every plan briefly");
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
-  line.text("--dtype", options->dtype, "of --sizes (default bf16 for dense products, e4m3 for the others)")
+  line.text("--dtype", options->dtype, "of --sizes and --random (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.file("--out", options->out, "where the table goes (default: printed)");
   line.real("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)", 0,

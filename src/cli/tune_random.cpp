@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/problem/shapes.h"
 #include "cli/simulation.h"
 #include "gpu/devices.h"
 #include "measure/basis.h"
@@ -19,26 +20,24 @@
 namespace warpwright::cli {
 namespace {
 
-using measure::BasisProblem;
 using measure::BasisRow;
-using measure::BenchShape;
 
 // The problems of a table that an earlier run began, for this device.
-std::set<BasisProblem> measured(const std::string& path, const std::string& device) {
+std::set<std::string> measured(const std::string& path, const std::string& header, const std::string& device) {
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  auto problems = measure::basis_problems(text, device);
+  auto problems = measure::basis_problems(text, header, device);
   if (!problems) throw UsageError(fmt::format("--out: {}: {}", path, problems.status().message()));
   return std::move(*problems);
 }
 
-}  // namespace
-
-int tune_random(const RandomTuning& options, Output& out) {
+template <class Shape>
+int measure_drawn(const std::vector<Shape>& drawn, const std::string& header, const RandomTuning& options,
+                  Output& out) {
   const std::string device = gpu::list_gpus().front().name;
-  const std::set<BasisProblem> known = options.out.empty() ? std::set<BasisProblem>() : measured(options.out, device);
-  std::vector<BenchShape> shapes;
-  for (const BenchShape& s : measure::draw_shapes(options.count, options.draw, options.dtype)) {
+  const auto known = options.out.empty() ? std::set<std::string>() : measured(options.out, header, device);
+  std::vector<Shape> shapes;
+  for (const Shape& s : drawn) {
     if (known.count(measure::basis_problem(s)) == 0) shapes.push_back(s);
   }
   std::ofstream file;
@@ -46,13 +45,13 @@ int tune_random(const RandomTuning& options, Output& out) {
     const bool begins = known.empty();
     file.open(options.out, begins ? std::ios::trunc : std::ios::app);
     if (!file) throw UsageError(fmt::format("--out: {} cannot be written", options.out));
-    if (begins) file << measure::kBasisHeader << '\n';
+    if (begins) file << header << '\n';
   }
   measure::BasisOptions how;
   how.budget_s = options.budget;
   if (!options.ahead_only) how.on_demand = choice::OnDemand::allowed;
   size_t done = 0, rows_done = 0;
-  if (!file.is_open()) out.line(measure::kBasisHeader);
+  if (!file.is_open()) out.line(header);
   {
     Progress progress("tune", shapes.size());
     const auto add = [&](const std::vector<BasisRow>& rows) {
@@ -79,6 +78,17 @@ int tune_random(const RandomTuning& options, Output& out) {
                 {"out", options.out.empty() ? Json() : Json(options.out)}});
   if (done < shapes.size()) out.note(fmt::format("the time ran out before {} problems", shapes.size() - done));
   return exit_ok;
+}
+
+}  // namespace
+
+int tune_random(const RandomTuning& options, Output& out) {
+  if (!options.op) {
+    return measure_drawn(measure::draw_shapes(options.count, options.draw, options.dtype), measure::kBasisHeader,
+                         options, out);
+  }
+  return measure_drawn(drawn_grouped_shapes(options.count, options.draw, *options.op, options.dtype),
+                       measure::kGroupedBasisHeader, options, out);
 }
 
 }  // namespace warpwright::cli

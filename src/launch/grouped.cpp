@@ -20,6 +20,7 @@ GroupedProductOperands operands_of(const GroupedProblem& p, const GroupedPointer
   if (p.bias != Bias::none) o.bias = pointers.bias;
   o.bias_type = p.bias_type;
   o.shared_bias = p.shared_bias;
+  o.beta = p.beta;
   if (p.out == DType::e4m3) o.d_scales = pointers.d_scales;
   o.accumulate = p.accumulate;
   if (p.gathered) {
@@ -64,7 +65,12 @@ int64_t matrices_of(const GroupedProblem& p) {
   return p.matrix_count > 0 ? p.matrix_count : p.group_count;
 }
 
-Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers) {
+Status check_pointers(const GroupedProblem& p, const GroupedPointers& pointers, Arch arch) {
+  if (arch == Arch::sm90 && pointers.matrix_alpha != nullptr) {
+    return Status(Code::invalid_argument,
+                  fmt::format("matrix_alpha = {}: on sm90 matrices have no factors, so it must be null.",
+                              fmt::ptr(pointers.matrix_alpha)));
+  }
   if (p.k > 0) {
     if (Status s = check_operand("a", pointers.a, kTmaAlignment); !s) return s;
     if (Status s = check_operand("b", pointers.b, kTmaAlignment); !s) return s;

@@ -14,8 +14,8 @@ int64_t matrices_of(const GroupedProblem& problem);
 
 // Whether a pointer that a problem needs is given, at a multiple of so many bytes.
 Status check_operand(const char* argument, const void* pointer, uintptr_t alignment);
-// Whether the pointers that the problem needs are given and aligned.
-Status check_pointers(const GroupedProblem& problem, const GroupedPointers& pointers);
+// Whether the pointers that the problem needs are given and aligned, and none that its kernels have no use for.
+Status check_pointers(const GroupedProblem& problem, const GroupedPointers& pointers, Arch arch);
 
 // Rows, groups and matrices, and where the numbers of the groups lie.
 GroupTable table_of(const GroupedProblem& problem, const GroupedPointers& pointers);

@@ -21,6 +21,7 @@ struct GroupedProductOperands {
   const void* bias = nullptr;
   DType bias_type = DType::fp32;
   bool shared_bias = false;
+  float beta = 0;
   void* d_scales = nullptr;
   bool accumulate = false;
   const int32_t* index = nullptr;  // of gathered rows
@@ -61,6 +62,7 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
   args.bias = o.bias;
   args.bias_stride = o.shared_bias ? 0 : o.n;
   args.bias_is_bf16 = o.bias_type == DType::bf16;
+  args.beta = o.beta;
   args.d_scales = static_cast<float*>(o.d_scales);
   args.d_scales_stride = columns / kScaleBlock;
   args.accumulate = o.accumulate;

@@ -25,6 +25,9 @@ struct GroupedOperands {
   const int32_t* index = nullptr;  // of gathered rows: a has a_rows of them
   int a_rows = 0;
   bool accumulate = false;  // by_depth: D is C of the epilogue too
+  const void* bias = nullptr;
+  int64_t bias_stride = 0;  // from the bias of one matrix to the next
+  float beta = 0;           // of a function of the user's own
 };
 
 inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) {
@@ -72,8 +75,12 @@ inline MatrixMap paired_matrices(const TensorBox& box, const GroupedOperands& o)
   return {box, o.b, o.n, o.k, o.table.matrix_count, bytes, 0, 1};
 }
 
-// D is C of the epilogue.
-inline void add_to_result(EpilogueArgs& e, const GroupedOperands& o) {
+// Where D is C of the epilogue, and what a function of the user's own names.
+inline void fill_nodes(EpilogueArgs& e, const GroupedOperands& o) {
+  e.bias = o.bias;
+  e.bias_batch_stride = o.bias_stride;
+  e.beta = o.beta;
+  if (!o.accumulate) return;
   e.beta = 1;
   e.c = o.d;
   e.c_row_stride = o.n;
@@ -99,7 +106,7 @@ Status fill(GroupedGemmSm100Args& args, const GroupedGemmSm100Config& config, co
   args.matrix_out_scale = o.matrix_out_scale;
   args.a_index = o.index;
   args.a_rows = o.a_rows;
-  if (o.accumulate) add_to_result(args.epilogue, o);
+  fill_nodes(args.epilogue, o);
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int64_t matrix_rows = int64_t(o.table.matrix_count) * o.n;
   TensorMap& tokens = config.swap_ab ? args.b : args.a;
@@ -151,7 +158,7 @@ Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, 
     args.a_row_scales = static_cast<const float*>(o.a_scales);
   }
   if (config.quantized()) args.d_scales = static_cast<float*>(o.d_scales);
-  if (o.accumulate) add_to_result(args.epilogue, o);
+  fill_nodes(args.epilogue, o);
   if (o.k == 0 || o.table.rows == 0 || o.table.matrix_count == 0 || o.n == 0) return {};
   const int a_rows = config.gathered ? o.a_rows : o.table.rows;
   if (Status s = encode(MatrixMap{config.a_box(), o.a, a_rows, o.k}, args.a); !s) return s;

@@ -263,8 +263,9 @@ Status fill_block_scales(DenseGemmSm100Args& args, const DenseGemmSm100Config& c
 
 template <class Encode>
 Status fill(BlockwiseFp8Sm100Args& args, const BlockwiseFp8Sm100Config& config, void* a, void* b, void* a_scales,
-            const void* b_scales, void* d, int m, int n, int k, Encode&& encode) {
+            const void* b_scales, void* d, int m, int n, int k, Encode&& encode, const EpilogueArgs& nodes = {}) {
   args = {};
+  args.epilogue = nodes;
   args.b_scales = static_cast<const float*>(b_scales);
   args.d = d;
   args.m = m;

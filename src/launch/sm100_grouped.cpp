@@ -20,6 +20,9 @@ GroupedOperands operands_of(const GroupedProblem& p, const GroupedPointers& poin
   o.k = int(p.k);
   o.table = table_of(p, pointers);
   o.accumulate = p.accumulate;
+  if (p.bias != Bias::none) o.bias = pointers.bias;
+  o.bias_stride = p.bias == Bias::per_row || p.shared_bias ? 0 : p.n;
+  o.beta = p.beta;
   o.matrix_alpha = pointers.matrix_alpha;
   o.d_scales = p.out_scaling != BlockScaling::none ? pointers.d_block_scales : pointers.d_scales;
   o.d_scale_tiles = pointers.d_block_rows;
@@ -40,9 +43,11 @@ Status fill_sm100(Arguments& args, const catalog::Instance& instance, const Grou
   }
   const auto& blockwise = *instance.as<BlockwiseFp8Sm100Config>();
   auto& to = args.emplace<BlockwiseFp8Sm100Args>();
-  const Status s = blockwise.grouped
-                       ? fill(to, blockwise, o, maps)
-                       : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n), int(p.k), maps);
+  EpilogueArgs nodes;
+  fill_nodes(nodes, o);
+  const Status s = blockwise.grouped ? fill(to, blockwise, o, maps)
+                                     : fill(to, blockwise, o.a, o.b, o.a_scales, o.b_scales, o.d, int(p.m), int(p.n),
+                                            int(p.k), maps, nodes);
   to.splits = std::max(1, instance.splits);
   return s;
 }

@@ -1,56 +1,77 @@
 #include "measure/basis_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "problem/words.h"
 
 namespace warpwright::measure {
 namespace {
 
-// 0: it is not a number from 1 on.
-int64_t extent_of(const std::string& text) {
+std::vector<std::string> columns_of(const std::string& line) {
+  std::vector<std::string> columns;
+  std::istringstream text(line);
+  for (std::string column; std::getline(text, column, '\t');) columns.push_back(column);
+  return columns;
+}
+
+bool is_extent(const std::string& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
+  return error == std::errc() && end == text.data() + text.size() && value > 0;
+}
+
+bool is_number(const std::string& column) {
+  return column == "groups" || column == "m" || column == "n" || column == "k";
 }
 
 }  // namespace
 
 std::string basis_line(const std::string& device, const BasisRow& row) {
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{:.3f}", device, name(row.shape.dtype), row.shape.m, row.shape.n,
-                     row.shape.k, row.plan.empty() ? "cublaslt" : row.plan, row.us);
+  return fmt::format("{}\t{}\t{}\t{:.3f}", device, row.problem, row.plan.empty() ? "cublaslt" : row.plan, row.us);
 }
 
-BasisProblem basis_problem(const BenchShape& shape) { return {name(shape.dtype), shape.m, shape.n, shape.k}; }
+std::string basis_problem(const BenchShape& shape) {
+  return fmt::format("{}\t{}\t{}\t{}", name(shape.dtype), shape.m, shape.n, shape.k);
+}
 
-Result<std::set<BasisProblem>> basis_problems(const std::string& table, const std::string& device) {
+std::string basis_problem(const GroupedCase& shape) {
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", problem::operation_of(shape.op), name(shape.type), shape.groups,
+                     shape.rows, shape.n, shape.k, name(shape.counts));
+}
+
+Result<std::set<std::string>> basis_problems(const std::string& table, const std::string& header,
+                                             const std::string& device) {
   const auto refused = [](std::string why) { return Status(Code::invalid_argument, std::move(why)); };
-  std::set<BasisProblem> problems;
+  std::set<std::string> problems;
   std::istringstream lines(table);
   std::string line;
   if (!std::getline(lines, line)) return problems;
-  if (line != kBasisHeader) {
-    return refused(
-        fmt::format("it begins with '{}'; a table of `tune --random` begins with the columns device, dtype, m, n, k, "
-                    "plan, us",
-                    line));
+  const std::vector<std::string> names = columns_of(header);
+  if (line != header) {
+    return refused(fmt::format("it begins with '{}'; this table of `tune --random` begins with the columns {}", line,
+                               fmt::join(names, ", ")));
   }
   while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string of, dtype, m, n, k;
-    for (std::string* field : {&of, &dtype, &m, &n, &k}) std::getline(fields, *field, '\t');
-    if (of != device) {
-      return refused(fmt::format("it has times of a {}, this is a {}; one table is for one device", of, device));
+    std::vector<std::string> fields = columns_of(line);
+    fields.resize(names.size());
+    if (fields[0] != device) {
+      return refused(fmt::format("it has times of a {}, this is a {}; one table is for one device", fields[0], device));
     }
-    const BasisProblem problem{dtype, extent_of(m), extent_of(n), extent_of(k)};
-    if (std::get<1>(problem) == 0 || std::get<2>(problem) == 0 || std::get<3>(problem) == 0) {
-      return refused(fmt::format("in the line '{}' m, n and k are not numbers from 1 on", line));
+    for (size_t i = 1; i < names.size(); ++i) {
+      if (is_number(names[i]) && !is_extent(fields[i]))
+        return refused(fmt::format("in the line '{}' {} = '{}' is not a number from 1 on", line, names[i], fields[i]));
     }
-    problems.insert(problem);
+    problems.insert(fmt::format("{}", fmt::join(fields.begin() + 1, fields.end() - 2, "\t")));
   }
   return problems;
 }

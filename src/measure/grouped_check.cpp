@@ -21,9 +21,12 @@ reference::GroupedProduct sample_product(const GroupedProblem& p, uint64_t seed)
                                     .groups = p.groups,
                                     .b_scale_rows = p.b_scale_rows,
                                     .swiglu = p.activation == Activation::swiglu,
-                                    .bias = p.bias != Bias::none,
+                                    .bias = p.bias == Bias::per_column,
                                     .bias_type = p.bias_type,
                                     .shared_bias = p.shared_bias,
+                                    .formula = p.formula,
+                                    .row_bias = p.bias == Bias::per_row,
+                                    .beta = p.beta,
                                     .accumulate = p.accumulate,
                                     .a_major = p.a_major,
                                     .b_major = p.b_major};

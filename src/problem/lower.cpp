@@ -55,6 +55,12 @@ bool reads_c(const GemmProblem& p) {
   return formula && formula->uses(formula::Name::c);
 }
 
+int operations_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto formula = formula::parse(text);
+  return formula ? formula->operations() : 0;
+}
+
 Lowered lower(const GemmProblem& p) {
   const auto operand = [&](const MatrixLayout& layout, int64_t rows) {
     return layout.major == Major::K ? stored(layout, rows, p.k, p.batch) : stored(layout, p.k, rows, p.batch);
@@ -94,7 +100,7 @@ Lowered lower(const GemmProblem& p) {
   s.epilogue.quantize = p.epilogue.quantize;
   if (!p.epilogue.formula.empty()) {
     s.epilogue.own = own_id(p.epilogue.formula.c_str());
-    if (const auto formula = formula::parse(p.epilogue.formula)) s.own_operations = formula->operations();
+    s.own_operations = operations_of(p.epilogue.formula);
   }
 
   const bool aligned = p.alignment >= kTmaAlignment;

@@ -62,6 +62,9 @@ int64_t result_columns(const GemmProblem& problem);
 // Whether there is a C: a factor of it, or a formula that names it.
 bool reads_c(const GemmProblem& problem);
 
+// Operations of a formula for one element; 0 without one.
+int operations_of(const std::string& formula);
+
 // For a problem that validate() accepts.
 Lowered lower(const GemmProblem& problem);
 

@@ -305,7 +305,13 @@ Status validate_sm100(const GroupedProblem& p) {
     return refused("m = {}: masked groups have equal room, so m must be a multiple of groups = {}.", p.m,
                    p.group_count);
   }
-  if (p.bias != Bias::none) return refused("bias: on sm100 these products have none.");
+  if (Status s = check_formula(p); !s) return s;
+  if (p.bias != Bias::none && p.formula.empty()) {
+    return refused("bias: on sm100 these products have one only where a formula names it.");
+  }
+  if (p.bias != Bias::none && p.bias_type != DType::fp32 && p.bias_type != DType::bf16) {
+    return refused("bias_type = {}: a bias must be fp32 or bf16.", name(p.bias_type));
+  }
   if (p.accumulate && !by_depth) return refused("accumulate = true: only D of groups along k is added to.");
   if (by_depth) {
     if (Status s = check_depth_sm100(p); !s) return s;

@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "reference/dot.h"
+#include "reference/group_parts.h"
+#include "reference/own_epilogue.h"
 #include "reference/workload_parts.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 
@@ -21,76 +22,6 @@ Array integers(const char* name, const std::vector<T>& values) {
   Array a = new_array(name, DType::fp32, 1, int64_t(values.size()));
   if (!values.empty()) std::memcpy(a.bytes.data(), values.data(), a.bytes.size());
   return a;
-}
-
-// The part of a product that one group has.
-struct Rows {
-  int64_t first = 0, end = 0, matrix = 0;
-  int64_t first_k = 0, end_k = 0;
-  int64_t out = 0;  // the first row in D
-};
-
-std::vector<Rows> parts_along_k(const GroupedProduct& s) {
-  std::vector<Rows> list;
-  const int64_t unit = s.type == DType::e4m3 ? kScaleBlock : 1;
-  const auto offset = [&](int g) { return std::min<int64_t>(s.rows[size_t(g)], s.shape.k) / unit * unit; };
-  int64_t end = s.rows.empty() ? 0 : offset(0);
-  for (int g = 0; g < s.group_count(); ++g) {
-    const int64_t begin = end;
-    end = std::max(end, offset(g + 1));
-    list.push_back({0, s.shape.m, 0, begin, end, g * s.shape.m});
-  }
-  return list;
-}
-
-std::vector<Rows> rows_of(const GroupedProduct& s) {
-  if (s.groups == Groups::none) return {{0, s.shape.m, 0, 0, s.shape.k, 0}};
-  if (s.groups == Groups::by_depth) return parts_along_k(s);
-  std::vector<Rows> list;
-  const int64_t slot = s.groups == Groups::masked ? s.shape.m / std::max(s.group_count(), 1) : 0;
-  int64_t end = s.rows.empty() ? 0 : std::min<int64_t>(s.rows[0], s.shape.m);
-  for (int g = 0; g < s.group_count(); ++g) {
-    const int64_t matrix = s.matrices.empty() ? g : s.matrices[size_t(g)];
-    Rows rows{g * slot, 0, matrix, 0, s.shape.k, 0};
-    if (s.groups == Groups::masked) {
-      rows.end = rows.first + std::min<int64_t>(s.rows[size_t(g)], slot);
-    } else {
-      rows.first = end;
-      rows.end = end = std::max(end, std::min<int64_t>(s.rows[size_t(g) + 1], s.shape.m));
-    }
-    rows.out = rows.first;
-    if (matrix >= 0 && matrix < s.matrices_given()) list.push_back(rows);
-  }
-  return list;
-}
-
-// What the kernels find wrong in the table: GroupFault.
-uint32_t faults_of(const GroupedProduct& s) {
-  uint32_t found = 0;
-  const auto is = [&](bool wrong, uint32_t fault) { found |= wrong ? fault : 0u; };
-  const bool by_depth = s.groups == Groups::by_depth;
-  const int64_t extent = by_depth ? s.shape.k : s.shape.m, unit = by_depth && s.type == DType::e4m3 ? kScaleBlock : 1;
-  for (const int32_t matrix : s.matrices) is(matrix >= s.matrices_given(), kMatrixOutOfRange);
-  if (s.groups == Groups::masked) {
-    const int64_t slot = s.shape.m / std::max(s.group_count(), 1);
-    for (const uint32_t count : s.rows) is(count > slot, kRowsOutOfRange);
-    return found;
-  }
-  int64_t reached = 0;
-  for (const uint32_t stored : s.rows) {
-    const int64_t value = std::min<int64_t>(stored, extent), offset = value / unit * unit;
-    is(stored > extent, kRowsOutOfRange);
-    is(value % unit != 0, kDepthUnaligned);
-    is(offset < reached, kOffsetsDecrease);
-    reached = std::max(reached, offset);
-  }
-  // Rows that no group has are not looked up.
-  for (const Rows& part : s.gathered() ? rows_of(s) : std::vector<Rows>()) {
-    for (int64_t r = part.first; r < part.end; ++r) {
-      is(s.index[size_t(r)] < 0 || s.index[size_t(r)] >= s.a_rows, kIndexOutOfRange);
-    }
-  }
-  return found;
 }
 
 // An array of fp32 to the bit; what is NaN is not written.
@@ -107,6 +38,11 @@ AlsoExpected exactly(const Array& array, const std::vector<double>& values) {
 void spoil(Array& a, int64_t row) {
   const size_t bytes = size_t(a.columns) * size_t(bits(a.type)) / 8;
   std::fill_n(a.bytes.begin() + std::ptrdiff_t(size_t(row) * bytes), bytes, uint8_t(0xff));
+}
+
+void clear_row(Array& a, int64_t row) {
+  const size_t bytes = size_t(a.columns) * size_t(bits(a.type)) / 8;
+  std::fill_n(a.bytes.begin() + std::ptrdiff_t(size_t(row) * bytes), bytes, uint8_t(0));
 }
 
 void spoil_column(Array& a, int64_t column) {
@@ -188,13 +124,6 @@ struct Given {
   const Array *a, *b, *a_scales, *b_scales, *bias, *d, *matrix_alpha;
 };
 
-// Which row of A row `r` of the product is; none: the table names one that A does not have.
-std::optional<int64_t> taken_row(const GroupedProduct& product, int64_t a_rows, int64_t r) {
-  const int64_t from = product.gathered() ? product.index[size_t(r)] : r;
-  if (from < 0 || from >= a_rows) return {};
-  return from;
-}
-
 Results results_of(const GroupedProduct& product, const Given& given, const Finish& finish) {
   const int64_t n = product.shape.n, k = product.shape.k, columns = product.columns(), d_rows = given.d->rows;
   const int64_t b_lines = (n + product.b_scale_rows - 1) / product.b_scale_rows, d_blocks = columns / kScaleBlock;
@@ -204,16 +133,18 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
   const std::vector<double> y = StoredOperand{*given.b, product.b_major, n, k}.scaled(
       given.b_scales, [&](int64_t r) { return r / n * b_lines + r % n / product.b_scale_rows; });
   constexpr double untouched = std::numeric_limits<double>::quiet_NaN();
+  const OwnEpilogue own(product, finish.exact ? Data::integers : Data::normal);
   Results results{std::vector<double>(size_t(d_rows * columns), untouched),
                   std::vector<double>(size_t(d_rows * d_blocks), untouched)};
-  for (const Rows& part : rows_of(product)) {
+  for (const GroupPart& part : parts_of(product)) {
     for (int64_t r = part.first; r < part.end; ++r) {
-      const auto from = taken_row(product, a_rows, r);
+      const int64_t from = taken_row(product, a_rows, r);
       const auto sum_of = [&](int64_t c) {
-        double sum = !from ? 0
-                           : dot(x.data() + *from * k + part.first_k,
-                                 y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
+        double sum = from < 0 ? 0
+                              : dot(x.data() + from * k + part.first_k,
+                                    y.data() + (part.matrix * n + c) * k + part.first_k, part.end_k - part.first_k);
         if (given.matrix_alpha != nullptr) sum *= element(*given.matrix_alpha, part.matrix);
+        if (own) return own.value(sum, given.bias, part, r, c);
         if (given.bias == nullptr) return sum;
         return finish.add(sum, element(*given.bias, (product.shared_bias ? 0 : part.matrix) * n + c));
       };
@@ -228,7 +159,8 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
       }
       for (int64_t c = 0; c < columns; ++c) {
         if (!(std::fabs(line[c]) <= std::fabs(results.farthest))) results.farthest = line[c];
-        if (std::isnan(results.farthest)) return results;
+        // A formula may well give one.
+        if (std::isnan(results.farthest) && !own) return results;
       }
     }
   }
@@ -268,8 +200,14 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   fill(b, data, seed * 4 + 2);
   Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
-  Array bias = new_array("bias", product.bias_type, product.shared_bias ? 1 : matrices, n);
-  if (product.bias) fill(bias, data, seed * 4 + 5);
+  Array bias = bias_of(product, data, seed);
+  // Some blocks of a result with scales are zero, whose scale is a case of its own.
+  if (product.out == DType::e4m3) {
+    if (!by_depth) {
+      for (int64_t r = 5; r < a_rows; r += 16) clear_row(a, r);
+    }
+    if (product.bias && product.formula.empty()) clear_row(bias, 0);
+  }
   // Powers of two, so that every sum stays exact.
   std::vector<float> alphas;
   for (int64_t i = 0; i < matrices; ++i) alphas.push_back(std::ldexp(1.f, int((i + int64_t(seed)) % 3) - 1));
@@ -289,10 +227,11 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   d_scales.output = true;
   poison(d_scales);
 
-  Results results = results_of(product,
-                               {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
-                                product.bias ? &bias : nullptr, &d, product.matrix_alpha ? &matrix_alpha : nullptr},
-                               {data == Data::integers});
+  Results results =
+      results_of(product,
+                 {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
+                  product.has_bias() ? &bias : nullptr, &d, product.matrix_alpha ? &matrix_alpha : nullptr},
+                 {data == Data::integers});
   if (product.scales_by_columns) {
     std::vector<double> turned(size_t(d_blocks * padded), std::numeric_limits<double>::quiet_NaN());
     for (int64_t r = 0; r < d_rows; ++r)
@@ -300,11 +239,11 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     results.factors = std::move(turned);
   }
   std::vector<bool> used(size_t(a_rows), false), used_k(size_t(k), !by_depth), used_matrix(size_t(matrices), false);
-  for (const Rows& part : rows_of(product)) {
+  for (const GroupPart& part : parts_of(product)) {
     used_matrix[size_t(part.matrix)] = true;
     std::fill(used_k.begin() + part.first_k, used_k.begin() + part.end_k, true);
     for (int64_t r = part.first; r < part.end; ++r) {
-      if (const auto from = taken_row(product, a_rows, r)) used[size_t(*from)] = true;
+      if (const int64_t from = taken_row(product, a_rows, r); from >= 0) used[size_t(from)] = true;
     }
   }
   w.expected = product.judge_scales ? results.factors : results.values;
@@ -345,7 +284,7 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
   }
   if (product.matrix_alpha) w.arrays.push_back(std::move(matrix_alpha));
-  if (product.bias) w.arrays.push_back(std::move(bias));
+  if (product.has_bias()) w.arrays.push_back(std::move(bias));
   // The judged one comes last.
   if (product.judge_scales) {
     w.arrays.push_back(std::move(d));
@@ -383,6 +322,7 @@ launch::GroupedProductOperands grouped_operands(const GroupedProduct& product, c
   o.bias = pointer_of(w, p, "bias");
   o.bias_type = product.bias_type;
   o.shared_bias = product.shared_bias;
+  o.beta = product.beta;
   o.d_scales = pointer_of(w, p, "d_scales");
   o.accumulate = product.accumulate;
   o.index = static_cast<const int32_t*>(pointer_of(w, p, "index"));

@@ -1,6 +1,7 @@
 // Operands, scales, tables and reference of products with blockwise scales and of products by groups, for the Hopper
 // kernels, and for those of Blackwell that take the same arrays.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "launch/grouped_arguments.h"
@@ -26,6 +27,9 @@ struct GroupedProduct {
   bool bias = false;
   DType bias_type = DType::fp32;
   bool shared_bias = false;
+  std::string formula = {};  // the text of an epilogue of the user's own, which `bias` and `row_bias` are for
+  bool row_bias = false;     // one for each of the m rows
+  float beta = 0;
   bool accumulate = false;
   bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
   std::vector<int32_t> index = {};  // for gathered rows: which of A's a_rows each row of the product is
@@ -41,6 +45,7 @@ struct GroupedProduct {
   int group_count() const;
   int matrices_given() const;
   bool gathered() const { return a_rows > 0; }
+  bool has_bias() const { return bias || row_bias; }
   int64_t columns() const { return swiglu ? shape.n / 2 : shape.n; }  // of D
 };
 

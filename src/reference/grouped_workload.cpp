@@ -344,6 +344,7 @@ GroupedPointers grouped_pointers(const GroupedProblem& problem, const Workload& 
   to.matrices = static_cast<const int32_t*>(at("matrices"));
   to.matrix_alpha = static_cast<const float*>(at("matrix_alpha"));
   to.status = static_cast<uint32_t*>(at("status"));
+  to.bias = at("bias");
   return to;
 }
 

@@ -21,6 +21,8 @@ struct Offset {
 // For a problem that validate() accepts and with_packed_addends() returned. Where A and B have factors of blocks, the
 // workload's alpha is that of their tensors, and the problem's must be the same.
 Workload workload_of(const GemmProblem& problem, Offset offset, Data data, uint64_t seed);
+// The same for operands without factors of blocks.
+Workload product_workload(const GemmProblem& problem, Offset offset, Data data, uint64_t seed);
 // Computes what is expected anew, for arrays that somebody has changed.
 void expect_again(const GemmProblem& problem, Offset offset, Workload& workload);
 // The arrays of such a workload at their addresses.

@@ -7,13 +7,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "formula/formula.h"
 #include "reference/dot.h"
+#include "reference/own_epilogue.h"
 #include "warpwright/core/numeric.h"
 #include "warpwright/core/words.h"
 #include "warpwright/epilogue/activation.h"
@@ -159,17 +157,8 @@ double activated(Activation f, double v) {
   return v;
 }
 
-std::optional<formula::Formula> own_formula(const GemmSpec& s) {
-  if (s.formula.empty()) return {};
-  const auto formula = formula::parse(s.formula);
-  if (!formula) throw std::invalid_argument(formula.status().message());  // no problem is made of such a text
-  return *formula;
-}
-// Of whole numbers with the bits of the kernels, which are compared exactly; otherwise in float64, by other functions.
-double formula_value(const formula::Formula& formula, Data data, const formula::Values<double>& v) {
-  if (data == Data::normal) return formula.value(v);
-  return double(formula.value(formula::Values<float>{float(v.x), float(v.c), float(v.bias), float(v.row_bias),
-                                                     float(v.residual), float(v.beta), v.row, v.column, v.batch}));
+ArrayLayout addend_layout(const ArrayLayout& given, int64_t rows, int64_t columns) {
+  return given.rows > 0 ? given : dense_layout(rows, columns);
 }
 
 }  // namespace
@@ -314,8 +303,8 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   const EpilogueConfig& e = s.epilogue;
   // Two columns of the product make one of D where the epilogue takes pairs.
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
-  if (e.source) add(matrix("C", e.source_type, s.batch * m, columns), 3);
-  if (e.residual) add(matrix("residual", e.residual_type, s.batch * m, columns), 4);
+  if (e.source) add_matrix("C", e.source_type, addend_layout(s.c, m, columns), 3);
+  if (e.residual) add_matrix("residual", e.residual_type, addend_layout(s.residual, m, columns), 4);
   if (e.bias != Bias::none) add(matrix("bias", e.bias_type, s.batch, along), 5);
   if (s.scaling != Scaling::none) {
     const bool each = s.scaling == Scaling::row_column;
@@ -343,7 +332,8 @@ void expect_product(const GemmSpec& s, Workload& w) {
   const Array *a_scales = find("a_scales"), *b_scales = find("b_scales");
   const EpilogueConfig& e = s.epilogue;
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
-  const auto formula = own_formula(s);
+  const ArrayLayout of_c = addend_layout(s.c, m, columns), of_residual = addend_layout(s.residual, m, columns);
+  const auto formula = formula_of(s.formula);
   std::vector<double> x(size_t(m * k)), y(size_t(n * k));
   w.expected.assign(size_t(elements(s.d, s.batch)), std::numeric_limits<double>::quiet_NaN());
   for (int64_t batch = 0; batch < s.batch; ++batch) {
@@ -363,7 +353,6 @@ void expect_product(const GemmSpec& s, Workload& w) {
     };
     for (int64_t row = 0; row < m; ++row)
       for (int64_t column = 0; column < columns; ++column) {
-        const int64_t at = (batch * m + row) * columns + column;
         const int64_t of_bias = batch * along + (e.bias == Bias::per_row ? row : column);
         double v = sum(row, column);
         if (formula) {
@@ -373,13 +362,13 @@ void expect_product(const GemmSpec& s, Workload& w) {
           const double added = of(bias, of_bias);
           v = formula_value(
               *formula, w.data,
-              {v, of(c, at), added, added, of(residual, at), s.beta, int32_t(row), int32_t(column), int32_t(batch)});
+              {v, of(c, of_c.at(batch, row, column)), added, added, of(residual, of_residual.at(batch, row, column)),
+               s.beta, int32_t(row), int32_t(column), int32_t(batch)});
           if (e.quantize) v = double(float(v * s.scale));
-          w.expected[size_t(s.d.at(batch, row, column))] =
-              std::isnan(v) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), -1) : v;
+          w.expected[size_t(s.d.at(batch, row, column))] = expected_number(v);
           continue;
         }
-        if (c) v += s.beta * element(*c, at);
+        if (c) v += s.beta * element(*c, of_c.at(batch, row, column));
         if (bias) v += element(*bias, of_bias);
         if (e.pair()) {
           // B is [gates; ups], and so is a bias of columns.
@@ -390,9 +379,9 @@ void expect_product(const GemmSpec& s, Workload& w) {
           v = activated(e.activation, v);
         }
         // Each node rounds once, as the kernels do.
-        if (residual) v = double(float(v + element(*residual, at)));
+        if (residual) v = double(float(v + element(*residual, of_residual.at(batch, row, column))));
         if (e.quantize) v = double(float(v * s.scale));
-        w.expected[size_t(s.d.at(batch, row, column))] = v;
+        w.expected[size_t(s.d.at(batch, row, column))] = expected_number(v);
       }
   }
 }

@@ -111,6 +111,7 @@ struct GemmSpec {
   DType a_type = DType::bf16, b_type = DType::bf16;
   Major a_major = Major::K, b_major = Major::K;  // MN: the array has k rows
   ArrayLayout a, b, d;                           // as stored; a batch stride of 0 shares the matrix
+  ArrayLayout c, residual;                       // the same; no rows: without gaps
   EpilogueConfig epilogue = factor_and_conversion(DType::bf16);
   double alpha = 1, beta = 0, scale = 1;
   Scaling scaling = Scaling::none;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/context/pooled_fixedsize_stack.hpp>
 #include <boost/context/preallocated.hpp>
 #include <chrono>
 #include <cstring>
@@ -13,29 +12,19 @@
 
 #include "debug/debug.h"
 #include "fiber.h"
+#include "guard/stacks.h"
 #include "report.h"
+#include "warpwright/sim/instance.h"
 
 namespace warpwright::simulator {
 namespace {
 
 thread_local Thread* current = nullptr;
 
-#if defined(WW_ASAN_FIBERS)
-constexpr size_t kStack = 256 * 1024;
-#else
-// No power of two: stacks lie behind each other, and the lines in use of all of them would share few sets of the
-// caches.
-constexpr size_t kStack = 64 * 1024 + 69 * 64;
-#endif
 constexpr uint32_t kReserved = 1024;  // the system's share at the start of the shared window
 
 thread_local const void* engine_stack = nullptr;
 thread_local size_t engine_stack_size = 0;
-
-boost::context::pooled_fixedsize_stack& stacks() {
-  static thread_local boost::context::pooled_fixedsize_stack pool(kStack, 64);
-  return pool;
-}
 
 uint64_t splitmix(uint64_t& state) {
   uint64_t z = (state += 0x9e3779b97f4a7c15ull);
@@ -141,23 +130,22 @@ void Engine::start_cluster() {
       t->time = now_ + (timed() ? start_of_cta() : 0);
       t->view[kHb].own = 0xffff'ffffu;
       t->warp->lanes[i % 32] = p;
-      const boost::context::stack_context stack = stacks().allocate();
+      const boost::context::stack_context stack = Stacks::allocate();
       t->stack_size = stack.size;
       t->stack_bottom = static_cast<char*>(stack.sp) - stack.size;
       const boost::context::preallocated place(stack.sp, stack.size, stack);
-      t->self = boost::context::fiber(std::allocator_arg, place, stacks(), [this, p](boost::context::fiber&& back) {
+      t->self = boost::context::fiber(std::allocator_arg, place, Stacks(), [this, p](boost::context::fiber&& back) {
         p->back = std::move(back);
         arrived(nullptr, &engine_stack, &engine_stack_size);
         try {
           if (!dying) body_();
         } catch (const Abort&) {
         } catch (const std::exception& x) {
-          findings_.push_back(finding_of("exception", fmt::format("the kernel threw: {}", x.what()), p, p->where));
+          report_thrown(*p, fmt::format(": {}", x.what()));
         } catch (const boost::context::detail::forced_unwind&) {
           throw;  // how the library ends a fiber that is destroyed
         } catch (...) {
-          findings_.push_back(
-              finding_of("exception", "the kernel threw something that is not a std::exception", p, p->where));
+          report_thrown(*p, " something that is not a std::exception");
         }
         p->done = true;
         leaving(nullptr, engine_stack, engine_stack_size);
@@ -317,6 +305,15 @@ bool Engine::land_next(bool anything) {
   return true;
 }
 
+// A tenth of the steps in which nothing was stored, arrived or landed: nobody waits, and nobody comes any further.
+bool Engine::stands_still() {
+  if (progress_seen_ != last_progress_) {
+    progress_seen_ = last_progress_;
+    progress_step_ = steps_;
+  }
+  return steps_ - progress_step_ > options_.step_limit / 10;
+}
+
 Result Engine::run() {
   begin_ = std::chrono::steady_clock::now();
   const Guard guard(*this, options_.hang_seconds);
@@ -329,8 +326,9 @@ Result Engine::run() {
     while (int(next_block_cluster) < resident && next_block_cluster < total_clusters) start_cluster();
     uint64_t idle_progress = ~0ull;
     while (int(findings_.size()) < options_.max_findings) {
-      if (++steps_ > options_.step_limit || (steps_ % 1024 == 0 && is_late())) {
-        report_livelock(*this, steps_);
+      const bool late = ++steps_ % 1024 == 0 && is_late();
+      if (late || steps_ > options_.step_limit || (steps_ % 1024 == 0 && stands_still())) {
+        report_livelock(*this, steps_, late);
         break;
       }
       if (land_next(false)) continue;
@@ -408,6 +406,10 @@ void Engine::thread_finished(Thread& t) {
     }
   } catch (const Abort&) {
   }
+}
+
+Result run_threads(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  return Engine(launch, options, body).run();
 }
 
 }  // namespace warpwright::simulator

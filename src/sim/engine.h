@@ -438,7 +438,9 @@ class Engine final : public Guarded {
   void thread_finished(Thread& t);
   std::vector<BarrierUse> barrier_use() const;
   void report_given_up(Thread& t);
+  void report_thrown(Thread& t, const std::string& what);
   Finding finding_of(std::string rule, std::string message, const Thread* t, here at) const;
+  bool stands_still();
   bool is_late();  // Options::max_seconds are over
 
   Launch launch_;
@@ -448,7 +450,7 @@ class Engine final : public Guarded {
   std::vector<const char*> files_;
   std::vector<Warp*> queue_;
   std::vector<Event> events_;
-  uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0;
+  uint64_t now_ = 0, seq_ = 0, steps_ = 0, last_progress_ = 0, progress_seen_ = 0, progress_step_ = 0;
   bool inside_ = false;
   std::chrono::steady_clock::time_point begin_;
   uint64_t waits_ = 0;

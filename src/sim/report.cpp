@@ -101,7 +101,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
 }
 
 // Who runs most is who does not come to an end; the others show what they were waiting for meanwhile.
-void report_livelock(Engine& e, uint64_t steps) {
+void report_livelock(Engine& e, uint64_t steps, bool late) {
   const Warp* busiest = nullptr;
   const Thread* at_work = nullptr;
   std::vector<std::string> others;
@@ -129,9 +129,8 @@ void report_livelock(Engine& e, uint64_t steps) {
   Finding f;
   f.rule = "livelock";
   const double limit = e.options().max_seconds;
-  f.message = fmt::format(
-      "no end after {}: a loop that never finishes, or a trip count that underflowed",
-      steps > e.options().step_limit ? fmt::format("{} scheduling steps", steps) : fmt::format("{:.3g} s", limit));
+  f.message = fmt::format("no end after {}: a loop that never finishes, or a trip count that underflowed",
+                          late ? fmt::format("{:.3g} s", limit) : fmt::format("{} scheduling steps", steps));
   if (at_work) {
     f.message += fmt::format("; the warp that ran most is {}, at {}", who(*at_work), where(at_work->where));
     f.role = at_work->warp->role_name();

@@ -9,7 +9,7 @@ namespace warpwright::simulator {
 
 std::string waited_for(const Engine&, const Thread&, Wait why, const void* object);
 void report_deadlock(Engine&);
-void report_livelock(Engine&, uint64_t steps);
+void report_livelock(Engine&, uint64_t steps, bool late);
 
 void check_thread_exit(Engine&, Thread&);
 void check_cta_exit(Engine&, Cta&);

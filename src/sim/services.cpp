@@ -68,6 +68,12 @@ void Engine::report_given_up(Thread& t) {
   options_.max_findings = 0;
 }
 
+void Engine::report_thrown(Thread& t, const std::string& what) {
+  std::string message = fmt::format("{} threw{}", who(t), what);
+  if (t.where.line != 0) message += fmt::format("; its last word was at {}", where(t.where));
+  findings_.push_back(finding_of("exception", std::move(message), &t, t.where));
+}
+
 bool Engine::is_late() {
   return options_.max_seconds > 0 &&
          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= options_.max_seconds;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "jit/host_compiler.h"
-#include "sim/model.h"
+#include "simulate/dense/shown.h"
 
 namespace warpwright::simulate {
 namespace {
@@ -20,30 +20,6 @@ std::function<void(const std::string&)>& listener() {
   static std::function<void(const std::string&)> one;
   return one;
 }
-
-class SimulatedEncoder final : public launch::MapEncoder {
-  Status encode(const launch::TensorMapSpec& spec, TensorMap& map) const override {
-    simulator::model::TensorMapFields f{};
-    f.type = simulator::model::element_of(spec.element, spec.padded);
-    f.rank = spec.rank;
-    f.base = spec.base;
-    f.swizzle = spec.swizzle;
-    for (int i = 0; i < 5; ++i) {
-      f.dims[i] = i < spec.rank ? spec.dims[size_t(i)] : 1;
-      f.strides[i] = spec.strides[size_t(i)];
-      f.box[i] = i < spec.rank ? spec.box[size_t(i)] : 1;
-    }
-    if (const auto why = simulator::model::encode_tensor_map(f, map)) return Status(Code::failed, *why + ".");
-    return {};
-  }
-  Status set_address(TensorMap& map, const void* address) const override {
-    simulator::model::TensorMapFields f{};
-    if (!simulator::model::decode_tensor_map(map, f)) return Status(Code::failed, "a tensor map was never encoded.");
-    f.base = const_cast<void*>(address);
-    if (const auto why = simulator::model::encode_tensor_map(f, map)) return Status(Code::failed, *why + ".");
-    return {};
-  }
-};
 
 Result<const simulator::Instance*> compiled(const catalog::Instance& instance, const std::string& name) {
   if (Status s = catalog::check_formula(instance); !s) return s;
@@ -65,21 +41,27 @@ Result<const simulator::Instance*> compiled(const catalog::Instance& instance, c
 
 const BuiltIn* found_inside(std::string_view name) {
   if (jit::headers_are_named()) return nullptr;
-  const auto all = built_in();
+  const auto& all = built_in();
   const auto own = std::ranges::find(all, name, [](const BuiltIn& b) { return std::string_view(b.name); });
   return own == all.end() ? nullptr : &*own;
 }
 
 }  // namespace
 
+const std::vector<BuiltIn>& built_in() {
+  static const std::vector<BuiltIn> list = [] {
+    std::vector<BuiltIn> all;
+    for (const Shown& one : shown()) all.push_back({one.name, one.compiled});
+    const auto added = added_to_build();
+    all.insert(all.end(), added.begin(), added.end());
+    return all;
+  }();
+  return list;
+}
+
 bool is_built_in(const catalog::Instance& instance) { return found_inside(catalog::image_name(instance)) != nullptr; }
 
 void on_compile(std::function<void(const std::string&)> one) { listener() = std::move(one); }
-
-const launch::MapEncoder& map_encoder() {
-  static const SimulatedEncoder encoder;
-  return encoder;
-}
 
 Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
   using Ready = Result<const simulator::Instance*>;

@@ -29,12 +29,14 @@ void on_compile(std::function<void(const std::string& name)> listener);
 // Tensor maps of the simulated TMA.
 const launch::MapEncoder& map_encoder();
 
-// Those compiled into this program. The build writes the table (cmake/images.cmake).
+// Those compiled into this program: what `demo` shows (simulate/dense/shown.h), and what the build adds.
 struct BuiltIn {
   const char* name;
   const simulator::Instance* (*instance)();
 };
-std::span<const BuiltIn> built_in();
+const std::vector<BuiltIn>& built_in();
+// The build writes this table (cmake/images.cmake).
+std::span<const BuiltIn> added_to_build();
 // Whether it is one of them, and those are meant: who names other headers wants their kernels.
 bool is_built_in(const catalog::Instance& instance);
 

@@ -29,6 +29,7 @@ struct Walk {
   int64_t clusters;          // clusters that share the work
   int64_t parts = 1;         // parts of the depth
   bool streams = false;
+  bool skips = false;    // a warpgroup leaves every other tile to its neighbour
   int64_t columns = 16;  // D ends so many columns before a tile does,
   int64_t rows = 3;      // and this many rows
 };
@@ -44,7 +45,10 @@ int64_t deep_steps(int64_t stages, int64_t tiles) {
 Case deep_case(const Walk& w) {
   if (w.streams) return {w.tall * (w.clusters + 1), w.wide, w.deep * (2 * w.stages + 1)};
   const int64_t columns = w.parts > 1 ? 2 : std::max<int64_t>(2, w.clusters);
-  return {2 * w.tall, w.wide * columns, w.parts * w.deep * deep_steps(w.stages, 2 * columns * w.parts / w.clusters)};
+  // Who skips a tile goes over the end of the ring more than once.
+  const int64_t steps =
+      std::max(deep_steps(w.stages, 2 * columns * w.parts / w.clusters), w.skips ? 2 * w.stages + 1 : 0);
+  return {2 * w.tall, w.wide * columns, w.parts * w.deep * steps};
 }
 // Many tiles of little depth, the last of which end before their edges.
 Case many_case(const Walk& w, int64_t k_tail) {
@@ -78,15 +82,18 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   const Walk w{.tall = c.tile_m * c.cluster_m(),
                .wide = c.tile_n * c.cluster_n(),
                .deep = c.tile_k(),
-               .stages = c.stages,
+               .stages = std::max(c.stages, c.raw_slots()),
                .tiles = pingpong ? std::max<int64_t>(8, 2 * tiles) : tiles,
                .clusters = few_clusters(instance),
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .streams = c.split == DepthSplit::stream_k,
+               .skips = pingpong,
                .columns = any_columns ? 13 : unit};
   std::vector<Case> list = {deep_case(w), many_case(w, 11)};
   list.push_back(any_columns ? Case{133, 77, 75} : Case{133, in_units(80, unit), 75});
   list.push_back(any_columns ? Case{9, 9, 0} : Case{9, unit, 0});
+  // Rows that end in the vector in which they begin.
+  if (c.load == Mover::threads) list.push_back({9, any_columns ? 9 : unit, 3});
   return list;
 }
 
@@ -112,11 +119,13 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
   const int64_t halves = c.column_blocks();
-  const int64_t n = c.swiglu && !c.paired() ? 512
-                    : c.out == DType::e4m3  ? 256
-                    : c.paired()            ? 2 * wide + 8 * halves
-                                            : wide + 8;
-  const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n;
+  const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // of the columns of gates and ups
+  const int64_t n = c.swiglu && whole_blocks ? 512
+                    : c.out == DType::e4m3   ? 256
+                    : c.paired()             ? 2 * wide + 8 * halves
+                                             : wide + 8 * halves;
+  // The second column of tiles has a few of its columns there, and nearly all of them here.
+  const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n == wide + 8 * halves ? 2 * wide - 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
   // A depth has whole units of 16 bytes where k is what is contiguous; otherwise rows have them.
   const int64_t moved = 128 / bits(c.type);

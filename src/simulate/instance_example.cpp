@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -19,7 +20,9 @@
 namespace warpwright::simulate {
 namespace {
 
+using reference::Array;
 using reference::Case;
+using reference::Condition;
 using reference::Data;
 using reference::Workload;
 using simulate::Outcome;
@@ -52,9 +55,24 @@ std::string summary_of(const catalog::Instance& instance) {
 
 choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
+// Packed, but for the strides of matrices.
+GemmProblem addends_as_given(const GemmProblem& problem) {
+  GemmProblem p = reference::with_packed_addends(problem);
+  p.c = problem.c;
+  p.epilogue.residual_layout = problem.epilogue.residual_layout;
+  return p;
+}
+
+// The last element of A is no number: what its row makes is none either.
+void spoil_an_element(Workload& w) {
+  Array& a = w.arrays.front();
+  if (a.type == DType::s8 || a.bytes.empty()) return;
+  std::fill_n(a.bytes.end() - std::ptrdiff_t(bits(a.type) / 8), size_t(bits(a.type)) / 8, uint8_t(0xff));
+}
+
 Status takes_dense(const catalog::Instance& instance, Case s) {
   if (Status why = refuse(instance, s.condition); !why) return why;
-  const auto product = dense_product(dense_problem(instance, s), chip_of(instance), offset_of(instance));
+  const auto product = dense_case(instance, s);
   if (!product) return product.status();
   if (s.m < 1 || s.n < 1) return problem::refused("m and n: at least 1.");
   return {};
@@ -94,8 +112,13 @@ void describe(Example& e, const catalog::Instance& instance) {
 void complete_dense(Example& e, const catalog::Instance& instance) {
   e.takes = [instance](Case s) { return takes_dense(instance, s); };
   e.workload = [instance](Case s, Data data, uint64_t seed) {
-    Workload w = reference::workload_of(reference::with_packed_addends(dense_problem(instance, s)), offset_of(instance),
-                                        data, seed);
+    const GemmProblem p = addends_as_given(dense_problem(instance, s));
+    const reference::Offset offset = offset_of(instance, s.condition);
+    Workload w = reference::workload_of(p, offset, data, seed);
+    if (s.condition == Condition::real && p.block_scaling == BlockScaling::none) {
+      spoil_an_element(w);
+      reference::expect_again(p, offset, w);
+    }
     w.shape = s;
     return w;
   };
@@ -140,7 +163,8 @@ bool behind_api(const catalog::Instance& instance) {
   return has_example(instance) && (is_dense(instance) || is_grouped(instance));
 }
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {
-  return dense_product(dense_problem(instance, shape), chip_of(instance), offset_of(instance));
+  return spaced_product(addends_as_given(dense_problem(instance, shape)), chip_of(instance),
+                        offset_of(instance, shape.condition));
 }
 Result<GroupedRun> grouped_case(const catalog::Instance& instance, Case shape) {
   return grouped_run(grouped_problem(instance, shape), grouped_product(instance, shape), chip_of(instance));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/grid.h"
+#include "problem/lower.h"
 #include "problem/refused.h"
 #include "simulate/dense_parts.h"
 #include "simulate/product.h"
@@ -26,6 +27,21 @@ GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
 }
 
 // ---- dense products
+
+// In one condition the matrices of a batch have their A in common.
+void share_a(GemmProblem& p, Case s) {
+  if (p.batch > 1 && s.condition == Condition::real) p.a.batch_stride = 0;
+}
+
+// C and the residual lie with gaps of their own behind their rows.
+void space_addends(GemmProblem& p, Case s) {
+  if (s.condition == Condition::in_place) return;
+  const auto spaced = [&](MatrixLayout& m, int64_t units) {
+    m.stride = aligned_stride(problem::result_columns(p), m.type) + units * 128 / bits(m.type);
+  };
+  if (p.beta != 0) spaced(p.c, 1);
+  if (p.epilogue.residual) spaced(p.epilogue.residual_layout, 2);
+}
 
 GemmProblem hopper_dense(const catalog::Instance& instance, Case s) {
   GemmProblem p = blank(instance, s);
@@ -61,6 +77,7 @@ GemmProblem hopper_dense(const catalog::Instance& instance, Case s) {
     p.b.batch_stride = p.b.major == Major::MN ? 0 : step(b_rows, p.b.stride, p.b.type);
     p.d.batch_stride = stored_by_threads ? s.m * p.d.stride + 1 : step(s.m, p.d.stride, p.d.type);
   }
+  share_a(p, s);
   return p;
 }
 // Whether the epilogue does more than multiply by a factor and store.
@@ -84,6 +101,7 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
     p.b.batch_stride = (s.n + 2) * s.k;
     p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n));
   }
+  share_a(p, s);
   if (c.store_stages > 0 || c.batched) return p;
   // Threads store whole vectors where rows begin aligned, and at the edge of such a row elements: with an even m.
   if (is_fused(c)) {
@@ -121,6 +139,7 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
     p.b.batch_stride = c.b_major == Major::MN ? 0 : (b_rows + 1) * p.b.stride;
     p.d.batch_stride = (s.m + 1) * p.d.stride;
   }
+  share_a(p, s);
   if (c.copy == RowCopy::bytes4) p.alignment = 4;
   if (c.copy == RowCopy::registers) p.alignment = std::min(bits(c.type), bits(c.out_type())) / 8;
   return p;
@@ -151,6 +170,8 @@ std::vector<uint32_t> many_counts(uint32_t slot) {
   for (uint32_t g = 0; g < kManyGroups; ++g) counts.push_back(kinds[g % 5]);
   return counts;
 }
+// Counts of rows with which groups end exactly where a block of 64 rows or a tile ends.
+std::vector<uint32_t> exact_counts(uint32_t tall) { return {tall + 64, 64, tall}; }
 
 // Four groups along k that begin at multiples of `unit`, with stages of `deep`. The first one is without depth, the
 // second has whole stages, and begins between two of them where it may. Ahead and behind are columns that no group has.
@@ -170,12 +191,21 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const auto unit = uint32_t(c.depth_unit());
   if (s.condition == Condition::varied && groups != Groups::none) {
     return groups == Groups::masked ? many_counts(m / kManyGroups)
-                                    : many_offsets(c.by_depth() ? uint32_t(s.k) : m, unit);
+           : c.by_depth()           ? many_offsets(uint32_t(s.k), unit)
+                                    : many_offsets(m, 1);
   }
   if (c.by_depth()) return four_along_k(s, unit, uint32_t(c.tile_k()));
+  const auto tall = uint32_t(c.tile_m);
+  if (groups != Groups::none && s.condition == Condition::real) {
+    const uint32_t room = groups == Groups::masked ? m / kGroups : m;
+    std::vector<uint32_t> counts, offsets = {0};
+    for (const uint32_t rows : exact_counts(tall)) counts.push_back(std::min(rows, room));
+    counts.push_back(room);
+    for (const uint32_t rows : counts) offsets.push_back(std::min(offsets.back() + rows, m));
+    return groups == Groups::masked ? counts : offsets;
+  }
   if (groups == Groups::contiguous) {
     // The third group ends with less than half a tile.
-    const auto tall = uint32_t(c.tile_m);
     const uint32_t first = m / 7, rows = m / 2 - first, third = rows > tall ? rows / tall * tall + tall / 3 : rows;
     return {0, first, first, first + third, m - m / 9};
   }
@@ -188,7 +218,9 @@ bool has_matrices(const GroupedGemmConfig& c) { return c.groups != Groups::none 
 std::vector<int32_t> many_matrices(int count) {
   std::vector<int32_t> matrices;
   for (int g = 0; g < kManyGroups; ++g) matrices.push_back(g % 4 == 1 ? -1 : (g * 2 + 2) % count);
-  matrices[36] = count;
+  // In every sort of table one of the two has rows.
+  matrices[35] = count;
+  matrices[36] = INT32_MAX;
   return matrices;
 }
 
@@ -311,6 +343,7 @@ GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
 GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
   GemmProblem p = dense_alone(instance, s);
   p.b_is_constant = s.condition == Condition::constant;
+  space_addends(p, s);
   if (s.condition == Condition::in_place) p.d.stride = p.d.batch_stride = kPacked;
   return p;
 }
@@ -338,7 +371,8 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
                                       : blackwell != nullptr ? &blackwell->epilogue
                                       : mma_sync != nullptr  ? &mma_sync->epilogue
                                                              : nullptr;
-      if (e == nullptr || !e->source || e->source_type != e->out || e->pair() || offset_of(instance).result != 0)
+      if (e == nullptr || !e->source || e->source_type != e->out || e->pair() ||
+          offset_of(instance, condition).result != 0)
         return problem::refused("it reads no C that could be D.");
       break;
     }
@@ -360,9 +394,13 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
   return {};
 }
 
-reference::Offset offset_of(const catalog::Instance& instance) {
-  if (const auto* c = instance.as<DenseGemmConfig>()) return c->load == Mover::threads ? 1 : 0;
-  if (const auto* c = instance.as<MmaSyncGemmConfig>()) return c->copy == RowCopy::registers ? 1 : 0;
+reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
+  // Rows of D that begin anywhere, behind a first one that begins at a vector too.
+  const int result = condition == Condition::real ? 0 : 1;
+  if (const auto* c = instance.as<DenseGemmConfig>())
+    return c->load == Mover::threads ? reference::Offset{1, result} : reference::Offset{0, 0};
+  if (const auto* c = instance.as<MmaSyncGemmConfig>())
+    return c->copy == RowCopy::registers ? reference::Offset{1, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<CdnaMatmulConfig>()) return {c->by_elements ? 1 : 0, 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
   return {0, c != nullptr && is_fused(*c) && c->store_stages == 0 && !c->batched ? 1 : 0};

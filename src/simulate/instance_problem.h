@@ -18,7 +18,7 @@ Status refuse(const catalog::Instance& instance, reference::Condition condition)
 // Lists of nodes that a general kernel for AMD is checked with.
 inline constexpr int64_t kNodeLists = 6;
 // Where threads load or store, matrices begin at an odd element.
-reference::Offset offset_of(const catalog::Instance& instance);
+reference::Offset offset_of(const catalog::Instance& instance, reference::Condition condition);
 
 // Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
 inline constexpr int kManyGroups = 40;

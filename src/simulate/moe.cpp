@@ -161,7 +161,7 @@ class Launches {
     launch(instance, args, unsigned(std::clamp<int64_t>(work, 1, sm_limit_ > 0 ? sm_limit_ : most)));
   }
   void put(const catalog::Instance& instance, const GroupedProblem& problem, const GroupedPointers& pointers) {
-    required(launch::check_pointers(problem, pointers));
+    required(launch::check_pointers(problem, pointers, catalog::arch_of(instance)));
     launch::Arguments args;
     required(launch::fill_arguments(args, instance, problem, pointers, map_encoder()));
     const int cluster = launch::cluster_of(instance);

@@ -32,6 +32,12 @@ PreparedRun prepare(const DenseProduct& product, const reference::Workload& work
 PreparedRun prepare(const GroupedRun& product, const reference::Workload& workload, int sm_limit,
                     const launch::MapEncoder& maps = map_encoder());
 
+// The parts of these: the clusters that `sm_limit` allows, workspace and grid for arguments that are there, and the
+// throwing.
+int64_t clusters_of(const catalog::Instance& instance, int sm_limit);
+void add_grid(PreparedRun& run, const catalog::Instance& instance, int64_t clusters);
+void require(const Status& status);
+
 // With the factors of the tensors, with which operands with block scales were quantized.
 GemmProblem problem_of(const DenseProduct& product, const reference::Workload& workload);
 // The arrays of a workload as the kernel of the product wants them.

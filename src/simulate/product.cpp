@@ -16,8 +16,10 @@
 #include "problem/validate.h"
 #include "reference/blockwise_workload.h"
 #include "reference/grouped_workload.h"
+#include "reference/own_epilogue.h"
 #include "reference/problem_workload.h"
 #include "sim/timing.h"
+#include "simulate/dense/run.h"
 #include "simulate/executor.h"
 #include "simulate/instance_problem.h"
 #include "simulate/memory.h"
@@ -38,47 +40,17 @@ const simulator::Instance* compiled_of(const catalog::Instance& instance) {
   return *compiled;
 }
 
-Outcome judged(const Workload& w, simulator::Result result, const Arrays& arrays) {
-  Outcome out;
-  out.sim = std::move(result);
-  out.output = arrays.output();
-  out.verdict = judge(w, out.output);
-  return out;
-}
-// Without a launch nobody writes factors or status.
-Outcome judged_launch(const Workload& w, simulator::Result result, const Arrays& arrays) {
-  Outcome out = judged(w, std::move(result), arrays);
-  if (out.sim.ok()) judge_others(w, arrays.contents(), out.verdict);
-  return out;
-}
-
-bool is_behind(Condition condition) { return condition == Condition::behind || condition == Condition::constant; }
-
-void add_up(simulator::Result& result, const simulator::Result& before) {
-  result.stats.checks += before.stats.checks;
-  result.stats.words += before.stats.words;
-  result.stats.wall_s += before.stats.wall_s;
-  result.stats.predicted_us += before.stats.predicted_us;
-}
-
-// Once, or twice with the workspace as the first launch has left it.
-template <class Launch>
-simulator::Result launch_as(const Workload& w, const Launch& launch, Arrays& arrays) {
-  simulator::Result result = launch();
-  if (w.shape.condition == Condition::again && result.ok()) {
-    arrays.forget_output(w);
-    const simulator::Result first = std::exchange(result, launch());
-    add_up(result, first);
-  }
-  return result;
-}
-
 }  // namespace
 
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
                                    const choice::ChipLimits& limits) {
   if (Status s = problem::validate(problem, chip.arch); !s) return s;
-  DenseProduct product{reference::with_packed_addends(problem), {}, {}, offset};
+  return spaced_product(reference::with_packed_addends(problem), chip, offset, limits);
+}
+Result<DenseProduct> spaced_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset,
+                                    const choice::ChipLimits& limits) {
+  if (Status s = problem::validate(problem, chip.arch); !s) return s;
+  DenseProduct product{problem, {}, {}, offset};
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
   if (decision && problem.plan.empty() && !jit::host_compiler()) {
@@ -99,32 +71,8 @@ Result<GroupedRun> grouped_run(const GroupedProblem& problem, const reference::G
   return GroupedRun{problem, product, std::move(*choice)};
 }
 
-Outcome run(const DenseProduct& p, const Workload& w, const simulator::Options& given, int sm_limit) {
-  const catalog::Instance& instance = p.instance();
-  simulator::Options options = given;
-  // The grid of clusters that cancel each other's launch does not depend on how many run at once.
-  const auto* blackwell = instance.as<DenseGemmSm100Config>();
-  if (blackwell != nullptr && blackwell->source == TileSource::clc && sm_limit == 0 && given.resident_clusters == 0) {
-    options.resident_clusters = 2;
-  }
-  const Condition condition = w.shape.condition;
-  options.primary_pending |= is_behind(condition);
-  PreparedRun prepared = prepare(p, w, sm_limit);
-  if (prepared.ctas == 0) return judged(w, {}, prepared.arrays);
-  const auto buffers = prepared.arrays.buffers();
-  simulator::Result packed;
-  if (prepared.rows) {
-    packed = run_instance(*compiled_of({prepared.rows->config}), &prepared.rows->args, {prepared.rows->ctas, 1, 1},
-                          buffers, options);
-    if (!packed.ok()) return judged(w, std::move(packed), prepared.arrays);
-  }
-  const auto launch = [&] {
-    return run_instance(*compiled_of(instance), launch::bytes_of(prepared.args), {prepared.ctas, 1, 1}, buffers,
-                        options);
-  };
-  simulator::Result result = launch_as(w, launch, prepared.arrays);
-  add_up(result, packed);
-  return judged(w, std::move(result), prepared.arrays);
+Outcome run(const DenseProduct& product, const Workload& workload, const simulator::Options& options, int sm_limit) {
+  return run(product, compiled_of, workload, options, sm_limit);
 }
 
 Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& product, Arch arch, reference::Data data,
@@ -135,11 +83,17 @@ Workload workload_of(const GroupedProblem& p, const reference::GroupedProduct& p
     here.scales_by_columns |= p.groups == Groups::by_depth;
     return grouped_product_workload(here, data, seed);
   }
-  if (p.groups == Groups::none) return reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
-  reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
-  spec.illegal = product.illegal;
-  return p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
-                                         : reference::grouped_workload(spec, data, seed);
+  Workload w;
+  if (p.groups == Groups::none) {
+    w = reference::blockwise_workload({p.m, p.n, p.k}, p.out, data, seed);
+  } else {
+    reference::GroupedSpec spec = reference::spec_of(p, product.rows, product.matrices);
+    spec.illegal = product.illegal;
+    w = p.scaling == BlockScaling::none ? reference::grouped_blockwise_workload(spec, data, seed)
+                                        : reference::grouped_workload(spec, data, seed);
+  }
+  reference::apply_own(product, seed, w);
+  return w;
 }
 
 Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& given, int sm_limit) {
@@ -152,7 +106,10 @@ Outcome run(const GroupedRun& p, const Workload& w, const simulator::Options& gi
                         prepared.arrays.buffers(), options);
   };
   simulator::Result result = launch_as(w, launch, prepared.arrays);
-  return judged_launch(w, std::move(result), prepared.arrays);
+  // Without a launch nobody writes factors or status.
+  Outcome out = judged(w, std::move(result), prepared.arrays);
+  if (out.sim.ok()) judge_others(w, prepared.arrays.contents(), out.verdict);
+  return out;
 }
 
 Status launch_on_gpu(const DenseProduct& p, const Workload& w, const std::vector<void*>& arrays, void* stream) {
@@ -181,20 +138,6 @@ Example blank(const catalog::Instance& instance, const simulator::Instance& comp
 
 }  // namespace
 
-int ctas_on_chip(const DenseProduct& p) {
-  const catalog::Instance& instance = p.instance();
-  const GemmProblem& q = p.problem;
-  int64_t work = p.decision.choice.estimate.tiles;
-  if (const auto* c = instance.as<DenseGemmConfig>()) {
-    // Every cluster has a part of a depth that is shared evenly.
-    const int64_t parts =
-        c->split == DepthSplit::stream_k ? resident_clusters(instance) * c->cluster : std::max(1, instance.splits);
-    work = c->tiles(int(q.m), int(q.n), int(q.batch)) * parts;
-  } else if (const auto* blackwell = instance.as<DenseGemmSm100Config>()) {
-    work = blackwell->jobs(int(q.m), int(q.n), int(q.k), int(q.batch), std::max(1, instance.splits));
-  }
-  return int(std::clamp<int64_t>(work, 1, resident_clusters(instance))) * launch::cluster_of(instance);
-}
 int ctas_on_chip(const GroupedRun& p) {
   const catalog::Instance& instance = p.instance();
   const int sms = simulator::ChipTiming::of(catalog::arch_of(instance)).sms;

@@ -26,6 +26,9 @@ struct DenseProduct {
 // Validated and chosen for a chip of any architecture, on Hopper as make_plan() does it, with its sentences.
 Result<DenseProduct> dense_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0,
                                    const choice::ChipLimits& limits = {});
+// The same, with C and the residual where the problem says that they are.
+Result<DenseProduct> spaced_product(const GemmProblem& problem, const choice::Chip& chip, reference::Offset offset = 0,
+                                    const choice::ChipLimits& limits = {});
 
 struct GroupedRun {
   GroupedProblem problem;

@@ -38,12 +38,16 @@ std::vector<T> words_of(const Array& a) {
   return list;
 }
 
+// A table whose depths are not all legal.
+constexpr int kTooDeep = 1000;
+bool is_illegal(Case s) { return s.condition == reference::Condition::varied; }
+
 // The same product for a kernel whose groups have matrices of their own: every group is a product of one group, through
 // addresses inside the arrays that the groups have in common.
 class ByPointers {
  public:
   ByPointers(const GroupedGemmSm100Config& c, const GroupedSpec& s, const Workload& w, Arrays& arrays)
-      : config_(c), spec_(s), arrays_(arrays) {
+      : config_(c), spec_(s), arrays_(arrays), illegal_(is_illegal(w.shape)) {
     const Pointers& p = arrays.pointers();
     all_ = reference::grouped_operands(s, w, p);
     for (const Array& a : w.arrays) {
@@ -71,10 +75,12 @@ class ByPointers {
     for (size_t g = 0; g < count; ++g) {
       const int matrix = spec_.matrices.empty() ? int(g) : spec_.matrices[g];
       const int rows = spec_.has_matrix(g) ? spec_.tokens[g] : 0;
-      if (rows > 0) problems[g] = problem(starts[g], rows, block, matrix);
-      const int32_t extent[4] = {rows, spec_.n, spec_.k, 0};
-      std::memcpy(extents + 4 * g, extent, sizeof extent);
       args.groups.rows = std::max(args.groups.rows, rows);
+      if (rows > 0) problems[g] = problem(starts[g], rows, block, matrix);
+      // Some groups say that they are deeper than there is.
+      const bool wrong = illegal_ && rows > 0 && args.groups.rows == rows;
+      const int32_t extent[4] = {rows, spec_.n, wrong ? spec_.k + kTooDeep : spec_.k, 0};
+      std::memcpy(extents + 4 * g, extent, sizeof extent);
       block += ceil_div(int64_t(starts[g + 1]) - starts[g], kScaleTileRows);
     }
     return args;
@@ -111,6 +117,7 @@ class ByPointers {
   GroupedGemmSm100Config config_;
   GroupedSpec spec_;
   Arrays& arrays_;
+  bool illegal_;
   GroupedOperands all_;
   std::vector<float> alpha_;
 };
@@ -131,8 +138,9 @@ bool complete(Example& e, const catalog::Instance& instance, const GroupedGemmSm
     Workload w = grouped_workload(spec_of_case(instance, s), data, seed);
     w.shape = s;
     // A group without a matrix has no rows here, which is legal.
+    const uint32_t status = is_illegal(s) ? uint32_t(kExtentsOutOfRange) : 0;
     for (reference::AlsoExpected& other : w.also)
-      if (other.array == "status") std::fill(other.bytes.begin(), other.bytes.end(), uint8_t(0));
+      if (other.array == "status") std::memcpy(other.bytes.data(), &status, sizeof status);
     return w;
   };
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace warpwright {
@@ -11,72 +10,6 @@ struct Json::Content {
   std::string text;
   std::vector<Json> items;
   std::vector<std::string> names;  // names of an object's fields, as many as items
-};
-
-// To and from the library.
-struct Json::Library {
-  using Value = nlohmann::ordered_json;
-
-  static Value write(const Json& json) {
-    switch (json.kind_) {
-      case Kind::null:
-        return nullptr;
-      case Kind::boolean:
-        return json.boolean();
-      case Kind::integer:
-        return json.number_;
-      case Kind::natural:
-        return static_cast<std::uint64_t>(json.number_);
-      case Kind::real:
-        return json.real();
-      case Kind::text:
-        return json.text();
-      case Kind::array: {
-        Value::array_t list;
-        list.reserve(json.size());
-        for (const Json& item : json) list.push_back(write(item));
-        return list;
-      }
-      case Kind::object: {
-        Value object = Value::object();
-        for (std::size_t i = 0; i < json.size(); ++i) object[json.names()[i]] = write(json[i]);
-        return object;
-      }
-    }
-    return nullptr;
-  }
-
-  static Json read(const Value& value) {
-    switch (value.type()) {
-      case Value::value_t::boolean:
-        return value.get<bool>();
-      case Value::value_t::number_integer:
-        return value.get<std::int64_t>();
-      case Value::value_t::number_unsigned:
-        return value.get<std::uint64_t>();
-      case Value::value_t::number_float:
-        return value.get<double>();
-      case Value::value_t::string:
-        return value.get_ref<const std::string&>();
-      case Value::value_t::array: {
-        Json list = array();
-        for (const Value& item : value) list.push_back(read(item));
-        return list;
-      }
-      case Value::value_t::object: {
-        Json fields = object();
-        for (const auto& [name, field] : value.items()) fields[name] = read(field);
-        return fields;
-      }
-      default:
-        return nullptr;
-    }
-  }
-
-  static std::optional<Json> accepted(const Value& value) {
-    if (value.is_discarded()) return std::nullopt;
-    return read(value);
-  }
 };
 
 Json::Json() noexcept = default;
@@ -120,16 +53,6 @@ Json Json::array(std::initializer_list<Json> items) {
   return list;
 }
 Json Json::object() { return Json(Kind::object); }
-
-std::optional<Json> Json::parse(std::string_view text) {
-  return Library::accepted(Library::Value::parse(text, nullptr, false));
-}
-std::optional<Json> Json::parse_msgpack(std::span<const std::uint8_t> bytes) {
-  return Library::accepted(Library::Value::from_msgpack(bytes.begin(), bytes.end(), true, false));
-}
-std::string Json::dump(int indent) const {
-  return Library::write(*this).dump(indent, ' ', false, Library::Value::error_handler_t::replace);
-}
 
 bool Json::boolean() const {
   if (kind_ != Kind::boolean) throw std::runtime_error("a JSON value is not a truth value");

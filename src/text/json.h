@@ -1,5 +1,5 @@
 // A JSON value: what the commands print, what a timeline page carries, what other programs answer. Fields of an object
-// keep the order in which they were added. The library that reads and writes the text is named in json.cpp alone: its
+// keep the order in which they were added. The library that reads the text is named in read_json.cpp alone: its
 // headers would cost every file that includes them seconds of compiling.
 #pragma once
 
@@ -112,7 +112,7 @@ class Json {
  private:
   enum class Kind : std::uint8_t { null, boolean, integer, natural, real, text, array, object };
   struct Content;
-  struct Library;
+  struct Writer;
 
   Json(Kind kind, std::int64_t number);
   explicit Json(Kind kind);

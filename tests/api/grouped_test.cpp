@@ -235,7 +235,7 @@ TEST(GroupedApi, RefusesEpiloguesThatHaveNoMeaning) {
   EXPECT_EQ(sentence(good, [](P& p) { p.activation = Activation::relu; }),
             "activation = 1: these products have swiglu or none.");
   EXPECT_EQ(sentence(good, [](P& p) { p.bias = Bias::per_row; }),
-            "bias = per_row: these products have a bias for each row of B.");
+            "bias = per_row: only a formula names a bias of each row; the other has one for each row of B.");
   EXPECT_EQ(sentence(good, [](P& p) { p.bias_type = DType::e4m3; }), "bias_type = e4m3: a bias must be fp32 or bf16.");
 }
 

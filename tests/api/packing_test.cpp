@@ -94,6 +94,19 @@ TEST(Packing, IsChosenWhereTheCopyIsSoonRepaid) {
   EXPECT_FALSE(aligned->packing.any());
 }
 
+TEST(Packing, OfFewRowsTheOtherOperandIsReadOnceAndNotCopied) {
+  for (const GemmProblem& p : {GemmProblem{.m = 5, .n = 2512, .k = 5399}, GemmProblem{.m = 48, .n = 9910, .k = 6437},
+                               GemmProblem{.m = 1, .n = 389, .k = 6789}}) {
+    const auto few = decided(p);
+    ASSERT_TRUE(few) << few.status().message();
+    EXPECT_FALSE(few->packing.any()) << few->name();
+    const auto* const c = few->choice.instance.as<DenseGemmConfig>();
+    ASSERT_NE(c, nullptr);
+    EXPECT_TRUE(c->load == Mover::threads && c->raw_slots() > 0 && c->swapped) << few->name();
+    EXPECT_TRUE(catalog::is_ahead(few->choice.instance)) << few->name();
+  }
+}
+
 TEST(Packing, ANamedPlanSaysWhetherThereIsOne) {
   GemmProblem p{.m = 512, .n = 512, .k = 513};
   p.plan = "dense-128x128-c1-s6-packed";

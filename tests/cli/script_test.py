@@ -22,16 +22,21 @@ while [ $# -gt 0 ]; do
   shift
 done
 mkdir -p "$build/bin" && : > "$build/build.ninja"
-cat > "$build/bin/warpwright-tool" <<'TOOL'
-#!/bin/sh
-echo "tool $*"
-exit ${TOOL_EXIT:-0}
-TOOL
-chmod +x "$build/bin/warpwright-tool"
 """
+# Makes the programs it is asked for: each prints its name and its arguments.
 NINJA = RECORD + """
 echo "[1/1] building"
-exit ${NINJA_EXIT:-0}
+[ "${NINJA_EXIT:-0}" = 0 ] || exit "$NINJA_EXIT"
+build=$2
+for target; do
+  case $target in
+    all) target=warpwright-tool ;;
+    warpwright-*) ;;
+    *) continue ;;
+  esac
+  printf '#!/bin/sh\\necho "%s $*"\\nexit ${TOOL_EXIT:-0}\\n' "${target#warpwright-}" > "$build/bin/$target"
+  chmod +x "$build/bin/$target"
+done
 """
 CTEST = RECORD + """
 case "$*" in
@@ -137,15 +142,15 @@ class Script(unittest.TestCase):
 
     def test_without_a_gpu_the_tool_is_built_without_device_code(self):
         self.gpu.unlink()
-        result = self.run_script("demo")
-        page = self.folder / "build-nocuda" / "warpwright-demo.html"
-        self.assertEqual((result.returncode, result.stdout), (0, f"tool demo --timeline {page}\n"))
+        result = self.run_script("devices")
+        self.assertEqual((result.returncode, result.stdout), (0, "tool devices\n"))
         self.assertIn("No GPU was found", result.stderr)
         self.assertIn("-DWARPWRIGHT_CUDA=OFF", self.called())
         self.assertTrue((self.folder / "build-nocuda" / "bin").is_dir())
         # The same folder as when CUDA is switched off, for the help of `test` too, and it is configured once.
-        self.assertEqual(self.run_script("demo").returncode, 0)
-        self.assertEqual(self.run_script("demo", WARPWRIGHT_CUDA="off").returncode, 0)
+        page = self.folder / "build-nocuda" / "warpwright-demo.html"
+        for environment in ({}, {"WARPWRIGHT_CUDA": "off"}):
+            self.assertEqual(self.run_script("demo", **environment).stdout, f"tool demo --timeline {page}\n")
         self.assertEqual(self.run_script("test", "--help").returncode, 0)
         self.assertEqual(self.called().count("cmake "), 1)
         self.assertFalse((self.folder / "build").exists())
@@ -157,6 +162,66 @@ class Script(unittest.TestCase):
         self.assertEqual(self.called().count("cmake "), 1)
         self.assertNotIn("-DWARPWRIGHT_CUDA", self.called())
         self.assertTrue((self.folder / "build" / "bin").is_dir())
+
+    def test_demo_alone_comes_before_the_tool(self):
+        self.gpu.unlink()
+        page = self.folder / "build-nocuda" / "warpwright-demo.html"
+        for _ in range(2):
+            self.assertEqual(self.run_script("demo").stdout, f"demo demo --timeline {page}\n")
+        self.assertEqual(self.run_script("demo", "--help").stdout, "demo demo --help\n")
+        self.assertEqual(self.run_script("demo", "--timeline", "x.html", "--json").stdout,
+                         "demo demo --timeline x.html --json\n")
+        for code in (1, 2, 3):
+            self.assertEqual(self.run_script("demo", TOOL_EXIT=str(code)).returncode, code)
+        self.assertEqual(self.called().count("cmake "), 1)
+        self.assertNotIn("warpwright-tool", self.called())
+        # In the same folder, with the same configuration; from then on it is the tool.
+        self.assertEqual(self.run_script("devices").stdout, "tool devices\n")
+        self.assertEqual(self.run_script("demo").stdout, f"tool demo --timeline {page}\n")
+        self.assertEqual(self.called().count("cmake "), 1)
+
+    def test_demo_alone_is_for_nobody_who_would_miss_something(self):
+        # Who has a GPU sees it measured, who asks for device code or another preset gets it.
+        self.assertTrue(self.run_script("demo").stdout.startswith("tool demo "))
+        self.gpu.unlink()
+        for number, environment in enumerate(({"WARPWRIGHT_CUDA": "on"}, {"WARPWRIGHT_PRESET": "dev"})):
+            result = self.run_script("demo", WARPWRIGHT_BUILD_DIR=str(self.folder / str(number)), **environment)
+            self.assertTrue(result.stdout.startswith("tool demo "), result.stdout)
+        self.assertNotIn("warpwright-demo\n", self.called())
+
+    def test_a_gpu_that_is_switched_off_is_not_measured(self):
+        self.assertTrue(self.run_script("demo", WARPWRIGHT_CUDA="off").stdout.startswith("demo demo "))
+
+    def test_two_first_demos_at_once(self):
+        self.gpu.unlink()
+        both = [subprocess.Popen([self.script, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 env=self.environment) for _ in range(2)]
+        for one in both:
+            self.assertTrue(one.communicate(timeout=30)[0].startswith("demo demo "))
+            self.assertEqual(one.returncode, 0)
+        self.assertEqual(self.called().count("cmake "), 1)
+
+    def test_demo_alone_that_cannot_be_built(self):
+        self.gpu.unlink()
+        result = self.run_script("demo", NINJA_EXIT="1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        result = self.run_script("demo", WARPWRIGHT_BUILD_DIR="/proc/nowhere")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, r"\Awarpwright: the build folder /proc/nowhere-nocuda cannot be written; .*\n\Z")
+
+    def test_tests_are_configured_when_they_are_wanted(self):
+        self.gpu.unlink()
+        off = {"WARPWRIGHT_CUDA": "off"}
+        self.run_script("demo", **off)
+        self.run_script("devices", **off)
+        self.assertEqual(self.called().count("-DBUILD_TESTING=OFF"), 1)
+        self.run_script("test", "core", **off)
+        self.assertEqual(self.called().count("-DBUILD_TESTING=ON"), 1)
+        self.run_script("devices", **off)
+        self.run_script("test", "core", **off)
+        self.assertEqual(self.called().count("cmake "), 2)
+        # What was compiled stays.
+        self.assertNotIn("--fresh", self.called())
 
     def test_device_code_on_request(self):
         self.gpu.unlink()
@@ -240,6 +305,13 @@ class Script(unittest.TestCase):
         result = self.run_script("demo", ABSENT="libfmt-dev")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(self.called(), r"apt-get install .*libfmt-dev")
+
+    @unittest.skipIf(os.geteuid() != 0, "installs only as root")
+    def test_only_the_tests_need_the_packages_of_tests(self):
+        self.assertEqual(self.run_script("demo", ABSENT="libgtest-dev").returncode, 0)
+        self.assertNotIn("apt-get", self.called())
+        self.assertEqual(self.run_script("test", ABSENT="libgtest-dev").returncode, 0)
+        self.assertRegex(self.called(), r"apt-get install .*libgtest-dev")
 
     @unittest.skipIf(os.geteuid() == 0, "root may install")
     def test_missing_package_is_named_without_root(self):

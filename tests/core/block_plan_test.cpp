@@ -59,6 +59,16 @@ TEST(BlockPlan, SeesNamesUsedTwice) {
   EXPECT_FALSE(q.names_are_unique());
 }
 
+TEST(BlockPlan, SeesWhatHasNoStage) {
+  BlockPlan p = base();
+  EXPECT_EQ(p.without_stages(), nullptr);
+  p.region("none", 1024, 0, 128);
+  EXPECT_STREQ(p.without_stages(), "none");
+  BlockPlan q = base();
+  q.barrier("nothing", 0, 1, "load", {"load", 1});
+  EXPECT_STREQ(q.without_stages(), "nothing");
+}
+
 TEST(BlockPlan, SeesSharedMemoryThatDoesNotFit) {
   BlockPlan p = base();
   p.region("fits", kMaxSharedBytes - 4096, 1, 1024);

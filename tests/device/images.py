@@ -3,7 +3,8 @@
 
 Usage: images.py FOLDER     FOLDER has the images of the build, BUILD/images
 
-- A thread has no memory of its own: nothing is spilled and no array is indexed at run time. Kernels that have are listed.
+- A thread has no memory of its own: nothing is spilled and no array is indexed at run time. Kernels that have are listed
+  in tools/machine_code.py.
 - wgmmas run behind each other's back. Where ptxas cannot prove that their registers are left alone it waits for each one
   (warning C7510, which stops no build), and a kernel is several times slower.
 - Registers move between the three warpgroups of dense and grouped kernels: a setmaxnreg that ptxas ignores (C7508) leaves
@@ -19,16 +20,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import machine_code  # noqa: E402
 
 # The low 12 bits of an instruction of 16 bytes.
-LOAD_LOCAL, STORE_LOCAL, SET_REGISTERS = 0x983, 0x387, 0x9C8
+SET_REGISTERS = 0x9C8
 WGMMA = {0x9F0: "HGMMA", 0x9F1: "IGMMA", 0x9F3: "QGMMA"}
 NO_GROUP = 7  # three bits of a wgmma that say which group ends with it
 MOST_THREADS = 0x05  # EIATTR_MAX_THREADS of .nv.info.KERNEL
-# Accesses to local memory, at most. They ran on an H200 with them; what each costs is in docs/evidence.
-MOST_LOCAL = {
-    "sm90/dense-128x192-c2-s4-g128-pingpong/bf16-nt": 26,
-    "sm90/dense-128x256-c2-s4-streamk/bf16-nt": 340,
-    "sm90/grouped-128x192-c2-s4/e4m3-to_fp32-along_k-row_scales": 87,
-}
 
 
 def instructions(code):
@@ -52,9 +47,9 @@ def threads_of(info):
 
 def faults(code, moves_registers, most_local=0):
     """Sentences about the machine code of one kernel."""
-    local = multiplied = waited = moved = 0
+    local = machine_code.local_accesses(code)
+    multiplied = waited = moved = 0
     for opcode, _, high in instructions(code):
-        local += opcode in (LOAD_LOCAL, STORE_LOCAL)
         moved += opcode == SET_REGISTERS
         if opcode in WGMMA:
             multiplied += 1
@@ -75,7 +70,7 @@ def check(file, name):
                 table[label.removeprefix(prefix)] = body
     for kernel, code in text.items():
         moves = name.startswith(("sm90/dense-", "sm90/grouped-")) and threads_of(info.get(kernel, b"")) >= 384
-        yield from faults(code, moves, MOST_LOCAL.get(name, 0))
+        yield from faults(code, moves, machine_code.MOST_LOCAL.get(name, 0))
 
 
 def made(*opcodes_and_groups):
@@ -85,7 +80,7 @@ def made(*opcodes_and_groups):
 def test_itself():
     """Each sentence for code that deserves it, and none for code that does not."""
     good = made((SET_REGISTERS, 0), (0x9F0, NO_GROUP), (0x9F0, 0))
-    cases = [(good, True, 0), (made((0x9F0, 0), (0x9F0, 0)), False, 1), (made((LOAD_LOCAL, 0)), False, 1),
+    cases = [(good, True, 0), (made((0x9F0, 0), (0x9F0, 0)), False, 1), (made((machine_code.LOAD_LOCAL, 0)), False, 1),
              (made((0x9F3, NO_GROUP), (0x9F3, 0)), True, 1), (made((0x9F3, NO_GROUP)), False, 1)]
     for code, moves, count in cases:
         assert len(list(faults(code, moves))) == count, list(faults(code, moves))

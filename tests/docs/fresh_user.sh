@@ -107,7 +107,7 @@ for command in "${commands[@]}"; do
   try "$command" "$command"
   if [[ $command == *demo ]]; then
     printf '# time to the first result, from nothing: %s s\n' "$(seconds_since "$begin")"
-    grep -E '^(Installing|No GPU|-- Device code|\[[0-9]+/[0-9]+\] Linking CXX executable bin/warpwright-tool)' \
+    grep -E '^(Installing|No GPU|-- Device code|\[[0-9]+/[0-9]+\] Linking CXX executable bin/warpwright-(tool|demo))' \
       "$folder/log" | sort -u | sed 's/^/# /' || true
     { time as_newcomer "$command" >/dev/null 2>&1; } 2>"$folder/time"
     printf '# again: %s\n' "$(<"$folder/time")"

@@ -52,19 +52,23 @@ std::vector<reference::Case> cases_of(const catalog::Instance& instance) {
 
 TEST_F(EveryCdnaInstance, isLaunchedAsTheSimulatorHasIt) {
   int instances = 0, launches = 0, runs = 0;
+  std::vector<recorded::Found> found;
   for (const catalog::Instance& instance : catalog::cdna_instances()) {
     if (!simulate::behind_api(instance)) continue;
     ++instances;
     device_of(instance);
     const auto cases = cases_of(instance);
     EXPECT_FALSE(cases.empty()) << catalog::name_of(instance);
+    found.push_back({name(catalog::arch_of(instance)), catalog::name_of(instance), "equal"});
     for (const reference::Case& c : cases) {
       const Comparison compared = recorded::compare(instance, c, 0, Images::compiled);
       EXPECT_EQ(compared.difference, "") << catalog::name_of(instance) << " " << c.m << "x" << c.n << "x" << c.k;
+      found.back().count(compared);
       launches += compared.launches;
       ++runs;
     }
   }
+  RecordProperty("launches", recorded::text_of(found));
   EXPECT_EQ(instances, 24);
   EXPECT_EQ(launches, runs);
 }
@@ -170,6 +174,7 @@ TEST_F(EveryCdnaInstance, isLaunchedAsTheInterpreterHasItAndGivesTheRightResultT
 // The one that no problem of the API asks for, since its 8-bit codes are others: by the executor alone.
 TEST_F(EveryCdnaInstance, thatIsNotBehindTheApiIsLaunchedAsTheInterpreterHasIt) {
   int others = 0;
+  std::vector<recorded::Found> found;
   for (const catalog::Instance& instance : catalog::cdna_instances()) {
     if (simulate::behind_api(instance)) continue;
     SCOPED_TRACE(catalog::name_of(instance));
@@ -195,7 +200,10 @@ TEST_F(EveryCdnaInstance, thatIsNotBehindTheApiIsLaunchedAsTheInterpreterHasIt) 
     EXPECT_EQ(std::memcmp(bytes.data(), launch::bytes_of(filled), sizeof args), 0);
     EXPECT_EQ(launches[0]["shared_bytes"], catalog::block_plan(instance).shared_bytes);
     expect_launch_of_interpreter(launches[0], bytes, config);
+    found.push_back({name(config.arch), catalog::name_of(instance), "equal"});
+    found.back().count({HasFailure() ? "a check failed" : "", 1});
   }
+  RecordProperty("launches", recorded::text_of(found));
   EXPECT_EQ(others, 1);
 }
 

@@ -3,12 +3,14 @@
 // same_launch_test.cpp.
 #include "warpwright/moe.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "driver/same_launch.h"
 #include "driver/session.h"
 #include "driver/stand_in.h"
 #include "gpu/executor.h"
@@ -29,9 +31,10 @@ class MoeLaunches : public testing::Test {
     Arch arch;
     int device;
   };
-  static constexpr Place kPlaces[] = {{Arch::sm90, 0}, {Arch::sm100, 1}};
+  static constexpr Place kPlaces[] = {{Arch::sm90, 0}, {Arch::sm100, 1}, {Arch::sm100, 3}};
+  static constexpr const char* kNames[] = {"sm_90", "sm_100", "sm_80", "sm_103"};  // by their numbers
   static void SetUpTestSuite() {
-    recorded::begin("sm_90,sm_100,sm_80");
+    recorded::begin("sm_90,sm_100,sm_80,sm_103");
     images_ = true;
     for (const Place& place : kPlaces) {
       recorded::set_device(place.device);
@@ -50,6 +53,7 @@ class MoeLaunches : public testing::Test {
                                                                      : sizeof(BlockwiseFp8Sm100Args));
   }
   void expect_four_launches(const MoeProblem& p, Place place);
+  std::vector<recorded::Found> found_;
 
  private:
   inline static bool images_ = false;
@@ -64,6 +68,10 @@ MoeProblem scaled() {
 MoeProblem with_shared() {
   MoeProblem p = small();
   p.shared = 2;
+  return p;
+}
+MoeProblem with_wide_ids(MoeProblem p) {
+  p.id_bytes = 8;
   return p;
 }
 
@@ -110,6 +118,10 @@ void MoeLaunches::expect_four_launches(const MoeProblem& p, Place place) {
     ASSERT_EQ(launches.size(), 4u);
     const catalog::Instance* const wanted[] = {&run->route, &run->gate_up, &run->down, &run->combine};
     for (size_t i = 0; i < launches.size(); ++i) {
+      // The products are compared by same_launch_test.cpp.
+      if (i == 0 || i == 3) {
+        found_.push_back({kNames[place.device], catalog::name_of(*wanted[i]), "as planned"});
+      }
       const BlockPlan block = catalog::block_plan(*wanted[i]);
       EXPECT_EQ(launches[i]["block"][0], block.threads()) << i;
       EXPECT_EQ(launches[i]["shared_bytes"], block.shared_bytes) << i;
@@ -118,6 +130,8 @@ void MoeLaunches::expect_four_launches(const MoeProblem& p, Place place) {
     // A block for each expert, and as many as there are columns of tokens.
     EXPECT_EQ(launches[0]["grid"][0], 6);
     EXPECT_EQ(launches[3]["grid"][0], (70 + 7) / 8);
+    for (size_t i = found_.size() - 2; i < found_.size(); ++i)
+      found_[i].count({HasFailure() ? "a check failed" : "", 1});
   }
   pointers.workspace = workspace.data();
   pointers.workspace_bytes = plan->workspace_bytes() - 1;
@@ -129,11 +143,14 @@ void MoeLaunches::expect_four_launches(const MoeProblem& p, Place place) {
 
 TEST_F(MoeLaunches, areFourInTheOrderOfTheirWork) {
   for (const Place& place : kPlaces) {
-    for (const MoeProblem& p : {small(), scaled(), with_shared()}) {
-      SCOPED_TRACE(std::string(name(place.arch)) + " " + name(p.type) + (p.shared > 0 ? ", experts for all" : ""));
+    for (const MoeProblem& p :
+         {small(), scaled(), with_shared(), with_wide_ids(small()), with_wide_ids(with_shared())}) {
+      SCOPED_TRACE(std::string(name(place.arch)) + " " + name(p.type) + (p.shared > 0 ? ", experts for all" : "") +
+                   fmt::format(", {} bytes of an expert's number", p.id_bytes));
       expect_four_launches(p, place);
     }
   }
+  RecordProperty("launches", recorded::text_of(found_));
 }
 
 TEST_F(MoeLaunches, needAChipThatHasThem) {

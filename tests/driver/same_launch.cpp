@@ -16,6 +16,7 @@
 #include "gpu/executor.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
+#include "measure/grouped_check.h"
 #include "measure/guarded_arrays.h"
 #include "reference/problem_workload.h"
 #include "simulate/prepared.h"
@@ -186,14 +187,36 @@ Comparison compare(const GemmProblem& problem, Arch arch, int sm_limit, Images i
   return {failure.what(), 0};
 }
 
+Comparison compare(const GroupedProblem& problem, Arch arch, int sm_limit, Images images) try {
+  const auto product = measure::sample_product(problem, 1);
+  return compare_grouped(required(simulate::grouped_run(problem, product, choice::simulated_chip(arch))), sm_limit,
+                         images);
+} catch (const std::runtime_error& failure) {
+  return {failure.what(), 0};
+}
+
 Comparison compare_packed(const catalog::Instance& instance, reference::Case shape, int sm_limit, Images images) try {
+  const auto& config = *instance.as<DenseGemmConfig>();
   GemmProblem problem{.m = shape.m, .n = shape.n, .k = shape.k};
+  problem.a.type = problem.b.type = config.type;
+  problem.d.type = config.epilogue.out;
+  problem.scaling = config.scaling;
   problem.plan = catalog::plan_name(instance) + "-packed";
-  const reference::Offset odd{1, 0};
-  problem.alignment = 2;
+  constexpr int alignment = 2;  // what D's elements need
+  const reference::Offset odd{alignment * 8 / bits(config.type), 0};
+  problem.alignment = alignment;
   return compare_dense(required(simulate::dense_product(problem, choice::h200(), odd)), sm_limit, images);
 } catch (const std::runtime_error& failure) {
   return {failure.what(), 0};
+}
+
+std::string text_of(const std::vector<Found>& found) {
+  std::string text;
+  for (const Found& f : found) {
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", f.device, f.instance, f.wrong == 0 && f.runs > 0 ? f.how : "differs",
+                        f.runs, f.launches);
+  }
+  return text;
 }
 
 }  // namespace warpwright::recorded

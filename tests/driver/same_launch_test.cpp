@@ -1,6 +1,7 @@
 // For every instance of the catalogue that the host API runs: what it hands to the driver is what the simulator was
 // given. The driver is the recorder, which also holds every call against the rules of the real one. Instances that this
-// build did not compile have a stand-in for their image (stand_in.h).
+// build did not compile have a stand-in for their image (stand_in.h). What was found of each instance is a property of
+// the test, which --gtest_output writes and tools/catalogue_table.py reads.
 #include "driver/same_launch.h"
 
 #include <gtest/gtest.h>
@@ -72,21 +73,25 @@ void expect_launches_of_the_simulator(Arch arch, const char* device, int least, 
   recorded::set_device(int(number));
   ASSERT_TRUE(gpu::this_device()) << gpu::this_device().status().message();
   int instances = 0, launches = 0, runs = 0;
+  std::vector<recorded::Found> found;
   for (const catalog::Instance& instance : catalog::ahead()) {
     if (catalog::arch_of(instance) != arch || !simulate::behind_api(instance) || !fits(instance)) continue;
     ++instances;
     const auto cases = small_cases(instance);
     EXPECT_FALSE(cases.empty()) << catalog::name_of(instance);
+    found.push_back({device, catalog::name_of(instance), "equal"});
     for (const reference::Case& c : cases) {
       for (const int sm_limit : sm_limits) {
         const Comparison compared = recorded::compare(instance, c, sm_limit, Images::stand_in);
         EXPECT_EQ(compared.difference, "") << catalog::name_of(instance) << " " << c.m << "x" << c.n << "x" << c.k
                                            << " on " << device << ", " << sm_limit << " SMs";
+        found.back().count(compared);
         launches += compared.launches;
         ++runs;
       }
     }
   }
+  testing::Test::RecordProperty(std::string("launches_") + device, recorded::text_of(found));
   EXPECT_GE(instances, least) << device;
   EXPECT_GE(launches, runs) << device;
 }
@@ -113,13 +118,22 @@ TEST_F(EveryInstance, ofMmaSyncIsLaunchedAsTheSimulatorHasIt) {
 
 TEST_F(EveryInstance, isLaunchedAfterTheCopyOfItsOperandsWhereTheTmaCannotReadThem) {
   recorded::set_device(3);
-  const auto instance = catalog::parse_instance("sm90/dense-128x128-c1-s6/bf16-nt");
-  ASSERT_TRUE(instance);
-  for (const int sm_limit : {0, 8}) {
-    const Comparison compared = recorded::compare_packed(*instance, {200, 136, 1001}, sm_limit, Images::stand_in);
-    EXPECT_EQ(compared.difference, "") << sm_limit << " SMs";
-    EXPECT_EQ(compared.launches, 2);
+  std::vector<recorded::Found> found;
+  const std::pair<const char*, const char*> both[] = {
+      {"sm90/dense-128x128-c1-s6/bf16-nt", "sm90/pack_rows-w8-b4/bytes2"},
+      {"sm90/dense-128x256-c2-s4/e4m3-nt-tensor", "sm90/pack_rows-w8-b4/bytes1"}};
+  for (const auto& [product, copy] : both) {
+    const auto instance = catalog::parse_instance(product);
+    ASSERT_TRUE(instance);
+    found.push_back({"sm_90", copy, "equal"});
+    for (const int sm_limit : {0, 8}) {
+      const Comparison compared = recorded::compare_packed(*instance, {200, 136, 1001}, sm_limit, Images::stand_in);
+      EXPECT_EQ(compared.difference, "") << product << ", " << sm_limit << " SMs";
+      EXPECT_EQ(compared.launches, 2) << product;
+      found.back().count(compared);
+    }
   }
+  RecordProperty("launches", recorded::text_of(found));
 }
 
 // With what its text names, by the kernel that was compiled with the text.
@@ -146,6 +160,51 @@ TEST_F(EveryInstance, withAnEpilogueOfTheUsersOwnIsLaunchedAsTheSimulatorHasIt) 
   EXPECT_TRUE(recorded::launches(recorded::lines()).empty());
 }
 
+// The same of products by groups and of one with blockwise scales, whose biases lie by matrices or by rows.
+TEST_F(EveryInstance, ofGroupsWithAnEpilogueOfTheUsersOwnIsLaunchedAsTheSimulatorHasIt) {
+  for (const auto& [arch, device] : {std::pair{Arch::sm90, 3}, {Arch::sm100, 4}}) {
+    recorded::set_device(device);
+    for (const DType type : {DType::bf16, DType::e4m3}) {
+      GroupedProblem p{.groups = Groups::contiguous, .m = 200, .n = 136, .k = 272, .group_count = 3, .type = type};
+      for (const bool rows : {false, true}) {
+        p.formula = rows ? "x * row_bias + beta" : "x * bias + beta * batch";
+        p.bias = rows ? Bias::per_row : Bias::per_column;
+        p.beta = 2;
+        const Comparison compared = recorded::compare(p, arch, 0, Images::stand_in);
+        EXPECT_EQ(compared.difference, "") << name(arch) << " " << name(type) << " " << p.formula;
+        EXPECT_EQ(compared.launches, 1);
+      }
+    }
+    GroupedProblem one{.m = 200, .n = 136, .k = 272, .bias = Bias::per_column};
+    one.formula = "x + bias";
+    EXPECT_EQ(recorded::compare(one, arch, 0, Images::stand_in).difference, "") << name(arch);
+  }
+}
+
+// Hopper's matrices have no factors.
+TEST_F(EveryInstance, takesNoPointerThatItsKernelsDoNotKnow) {
+  recorded::set_device(3);
+  const GroupedProblem p{
+      .groups = Groups::contiguous, .m = 64, .n = 64, .k = 64, .group_count = 2, .type = DType::bf16};
+  const auto choice = choice::choose(p, choice::simulated_chip(Arch::sm90));
+  ASSERT_TRUE(choice);
+  ASSERT_TRUE(recorded::put_image(choice->instance, gpu::target_of(choice->instance, *gpu::this_device()),
+                                  sizeof(GroupedGemmArgs)));
+  const auto plan = make_plan(p);
+  ASSERT_TRUE(plan) << plan.status().message();
+  const gpu::DeviceMemory memory(1 << 20);
+  GroupedPointers pointers{.a = memory.data(), .b = memory.data(), .d = memory.data()};
+  pointers.rows = static_cast<const uint32_t*>(static_cast<const void*>(memory.data()));
+  pointers.matrix_alpha = static_cast<const float*>(static_cast<const void*>(memory.data()));
+  (void)recorded::lines();
+  const Status status = plan->run(pointers, nullptr);
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_TRUE(status.message().starts_with("matrix_alpha = 0x") &&
+              status.message().ends_with(": on sm90 matrices have no factors, so it must be null."))
+      << status.message();
+  EXPECT_TRUE(recorded::launches(recorded::lines()).empty());
+}
+
 // Kernels that no problem of the API asks for, as the tool and the tests put them on a GPU.
 TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
   for (const auto& [arch, device] : {std::pair{Arch::sm90, 3}, {Arch::sm100, 4}}) {
@@ -153,6 +212,7 @@ TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
     ASSERT_TRUE(recorded::put_images(arch));
   }
   int kernels = 0;
+  std::vector<recorded::Found> found;
   for (const simulate::Example& e : simulate::examples()) {
     const auto instance = catalog::parse_instance(e.instance);
     if (e.launch == nullptr || !instance || simulate::behind_api(*instance)) continue;
@@ -172,7 +232,10 @@ TEST_F(EveryInstance, thatTeachesIsLaunchedAsItsBlockIsLaidOut) {
     EXPECT_EQ(one["shared_bytes"], e.plan->shared_bytes) << e.name;
     EXPECT_EQ(one["attributes"].size(), e.plan->cluster > 1 ? 1u : 0u) << e.name;
     EXPECT_FALSE(one["arguments"]["addresses"].empty() && one["arguments"]["maps"].empty()) << e.name;
+    found.push_back({e.arch == Arch::sm100 ? "sm_100" : "sm_90", e.instance, "as planned"});
+    found.back().count({HasFailure() ? "a check failed" : "", 1});
   }
+  RecordProperty("launches", recorded::text_of(found));
   EXPECT_GE(kernels, 5);
 }
 

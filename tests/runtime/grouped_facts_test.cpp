@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "measure/tune_grouped.h"
+#include "choice/tuned_grouped.h"
 
 namespace warpwright::choice {
 namespace {
@@ -59,29 +59,6 @@ TEST(GroupedFacts, TheFloorMovesEveryOperandOnce) {
   EXPECT_DOUBLE_EQ(floor.memory_us, floor.bytes / 8e6);
   w.a = DType::e2m1;
   EXPECT_DOUBLE_EQ(floor_of(w, Arch::sm100).tensor_us, floor.tensor_us / 2);
-}
-
-TEST(GroupedTune, TablesAreLegalAndTheSameEveryTime) {
-  const GroupedShape contiguous{Groups::contiguous, DType::e4m3, DType::bf16, 8, 1000, 256, 512};
-  const measure::GroupedTable table = measure::table_for(contiguous);
-  ASSERT_EQ(table.rows.size(), 9u);
-  EXPECT_EQ(table.rows.front(), 0u);
-  EXPECT_EQ(int64_t(table.rows.back()), table.problem.m);
-  EXPECT_EQ(measure::table_for(contiguous).rows, table.rows);
-  for (size_t g = 0; g < 8; ++g) {
-    const uint32_t count = table.rows[g + 1] - table.rows[g];
-    EXPECT_GE(count, 700u);
-    EXPECT_LE(count, 1300u);
-  }
-  const measure::GroupedTable masked = measure::table_for({Groups::masked, DType::bf16, DType::bf16, 6, 20, 256, 512});
-  ASSERT_EQ(masked.rows.size(), 6u);
-  for (const uint32_t count : masked.rows) EXPECT_LE(int64_t(count), masked.problem.m / 6);
-  const measure::GroupedTable deep =
-      measure::table_for({Groups::by_depth, DType::e4m3, DType::fp32, 4, 256, 256, 1000});
-  for (const uint32_t end : deep.rows) EXPECT_EQ(end % 128, 0u);
-  EXPECT_EQ(int64_t(deep.rows.back()), deep.problem.k);
-  for (const measure::GroupedTable* t : {&table, &masked, &deep}) EXPECT_TRUE(validate(t->problem)) << t->problem.m;
-  EXPECT_TRUE(measure::table_for({Groups::none, DType::e4m3, DType::bf16, 1, 5, 256, 512}).rows.empty());
 }
 
 }  // namespace

@@ -34,6 +34,33 @@ TEST(GemmSm90Sides, SwapsOperandsOfEveryLayout) {
                .load = Mover::threads,
                .store = Mover::threads}>();
 }
+// Threads load: lines that a lane moves, rows that one of eight warps has and others do not, parts of a tile's depth.
+TEST(GemmSm90Sides, RealignsTheRowsOfSwappedOperands) {
+  constexpr Mover threads = Mover::threads;
+  static_assert(Config{.tile_m = 8, .tile_n = 64, .swapped = true, .load = threads, .store = threads}.load_warps() ==
+                8);
+  static_assert(Config{.tile_m = 128, .tile_n = 256, .load = threads, .store = threads}.raw_slots() == 0);
+  sweep<Config{.tile_m = 8,
+               .tile_n = 128,
+               .stages = 3,
+               .cluster = 1,
+               .swapped = true,
+               .group_rows = 128,
+               .batched = true,
+               .load = threads,
+               .store = threads,
+               .split = DepthSplit::split_k}>();
+  sweep<Config{.type = DType::e4m3,
+               .tile_m = 136,
+               .tile_n = 64,
+               .stages = 2,
+               .cluster = 1,
+               .swapped = true,
+               .promote_k = 128,
+               .scaling = Scaling::row_column,
+               .load = threads,
+               .store = threads}>();
+}
 TEST(GemmSm90Sides, SwapsOperandsOfSharedDepthAndInTurns) {
   sweep<Config{.tile_m = 48, .tile_n = 64, .stages = 2, .swapped = true, .split = DepthSplit::split_k}>();
   sweep<Config{

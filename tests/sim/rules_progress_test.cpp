@@ -1,9 +1,12 @@
 // A run that does not end is ended by the checker, which names the role and the line that went on for ever.
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include "rules.h"
+#include "sim/guard/guard.h"
 #include "warpwright/machine/cdna.h"
 
 namespace warpwright::rules {
@@ -116,6 +119,42 @@ TEST(Progress, MemoryThatIsTouchedWithoutAWordAndIsNotThereIsAFinding) {
   EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare");
   EXPECT_EQ(verdict(block(1), kernel(false), {}, guarded()), "");
   EXPECT_EQ(verdict(block(1), kernel(true), {}, guarded()), "bounds.bare") << "one such run does not spoil the next";
+}
+
+// What would end the program ends the run.
+int without_end(int n) {
+  volatile int here = n;
+  return here == 0 ? 0 : without_end(here + 1) + here;
+}
+TEST(Progress, WhatWouldEndTheProgramIsAFindingThatNamesTheThread) {
+  const auto said = [](const std::function<void()>& end) {
+    const BlockPlan plan = block(2);
+    simulator::Launch l;
+    l.plan = &plan;
+    const simulator::Result r = simulator::run(l, guarded(), [&] {
+      m::store(word(int(thread())), 1u);
+      if (thread() == 37) end();
+    });
+    if (r.findings.size() != 1 || r.findings.front().rule != "exception") return std::string();
+    EXPECT_EQ(r.findings.front().lane, 5) << r.findings.front().text();
+    return r.findings.front().message;
+  };
+  const auto names = [](const std::string& message, const std::string& word) {
+    return message.starts_with("warps (cta 0 warp 1 lane 5) ") && message.find(word) != std::string::npos &&
+           message.find("its last word was at rules_progress_test.cpp:") != std::string::npos;
+  };
+  const auto recursion = [] { without_end(1); };
+  const auto fails = [] { throw std::runtime_error("no table"); };
+  const auto uncaught = [&]() noexcept { fails(); };
+  for (int round = 0; round < 2; ++round) {  // one such run does not spoil the next
+    EXPECT_PRED2(names, said(recursion), "more stack than there is");
+    EXPECT_PRED2(names, said([] { std::abort(); }), "was stopped by signal 6");
+    EXPECT_PRED2(names, said([] { simulator::left_by(0); }), "called exit()");
+    EXPECT_PRED2(names, said(uncaught), "nobody caught 'no table'");
+    EXPECT_PRED2(names, said([] { throw std::runtime_error("row seven"); }), "threw: row seven");
+    EXPECT_PRED2(names, said([] { __builtin_trap(); }), "does what C++ leaves open");
+  }
+  EXPECT_EQ(said([] {}), "");
 }
 
 // The same for waves of CDNA.

@@ -191,6 +191,14 @@ struct BlockPlan {
         if (detail::same_text(regions[i].name, regions[j].name)) return regions[i].name;
     return nullptr;
   }
+  // The first ring or region that has no stage.
+  constexpr const char* without_stages() const {
+    for (int i = 0; i < barrier_count; ++i)
+      if (barriers[i].stages < 1) return barriers[i].name;
+    for (int i = 0; i < region_count; ++i)
+      if (regions[i].stages < 1) return regions[i].name;
+    return nullptr;
+  }
   constexpr bool shared_memory_fits() const { return shared_bytes * uint32_t(blocks_per_sm) <= kMaxSharedBytes; }
   constexpr bool tensor_memory_fits() const { return tmem_columns <= kTmemColumns; }
   constexpr bool named_barriers_are_legal() const {
@@ -246,6 +254,11 @@ struct PlanUnique {
   static_assert(Repeated.empty(), "plan: two barriers or two regions have one name");
   static constexpr bool checked = true;
 };
+template <PlanName Empty>
+struct PlanStages {
+  static_assert(Empty.empty(), "plan: a barrier and a region have at least one stage");
+  static constexpr bool checked = true;
+};
 // A plan without a wrong barrier is asked about one that is right.
 template <class K>
 consteval bool plan_names_hold() {
@@ -255,7 +268,8 @@ consteval bool plan_names_hold() {
   constexpr BlockPlan::UnknownRole unknown = K::plan.unknown_role();
   return PlanArrivals<PlanName(barrier.name), barrier.arrivals_per_phase(), barrier.count>::checked &&
          PlanRole<PlanName(unknown.barrier), PlanName(unknown.role)>::checked &&
-         PlanUnique<PlanName(K::plan.repeated_name())>::checked;
+         PlanUnique<PlanName(K::plan.repeated_name())>::checked &&
+         PlanStages<PlanName(K::plan.without_stages())>::checked;
 }
 }  // namespace detail
 

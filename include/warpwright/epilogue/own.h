@@ -20,12 +20,12 @@ namespace warpwright::inline WW_WORLD::epilogue {
 
 // What the configuration does not load is 0.
 struct OwnValues {
-  float x = 0;         // alpha times the sum, factors of operands included
-  float c = 0;         // EpilogueConfig::source
-  float bias = 0;      // per column or per row
-  float residual = 0;  // EpilogueConfig::residual
-  float beta = 0;      // the launch's number
-  int row = 0, column = 0, batch = 0;
+  float x = 0;                         // alpha times the sum, factors of operands included
+  float c = 0;                         // EpilogueConfig::source
+  float bias = 0;                      // per column or per row
+  float residual = 0;                  // EpilogueConfig::residual
+  float beta = 0;                      // the launch's number
+  int row = 0, column = 0, batch = 0;  // where it lies in D; of groups docs/own-epilogue.md says what they are
 };
 
 // Specialized for the number in EpilogueConfig::own. The result is multiplied by `scale`, where the list quantizes, and

@@ -7,12 +7,30 @@
 #include "catalog/instance.h"
 #include "cli/commands.h"
 #include "cli/line/arguments.h"
+#include "cli/problem/gemm_problem.h"
 #include "cli/simulation.h"
+#include "formula/formula.h"
 #include "problem/validate.h"
 #include "problem/words.h"
 
 namespace warpwright::cli {
 namespace {
+
+// The bias that a formula names is there.
+void read_formula(const std::string& text, GroupedProblem& p) {
+  p.formula = formula_of(text);
+  if (p.formula != text) {
+    throw UsageError(
+        fmt::format("--epilogue {}: a result of these products has the factors that the kernel finds; "
+                    "leave out +quantize",
+                    text));
+  }
+  const auto formula = formula::parse(p.formula);
+  if (!formula) throw UsageError(formula.status().message());
+  p.bias = formula->uses(formula::Name::row_bias) ? Bias::per_row
+           : formula->uses(formula::Name::bias)   ? Bias::per_column
+                                                  : Bias::none;
+}
 
 void read_epilogue(const std::string& text, GroupedProblem& p) {
   for (const std::string& word : joined_words("--epilogue", text)) {
@@ -21,7 +39,8 @@ void read_epilogue(const std::string& text, GroupedProblem& p) {
     } else if (word == "bias") {
       p.bias = Bias::per_column;
     } else {
-      throw UsageError(fmt::format("--epilogue {}: '{}' is not one of swiglu, bias, joined by '+'", text, word));
+      throw UsageError(fmt::format(
+          "--epilogue {}: '{}' is not one of swiglu, bias, joined by '+', and it is no formula", text, word));
     }
   }
 }
@@ -63,8 +82,9 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
   const auto refuse_unless = [&](bool usual, const char* option) {
     if (!usual) throw UsageError(fmt::format("{}: only --op dense has it, and op = {}", option, o.op));
   };
-  const bool adds = o.op == "blockwise" && o.beta == 1;
-  refuse_unless(o.alpha == 1 && (o.beta == 0 || adds), "--alpha, --beta");
+  const bool own = is_formula(o.epilogue);
+  const bool adds = !own && o.op == "blockwise" && o.beta == 1;
+  refuse_unless(o.alpha == 1 && (o.beta == 0 || adds || own), "--alpha, --beta");
   refuse_unless(o.batch == 1, "--batch");
   GroupedProblem p;
   const Arch arch = arch_of(o);
@@ -85,8 +105,13 @@ GroupedProblem grouped_problem_of(const ProblemOptions& o) {
     if (p.type == DType::e4m3) p.b_scale_rows = 1;
   }
   if (!o.out_dtype.empty()) p.out = dtype_of(o.out_dtype);
-  if (!o.epilogue.empty()) read_epilogue(o.epilogue, p);
-  p.accumulate = adds || (p.groups == Groups::by_depth && p.out == DType::fp32);
+  if (own) {
+    read_formula(o.epilogue, p);
+    p.beta = float(o.beta);
+  } else if (!o.epilogue.empty()) {
+    read_epilogue(o.epilogue, p);
+  }
+  p.accumulate = adds || (!own && p.groups == Groups::by_depth && p.out == DType::fp32);
   p.a_major = o.layout[0] == 'n' ? Major::K : Major::MN;
   p.b_major = o.layout[1] == 't' ? Major::K : Major::MN;
   p.plan = o.plan;

@@ -101,8 +101,8 @@ void take_index(const OwnOperands& own, reference::GroupedProduct& p) {
   }
 }
 
-// The kernels in the simulator have as many matrices as groups: those that are used come first. Fills product.matrices
-// and returns the given matrix for each place.
+// The kernels in the simulator have as many matrices as groups: those that are used come first, unless a formula may
+// ask for their numbers. Fills product.matrices and returns the given matrix for each place.
 std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t given, reference::GroupedProduct& p) {
   std::vector<std::int32_t> used;
   const auto groups = std::size_t(p.group_count());
@@ -113,6 +113,10 @@ std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t give
   const auto experts = read_integers("--experts", own.experts);
   if (experts.size() != groups) {
     throw UsageError(fmt::format("--experts: it has {} numbers; there are {} groups", experts.size(), groups));
+  }
+  if (!p.formula.empty()) {
+    for (std::int32_t i = 0; i < given; ++i) used.push_back(i);
+    p.matrix_count = int(given);
   }
   for (std::size_t g = 0; g < groups; ++g) {
     if (experts[g] >= given) {
@@ -125,10 +129,10 @@ std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t give
   return used;
 }
 
-// The chosen ones of matrices of `each` bytes, in as many places as there are groups.
+// The chosen ones of matrices of `each` bytes, in so many places.
 std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std::vector<std::int32_t>& which,
-                                 std::size_t each, int groups) {
-  std::vector<std::uint8_t> bytes(std::size_t(groups) * each);
+                                 std::size_t each, int places) {
+  std::vector<std::uint8_t> bytes(std::size_t(places) * each);
   for (std::size_t i = 0; i < which.size() && each > 0; ++i) {
     std::memcpy(bytes.data() + i * each, all.data() + std::size_t(which[i]) * each, each);
   }
@@ -208,9 +212,9 @@ void take_dense_operands(const OwnOperands& own, const GemmProblem& problem, ref
 reference::Workload own_grouped_workload(const OwnOperands& own, reference::GroupedProduct& product) {
   reference::GroupedProduct& p = product;
   const int64_t n = p.shape.n, k = p.shape.k;
-  if (own.bias.empty() == p.bias) {
-    throw UsageError(p.bias ? "--bias: the product needs it, as --a, --b and --d"
-                            : "--bias: this product has none; --epilogue bias says that it has one");
+  if (own.bias.empty() == p.has_bias()) {
+    throw UsageError(p.has_bias() ? "--bias: the product needs it, as --a, --b and --d"
+                                  : "--bias: this product has none; --epilogue bias says that it has one");
   }
   if (own.d_scales.empty() == (p.out == DType::e4m3)) {
     throw UsageError(p.out == DType::e4m3 ? "--d-scales: a result in e4m3 needs it for its factors"
@@ -246,14 +250,14 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
   const std::int64_t given = own.experts.empty() || b_bytes == 0 ? usual : std::int64_t(b.size() / b_bytes);
   require_size("--b", b.size(), std::size_t(given) * b_bytes);
   if (has_scales) require_size("--b-scales", b_scales.size(), std::size_t(given) * b_scales_bytes);
-  auto bias = p.bias ? read_file("--bias", own.bias) : std::vector<std::uint8_t>();
+  auto bias = p.has_bias() ? read_file("--bias", own.bias) : std::vector<std::uint8_t>();
   const std::size_t bias_bytes = std::size_t(n) * sizeof(float);
   if (p.bias) require_size("--bias", bias.size(), std::size_t(given) * bias_bytes);
   if (has_matrices) {
     const std::vector<std::int32_t> used = take_experts(own, given, p);
-    b = chosen(b, used, b_bytes, p.group_count());
-    if (has_scales) b_scales = chosen(b_scales, used, b_scales_bytes, p.group_count());
-    if (p.bias) bias = chosen(bias, used, bias_bytes, p.group_count());
+    b = chosen(b, used, b_bytes, p.matrices_given());
+    if (has_scales) b_scales = chosen(b_scales, used, b_scales_bytes, p.matrices_given());
+    if (p.bias) bias = chosen(bias, used, bias_bytes, p.matrices_given());
   }
   reference::Workload w = grouped_product_workload(p, reference::Data::normal, 0);
   const auto put = [&](const char* name, const char* option, std::vector<std::uint8_t> bytes) {
@@ -267,14 +271,16 @@ reference::Workload own_grouped_workload(const OwnOperands& own, reference::Grou
     put("a_scales", "--a-scales", read_file("--a-scales", own.a_scales));
     put("b_scales", "--b-scales", std::move(b_scales));
   }
-  if (p.bias) put("bias", "--bias", std::move(bias));
+  if (p.has_bias()) put("bias", "--bias", std::move(bias));
   if (p.accumulate) {
     auto& d = *find(w, "D");
     auto before = own.c.empty() ? std::vector<std::uint8_t>(d.bytes.size()) : read_file("--c", own.c);
     put("D", "--c", std::move(before));
   }
   // Elements in e4m3 have factors of their own, which hold anything.
-  require_finite(expect_again(p, w), p.out == DType::e4m3 ? DType::fp32 : p.out);
+  const double farthest = expect_again(p, w);
+  // A formula may well give a NaN.
+  if (p.formula.empty()) require_finite(farthest, p.out == DType::e4m3 ? DType::fp32 : p.out);
   return w;
 }
 

@@ -21,6 +21,7 @@ namespace warpwright::cli {
 namespace {
 
 using choice::GroupedShape;
+using measure::GroupedCase;
 using problem::GemmShape;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -116,14 +117,14 @@ GroupedShape shape_of(Groups op, DType dtype, std::int64_t groups, const Size& s
   return shape;
 }
 
-void add_shape(std::vector<GroupedShape>& shapes, const GroupedShape& shape, const std::string& where) {
+void add_shape(std::vector<GroupedCase>& shapes, const GroupedShape& shape, const std::string& where) {
   const GroupedProblem problem = problem_of(shape);
   if (const Status s = validate(problem); !s) throw UsageError(fmt::format("{}: {}", where, s.message()));
   if (shape.groups < 1 || shape.rows < 1 || shape.n < 1 || shape.k < 1)
     throw UsageError(fmt::format("{}: there is nothing to measure", where));
   if (const auto choice = choice::choose(problem, choice::h200()); !choice)
     throw UsageError(fmt::format("{}: {}", where, choice.status().message()));
-  shapes.push_back(shape);
+  shapes.push_back({shape});
 }
 
 void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
@@ -157,15 +158,15 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
-                                                  DType dtype) {
-  std::vector<GroupedShape> shapes;
+std::vector<GroupedCase> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
+                                                 DType dtype) {
+  std::vector<GroupedCase> shapes;
   for (const Size& size : read_sizes(sizes)) add_shape(shapes, shape_of(op, dtype, groups, size), size.where);
   return shapes;
 }
 
-std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops, Output& out) {
-  std::vector<GroupedShape> shapes;
+std::vector<GroupedCase> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops, Output& out) {
+  std::vector<GroupedCase> shapes;
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
     const auto op = problem::parse_operation(row.op);
@@ -186,21 +187,43 @@ std::vector<GroupedShape> grouped_shapes_of_file(const std::string& path, const 
   return shapes;
 }
 
-std::vector<GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops) {
-  std::vector<GroupedShape> shapes;
+std::vector<GroupedCase> usual_grouped_shapes(const std::vector<Groups>& ops) {
+  std::vector<GroupedCase> shapes;
   for (const Groups op : ops) {
     for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{4096, 7168}, {7168, 2048}}) {
       if (op == Groups::none) {
-        for (const std::int64_t m : {1, 128, 4096}) shapes.push_back(shape_of(op, DType::e4m3, 1, {m, n, k, ""}));
+        for (const std::int64_t m : {1, 128, 4096}) shapes.push_back({shape_of(op, DType::e4m3, 1, {m, n, k, ""})});
         continue;
       }
       const bool masked = op == Groups::masked;
       for (const DType type : {DType::e4m3, DType::bf16}) {
         const GroupedShape shape = shape_of(op, type, masked ? 32 : 8, {masked ? 192 : 4096, n, k, ""});
-        if (!choice::instances_for(problem_of(shape)).empty()) shapes.push_back(shape);
+        if (!choice::instances_for(problem_of(shape)).empty()) shapes.push_back({shape});
       }
     }
   }
+  return shapes;
+}
+
+std::vector<GroupedCase> drawn_grouped_shapes(int count, std::uint64_t draw, Groups op, DType dtype) {
+  const auto served = [&](const GroupedCase& shape) { return !choice::instances_for(problem_of(shape)).empty(); };
+  auto shapes = measure::draw_grouped_shapes(count, draw, op, dtype);
+  if (!std::all_of(shapes.begin(), shapes.end(), served)) {
+    throw UsageError(fmt::format("dtype = {}: no kernel of this version makes products of op = {} in it", name(dtype),
+                                 problem::operation_of(op)));
+  }
+  return shapes;
+}
+
+std::vector<GroupedCase> drawn_grouped_shapes(int count, std::uint64_t draw, const std::vector<Groups>& ops) {
+  std::vector<std::vector<GroupedCase>> kinds;
+  for (const Groups op : ops) {
+    for (const DType type : {DType::e4m3, DType::bf16}) {
+      if (op != Groups::none || type == DType::e4m3) kinds.push_back(drawn_grouped_shapes(count, draw, op, type));
+    }
+  }
+  std::vector<GroupedCase> shapes;
+  for (std::size_t i = 0; i < std::size_t(count); ++i) shapes.push_back(kinds[i % kinds.size()][i / kinds.size()]);
   return shapes;
 }
 

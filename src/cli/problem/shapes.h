@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "choice/dense.h"
-#include "choice/tuned_grouped.h"
 #include "cli/output.h"
+#include "measure/draw.h"
 
 namespace warpwright::cli {
 
@@ -19,12 +19,16 @@ std::vector<problem::GemmShape> shapes_of_file(const std::string& path, const st
 
 // The same for products with blockwise scales and by groups: m is the rows of a group. Of a file, the rows whose
 // operation is among `ops`.
-std::vector<choice::GroupedShape> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
+std::vector<measure::GroupedCase> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,
                                                           DType dtype);
-std::vector<choice::GroupedShape> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops,
+std::vector<measure::GroupedCase> grouped_shapes_of_file(const std::string& path, const std::vector<Groups>& ops,
                                                          Output& out);
 // A few of each operation, from a mixture of experts.
-std::vector<choice::GroupedShape> usual_grouped_shapes(const std::vector<Groups>& ops);
+std::vector<measure::GroupedCase> usual_grouped_shapes(const std::vector<Groups>& ops);
+// Drawn at random. Throws UsageError for a type that no kernel has for this operation.
+std::vector<measure::GroupedCase> drawn_grouped_shapes(int count, std::uint64_t draw, Groups op, DType dtype);
+// The same for several operations in turn, each with every type that it has.
+std::vector<measure::GroupedCase> drawn_grouped_shapes(int count, std::uint64_t draw, const std::vector<Groups>& ops);
 
 // Squares of 1024 to 8192.
 std::vector<problem::GemmShape> square_shapes(DType dtype, const std::string& plan);

@@ -34,6 +34,13 @@ std::vector<std::string> compile_line(const std::vector<std::string>& compiler, 
     line.push_back(flag == "-O1" && options.for_debugger ? "-O0" : flag);
   }
   line.emplace_back(options.for_debugger ? "-g" : "-g1");
+  // A frame that is larger than the page behind the stack is found there too.
+  line.emplace_back("-fstack-clash-protection");
+  // A kernel does not end the tool (sim/guard).
+  line.emplace_back("-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit");
+  // What C++ leaves open ends the run there: an overflow of a signed number, an index past the end of an array.
+  line.emplace_back("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,bounds");
+  line.emplace_back("-fsanitize-undefined-trap-on-error");
   if (compiler.back().find("clang") != std::string::npos) line.emplace_back("-fconstexpr-steps=100000000");
   if (const char* flags = std::getenv("CXXFLAGS"); flags != nullptr) {
     std::istringstream words(flags);

@@ -1,11 +1,15 @@
 #include "cli/user/user_kernel.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstddef>
-#include <cstring>
+#include <cstdio>
 #include <deque>
 #include <exception>
+#include <iostream>
+#include <set>
 #include <utility>
 
 #include "cli/commands.h"
@@ -29,13 +33,40 @@ struct UserKernel {
 // Arrays lie in the memory of whatever runs the kernel, and the host keeps what it needs of them.
 simulator::Finding fault_of_arrange(const simulator::GivenUp& why) {
   simulator::Finding finding;
-  finding.rule = "bounds.bare";
-  finding.message = fmt::format(
-      "arrange was stopped by signal {} ({}) at address {}: the host reads Input::values, and what `data` points to is "
-      "for the kernel",
-      why.signal, strsignal(why.signal), why.address);
+  const bool memory = (why.signal == SIGSEGV || why.signal == SIGBUS) && !why.stack;
+  finding.rule = memory ? "bounds.bare" : "exception";
+  finding.message = fmt::format("arrange {}", simulator::reason_of(why));
+  if (memory) {
+    finding.message += fmt::format(
+        " at address {}: the host reads Input::values, and what `data` points to is for the kernel", why.address);
+  }
   finding.instruction = why.instruction;
   return finding;
+}
+
+// Runs what the user wrote. What it prints goes to stderr: stdout has the verdict.
+template <class Code>
+simulator::GivenUp call_users(Code&& code) {
+  class Aside {
+   public:
+    Aside() : stdout_(dup(STDOUT_FILENO)) {
+      std::fflush(stdout);
+      dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
+    ~Aside() {
+      std::fflush(stdout);
+      std::cout.flush();
+      dup2(stdout_, STDOUT_FILENO);
+      close(stdout_);
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    int stdout_;
+  };
+  const Aside aside;
+  return simulator::call_guarded(code);
 }
 
 simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workload& w,
@@ -43,7 +74,7 @@ simulate::Outcome simulate(const check::Kernel& kernel, const reference::Workloa
   check::SimulatedArrays arrays(w.seed);
   simulate::Outcome out;
   try {
-    const simulator::GivenUp why = simulator::call_guarded([&] {
+    const simulator::GivenUp why = call_users([&] {
       out.sim = kernel.run(arrays, {w.shape.m, w.shape.n, w.shape.k}, options);
     });
     if (why.signal != 0) out.sim.findings.push_back(fault_of_arrange(why));
@@ -81,9 +112,7 @@ Status takes(const check::Kernel& kernel, reference::Case shape) {
   options.step_limit = 0;
   options.check = false;
   try {
-    const simulator::GivenUp why = simulator::call_guarded([&] {
-      (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options);
-    });
+    const simulator::GivenUp why = call_users([&] { (void)kernel.run(arrays, {shape.m, shape.n, shape.k}, options); });
     if (why.signal != 0) {
       simulator::Result result;
       result.findings.push_back(fault_of_arrange(why));
@@ -126,13 +155,31 @@ simulate::Example example_of(const check::Kernel& kernel) {
 }  // namespace
 
 std::vector<const simulate::Example*> compile_user_kernels(const std::string& file, const CompileOptions& options) {
-  const auto entry = reinterpret_cast<void (*)(check::Registry&)>(open_user_file(
-      file, options, "warpwright_kernels", "extern \"C\" void warpwright_kernels(warpwright::check::Registry&)"));
-  static std::deque<UserKernel> kept;
   check::Registry registry;
-  entry(registry);
+  // Code of the file runs when it is opened too.
+  const auto stopped = [&file](const std::string& why) {
+    return UsageError(fmt::format("'{}': what it does before its kernels are known {}", file, why));
+  };
+  try {
+    const simulator::GivenUp why = call_users([&] {
+      const auto entry = reinterpret_cast<void (*)(check::Registry&)>(open_user_file(
+          file, options, "warpwright_kernels", "extern \"C\" void warpwright_kernels(warpwright::check::Registry&)"));
+      entry(registry);
+    });
+    if (why.signal != 0) throw stopped(simulator::reason_of(why));
+  } catch (const UsageError&) {
+    throw;
+  } catch (const MissingError&) {
+    throw;
+  } catch (const std::exception& x) {
+    throw stopped(fmt::format("threw: {}", x.what()));
+  }
+  static std::deque<UserKernel> kept;
+  std::set<std::string> names;
   std::vector<const simulate::Example*> examples;
   for (const check::Kernel& kernel : registry.kernels()) {
+    if (!names.insert(kernel.name).second)
+      throw UsageError(fmt::format("'{}': two kernels are called '{}'", file, kernel.name));
     UserKernel& user = kept.emplace_back(UserKernel{kernel, {}});
     if (user.kernel.shapes.empty()) throw UsageError(fmt::format("'{}': {} names no shape", file, kernel.name));
     user.example = example_of(user.kernel);

@@ -7,4 +7,7 @@ namespace warpwright::simulator {
 // in kernels that are linked with it.
 const void* call_of_word();
 
+// The same of whoever called a function of the C or C++ library that does not return.
+const void* call_from_outside();
+
 }  // namespace warpwright::simulator

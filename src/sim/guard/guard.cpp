@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <csetjmp>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "sim/buffers/buffers.h"
+#include "sim/call/call.h"
 #include "sim/engine.h"
 
 #if defined(WW_ASAN_FIBERS)
@@ -21,7 +24,8 @@ namespace warpwright::simulator {
 namespace {
 
 constexpr size_t kSignalStack = 64 * 1024;
-constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault is still one of the stack
 thread_local Guard* active = nullptr;
 struct sigaction before[64];
 
@@ -66,7 +70,48 @@ const void* instruction_of(const void* context) {
 #endif
 }
 
+const void* stack_pointer_of(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(machine.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<const void*>(machine.sp);
+#else
+  return (static_cast<void>(machine), nullptr);
+#endif
+}
+bool near(const void* a, const void* b) {
+  const auto x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);
+  return (x > y ? x - y : y - x) < kFrame;
+}
+
+// What was thrown, if a program ends because nobody catches it.
+thread_local std::string uncaught;
+std::terminate_handler terminate_before = nullptr;
+[[noreturn]] void terminating() {
+  if (const auto thrown = std::current_exception(); active != nullptr || way_out != nullptr) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const std::exception& x) {
+      uncaught = x.what();
+    } catch (...) {
+      uncaught = "something that is not a std::exception";
+    }
+  } else if (terminate_before != nullptr) {
+    terminate_before();
+  }
+  std::abort();
+}
 }  // namespace
+
+void Guard::take_out(const GivenUp& why) {
+  Guard* const guard = active;
+  if (guard != nullptr && guard->engine_.is_inside()) guard->engine_.give_up(why);
+  if (guard == nullptr && way_out != nullptr) {
+    way_out->why = why;
+    siglongjmp(way_out->back, 1);
+  }
+}
 
 void Guard::install() {
   static std::once_flag once;
@@ -76,7 +121,9 @@ void Guard::install() {
     action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART);
     for (const int signal : kFaults) sigaction(signal, &action, &before[signal]);
     sigaction(ring(), &action, nullptr);
+    terminate_before = std::set_terminate(terminating);
   });
+  uncaught.clear();
   have_signal_stack();
 }
 
@@ -114,19 +161,16 @@ void Guard::caught(int signal, siginfo_t* info, void* context) {
     return;
   }
   forget_signal_stack();
-  const GivenUp why{signal, info->si_addr, instruction_of(context)};
-  if (guard != nullptr && guard->engine_.is_inside()) guard->engine_.give_up(why);
-  if (guard == nullptr && way_out != nullptr) {
-    way_out->why = why;
-    siglongjmp(way_out->back, 1);
-  }
+  const bool fault = signal == SIGSEGV || signal == SIGBUS;
+  take_out({signal, info->si_addr, signal == SIGABRT ? call_from_outside() : instruction_of(context),
+            fault && near(info->si_addr, stack_pointer_of(context))});
   sigaction(signal, &before[signal], nullptr);  // it happens again, and ends the program as it would have
 }
 
 void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
               const std::vector<Buffer>& buffers) {
-  const auto [signal, address, instruction] = why;
-  const bool fault = signal == SIGSEGV || signal == SIGBUS, hang = signal == Guard::kHang;
+  const auto [signal, address, instruction, stack] = why;
+  const bool fault = (signal == SIGSEGV || signal == SIGBUS) && !stack, hang = signal == Guard::kHang;
   const Buffer* const near = fault ? buffer_near(buffers, address) : nullptr;
   f.rule = hang ? "hang" : fault ? "bounds.bare" : "exception";
   if (hang) {
@@ -140,13 +184,26 @@ void describe(Finding& f, const GivenUp& why, const std::string& who, machine::h
     f.message =
         fmt::format("{} touches memory that no buffer of the launch holds, without a word (address {})", who, address);
   } else {
-    f.message = fmt::format("{} is stopped by signal {} ({})", who, signal, strsignal(signal));
+    f.message = fmt::format("{} {}", who, reason_of(why));
   }
   if (last.line != 0) f.message += fmt::format("; its last word was at {}", where(last));
   f.file = last.file;
   f.line = last.line;
   f.instruction = instruction;
   if (near) f.object = near->name;
+}
+
+std::string reason_of(const GivenUp& why) {
+  if (why.signal == Guard::kExit) return "called exit(), which ends the whole program";
+  if (why.stack)
+    return "uses more stack than there is: a recursion without an end, or an array that is too large for the stack";
+  if (why.signal == SIGILL || why.signal == SIGTRAP) {
+    return "does what C++ leaves open: an overflow of a signed number, a division by zero, a shift that is too far, or "
+           "an index past the end of an array";
+  }
+  const std::string by = fmt::format("was stopped by signal {} ({})", why.signal, strsignal(why.signal));
+  if (why.signal == SIGABRT && !uncaught.empty()) return fmt::format("{}: nobody caught '{}'", by, uncaught);
+  return by;
 }
 
 void abandon(boost::context::fiber&& code, const void* stack) {
@@ -174,4 +231,19 @@ GivenUp call_guarded(const std::function<void()>& code) {
   return way.why;
 }
 
+void left_by(int status) {
+  Guard::take_out({Guard::kExit, nullptr, call_from_outside()});
+  std::exit(status);
+}
+
 }  // namespace warpwright::simulator
+
+// What an object calls that was linked with --wrap=exit and the like.
+#define WW_LEAVES(name)                                                          \
+  extern "C" [[noreturn, gnu::used, gnu::visibility("default")]] void name(int); \
+  void name(int status) { warpwright::simulator::left_by(status); }
+WW_LEAVES(__wrap_exit)        // NOLINT(bugprone-reserved-identifier): the linker makes the name
+WW_LEAVES(__wrap__exit)       // NOLINT(bugprone-reserved-identifier)
+WW_LEAVES(__wrap__Exit)       // NOLINT(bugprone-reserved-identifier)
+WW_LEAVES(__wrap_quick_exit)  // NOLINT(bugprone-reserved-identifier)
+#undef WW_LEAVES

@@ -16,9 +16,10 @@ namespace warpwright::simulator {
 
 // Why a thread was taken out of its code.
 struct GivenUp {
-  int signal = 0;  // 0: it was not; Guard::kHang: it computed for too long
+  int signal = 0;  // 0: it was not; Guard::kHang, Guard::kExit
   const void* address = nullptr;
   const void* instruction = nullptr;
+  bool stack = false;  // the fault is where the stack ends
 };
 
 // An engine whose code is guarded. All of it is asked in a signal.
@@ -36,14 +37,15 @@ class Guarded {
 // like a hang.
 class Guard {
  public:
-  static constexpr int kHang = -1;
+  static constexpr int kHang = -1, kExit = -2;  // it called exit()
 
   Guard(Guarded& engine, double hang_seconds);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  static void install();  // the handlers, once, and a stack for them in this thread
+  static void install();                     // the handlers, once, and a stack for them in this thread
+  static void take_out(const GivenUp& why);  // returns where nobody is guarded
 
  private:
   static void caught(int signal, siginfo_t* info, void* context);
@@ -55,9 +57,13 @@ class Guard {
   uint64_t beat_ = ~uint64_t(0);  // of the engine when the timer last rang
 };
 
+// What exit() is for a kernel of its own object: it does not end the program as if all had been right.
+[[noreturn]] void left_by(int status);
 // Fills in rule, sentence, object and place of what is reported of it: `who` did it, whose last word was at `last`.
 void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
               const std::vector<Buffer>& buffers);
+// What such a reason is called.
+std::string reason_of(const GivenUp& why);
 // Where the code of a thread that was given up stays: nobody may unwind what a signal has interrupted.
 void abandon(boost::context::fiber&& code, const void* stack);
 

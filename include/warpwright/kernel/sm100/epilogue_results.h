@@ -22,6 +22,12 @@ WW_FN void move_to_group(EpilogueArgs& nodes, const Tile& tile, int rows) {
   nodes.c = static_cast<const storage_t<Source>*>(nodes.c) + int64_t(tile.group) * rows * nodes.c_row_stride;
 }
 
+// Every matrix of groups has a bias of its own.
+template <DType Type>
+WW_FN void move_to_bias(EpilogueArgs& nodes, int matrix) {
+  nodes.bias = static_cast<const storage_t<Type>*>(nodes.bias) + int64_t(matrix) * nodes.bias_batch_stride;
+}
+
 // One for each thread of the epilogue, for all its tiles: begin(tile), then put(step, sums) for every step in order. By
 // whole warpgroups, because steps take and give stages of rings. K is the kernel.
 template <DenseGemmSm100Config C, class K>
@@ -55,6 +61,7 @@ class EpilogueResults {
       end_ = tile.end_row;
       nodes_ = Ops::prepare(args_.epilogue);
       K::adapt(nodes_, args_, tile);
+      if constexpr (kNodes.own != 0) nodes_.batch = K::number(tile);
       const auto target = K::target(args_, tile);
       d_ = static_cast<Element*>(target.d);
       columns_ = target.columns;

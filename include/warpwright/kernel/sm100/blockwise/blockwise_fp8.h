@@ -156,11 +156,14 @@ struct BlockwiseFp8 {
       return 0;
     }
   }
+  // As GroupedGemm has it.
+  WW_FN static int number(const Tile& tile) requires(C.grouped) { return C.by_depth ? tile.group : tile.matrix; }
   // The factor of a group's matrix, and where its results go.
   WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const Tile& tile) {
     if (args.matrix_alpha != nullptr) {
       nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + matrix(tile));
     }
+    if constexpr (C.epilogue.bias == Bias::per_column) move_to_bias<C.epilogue.bias_type>(nodes, number(tile));
     if constexpr (C.by_depth && C.epilogue.source) move_to_group<C.epilogue.source_type>(nodes, tile, args.m);
   }
   WW_FN static Target target(const Args& args, [[maybe_unused]] const Tile& tile) {

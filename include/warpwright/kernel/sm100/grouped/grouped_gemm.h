@@ -294,6 +294,8 @@ struct GroupedGemm {
     });
   }
 
+  // What a function of the user's own is told of a tile: its matrix or, where every group has a result, its group.
+  WW_FN static int number(const tile::GroupTile& tile) { return C.pointers || C.by_depth ? tile.group : tile.matrix; }
   // The factor of a tile's matrix, and where its results go.
   WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const tile::GroupTile& tile) {
     if constexpr (C.pointers) {
@@ -301,6 +303,7 @@ struct GroupedGemm {
     } else if (args.matrix_alpha != nullptr) {
       nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + tile.matrix);
     }
+    if constexpr (C.epilogue.bias == Bias::per_column) move_to_bias<C.epilogue.bias_type>(nodes, number(tile));
     if constexpr (C.by_depth && C.epilogue.source) move_to_group<C.epilogue.source_type>(nodes, tile, args.m);
   }
   WW_FN static Target target(const Args& args, const tile::GroupTile& tile) {

@@ -111,6 +111,22 @@ struct DenseGemmConfig {
   WW_HD constexpr uint32_t output_bytes() const {
     return store == Mover::tma ? output_stage_bytes() * uint32_t(output_stages * warpgroups()) : 0;
   }
+  // Threads that load bring lines of 128 bytes as they lie in memory, some stages ahead, and move them to their places
+  // (dense_realign.h): where rows run along k, and a ring for these lines leaves room for two stages of the other.
+  static constexpr int kLineBytes = int(swizzle_bytes(Swizzle::b128));
+  WW_HD constexpr uint32_t raw_slot_bytes() const { return uint32_t((tile_m + tile_n) * kLineBytes); }
+  // About 40 KiB on their way, which is what an SM's share of the memory's rate times its latency asks for.
+  WW_HD constexpr int raw_slots() const {
+    if (load != Mover::threads || a_major != Major::K || b_major != Major::K) return 0;
+    const int wanted = 2 + int(40960 / raw_slot_bytes());
+    const int slots = wanted < 3 ? 3 : wanted > 8 ? 8 : wanted;
+    return stages_that_fit(stage_bytes(), raw_slot_bytes() * uint32_t(slots)) < 2 ? 0 : slots;
+  }
+  WW_HD constexpr uint32_t raw_bytes() const { return raw_slot_bytes() * uint32_t(raw_slots()); }
+  // One warp for the TMA. One of threads for each scheduler of the SM, or two where the sums leave them registers.
+  WW_HD constexpr int load_warps() const {
+    return load == Mover::tma ? 1 : warpgroups() == 1 && accumulators() <= 64 ? 8 : 4;
+  }
   // Tiles of a whole cluster in the result.
   WW_HD constexpr int64_t tiles(int m, int n, int batches = 1) const {
     const int64_t tall = tile_m * cluster_m(), wide = tile_n * cluster_n();
@@ -230,7 +246,9 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   }
   if (c.promote_k < 0 || c.promote_k % c.tile_k() != 0) return "dense_gemm: promote_k is a multiple of tile_k";
   if (c.stages < 2 || c.output_stages < 2) return "dense_gemm: two stages of a ring are held at once";
-  if (c.stages > stages_that_fit(c.stage_bytes(), c.output_bytes())) return "dense_gemm: shared memory is too small";
+  if (c.stages > stages_that_fit(c.stage_bytes(), c.output_bytes() + c.raw_bytes())) {
+    return "dense_gemm: shared memory is too small";
+  }
   if (c.load == Mover::threads) {
     if (c.cluster != 1) return "dense_gemm: threads load for their own CTA, the cluster is 1";
     if (c.store != Mover::threads) return "dense_gemm: where threads load, threads store";
@@ -245,7 +263,7 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
 
 // The configuration with as many input stages as fit.
 WW_HD constexpr DenseGemmConfig deepest(DenseGemmConfig c, int most = 8) {
-  return with_at_most(c, stages_that_fit(c.stage_bytes(), c.output_bytes()), most);
+  return with_at_most(c, stages_that_fit(c.stage_bytes(), c.output_bytes() + c.raw_bytes()), most);
 }
 
 }  // namespace warpwright

@@ -3,6 +3,7 @@
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/dense/dense_plan.h"
+#include "warpwright/kernel/sm90/dense/dense_realign.h"
 #include "warpwright/kernel/sm90/unaligned.h"
 #include "warpwright/pipeline/ring.h"
 
@@ -186,7 +187,7 @@ struct DenseLoad {
   using SourceB = Source<C.b_major, C.epilogue.pair()>;
   WW_FN static void copy_stage(const Source<C.a_major>& a, const SourceB& b) {
     constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
-    constexpr int rounds = tile::ceil_div(runs, 16);  // rounds of the four warps
+    constexpr int warps = plan.role("load").warps, rounds = tile::ceil_div(runs, 4 * warps);
     // In flight; with two MMA warpgroups this role has few registers.
     constexpr int most = C.warpgroups() == 1 ? 9 : 4, together = rounds < most ? rounds : most;
     const int warp = int(machine::warp_index()) - plan.role("load").first_warp;
@@ -196,7 +197,7 @@ struct DenseLoad {
       bool safe = true;
       WW_UNROLL
       for (int i = 0; i < together; ++i) {
-        const int run = ((round + i) * 4 + warp) * 4 + lane / 8;
+        const int run = ((round + i) * warps + warp) * 4 + lane / 8;
         pieces[i] = run < a_runs ? a.piece(run, lane % 8) : run < runs ? b.piece(run - a_runs, lane % 8) : Piece{};
         safe = safe && (pieces[i].valid == 0 || pieces[i].safe);
       }
@@ -218,13 +219,21 @@ struct DenseLoad {
       }
       WW_UNROLL
       for (int i = 0; i < together; ++i) {
-        if (((round + i) * 4 + warp) * 4 + lane / 8 < runs) machine::store(pieces[i].to.template as<Chunk>(), low[i]);
+        if (((round + i) * warps + warp) * 4 + lane / 8 < runs)
+          machine::store(pieces[i].to.template as<Chunk>(), low[i]);
       }
     }
   }
 
-  // The four warps of the role.
+  // All warps of the role.
   WW_FN static void by_threads(const Args& args, uint32_t base, InputRing ring) {
+    if constexpr (C.raw_slots() > 0) {
+      RealignedLoad<C>(args, base).run(ring);
+    } else {
+      copy_stages(args, base, ring);
+    }
+  }
+  WW_FN static void copy_stages(const Args& args, uint32_t base, InputRing ring) {
     pipeline::Producer<C.stages, pipeline::PublishByThread<pipeline::To::async>> input(ring);
     auto walk = Tiles::jobs(args);
     for (tile::Job job; walk.next(job);) {

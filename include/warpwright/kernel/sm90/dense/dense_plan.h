@@ -12,13 +12,14 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
   BlockPlan plan("dense_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups();
   const bool threads_load = c.load == Mover::threads, tma_stores = c.store == Mover::tma;
-  // With one MMA warpgroup every thread has 255 registers from the start; with more, load and store give theirs away:
-  // 2*232 + 40, 2*240 + 24 for many sums or 2*216 + 72 where threads load make the 3*168 of the launch, 3*160 + 32 its
-  // 4*128; more would wait for ever. setmaxnreg takes whole warpgroups, hence the idle warps.
-  const bool crowded = c.accumulators() > 160;
-  const int mma = groups == 1 ? 0 : groups == 3 ? 160 : threads_load ? 216 : crowded ? 240 : 232;
-  const int others = groups == 1 ? 0 : groups == 3 ? 32 : threads_load ? 72 : crowded ? 24 : 40;
-  plan.role("mma", groups * 4, mma).role("load", threads_load ? 4 : 1, others);
+  // With one MMA warpgroup every thread has 168 registers or more from the start; with more, load and store give theirs
+  // away: 2*232 + 40, 2*240 + 24 for many sums or, where threads load, 2*216 + 72 and 2*200 + 104 for few sums make the
+  // 3*168 of the launch, 3*160 + 32 its 4*128; more would wait for ever. setmaxnreg takes whole warpgroups, hence the
+  // idle warps.
+  const bool crowded = c.accumulators() > 160, few = c.accumulators() <= 128;
+  const int mma = groups == 1 ? 0 : groups == 3 ? 160 : threads_load ? (few ? 200 : 216) : crowded ? 240 : 232;
+  const int others = groups == 1 ? 0 : groups == 3 ? 32 : threads_load ? (few ? 104 : 72) : crowded ? 24 : 40;
+  plan.role("mma", groups * 4, mma).role("load", c.load_warps(), others);
   const int stores = tma_stores ? groups : 0;
   if (tma_stores) plan.role("store", stores, others);
   if (!threads_load && stores < 3) plan.role("idle", 3 - stores, others);
@@ -26,12 +27,13 @@ constexpr BlockPlan dense_gemm_plan(const DenseGemmConfig& c) {
   const uint32_t alignment = smem_alignment(Swizzle::b128);
   plan.region("input.a", c.a_bytes(), c.stages, alignment);
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
+  if (c.raw_slots() > 0) plan.region("input.raw", c.raw_slot_bytes(), c.raw_slots(), alignment);
   if (tma_stores) plan.region("output", c.output_stage_bytes(), c.output_stages * groups, alignment);
 
   // Every MMA warp that multiplies this tile, in every CTA that receives a share from this CTA, hands the stage back.
   const int multiplying = c.sharing == TileSharing::ping_pong ? 1 : groups;
   const int releases = multiplying * 4 * c.fillers();
-  const int publishes = threads_load ? 128 : 1;
+  const int publishes = threads_load ? c.load_warps() * 32 : 1;
   plan.barrier("input.full", c.stages, publishes, "mma", {"load", publishes});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
   if (tma_stores) {

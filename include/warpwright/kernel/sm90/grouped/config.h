@@ -39,6 +39,10 @@ struct GroupedGemmConfig {
   Major a_major = Major::K;
   Major b_major = Major::K;
   bool adds = false;  // one product, with an fp32 result: a launch may add it to D, as it may with groups along k
+  // own_id() of a function of the user's own (epilogue/own.h), 0: there is none. It is given the sum, a bias if there
+  // is one, and where the element lies. With row_bias that has an element for each row of D.
+  uint64_t own = 0;
+  bool row_bias = false;
 
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
   WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
@@ -67,7 +71,8 @@ struct GroupedGemmConfig {
   }
   // Results wait for the next tile's MMAs: sm90/grouped/grouped_deferred.h.
   WW_HD constexpr bool defers() const {
-    return !scaled() && !by_depth() && !swiglu && !bias && !gathered && out == DType::bf16 && warpgroups() == 2;
+    return !scaled() && !by_depth() && !swiglu && !bias && own == 0 && !gathered && out == DType::bf16 &&
+           warpgroups() == 2;
   }
   WW_HD constexpr int a_share() const { return tile_m / cluster_n(); }
   WW_HD constexpr int b_share() const { return tile_n / cluster_m(); }
@@ -161,6 +166,12 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
       return "grouped_gemm: a CTA's share of an operand is not made of whole panels";
     }
   }
+  if (c.own != 0 && (c.swiglu || c.adds)) {
+    return "grouped_gemm: a function of your own takes the place of the activation and of what D held";
+  }
+  if (c.row_bias && (c.own == 0 || c.bias || c.by_depth())) {
+    return "grouped_gemm: a bias of each row is for a function of your own, of groups of rows, which has no other bias";
+  }
   if (c.adds && (!c.scaled() || c.groups != Groups::none || c.out != DType::fp32)) {
     return "grouped_gemm: adds is a property of one product of e4m3 with an fp32 result";
   }
@@ -206,7 +217,7 @@ struct GroupedGemmArgs {
   const float* a_scales = nullptr;
   int64_t a_scales_stride = 0;
   const float* b_scales = nullptr;
-  const void* bias = nullptr;  // n elements for each matrix, `bias_stride` apart; null: none
+  const void* bias = nullptr;  // n elements for each matrix, `bias_stride` apart, or one for each row; null: none
   int64_t bias_stride = 0;
   float* d_scales =
       nullptr;  // the scales of a result in e4m3: [groups.rows, columns / 128], rows `d_scales_stride` apart
@@ -224,6 +235,7 @@ struct GroupedGemmArgs {
   const void* a_data = nullptr;
   const int32_t* a_index = nullptr;
   int32_t a_rows = 0;
+  float beta = 0;  // of a function of the user's own
 };
 
 // sm90/skinny/skinny_blockwise.h: the product with blockwise scales for few rows of A, by the arrangement of

@@ -1,8 +1,9 @@
-// From the sums of an MMA warpgroup to what grouped_gemm.h stores: bias, swiglu, and the scales of a result in e4m3.
-// All of it happens in the registers of the sums.
+// From the sums of an MMA warpgroup to what grouped_gemm.h stores: bias and swiglu, or a function of the user's own,
+// and the scales of a result in e4m3. All of it happens in the registers of the sums.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
+#include "warpwright/epilogue/own.h"
 #include "warpwright/epilogue/quantize_block.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
 #include "warpwright/machine/machine.h"
@@ -14,15 +15,27 @@ template <GroupedGemmConfig C>
 struct GroupedEpilogue {
   using Args = GroupedGemmArgs;
   static constexpr int kColumns = C.out_columns();
-  static constexpr bool kPlain = !C.bias && !C.swiglu && C.out != DType::e4m3;
+  static constexpr bool kPlain = !C.bias && !C.swiglu && C.out != DType::e4m3 && C.own == 0;
 
   // Where the tile's part of this warpgroup is.
   struct Place {
-    int matrix;  // the matrix B
-    int row;     // the first one of D
-    int rows;    // how many from there on
-    int column;  // the first one of D
+    int matrix;   // the matrix B
+    int row;      // the first one of D
+    int rows;     // how many from there on
+    int column;   // the first one of D
+    int own_row;  // the same row in the matrix of D that a function of the user's own is told of
+    int batch;    // and what it is told is the number of that
   };
+
+  template <DType T>
+  WW_FN static tile::FloatPair two_of(Global<const storage_t<T>> from) {
+    if constexpr (T == DType::bf16) {
+      return tile::unpack2<T>(machine::load(from.template as<const uint32_t>()));
+    } else {
+      const Vec<float, 2> both = machine::load(from.template as<const Vec<float, 2>>());
+      return {both[0], both[1]};
+    }
+  }
 
   // Adds those of the columns from `column` of D on to both halves. Pairs of columns are inside D or not.
   template <DType T, class Values, int Blocks>
@@ -38,17 +51,56 @@ struct GroupedEpilogue {
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; i += 4) {
         if (first + 2 * i >= width) break;
-        tile::FloatPair pair;
-        if constexpr (T == DType::bf16) {
-          pair = tile::unpack2<T>(machine::load((half + 2 * i).template as<const uint32_t>()));
-        } else {
-          const Vec<float, 2> both = machine::load((half + 2 * i).template as<const Vec<float, 2>>());
-          pair = {both[0], both[1]};
-        }
+        const tile::FloatPair pair = two_of<T>(half + 2 * i);
         WW_UNROLL
         for (int j = i; j < i + 4; ++j) {
           sums.set(j, tile::add(sums.get(j), j % 2 == 0 ? pair.low : pair.high));
         }
+      }
+    }
+  }
+
+  // The biases of two columns.
+  WW_FN static tile::FloatPair column_bias(const Args& args, int64_t at) {
+    if (args.bias_is_bf16) return two_of<DType::bf16>(Global<const bf16>{static_cast<const bf16*>(args.bias)} + at);
+    return two_of<DType::fp32>(Global<const float>{static_cast<const float*>(args.bias)} + at);
+  }
+  WW_FN static float row_bias(const Args& args, int64_t at) {
+    if (args.bias_is_bf16) {
+      return tile::widen<DType::bf16>(machine::load(Global<const bf16>{static_cast<const bf16*>(args.bias)} + at));
+    }
+    return machine::load(Global<const float>{static_cast<const float*>(args.bias)} + at);
+  }
+
+  // The function of the user's own of every sum. What lies beyond the group or beyond D has no bias, and goes nowhere.
+  template <class Values>
+  WW_FN static void apply_own(Values& sums, const Args& args, const Place& place, int row_block) {
+    const int lane = int(machine::lane_index());
+    const int row = 64 * row_block + int(machine::warp_index()) % 4 * 16 + lane / 4,
+              column = place.column + lane % 4 * 2;
+    float of_row[2] = {0, 0};
+    if constexpr (C.row_bias) {
+      WW_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        if (row + 8 * half < place.rows) of_row[half] = row_bias(args, place.row + row + 8 * half);
+      }
+    }
+    WW_UNROLL
+    for (int i = 0; i < kColumns / 2; i += 4) {
+      tile::FloatPair of_columns{0, 0};
+      if constexpr (C.bias) {
+        if (column + 2 * i < args.n) of_columns = column_bias(args, place.matrix * args.bias_stride + column + 2 * i);
+      }
+      WW_UNROLL
+      for (int j = i; j < i + 4; ++j) {
+        const int half = j / 2 % 2;
+        const float bias = C.row_bias ? of_row[half] : j % 2 == 0 ? of_columns.low : of_columns.high;
+        sums.set(j, epilogue::Own<C.own>{}({.x = sums.get(j),
+                                            .bias = bias,
+                                            .beta = args.beta,
+                                            .row = place.own_row + row + 8 * half,
+                                            .column = column + 2 * i + j % 2,
+                                            .batch = place.batch}));
       }
     }
   }
@@ -88,7 +140,9 @@ struct GroupedEpilogue {
   template <class Values, int Blocks>
   WW_FN static void finish(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     const int first = row_block * C.column_blocks();
-    if constexpr (C.bias) {
+    if constexpr (C.own != 0) {
+      apply_own(values[first], args, place, row_block);
+    } else if constexpr (C.bias) {
       if (args.bias != nullptr && args.bias_is_bf16) add_bias<DType::bf16>(values, args, place, row_block);
       if (args.bias != nullptr && !args.bias_is_bf16) add_bias<DType::fp32>(values, args, place, row_block);
     }

@@ -210,7 +210,10 @@ struct GroupedGemm {
       const int column = first_column(tile);
       // The last CTAs of a cluster along n may have no columns.
       const int rows = column < columns(args) ? rows_left(tile, group) : 0;
-      Epilogue::finish(values, args, {tile.rows.matrix, first_out(tile, group), rows, column}, row_block);
+      const int before = C.by_depth() ? tile.rows.out : 0;  // rows of other results
+      const int batch = C.by_depth() ? before / args.groups.rows : tile.rows.matrix;
+      const int row = first_out(tile, group);
+      Epilogue::finish(values, args, {tile.rows.matrix, row, rows, column, row - before, batch}, row_block);
     }
     auto plain = [](float sum, int, int) { return sum; };
     WW_UNROLL

@@ -1,36 +1,18 @@
-#include "simulate/prepared.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 
 #include "choice/dense.h"
 #include "launch/dense.h"
-#include "launch/grouped.h"
 #include "launch/packing.h"
-#include "reference/grouped_workload.h"
 #include "reference/problem_workload.h"
 #include "sim/timing.h"
+#include "simulate/prepared.h"
 
 namespace warpwright::simulate {
 namespace {
 
 using reference::Workload;
-
-void require(const Status& status) {
-  if (!status) throw std::runtime_error(status.message());
-}
-template <class T>
-T required(Result<T> result) {
-  require(result.status());
-  return *result;
-}
-
-int64_t clusters_of(const catalog::Instance& instance, int sm_limit) {
-  const int cluster = launch::cluster_of(instance);
-  return launch::allowed_clusters(resident_clusters(instance), cluster,
-                                  sm_limit > 0 ? sm_limit : int(few_clusters(instance)) * cluster);
-}
 
 // On two CTAs, or as a GPU has it where the kernel has its own grid too.
 PreparedRun::Rows rows_to_pack(const DenseProduct& p, const GemmPointers& pointers, void* copies, bool whole_chip) {
@@ -40,12 +22,6 @@ PreparedRun::Rows rows_to_pack(const DenseProduct& p, const GemmPointers& pointe
   const int64_t most = whole_chip ? int64_t(simulator::ChipTiming::of(Arch::sm90).sms) * rows.config.blocks_per_sm : 2;
   rows.ctas = unsigned(std::max<int64_t>(1, std::min(launch::work_of(rows.config, rows.args), most)));
   return rows;
-}
-
-void add_workspace(PreparedRun& run, const catalog::Instance& instance, int64_t clusters) {
-  const int64_t bytes = launch::workspace_bytes(instance, run.args, clusters);
-  if (bytes == 0) return;
-  launch::set_workspace(run.args, run.arrays.add("workspace", size_t(bytes), simulator::Buffer::Use::inout, true));
 }
 
 }  // namespace
@@ -64,16 +40,28 @@ int64_t resident_clusters(const catalog::Instance& instance) {
   return arch == Arch::sm90 ? choice::resident_clusters(sms, cluster) : std::max(1, sms / cluster);
 }
 
+void require(const Status& status) {
+  if (!status) throw std::runtime_error(status.message());
+}
+int64_t clusters_of(const catalog::Instance& instance, int sm_limit) {
+  const int cluster = launch::cluster_of(instance);
+  return launch::allowed_clusters(resident_clusters(instance), cluster,
+                                  sm_limit > 0 ? sm_limit : int(few_clusters(instance)) * cluster);
+}
+
+void add_grid(PreparedRun& run, const catalog::Instance& instance, int64_t clusters) {
+  if (const int64_t bytes = launch::workspace_bytes(instance, run.args, clusters); bytes != 0) {
+    launch::set_workspace(run.args, run.arrays.add("workspace", size_t(bytes), simulator::Buffer::Use::inout, true));
+  }
+  const auto ctas = launch::ctas_of(instance, run.args, clusters);
+  require(ctas.status());
+  run.ctas = *ctas;
+}
+
 GemmProblem problem_of(const DenseProduct& p, const Workload& w) {
   GemmProblem problem = p.problem;
   if (problem.block_scaling != BlockScaling::none) problem.alpha = float(w.alpha);
   return problem;
-}
-
-GroupedPointers pointers_of(const GroupedRun& p, const Workload& w, const std::vector<void*>& arrays) {
-  const bool as_on_hopper = catalog::arch_of(p.instance()) == Arch::sm90 || reference::is_of_all(p.problem);
-  return as_on_hopper ? reference::grouped_pointers(p.product, w, arrays)
-                      : reference::grouped_pointers(p.problem, w, arrays);
 }
 
 PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, const launch::MapEncoder& maps) {
@@ -95,22 +83,7 @@ PreparedRun prepare(const DenseProduct& p, const Workload& w, int sm_limit, cons
     pointers = launch::packed_pointers(p.decision.packing, pointers, copies);
   }
   require(launch::fill_arguments(run.args, instance, problem, p.decision.kernel, pointers, maps));
-  add_workspace(run, instance, clusters);
-  run.ctas = required(launch::ctas_of(instance, run.args, clusters));
-  return run;
-}
-
-PreparedRun prepare(const GroupedRun& p, const Workload& w, int sm_limit, const launch::MapEncoder& maps) {
-  PreparedRun run{Arrays(w), {}, {}, 0};
-  const GroupedProblem& problem = p.problem;
-  if (problem.m == 0 || problem.n == 0 || problem.group_count == 0) return run;
-  const catalog::Instance& instance = p.instance();
-  const GroupedPointers pointers = pointers_of(p, w, run.arrays.pointers());
-  require(launch::check_pointers(problem, pointers));
-  require(launch::fill_arguments(run.args, instance, problem, pointers, maps));
-  const int64_t clusters = clusters_of(instance, sm_limit);
-  add_workspace(run, instance, clusters);
-  run.ctas = required(launch::ctas_of(instance, run.args, clusters));
+  add_grid(run, instance, clusters);
   return run;
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "sim/buffers/buffers.h"
-#include "sim/cdna/wave_engine.h"
+#include "cdna_engine.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright::inline WW_WORLD::machine::cdna {

@@ -1,4 +1,4 @@
-#include "sim/cdna/wave_engine.h"
+#include "cdna_engine.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include "sim/engine.h"
 #include "sim/fiber.h"
 #include "sim/mode.h"
+#include "warpwright/sim/instance.h"
 
 namespace warpwright::simulator::cdna {
 namespace {
@@ -167,14 +168,14 @@ void Engine::start(Wave& w) {
     } catch (const Abort&) {
     } catch (const std::exception& x) {
       try {
-        fail("exception", fmt::format("the kernel threw: {}", x.what()), p->where);
+        fail("exception", fmt::format("{} threw: {}", who(*p), x.what()), p->where);
       } catch (const Abort&) {
       }
     } catch (const boost::context::detail::forced_unwind&) {
       throw;  // how the library ends a fiber that is destroyed
     } catch (...) {
       try {
-        fail("exception", "the kernel threw something that is not a std::exception", p->where);
+        fail("exception", fmt::format("{} threw something that is not a std::exception", who(*p)), p->where);
       } catch (const Abort&) {
       }
     }
@@ -489,3 +490,11 @@ std::string Engine::region(uint32_t address) const {
 }
 
 }  // namespace warpwright::simulator::cdna
+
+namespace warpwright::simulator {
+
+Result run_waves(const Launch& launch, const Options& options, const std::function<void()>& body) {
+  return cdna::Engine(launch, options, body).run();
+}
+
+}  // namespace warpwright::simulator

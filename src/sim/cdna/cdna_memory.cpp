@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cdna/wave_engine.h"
+#include "cdna_engine.h"
 
 namespace warpwright::simulator::cdna {
 namespace {

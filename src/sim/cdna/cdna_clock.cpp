@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/cdna/wave_engine.h"
+#include "cdna_engine.h"
 
 namespace warpwright::simulator::cdna {
 namespace {
