@@ -17,11 +17,13 @@ struct TileWork {
   int64_t jobs = 0;
   int steps = 0;     // steps of the input ring in a job
   int parts = 1;     // jobs that share a tile
+  int64_t left = 0;  // jobs that leave their sums to another one
   double bytes = 0;  // bytes of device memory, each counted once
 
   // Cuts the depth of every tile into so many parts, where it is deep enough.
   void split(int splits) {
     parts = std::clamp(splits, 1, std::max(1, steps));
+    left = jobs * (parts - 1);
     jobs *= parts;
     steps = int(ceil_div(steps, parts));
   }

@@ -66,6 +66,8 @@ Sm100Work work_of(const Config& c, int splits, const GemmProblem& p, const probl
   } else if (c.split == DepthSplit::stream_k && w.jobs > 0 && w.steps > 0) {
     const int64_t all = w.jobs * w.steps, share = ceil_div(all, std::max(1, chip.multiprocessors / c.cluster()));
     w.parts = share % w.steps == 0 ? 1 : int(std::max<int64_t>(2, ceil_div(w.steps, share)));
+    // Wherever one's share ends and another one's begins, but at the end.
+    if (w.parts > 1) w.left = std::min<int64_t>(all, std::max(1, chip.multiprocessors / c.cluster())) - 1;
     w.jobs = ceil_div(all, share);
     // Who ends a tile waits for who began it; with whole tiles between, for as long as one takes.
     w.steps = int(share > w.steps && w.parts > 1 ? share + w.steps : share);

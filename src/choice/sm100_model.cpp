@@ -15,6 +15,8 @@ constexpr double kMeetingCycles = 190;   // a cluster's barrier
 constexpr double kQueryCycles = 240;     // the first answer of cluster launch control
 constexpr double kHandOverCycles = 700;  // a fence, a counter and who polls it
 constexpr double kIssueCycles = 4;       // an ordinary instruction
+// Sums that are left are written and read by threads, which hides as much; fitted to docs/evidence/sm100-split-fit.tsv.
+constexpr double kSumsNotHidden = 0.7;
 
 // One k tile of one CTA.
 struct Step {
@@ -82,14 +84,20 @@ Sm100Time sm100_time(const DenseGemmSm100Config& c, const Sm100Work& work, int m
             step.load + (c.source == TileSource::clc ? kQueryCycles : 0);
   t.multiply = work.steps * cycles;
   t.finish = finish_cycles(c, work.parts);
-  // With one accumulator a tile is read out before the next one is begun; parts of a tile wait for each other.
-  const bool overlaps = c.accumulators > 1 && work.parts == 1;
-  const double job = overlaps ? std::max(t.multiply, t.finish) : t.multiply + t.finish;
+  const double per_us = chip.clock_ghz * 1e3;
+  // What jobs leave to each other goes through device memory.
+  const double sums = double(work.left) * c.fixup().ctas * double(c.fixup().cta_values()) * sizeof(float) /
+                      (chip.bytes_per_us / per_us);
+  // With one accumulator a tile is read out before the next one is begun; where threads promote the sums of every step
+  // they finish no other job meanwhile.
+  const bool overlaps = c.accumulators > 1 && (work.parts == 1 || work.step_cycles == 0);
+  const double finish = t.finish + (t.waves > 1 ? sums / double(t.waves) : 0);
+  const double job = overlaps ? std::max(t.multiply, finish) : t.multiply + finish;
   const double jobs = t.waves > 0 ? double(t.waves) - 1 : 0;
   // What the TMA stores is there a latency later.
   const double written = c.store_stages > 0 ? kClock.load_latency : 0;
-  const double all = t.start + t.multiply + jobs * job + kClock.mma_tail + t.finish + written;
-  const double per_us = chip.clock_ghz * 1e3;
+  const double all = t.start + t.multiply + jobs * job + kClock.mma_tail + t.finish + written +
+                     (t.waves > 1 ? 0 : kSumsNotHidden * sums);
   t.tensor_us = t.waves * work.steps * step.tensor / per_us;
   t.memory_us = work.bytes / chip.bytes_per_us;
   t.us = (kClock.launch + std::max(all, t.memory_us * per_us + t.start + t.finish)) / per_us;

@@ -146,6 +146,7 @@ struct Thread {
   bool ready = true, done = false;
   Wait waiting = Wait::none;
   const void* wait_object = nullptr;
+  uint64_t polled = 0;  // what it saw there last
   int64_t wait_phase = 0;
   uint64_t waiting_since = 0;  // which wait of the run it is; a poll that comes again keeps its number
   here where{"", 0};

@@ -73,6 +73,11 @@ void subscribe(Engine& e, Thread& t, const void* p, Order order) {
     t.fence_pending = e.clocks.join(t.fence_pending, snapshot.view[kHb]);
   }
 }
+uint64_t number_at(const void* p, uint32_t bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, p, std::min<size_t>(bytes, sizeof value));
+  return value;
+}
 }  // namespace
 
 void load_shared(uint32_t address, void* to, uint32_t bytes, here at) {
@@ -96,7 +101,12 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word, [&] { return e.name_of_global(p, bytes); });
   if (strong) {  // a spinning loop must let others run, and may see every value on the way
     e.word(t, e.timing.chip.global_load, at);
-    if (!e.gives_up()) {
+    // A loop that spins waits for something new to see; in time it sees what is there when its load is made.
+    const bool news = e.timed() && (t.wait_object != p || t.polled != number_at(e.host(p), bytes));
+    if (news) {
+      t.wait_object = p;
+      e.let_earlier_run(t);
+    } else if (!e.gives_up()) {
       e.pollers().push_back(&t);
       e.block(t, Wait::poll, p, at);
     }
@@ -108,6 +118,7 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   const Fault* f = strong ? fault_at(t, {"load_acquire", at}, [&] { return e.name_of_global(p); }) : nullptr;
   if (strong && !f) subscribe(e, t, p, order);
   std::memcpy(to, e.host(p), bytes);
+  if (strong) t.polled = number_at(e.host(p), bytes);
   // Dropped: what was published stays unknown. Altered: the value that a loop waits for comes at once.
   if (f && f->action == Fault::Action::alter) std::memcpy(to, &f->value, std::min<size_t>(bytes, sizeof f->value));
 }

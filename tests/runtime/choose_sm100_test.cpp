@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <ratio>
@@ -68,7 +69,6 @@ TEST(ChooseSm100, TakesTheLeastTimeThatTheSimulatorHas) {
   }
 }
 
-// Shared depth in several waves is guessed worst, and never chosen.
 TEST(ChooseSm100, KnowsTheTimeOfEveryInstanceAboutAsTheSimulatorDoes) {
   for (const auto& [shape, times] : simulated()) {
     for (const auto& [name, us] : times) {
@@ -76,13 +76,33 @@ TEST(ChooseSm100, KnowsTheTimeOfEveryInstanceAboutAsTheSimulatorDoes) {
       const auto* c = choice.instance.as<DenseGemmSm100Config>();
       ASSERT_NE(c, nullptr);
       const double ratio = choice.estimate.us / us;
-      if (c->split == DepthSplit::none) {
-        EXPECT_NEAR(ratio, 1, 0.09) << name << " " << us;
-      } else if (choice.estimate.waves == 1) {
-        EXPECT_NEAR(ratio, 1, 0.25) << name << " " << us;
-      }
+      const auto& [m, n, k] = shape;
+      double off = 0.09;
+      if (c->split != DepthSplit::none) off = choice.estimate.waves > 1 ? 0.2 : 0.1;
+      // Stream-K with whole tiles between its shares is guessed worst: too long, and it is not chosen.
+      if (c->split == DepthSplit::stream_k && c->tiles(int(m), int(n), 1) >= choice.estimate.clusters) off = 0.4;
+      EXPECT_NEAR(ratio, 1, off) << name << " " << us;
     }
   }
+}
+
+// Shared depth, over products drawn at random to which nothing was fitted (bench/choice/sm100_split.py).
+TEST(ChooseSm100, KnowsTheTimeOfSharedDepthAboutAsTheSimulatorDoes) {
+  std::ifstream file(WW_TEST_DATA "/../../docs/evidence/sm100-split.tsv");
+  int rows = 0, near = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string instance;
+    int64_t m = 0, n = 0, k = 0;
+    double us = 0;
+    if (!line.starts_with("sm100/") || !(words >> instance >> m >> n >> k >> us)) continue;
+    const double ratio = chosen(plain({m, n, k}, instance)).estimate.us / us;
+    EXPECT_NEAR(ratio, 1, 0.25) << line;
+    ++rows;
+    near += std::fabs(ratio - 1) <= 0.1 ? 1 : 0;
+  }
+  EXPECT_GT(rows, 60);
+  EXPECT_GE(near, rows * 95 / 100);
 }
 
 // The table is of today's simulator.
@@ -94,6 +114,12 @@ TEST(ChooseSm100, TheTableIsTheSimulators) {
     ASSERT_TRUE(now) << now.status().message();
     EXPECT_NEAR(now->us, simulated().at(shape).at(name), 0.002);
   }
+  // A part that looks at its counter once all others have counted goes on at once: in the simulator it waited until
+  // nothing else could run, and then stood behind all of their traffic.
+  const auto shared =
+      simulate::predict(*catalog::parse_instance("sm100/dense-128x256-c2x1-s6-pair-streamk/bf16"), 21, 648, 2368);
+  ASSERT_TRUE(shared) << shared.status().message();
+  EXPECT_NEAR(shared->us, 15.17, 0.1);
 }
 
 TEST(ChooseSm100, SaysWhy) {
