@@ -1,7 +1,9 @@
 // The functions of own_epilogue.h that dense products need too.
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "reference/own_epilogue.h"
 
