@@ -9,8 +9,8 @@
 #include <limits>
 #include <string>
 
-#include "sim/buffers/buffers.h"
 #include "cdna_engine.h"
+#include "sim/buffers/buffers.h"
 #include "warpwright/core/numeric.h"
 
 namespace warpwright::inline WW_WORLD::machine::cdna {
