@@ -7,12 +7,13 @@
 
 #include "amd/interpreter/interpreter.h"
 #include "amd/order.h"
+#include "warpwright/core/layout.h"
 #include "warpwright/kernel/cdna/config.h"
 
 namespace warpwright::amd {
 
-// From a kernel's name, "matmul_pingpong_bf16" for the instance matmul-pingpong/bf16 and "matmul_pingpong_bf16_to_fp32"
-// for that with an fp32 result; nothing if it is not one of ours.
+// From a kernel's name, "matmul_pingpong_bf16_to_fp32" for the instance matmul-pingpong/bf16-to_fp32; nothing if it is
+// not one of ours.
 std::optional<CdnaMatmulConfig> matmul_config(Chip chip, const std::string& kernel);
 
 // The schedule that the kernel is made from.
@@ -21,8 +22,12 @@ schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config);
 struct MatmulProblem {
   uint32_t m = 0, n = 0, k = 0;
   float alpha = 1;
-  uint32_t row_padding = 0;  // bytes behind each row of A, B and D; a multiple of 16
+  uint32_t row_padding = 0;  // bytes behind each row of D and, a multiple of 16, of A and B
   bool trace = false;        // trace the first workgroup
+  // For general kernels alone.
+  uint32_t batches = 1, splits = 1;
+  Major a_major = Major::K, b_major = Major::K;
+  EpilogueConfig nodes = {};
 };
 
 struct MatmulRun {
@@ -33,6 +38,9 @@ struct MatmulRun {
 
   bool passed() const { return run.clean() && wrong == 0; }
 };
+
+// The kernel phase of that, in instructions of the kernel.
+ExpectedOrder matmul_order(const CdnaMatmulConfig& config);
 
 // The launch that the interpreter is given: arguments, grid and threads. Its memory is the caller's to name.
 Launch matmul_launch(const CdnaMatmulConfig& config, const CdnaMatmulArgs& args, size_t kernarg_bytes);
@@ -61,7 +69,8 @@ struct MatmulProof {
 };
 const char* word(Completion completion);
 
-// A problem of two tiles by one with tails in every direction, in all policies; then the order, with what the runs saw.
+// A problem of two tiles by one with tails in every direction, in all policies, and for general kernels what else they
+// do; then the order, with what the runs saw.
 MatmulProof prove_matmul(const CodeObject& object, const CodeObjectKernel& kernel, const CdnaMatmulConfig& config);
 
 }  // namespace warpwright::amd

@@ -26,6 +26,13 @@ struct ExpectedEntry {
 struct ExpectedOrder {
   std::string name;
   std::vector<ExpectedEntry> entries;  // one iteration of the schedule's kernel phase
+  bool more_behind = false;            // in a whole run: loads and waits of what follows the schedule
+
+  // Every load of the schedule is so many instructions.
+  void split_loads(int instructions) {
+    for (ExpectedEntry& e : entries)
+      if (e.kind == EventKind::load) e.instructions *= instructions;
+  }
 };
 
 // The kernel phase of a compiled pipeline.

@@ -139,6 +139,8 @@ Operand parse_operand(std::string word) {
   peel("|", "|", out.absolute);
   peel("abs(", ")", out.absolute);
   peel("sext(", ")", out.extend);
+  bool literal = false;  // a number that the disassembler tells from a constant of the instruction
+  peel("lit(", ")", literal);
   if (special_register(word, out) || register_range(word, out)) return out;
   int64_t number = 0;
   if (parse_integer(word, number)) {

@@ -51,7 +51,9 @@ Family<CdnaMatmulConfig> cdna() {
                 return false;
               });
   f.plan.required();
+  f.plan.value("splitk", &C::split, DepthSplit::split_k);
   add_types(f.features);
+  f.features.flag("general", &C::general).flag("by_elements", &C::by_elements);
   return f;
 }
 

@@ -59,9 +59,10 @@ Result<Instance> named_for(const std::string& plan, const Instance& like) {
 
 Result<Decision> choose_by_fill(const GemmProblem& p, const problem::Lowered& low, const Chip& chip,
                                 const Family& family) {
-  const auto decided = [&](const Instance& instance, ChosenBy by, std::string reason) {
-    const ClusterTile t = family.tile(instance);
-    const PlanEstimate e = estimate(instance, t, p, chip);
+  const auto decided = [&](Instance instance, ChosenBy by, std::string reason) {
+    const bool shares = instance.splits == 0 && family.parts(instance) > 1;
+    if (shares) instance.splits = family.parts(instance);
+    const PlanEstimate e = estimate(instance, family.tile(instance), p, chip);
     reason += fmt::format("; {} wave{} filled to {:.0f} %", e.waves, e.waves == 1 ? "" : "s", 100 * e.fill);
     return Decision{Choice{instance, e, by, std::move(reason)}, {}, low};
   };
@@ -74,27 +75,35 @@ Result<Decision> choose_by_fill(const GemmProblem& p, const problem::Lowered& lo
     }
     return decided(*named, ChosenBy::name, "it was named");
   }
-  const Instance* best = nullptr;
-  int64_t least = 0;
-  for (const Instance& instance : family.candidates) {
-    const ClusterTile t = family.tile(instance);
-    if (fits(t, p)) {
-      return decided(
-          instance, ChosenBy::model,
-          fmt::format("the largest tile, {} x {}, that the product fills more than half", t.rows, t.columns));
-    }
-    if (best != nullptr && t.rows * t.columns >= least) continue;
-    best = &instance;
-    least = t.rows * t.columns;
-  }
-  if (best == nullptr) {
+  if (family.candidates.empty()) {
     return Status(Code::unsupported,
                   fmt::format("{}: no kernel for {} of this version serves it.", low.shape.text(), name(family.arch)));
   }
-  const ClusterTile t = family.tile(*best);
+  const auto size = [&](const Instance& instance) {
+    const ClusterTile t = family.tile(instance);
+    return t.rows * t.columns;
+  };
+  const auto filled = std::find_if(family.candidates.begin(), family.candidates.end(),
+                                   [&](const Instance& instance) { return fits(family.tile(instance), p); });
+  const bool fits_one = filled != family.candidates.end();
+  const Instance& best =
+      fits_one ? *filled
+               : *std::min_element(family.candidates.begin(), family.candidates.end(),
+                                   [&](const Instance& x, const Instance& y) { return size(x) < size(y); });
+  const ClusterTile t = family.tile(best);
+  if (2 * tiles_of(t, p) * t.cluster <= chip.multiprocessors) {
+    for (const Instance& instance : family.candidates) {
+      const int parts = family.parts(instance);
+      if (parts < 2) continue;
+      return decided(instance, ChosenBy::model,
+                     fmt::format("few tiles, so {} workgroups share the depth of each", parts));
+    }
+  }
   return decided(
-      *best, ChosenBy::model,
-      fmt::format("the smallest tile, {} x {}, since the product fills none more than half", t.rows, t.columns));
+      best, ChosenBy::model,
+      fits_one
+          ? fmt::format("the largest tile, {} x {}, that the product fills more than half", t.rows, t.columns)
+          : fmt::format("the smallest tile, {} x {}, since the product fills none more than half", t.rows, t.columns));
 }
 
 }  // namespace warpwright::choice

@@ -41,10 +41,13 @@ struct Family {
   std::function<Result<catalog::Instance>(const std::string& plan)> named;
   std::function<ClusterTile(const catalog::Instance&)> tile;
   std::function<bool(const catalog::Instance&)> serves;
+  // Into how many parts the depth of a tile is best cut.
+  std::function<int(const catalog::Instance&)> parts;
 };
 
 // The plan that the problem names. Otherwise the first candidate whose tile the product fills more than half, which is
-// the largest; where it fills none, the one with the smallest tile.
+// the largest; where it fills none, the one with the smallest tile. If no more than half of the chip would have a tile,
+// the first one that shares the depth of its tiles, where there is one and the depth is worth it.
 Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                                 const Family& family);
 

@@ -68,8 +68,10 @@ bool is_block_scaled(const catalog::Instance& instance) {
 
 // A code object's kernel is called as the build calls it (cmake/cdna.cmake): "matmul_pingpong_bf16".
 std::string amd_entry(const catalog::Instance& instance) {
-  std::string name = catalog::plan_name(instance) + "_" + catalog::features_name(instance);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::string name = catalog::image_name(instance);
+  name.erase(0, name.find('/') + 1);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '-'; }, '_');
   return name;
 }
 

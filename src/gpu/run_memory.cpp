@@ -1,8 +1,12 @@
 #include "gpu/run_memory.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
+#include "gpu/door.h"
 #include "gpu/driver.h"
 #include "gpu/graph.h"
 #include "gpu/maker.h"
@@ -69,36 +73,43 @@ Workspaces::~Workspaces() {
   if (by_stream_.empty()) return;
   // The last owner of a plan may be a thread that has no context.
   if (!current_device()) return;
-  for (const auto& [stream, memory] : by_stream_) (void)driver().free(memory);
+  for (const auto& [stream, memory] : by_stream_) (void)door().free(memory);
 }
 
 Result<void*> Workspaces::get(int device, void* stream, size_t bytes, RunMemory& of_graph) {
-  if (const Status& s = driver_status(); !s) return s;
-  const abi::Functions& cu = driver();
-  const auto on = static_cast<abi::Stream>(stream);
-  int capture = abi::kCaptureNone;
-  if (const abi::Result r = cu.stream_is_capturing(on, &capture); r != abi::kSuccess) {
-    return failure(r, "asking whether the stream is captured");
+  const bool nvidia = maker() == Maker::nvidia;
+  if (const Status& s = driver_status(); nvidia && !s) return s;
+  const auto failed = [](Code code, int answer, const char* what) {
+    return Status(code, fmt::format("{} failed: {}.", what, door().error_text(answer)));
+  };
+  int capturing = 0;
+  if (const int r = door().stream_is_capturing(stream, &capturing); r != 0) {
+    return failed(Code::failed, r, "asking whether the stream is captured");
   }
-  if (capture != abi::kCaptureNone) return of_graph.take_zeroed(device, stream, bytes);
+  if (capturing != 0 && nvidia) return of_graph.take_zeroed(device, stream, bytes);
+  if (capturing != 0) {
+    return Status(Code::unsupported,
+                  fmt::format("workspace = null: a captured run on an AMD GPU is given one, of {} bytes.", bytes));
+  }
   {
     const std::shared_lock lock(mutex_);
-    if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return pointer(found->second);
+    if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
   }
   const std::unique_lock lock(mutex_);
   // Another thread may have been faster.
-  if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return pointer(found->second);
-  abi::Pointer memory = 0;
-  const RelaxedCapture relaxed;  // another thread may capture a stream of its own
-  if (const abi::Result r = cu.allocate(&memory, bytes); r != abi::kSuccess) {
-    return no_memory(r, "the allocation of the workspace");
+  if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
+  void* memory = nullptr;
+  std::optional<RelaxedCapture> relaxed;  // another thread may capture a stream of its own
+  if (nvidia) relaxed.emplace();
+  if (const int r = door().allocate(&memory, bytes); r != 0) {
+    return failed(Code::missing, r, "the allocation of the workspace");
   }
-  if (const abi::Result r = cu.set_bytes_async(memory, 0, bytes, on); r != abi::kSuccess) {
-    (void)cu.free(memory);
-    return failure(r, "clearing the workspace");
+  if (const int r = door().set_bytes(memory, 0, bytes, stream); r != 0) {
+    (void)door().free(memory);
+    return failed(Code::failed, r, "clearing the workspace");
   }
   by_stream_.emplace(stream, memory);
-  return pointer(memory);
+  return memory;
 }
 
 }  // namespace warpwright::gpu

@@ -1,4 +1,4 @@
-// Device memory that a plan takes while it runs, of the NVIDIA driver: no kernel for AMD needs any.
+// Device memory that a plan takes while it runs. On an AMD GPU that is a workspace alone: no kernel there needs more.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace warpwright::gpu {
 
-// For one run, from a pool of the device that keeps what is handed back, in the order of the stream. In a captured run
-// taking it and handing it back are nodes of the graph.
+// NVIDIA: for one run, from a pool of the device that keeps what is handed back, in the order of the stream. In a
+// captured run taking it and handing it back are nodes of the graph.
 class RunMemory {
  public:
   RunMemory() = default;
@@ -37,12 +37,13 @@ class Workspaces {
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
 
-  // In a captured run, whose graph may outlive the plan, memory that the graph takes.
+  // In a captured run, whose graph may outlive the plan, memory that the graph takes; unsupported for AMD, where a
+  // graph takes none.
   Result<void*> get(int device, void* stream, size_t bytes, RunMemory& of_graph);
 
  private:
   std::shared_mutex mutex_;
-  std::map<void*, abi::Pointer> by_stream_;
+  std::map<void*, void*> by_stream_;
 };
 
 }  // namespace warpwright::gpu

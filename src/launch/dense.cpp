@@ -192,8 +192,10 @@ Status fill_arguments(Arguments& args, const catalog::Instance& instance, const 
     to.splits = std::max(1, instance.splits);
     return fill(to, *c, problem, low, pointers);
   }
-  if (instance.as<CdnaMatmulConfig>() != nullptr) {
-    fill(args.emplace<CdnaMatmulArgs>(), problem, low, pointers);
+  if (const auto* c = instance.as<CdnaMatmulConfig>()) {
+    auto& to = args.emplace<CdnaMatmulArgs>();
+    to.splits = uint32_t(std::max(1, instance.splits));
+    fill(to, *c, problem, low, pointers);
     return {};
   }
   if (Status s = prepare_arguments(args, instance, problem, low, maps); !s) return s;
@@ -205,11 +207,13 @@ Status check_pointers(const GemmProblem& problem, const Lowered& low, const cata
   const auto* const dense = instance.as<DenseGemmConfig>();
   const auto* const blackwell = instance.as<DenseGemmSm100Config>();
   const auto* const by_copies = instance.as<MmaSyncGemmConfig>();
+  const auto* const cdna = instance.as<CdnaMatmulConfig>();
   const auto needed = [](bool tma, DType type) {
     return tma ? kTmaAlignment : std::max<uint64_t>(element_bytes(type), 1);
   };
   const bool tma_loads = dense != nullptr       ? dense->load == Mover::tma
                          : by_copies != nullptr ? by_copies->copy == RowCopy::bytes16
+                         : cdna != nullptr      ? !cdna->by_elements
                                                 : true;
   const bool tma_stores = dense != nullptr       ? dense->store == Mover::tma
                           : blackwell != nullptr ? blackwell->store_stages > 0

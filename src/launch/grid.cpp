@@ -73,7 +73,7 @@ int64_t work_of(const GroupedGemmSm100Config& c, const GroupedGemmSm100Args& arg
   return row_tiles(args.groups, c.tile_tokens()) * columns;
 }
 int64_t work_of(const CdnaMatmulConfig& c, const CdnaMatmulArgs& args) {
-  return ceil_div(args.m, c.tile_m()) * ceil_div(args.n, c.tile_n());
+  return c.tiles(args.m, args.n, args.batches) * (c.split == DepthSplit::none ? 1 : args.splits);
 }
 int64_t work_of(const MmaSyncGemmConfig& c, const MmaSyncGemmArgs& args) {
   return c.tiles(args.m, args.n, args.batches) * shares_of(c, args);
@@ -133,6 +133,10 @@ int64_t workspace_bytes(const catalog::Instance& instance, const Arguments& argu
   if (const auto* c = instance.as<DenseGemmConfig>()) return bytes(*c, std::get<DenseGemmArgs>(arguments));
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return bytes(*c, std::get<DenseGemmSm100Args>(arguments));
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) return bytes(*c, std::get<MmaSyncGemmArgs>(arguments));
+  if (const auto* c = instance.as<CdnaMatmulConfig>()) {
+    const auto& args = std::get<CdnaMatmulArgs>(arguments);
+    return args.splits == 1 ? 0 : c->workspace_bytes(c->tiles(args.m, args.n, args.batches), args.splits);
+  }
   if (const auto* c = instance.as<BlockwiseFp8Sm100Config>()) {
     const auto& args = std::get<BlockwiseFp8Sm100Args>(arguments);
     return c->workspace_bytes(args.m, args.groups.groups, args.n, args.splits);

@@ -14,7 +14,8 @@ Status fill(DenseGemmSm100Args& args, const DenseGemmSm100Config& config, const 
             const problem::Lowered& low, const GemmPointers& pointers, const MapEncoder& maps);
 Status fill(MmaSyncGemmArgs& args, const MmaSyncGemmConfig& config, const GemmProblem& problem,
             const problem::Lowered& low, const GemmPointers& pointers);
-void fill(CdnaMatmulArgs& args, const GemmProblem& problem, const problem::Lowered& low, const GemmPointers& pointers);
+void fill(CdnaMatmulArgs& args, const CdnaMatmulConfig& config, const GemmProblem& problem, const problem::Lowered& low,
+          const GemmPointers& pointers);
 
 // What every dense kernel passes to its epilogue: numbers and strides, then addresses.
 EpilogueArgs epilogue_of(const GemmProblem& problem, const problem::Lowered& low);

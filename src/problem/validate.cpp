@@ -75,7 +75,7 @@ Status check_common(const GemmProblem& p, Arch arch) {
     return refused("{}.major = MN: {} operands must be stored along k.", p.a.major != Major::K ? "a" : "b",
                    name(p.a.type));
   }
-  if (!along_k && arch != Arch::sm80) {
+  if (!along_k && arch != Arch::sm80 && !is_cdna(arch)) {
     return refused("layout = {}: for {} A and B must both be stored along k, which is nt.",
                    layout_of(p.a.major, p.b.major), target);
   }
@@ -103,11 +103,6 @@ Status check_common(const GemmProblem& p, Arch arch) {
   return check_alignment(p);
 }
 
-Status check_one(const GemmProblem& p, Arch arch) {
-  if (p.batch == 1) return {};
-  return refused("batch = {}: for {} only one product at a time is served, so it must be 1.", p.batch,
-                 warpwright::name(arch));
-}
 Status check_same_types(const GemmProblem& p) {
   if (p.a.type == p.b.type) return {};
   return refused("b.type = {}: A is {}, and B must have its type.", name(p.b.type), name(p.a.type));
@@ -116,6 +111,11 @@ Status check_no_block_scaling(const GemmProblem& p, Arch arch) {
   if (p.block_scaling == BlockScaling::none) return {};
   return refused("block_scaling = {}: {} has no block-scaled products, so it must be none.", name(p.block_scaling),
                  warpwright::name(arch));
+}
+
+Status check_no_pairs(const GemmProblem& p, Arch arch) {
+  if (p.epilogue.activation != Activation::swiglu) return {};
+  return refused("epilogue.activation = swiglu: {} does not have it.", warpwright::name(arch));
 }
 
 Status validate_sm80(const GemmProblem& p) {
@@ -127,8 +127,7 @@ Status validate_sm80(const GemmProblem& p) {
   if (!wide(p.d.type) && p.d.type != DType::e4m3 && p.d.type != DType::e5m2) {
     return refused("d.type = {}: for sm80 D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type));
   }
-  if (p.epilogue.activation == Activation::swiglu)
-    return refused("epilogue.activation = swiglu: sm80 does not have it.");
+  if (Status s = check_no_pairs(p, Arch::sm80); !s) return s;
   const Lowered low = lower(p);
   for (const auto& [argument, major, m] : {std::tuple{"a", p.a.major, &low.a}, {"b", p.b.major, &low.b}}) {
     if (major != Major::K || m->rows <= 1 || m->stride * bits(m->type) / 8 < kFarthestRowSm80) continue;
@@ -138,57 +137,44 @@ Status validate_sm80(const GemmProblem& p) {
   return check_extent("k", p.k, 0, kLongestRowSm80);
 }
 
-// What kernels for CDNA do with a sum: alpha times it.
-Status check_alpha_alone(const GemmProblem& p, const char* target) {
-  const auto lacks = [&](const char* argument, const auto& value) {
-    return refused("{} = {}: for {} only alpha times the product is served.", argument, value, target);
-  };
-  const Epilogue& e = p.epilogue;
-  if (!e.formula.empty()) return lacks("epilogue", e.formula);
-  if (p.beta != 0) return lacks("beta", p.beta);
-  if (e.bias != Bias::none) return lacks("epilogue.bias", name(e.bias));
-  if (e.activation != Activation::none) return lacks("epilogue.activation", name(e.activation));
-  if (e.residual) return lacks("epilogue.residual", true);
-  if (e.quantize) return lacks("epilogue.quantize", true);
-  return {};
-}
-
 Status validate_cdna(const GemmProblem& p, Arch arch) {
   const char* const target = warpwright::name(arch);
   if (p.a.type == DType::e4m3 && arch == Arch::gfx942) {
     return refused(
         "a.type = e4m3: gfx942 reads fp8 codes as FNUZ and these operands are OCP e4m3; use gfx950 or bf16.");
   }
-  if (!one_of(p.a.type, {DType::bf16, DType::e4m3})) {
-    return refused("a.type = {}: for {} A and B must be bf16 or e4m3.", name(p.a.type), target);
+  if (!one_of(p.a.type, {DType::bf16, DType::fp16, DType::e4m3})) {
+    return refused("a.type = {}: for {} A and B must be bf16, fp16 or e4m3.", name(p.a.type), target);
   }
   if (Status s = check_same_types(p); !s) return s;
   if (Status s = check_no_block_scaling(p, arch); !s) return s;
-  if (Status s = check_one(p, arch); !s) return s;
-  if (!one_of(p.d.type, {DType::bf16, DType::fp32})) {
-    return refused("d.type = {}: for {} the result must be bf16 or fp32.", name(p.d.type), target);
+  if (!wide(p.d.type) && !one_of(p.d.type, {DType::e4m3, DType::e5m2})) {
+    return refused("d.type = {}: for {} D must be fp32, bf16, fp16, e4m3 or e5m2.", name(p.d.type), target);
   }
-  if (Status s = check_alpha_alone(p, target); !s) return s;
-  const Lowered low = lower(p);
-  const auto bytes = [](int64_t extent, DType type) { return extent * bits(type) / 8; };
-  if (Status s = check_row("k", p.k, "A and B", p.a.type); !s) return s;
-  for (const StoredMatrix* m : {&low.a, &low.b}) {
-    if (m->rows_fit_tma()) continue;
-    return refused("{}.stride = {}: the rows of A and B begin at multiples of 16 bytes.", m == &low.a ? "a" : "b",
-                   m->stride);
+  if (Status s = check_no_pairs(p, arch); !s) return s;
+  if (!p.epilogue.formula.empty()) {
+    return refused("epilogue = {}: a formula is compiled when it is used, and for {} nothing is compiled then.",
+                   p.epilogue.formula, target);
   }
   if (p.sm_limit > 0) {
     return refused("sm_limit = {}: for {} a workgroup computes one tile and ends, on any compute unit; it must be 0.",
                    p.sm_limit, target);
   }
-  if (p.k > 0 && p.alignment < 16) {
-    return refused("alignment = {}: for {} A and B begin at multiples of 16 bytes.", p.alignment, target);
+  // Offsets in a tile have 31 bits.
+  const Lowered low = lower(p);
+  if (p.k * bits(p.a.type) / 8 > kCdnaMaxRowBytes && (p.a.major == Major::K || p.b.major == Major::K)) {
+    return refused("k = {}: for {} rows along k are shorter than 8 MiB.", p.k, target);
   }
-  if (bytes(std::max(low.a.stride, low.b.stride), p.a.type) > kCdnaMaxRowBytes) {
-    return refused("k = {}: the rows of A and B must be shorter than 8 MiB.", p.k);
-  }
-  if (bytes(low.d.stride, p.d.type) > kCdnaMaxRowBytes) {
-    return refused("n = {}: the rows of the result must be shorter than 8 MiB.", p.n);
+  const std::tuple<const char*, const StoredMatrix*, bool> matrices[] = {
+      {"a", &low.a, p.k > 0},
+      {"b", &low.b, p.k > 0},
+      {"c", &low.c, low.reads_c},
+      {"d", &low.d, true},
+      {"epilogue.residual_layout", &low.residual, p.epilogue.residual}};
+  for (const auto& [argument, m, is_used] : matrices) {
+    if (!is_used || m->rows <= 1 || m->stride * bits(m->type) / 8 <= kCdnaMaxRowBytes) continue;
+    return refused("{}.stride = {}: for {} rows begin less than {} bytes apart.", argument, m->stride, target,
+                   kCdnaMaxRowBytes + 1);
   }
   return {};
 }

@@ -246,6 +246,24 @@ std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConf
 }
 
 std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
+  if (c.general) {
+    const int64_t unit = c.by_elements ? 1 : 128 / bits(c.type), deep = 12 * c.tile_k();
+    const int64_t parts = c.split == DepthSplit::split_k ? 3 : 1;
+    // Several tiles along m and n with a bias of columns, and with one of rows.
+    std::vector<Case> list = {
+        {2 * c.tile_m(), 2 * c.tile_n(), deep + 5 * unit},
+        {in_units(c.tile_m() + 20, kNodeLists) + 1, c.tile_n() + 2, parts * c.tile_k() + 3 * unit}};
+    // Each list of nodes with rows of D that leave in groups of four elements, and with others.
+    for (int64_t i = 0; i < kNodeLists; ++i) {
+      list.push_back({6 * kNodeLists + i, 40, c.tile_k() + unit});
+      list.push_back({7 * kNodeLists + i, 37, unit});
+    }
+    // One row; rows of D that begin anywhere, in groups of four elements.
+    list.push_back({1, 9, unit});
+    list.push_back({8 * kNodeLists, 44, unit});
+    list.push_back({33, 7, 0});
+    return list;
+  }
   return {{2 * c.tile_m(), 2 * c.tile_n(), 512},
           {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
           // An odd number of tiles of K, which is more than a prologue has, and a part of one more.

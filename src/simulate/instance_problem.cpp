@@ -8,6 +8,7 @@
 #include "launch/grid.h"
 #include "problem/lower.h"
 #include "problem/refused.h"
+#include "simulate/dense_parts.h"
 #include "simulate/product.h"
 
 namespace warpwright::simulate {
@@ -16,16 +17,6 @@ namespace {
 using reference::Case;
 using reference::Condition;
 
-int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
-GemmProblem blank(const catalog::Instance& instance, Case s) {
-  GemmProblem p;
-  p.m = s.m;
-  p.n = s.n;
-  p.k = s.k;
-  p.plan = catalog::name_of(instance);
-  return p;
-}
 GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p;
   p.m = s.m;
@@ -36,32 +27,6 @@ GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
 }
 
 // ---- dense products
-
-// Rows that begin at multiples of 16 bytes, as the TMA wants.
-int64_t aligned_stride(int64_t columns, DType type) {
-  return std::max<int64_t>(round_up(columns, 128 / bits(type)), 128 / bits(type));
-}
-// Rows that begin anywhere.
-int64_t odd_stride(int64_t columns) { return columns + (columns % 2 == 0 ? 3 : 2); }
-
-void set_features(GemmProblem& p, const EpilogueConfig& e, Scaling scaling, bool promoted) {
-  p.d.type = e.out;
-  p.scaling = scaling;
-  p.accumulation = promoted ? Accumulation::promoted : Accumulation::fast;
-  p.epilogue.bias = e.bias;
-  p.epilogue.bias_type = e.bias_type;
-  p.epilogue.activation = e.activation;
-  p.epilogue.residual = e.residual;
-  p.epilogue.residual_layout.type = e.residual_type;
-  p.epilogue.quantize = e.quantize;
-  const bool plain = e == factor_and_conversion(e.out);
-  // Powers of two keep every result exact.
-  if (e.alpha && (!plain || scaling != Scaling::none)) p.alpha = 0.5f;
-  if (e.source) {
-    p.beta = 2;
-    p.c.type = e.source_type;
-  }
-}
 
 // In one condition the matrices of a batch have their A in common.
 void share_a(GemmProblem& p, Case s) {
@@ -369,12 +334,7 @@ namespace {
 GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return blackwell_dense(instance, *c, s);
   if (const auto* c = instance.as<MmaSyncGemmConfig>()) return mma_sync_dense(instance, *c, s);
-  if (const auto* c = instance.as<CdnaMatmulConfig>()) {
-    GemmProblem p = blank(instance, s);
-    p.a.type = p.b.type = c->type;
-    p.d.type = c->out_type;
-    return p;
-  }
+  if (const auto* c = instance.as<CdnaMatmulConfig>()) return cdna_dense(instance, *c, s);
   return hopper_dense(instance, s);
 }
 
@@ -394,6 +354,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
   const auto* const skinny = instance.as<SkinnyGemmConfig>();
   const auto* const mma_sync = instance.as<MmaSyncGemmConfig>();
   const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
+  const auto* const cdna = instance.as<CdnaMatmulConfig>();
   switch (condition) {
     case Condition::behind:
       if (!launch::may_start_early(instance)) return problem::refused("it never starts before the launch ahead ends.");
@@ -404,6 +365,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
         return problem::refused("it always waits for B.");
       break;
     case Condition::in_place: {
+      if (cdna != nullptr && cdna->general) break;
       const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
                                       : skinny != nullptr    ? &skinny->epilogue
                                       : blackwell != nullptr ? &blackwell->epilogue
@@ -418,6 +380,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if ((dense == nullptr || dense->split == DepthSplit::none) &&
           (blackwell == nullptr || blackwell->split == DepthSplit::none) &&
           (mma_sync == nullptr || mma_sync->split == DepthSplit::none) &&
+          (cdna == nullptr || cdna->split == DepthSplit::none) &&
           (blockwise == nullptr || blockwise->split == DepthSplit::none))
         return problem::refused("it has no workspace.");
       break;
@@ -438,6 +401,7 @@ reference::Offset offset_of(const catalog::Instance& instance, Condition conditi
     return c->load == Mover::threads ? reference::Offset{1, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<MmaSyncGemmConfig>())
     return c->copy == RowCopy::registers ? reference::Offset{1, result} : reference::Offset{0, 0};
+  if (const auto* c = instance.as<CdnaMatmulConfig>()) return {c->by_elements ? 1 : 0, 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
   return {0, c != nullptr && is_fused(*c) && c->store_stages == 0 && !c->batched ? 1 : 0};
 }

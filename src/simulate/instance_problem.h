@@ -15,6 +15,8 @@ namespace warpwright::simulate {
 GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
 // What keeps an instance from being run under this condition.
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
+// Lists of nodes that a general kernel for AMD is checked with.
+inline constexpr int64_t kNodeLists = 6;
 // Where threads load or store, matrices begin at an odd element.
 reference::Offset offset_of(const catalog::Instance& instance, reference::Condition condition);
 

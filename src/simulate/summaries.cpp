@@ -119,8 +119,21 @@ const std::vector<Summary>& dense_cdna() {
       {"gfx950/matmul-4wave/e4m3", "the same with e4m3 operands"},
       {"gfx950/matmul-default/bf16", "bf16 matmul through registers, one LDS slot"},
       {"gfx950/matmul-default/e4m3", "the same with e4m3 operands"},
+      {"gfx950/matmul-pingpong/bf16-general", "the same tile with batches and an epilogue that the launch decides"},
+      {"gfx950/matmul-pingpong/fp16-general", "the same with fp16 operands"},
+      {"gfx950/matmul-pingpong/e4m3-general", "the same with e4m3 operands"},
+      {"gfx950/matmul-4wave-splitk/bf16-general", "the same for few tiles, whose depth workgroups share"},
+      {"gfx950/matmul-4wave-splitk/fp16-general", "the same with fp16 operands"},
+      {"gfx950/matmul-4wave-splitk/e4m3-general", "the same with e4m3 operands"},
+      {"gfx950/matmul-default-splitk/bf16-general-by_elements", "any layout, stride and address, element by element"},
+      {"gfx950/matmul-default-splitk/fp16-general-by_elements", "the same with fp16 operands"},
+      {"gfx950/matmul-default-splitk/e4m3-general-by_elements", "the same with e4m3 operands"},
       {"gfx942/matmul-default/bf16", "bf16 matmul through registers, one LDS slot"},
       {"gfx942/matmul-default/bf16-to_fp32", "the same with an fp32 result"},
+      {"gfx942/matmul-default-splitk/bf16-general", "batches, any epilogue and depth shared, as the launch decides"},
+      {"gfx942/matmul-default-splitk/fp16-general", "the same with fp16 operands"},
+      {"gfx942/matmul-default-splitk/bf16-general-by_elements", "any layout, stride and address, element by element"},
+      {"gfx942/matmul-default-splitk/fp16-general-by_elements", "the same with fp16 operands"},
   };
   return list;
 }

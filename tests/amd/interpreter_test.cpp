@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "amd/build.h"
 #include "amd/interpreter/formats.h"
@@ -66,6 +70,63 @@ TEST_P(OnChip, ArithmeticEqualsTheHosts) {
       ASSERT_EQ(out[i], mix(in[i], unsigned(i % 64), table.data())) << "element " << i;
     }
     for (size_t i = in.size(); i < out.size(); ++i) ASSERT_EQ(out[i], 0xabcdu) << "an inactive lane wrote";
+  }
+}
+
+TEST_P(OnChip, DivisionIsTheHostsAndStopsWhereItWouldScale) {
+  WW_NEEDS_AMD_TOOLS();
+  const CodeObject& object = test_kernels("lanes", GetParam());
+  const CodeObjectKernel* kernel = object.find("divide");
+  ASSERT_NE(kernel, nullptr);
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> a(1024, 1), b(1024), out(1024);
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> exponent(-20, 20);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (i % 2 == 0) a[i] = std::ldexp(1.f + float(random() >> 9) * 0x1p-23f, int(exponent(random)));
+    b[i] = std::ldexp(1.f + float(random() >> 9) * 0x1p-23f, int(exponent(random)));
+    if (i % 3 == 0) b[i] = -b[i];
+  }
+  const float special[][2] = {{1, infinity},        {-1, infinity}, {1, 0},   {-1, 0},        {0, 1},       {0, 0},
+                              {infinity, infinity}, {nan, 1},       {1, nan}, {1, -infinity}, {1, 0x1p125f}};
+  for (size_t i = 0; i < std::size(special); ++i) a[i] = special[i][0], b[i] = special[i][1];
+  Arguments arguments;
+  arguments.buffer(a, false).buffer(b, false).buffer(out, true);
+  arguments.launch.groups[0] = 16;
+  const RunResult r = execute(object, *kernel, arguments.launch);
+  ASSERT_TRUE(r.clean()) << text_of(r);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float want = a[i] / b[i];
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(out[i])) << a[i] << " / " << b[i];
+    } else {
+      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(want)) << a[i] << " / " << b[i];
+    }
+  }
+  for (const auto& [x, y] : {std::pair{1.f, 0x1p127f}, {0x1p100f, 1.f / 1024}, {0x1p-120f, 1.f}, {1.f, 0x1p-130f}}) {
+    a[70] = x, b[70] = y;
+    EXPECT_NE(execute(object, *kernel, arguments.launch).error.find("numbers that are scaled"), std::string::npos)
+        << x << " / " << y;
+  }
+}
+
+TEST_P(OnChip, ACounterOfWorkgroupsNeedsReleaseAndAcquire) {
+  WW_NEEDS_AMD_TOOLS();
+  const CodeObject& object = test_kernels("lanes", GetParam());
+  const CodeObjectKernel* kernel = object.find("count");
+  ASSERT_NE(kernel, nullptr);
+  std::vector<unsigned> sums(128), counter(1), out(64);
+  Arguments arguments;
+  arguments.buffer(sums, true).buffer(counter, true).buffer(out, true);
+  arguments.launch.groups[0] = 2;
+  const RunResult r = execute(object, *kernel, arguments.launch);
+  EXPECT_EQ(r.error, "");
+  EXPECT_EQ(counter[0], 0u);
+  EXPECT_EQ(out[5], 10u);
+  for (const char* why : {"counts while a store is in flight", "no buffer_inv lies between"}) {
+    EXPECT_TRUE(std::any_of(r.findings.begin(), r.findings.end(), [&](const Finding& f) {
+      return f.rule == Rule::memory_order && f.text.find(why) != std::string::npos;
+    })) << why;
   }
 }
 

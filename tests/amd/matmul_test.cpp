@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "amd/shipped.h"
 
 namespace warpwright::amd {
@@ -30,7 +32,7 @@ TEST_P(EveryKernel, IsProven) {
   EXPECT_TRUE(proof.order.ok()) << (proof.order.ok() ? "" : proof.order.mismatches[0]);
   EXPECT_EQ(proof.waves, k.config.waves());
   EXPECT_TRUE(proof.run_mismatches.empty()) << (proof.in_order() ? "" : proof.run_mismatches[0]);
-  ASSERT_EQ(proof.executions.size(), 3u);
+  ASSERT_EQ(proof.executions.size(), k.config.general ? 13u : 3u);
   for (const auto& e : proof.executions) EXPECT_TRUE(e.result.passed()) << word(e.completion) << text_of(e.result);
   EXPECT_TRUE(proof.proven());
 }
@@ -156,6 +158,48 @@ TEST(Speed, TheLargeTileTakesSecondsAtMost) {
   RecordProperty("milliseconds", int(1000 * r.seconds));
 }
 
+class EverySplitKernel : public testing::TestWithParam<Shipped> {};
+INSTANTIATE_TEST_SUITE_P(Shipped, EverySplitKernel, testing::ValuesIn(split_kernels()),
+                         [](const testing::TestParamInfo<Shipped>& info) {
+                           return info.param.name + "_" + info.param.chip;
+                         });
+
+// What orders the sums of the parts of a tile: the write-back and the wait before the counter, the invalidation behind.
+TEST_P(EverySplitKernel, NeedsWhatOrdersTheParts) {
+  WW_NEEDS_AMD_TOOLS();
+  const ShippedKernel k(GetParam());
+  ASSERT_TRUE(k.loaded());
+  const MatmulProblem p{.m = 30, .n = 40, .k = 4 * uint32_t(k.config.tile_k()), .splits = 3};
+  EXPECT_TRUE(run_matmul(*k.object, k.kernel, k.config, p, Completion::latest).passed());
+  for (const auto& [opcode, why] :
+       {std::pair{"buffer_wbl2", "no buffer_wbl2 lies between"}, {"buffer_inv", "no buffer_inv lies between"}}) {
+    ShippedKernel broken = k;
+    int found = 0;
+    for (Instruction& in : broken.kernel.code) {
+      if (in.opcode != opcode) continue;
+      make_nop(in);
+      ++found;
+    }
+    EXPECT_EQ(found, 1) << opcode;
+    const MatmulRun r = run_matmul(*k.object, broken.kernel, k.config, p, Completion::latest);
+    ASSERT_FALSE(r.run.findings.empty()) << opcode;
+    EXPECT_EQ(r.run.findings.front().rule, Rule::memory_order);
+    EXPECT_NE(r.run.findings.front().text.find(why), std::string::npos) << r.run.findings.front().text;
+  }
+  // The wait between the stores and the counter.
+  ShippedKernel broken = k;
+  size_t count = 0;
+  while (count < broken.kernel.code.size() && broken.kernel.code[count].opcode != "global_atomic_inc") ++count;
+  ASSERT_LT(count, broken.kernel.code.size());
+  for (size_t i = count; i-- > 0 && broken.kernel.code[i].opcode.rfind("buffer_store", 0) != 0;) {
+    if (broken.kernel.code[i].opcode == "s_waitcnt") make_nop(broken.kernel.code[i]);
+  }
+  const MatmulRun r = run_matmul(*k.object, broken.kernel, k.config, p, Completion::latest);
+  ASSERT_FALSE(r.run.findings.empty());
+  EXPECT_NE(r.run.findings.front().text.find("no vmcnt wait lies between"), std::string::npos)
+      << r.run.findings.front().text;
+}
+
 TEST(MatmulConfig, ComesFromTheName) {
   const auto c = matmul_config(Chip::gfx950, "matmul_4wave_e4m3");
   ASSERT_TRUE(c.has_value());
@@ -163,6 +207,10 @@ TEST(MatmulConfig, ComesFromTheName) {
   EXPECT_EQ(c->type, DType::e4m3);
   EXPECT_EQ(c->out_type, DType::bf16);
   EXPECT_EQ(matmul_config(Chip::gfx950, "matmul_pingpong_bf16_to_fp32").value().out_type, DType::fp32);
+  const auto general = matmul_config(Chip::gfx942, "matmul_default_splitk_fp16_general_by_elements");
+  ASSERT_TRUE(general.has_value());
+  EXPECT_TRUE(general->general && general->by_elements && general->split == DepthSplit::split_k);
+  EXPECT_EQ(general->out_type, DType::fp16);
   EXPECT_FALSE(matmul_config(Chip::gfx950, "matmul_pingpong_bf16_to_fp16").has_value());
   EXPECT_FALSE(matmul_config(Chip::gfx950, "gemm").has_value());
   EXPECT_FALSE(matmul_config(Chip::gfx950, "matmul_round_robin_bf16").has_value());

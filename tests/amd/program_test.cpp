@@ -57,6 +57,7 @@ TEST(ParseLine, KnowsSpecialRegistersAndSourceModifiers) {
   EXPECT_TRUE(in.operands[2].absolute);
   EXPECT_EQ(in.operands[3].index, kVccIndex);
   EXPECT_EQ(in.operands[3].count, 2);
+  EXPECT_EQ(parsed("s_addc_u32 s15, s15, lit(0xffffffff)").operands[2].value, 0xffffffff);
   EXPECT_EQ(parsed("s_mov_b32 m0, s18").operands[0].index, kM0Index);
   EXPECT_EQ(parsed("s_add_i32 s0, s0, -16").operands[2].value, -16);
   const Instruction sdwa = parsed(

@@ -1,5 +1,8 @@
 // The matmul kernels that are shipped, with their schedules.
 #pragma once
+#include <fmt/format.h>
+
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,19 +16,37 @@ struct Shipped {
   std::string name, chip;
 };
 inline void PrintTo(const Shipped& s, std::ostream* out) { *out << s.name << " on " << s.chip; }
+// Those that have parts of a tile and a counter for them.
+inline std::vector<Shipped> split_kernels() {
+  std::vector<Shipped> list;
+  for (const char* type : {"bf16", "fp16", "e4m3"}) {
+    list.push_back({fmt::format("matmul_4wave_splitk_{}_general", type), "gfx950"});
+    list.push_back({fmt::format("matmul_default_splitk_{}_general_by_elements", type), "gfx950"});
+  }
+  for (const char* type : {"bf16", "fp16"}) {
+    list.push_back({fmt::format("matmul_default_splitk_{}_general", type), "gfx942"});
+    list.push_back({fmt::format("matmul_default_splitk_{}_general_by_elements", type), "gfx942"});
+  }
+  return list;
+}
 inline std::vector<Shipped> shipped_kernels() {
-  return {{"matmul_pingpong_bf16", "gfx950"},
-          {"matmul_pingpong_e4m3", "gfx950"},
-          {"matmul_pingpong_bf16_to_fp32", "gfx950"},
-          {"matmul_blocks_bf16", "gfx950"},
-          {"matmul_blocks_e4m3", "gfx950"},
-          {"matmul_4wave_bf16", "gfx950"},
-          {"matmul_4wave_e4m3", "gfx950"},
-          {"matmul_default_bf16", "gfx950"},
-          {"matmul_default_e4m3", "gfx950"},
-          {"matmul_default_bf16", "gfx942"},
-          {"matmul_default_bf16_to_fp32", "gfx942"},
-          {"matmul_default_e4m3", "gfx942"}};
+  std::vector<Shipped> list = split_kernels();
+  for (const char* type : {"bf16", "fp16", "e4m3"})
+    list.push_back({fmt::format("matmul_pingpong_{}_general", type), "gfx950"});
+  const Shipped plain[] = {{"matmul_pingpong_bf16", "gfx950"},
+                           {"matmul_pingpong_e4m3", "gfx950"},
+                           {"matmul_pingpong_bf16_to_fp32", "gfx950"},
+                           {"matmul_blocks_bf16", "gfx950"},
+                           {"matmul_blocks_e4m3", "gfx950"},
+                           {"matmul_4wave_bf16", "gfx950"},
+                           {"matmul_4wave_e4m3", "gfx950"},
+                           {"matmul_default_bf16", "gfx950"},
+                           {"matmul_default_e4m3", "gfx950"},
+                           {"matmul_default_bf16", "gfx942"},
+                           {"matmul_default_bf16_to_fp32", "gfx942"},
+                           {"matmul_default_e4m3", "gfx942"}};
+  list.insert(list.end(), std::begin(plain), std::end(plain));
+  return list;
 }
 
 struct ShippedKernel {
@@ -37,7 +58,7 @@ struct ShippedKernel {
   explicit ShippedKernel(const Shipped& s) : object(&BuildFolder::instance().matmul(s.name, s.chip)) {
     if (const CodeObjectKernel* k = object->find(s.name)) kernel = *k;
     if (const auto c = matmul_config(object->chip, s.name)) config = *c;
-    order = expected_order(matmul_pipeline(config));
+    order = matmul_order(config);
   }
   bool loaded() const { return !kernel.code.empty(); }
 

@@ -16,8 +16,16 @@ KERNELS = {
     "matmul_default_bf16": (32 * 1024, 256), "matmul_default_e4m3": (32 * 1024, 256),
     "matmul_pingpong_bf16_to_fp32": (128 * 1024, 512), "matmul_default_bf16_to_fp32": (32 * 1024, 256),
 }
-GFX942 = ["matmul_default_bf16", "matmul_default_e4m3", "matmul_default_bf16_to_fp32"]
-EXPECTED = {"gfx950": [kernel for kernel in KERNELS if kernel != "matmul_default_bf16_to_fp32"], "gfx942": GFX942}
+for dtype in ("bf16", "fp16", "e4m3"):
+    KERNELS[f"matmul_pingpong_{dtype}_general"] = (128 * 1024, 512)
+    KERNELS[f"matmul_4wave_splitk_{dtype}_general"] = (96 * 1024, 256)
+    KERNELS[f"matmul_default_splitk_{dtype}_general_by_elements"] = (32 * 1024, 256)
+for dtype in ("bf16", "fp16"):
+    KERNELS[f"matmul_default_splitk_{dtype}_general"] = (32 * 1024, 256)
+ONLY_GFX942 = ["matmul_default_bf16_to_fp32", "matmul_default_splitk_bf16_general", "matmul_default_splitk_fp16_general"]
+GFX942 = ONLY_GFX942 + ["matmul_default_bf16", "matmul_default_e4m3",
+                        "matmul_default_splitk_bf16_general_by_elements", "matmul_default_splitk_fp16_general_by_elements"]
+EXPECTED = {"gfx950": [kernel for kernel in KERNELS if kernel not in ONLY_GFX942], "gfx942": GFX942}
 NT_AMDGPU_METADATA = 32
 SKIPPED = 77
 

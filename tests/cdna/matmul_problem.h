@@ -79,6 +79,8 @@ Product multiply(const Shape& s, const simulator::Options& options, float alpha 
   args.b_row_bytes = b.row_bytes;
   args.d_row_bytes = d_row;
   args.alpha = alpha;
+  args.a_k_bytes = args.b_k_bytes = uint32_t(C.element_bytes());
+  args.nodes.out = C.out_type;
   using Use = simulator::Buffer::Use;
   const auto memory = [](const std::vector<uint8_t>& bytes) { return const_cast<uint8_t*>(bytes.data()); };
   const uint32_t tiles = (s.m + C.tile_m() - 1) / C.tile_m() * ((s.n + C.tile_n() - 1) / C.tile_n());
@@ -123,11 +125,17 @@ inline constexpr CdnaMatmulConfig kConfigs[] = {
     {.variant = standard, .type = DType::e4m3},
     {.arch = Arch::gfx942, .variant = standard},
     {.arch = Arch::gfx942, .variant = standard, .type = DType::e4m3},
+    {.variant = ping_pong, .general = true},
+    {.variant = standard, .general = true, .by_elements = true},
+    {.variant = standard, .type = DType::e4m3, .general = true, .by_elements = true},
 };
 inline constexpr size_t kConfigCount = sizeof(kConfigs) / sizeof(kConfigs[0]);
 
 inline std::string name_of(const CdnaMatmulConfig& c) {
-  return std::string(c.arch == Arch::gfx942 ? "gfx942 " : "gfx950 ") + name(c.variant) + " " + name(c.type);
+  return std::string(c.arch == Arch::gfx942 ? "gfx942 " : "gfx950 ") + name(c.variant) + " " + name(c.type) +
+         (c.by_elements ? " by elements"
+          : c.general   ? " general"
+                        : "");
 }
 
 // f.operator()<config>() for each.

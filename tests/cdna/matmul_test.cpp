@@ -125,7 +125,10 @@ TEST(CdnaMatmul, the_clock_follows_the_matrix_units) {
     const double more = double(many.sim.stats.predicted_cycles - few.sim.stats.predicted_cycles);
     const double units = double(many.sim.stats.tensor_busy_cycles - few.sim.stats.tensor_busy_cycles) / 4;
     EXPECT_GE(more, units);
-    EXPECT_LT(more, 3 * units);
+    // Single elements pass through the memory's unit one after the other, which is what sets their time.
+    if (!C.by_elements) {
+      EXPECT_LT(more, 3 * units);
+    }
     ASSERT_FALSE(few.sim.spans.empty());
     for (const simulator::Span& s : few.sim.spans) EXPECT_LT(s.begin_us, s.end_us);
   });

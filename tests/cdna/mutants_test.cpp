@@ -151,7 +151,7 @@ TEST(CdnaMutants, missing_copy_or_read_is_named) {
     if constexpr (C.uses_dma()) {
       EXPECT_EQ(with_fault<C>("buffer_load_lds", first).rule(), "uninitialised.shared");
     } else {
-      EXPECT_EQ(with_fault<C>("buffer_load", first).rule(), "wave.register");
+      EXPECT_EQ(with_fault<C>(C.by_elements ? "buffer_load_element" : "buffer_load", first).rule(), "wave.register");
     }
     EXPECT_GT(with_fault<C>("mfma", entry_name<C>(Phase::epilogue, last_mma<C>())).wrong, 0);
   });

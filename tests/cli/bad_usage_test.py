@@ -109,7 +109,7 @@ class BadUsage(unittest.TestCase):
     def test_unknown_and_unserved_targets(self):
         self.refused(*GEMM, "--target", "sm91", names=["--target", "'sm91'"])
         self.refused(*GEMM, "--target", "sim:gfx942", "--dtype", "fp8", names=["a.type = e4m3", "FNUZ"])
-        self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "fp16", names=["a.type = fp16", "gfx950"])
+        self.refused(*GEMM, "--target", "sim:gfx950", "--dtype", "e5m2", names=["a.type = e5m2", "gfx950"])
 
     def test_plan_of_another_target(self):
         self.refused(*GEMM, "--plan", "sm100/dense-64x64-c1x1-s8/bf16", "--target", "sim:sm90", names=["sm100", "Hopper"])

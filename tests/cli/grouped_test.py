@@ -313,9 +313,9 @@ class Bench(Tool):
             self.document("bench", "--suite", suite, "--shapes", shapes, "--rounds", "3", "--burst", "0.1",
                           "--every-plan", **self.environment())
             lines = [line.split("\t") for line in self.text("shapes").splitlines()]
-            self.assertEqual(lines[0], ["op", "dtype", "groups", "m", "n", "k"])
+            self.assertEqual(lines[0], ["op", "dtype", "groups", "m", "n", "k", "counts"])
             self.assertEqual([line[0] for line in lines[1:]], ops)
-        self.assertEqual(lines[1], ["grouped_masked", "bf16", "6", "20", "256", "512"])
+        self.assertEqual(lines[1], ["grouped_masked", "bf16", "6", "20", "256", "512", "even"])
         arguments = self.text("arguments").splitlines()
         self.assertEqual(arguments[arguments.index("--rounds") + 1], "4")
         self.assertEqual(arguments[arguments.index("--burst") + 1], "0.1")
@@ -323,6 +323,20 @@ class Bench(Tool):
         self.document("bench", "--suite", "all", "--against", "deepgemm", "--shapes", shapes, **self.environment())
         self.assertEqual([line.split("\t")[0] for line in self.text("shapes").splitlines()[1:]],
                          ["blockwise", "grouped_masked"])
+
+    def test_the_peer_gets_shapes_drawn_at_random(self):
+        drawn = {}
+        for name, count, draw in (("few", "7", "3"), ("more", "21", "3"), ("other", "7", "4")):
+            document = self.document("bench", "--suite", "grouped", "--random", count, "--draw", draw,
+                                     **self.environment())
+            self.assertEqual(document["draw"], int(draw))
+            drawn[name] = [line.split("\t") for line in self.text("shapes").splitlines()[1:]]
+            self.assertEqual(len(drawn[name]), int(count))
+        self.assertEqual(drawn["few"], drawn["more"][:7])
+        self.assertNotEqual(drawn["few"], drawn["other"])
+        kinds = {(row[0], row[1]) for row in drawn["more"]}
+        self.assertEqual({op for op, _ in kinds}, {"grouped_contiguous", "grouped_masked", "grouped_k"})
+        self.assertEqual({counts for *_, counts in drawn["more"]}, {"even", "skewed"})
 
     def test_every_suite_has_shapes_of_its_own(self):
         for suite in ("blockwise", "grouped"):

@@ -142,12 +142,13 @@ def listed():
     return {name for name in names if name.split("/")[1].split("-")[0] in USUAL_REGISTERS}
 
 
-def problems(nvcc, folder, name, mma, expected):
+def problems(launcher, nvcc, folder, name, mma, expected):
     """Yields a sentence for each thing that is not as it should be."""
-    source, ptx = folder / f"{name}.cu", folder / f"{name}.ptx"
-    common = [nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}"]
-    run = subprocess.run(common + ["-ptx", "-arch=compute_100a", str(source), "-o", str(ptx)],
-                         capture_output=True, text=True, check=False)
+    ptx = folder / f"{name}.ptx"
+    # The folder is another each time; the compiler cache knows the names in it.
+    command = [*launcher, nvcc, "-c", "-std=c++20", "--expt-relaxed-constexpr", f"-I{ROOT / 'include'}",
+               f"-I{ROOT / 'src'}", "-ptx", "-arch=compute_100a", f"{name}.cu", "-o", f"{name}.ptx"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if run.returncode:
         yield "does not compile: " + run.stderr[:600]
         return
@@ -183,12 +184,14 @@ def problems(nvcc, folder, name, mma, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nvcc")
+    parser.add_argument("--launcher", help="a program that runs the compiler: the compiler cache")
     parser.add_argument("--sources", required=True, help="warpwright-sources, which writes the source of an instance")
     options = parser.parse_args()
     nvcc = find_nvcc(options.nvcc)
     if nvcc is None:
         print("nvcc was not found")
         return SKIPPED
+    launcher = [options.launcher] if options.launcher else []
     names = [name for name, _, _ in INSTANCES]
     forgotten = listed() - set(names)
     passed, failed = 0, 0
@@ -198,7 +201,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([options.sources, folder, "cu", *names], check=True)
         for name, mma, expected in INSTANCES:
-            found = list(problems(nvcc, pathlib.Path(folder), name, mma, expected))
+            found = list(problems(launcher, nvcc, pathlib.Path(folder), name, mma, expected))
             print(f"{'FAIL' if found else 'ok  '} {name}" + "".join(f"\n     {p}" for p in found))
             passed, failed = passed + (not found), failed + bool(found)
     print(f"{passed} passed, {failed} failed")

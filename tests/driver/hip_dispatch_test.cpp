@@ -57,6 +57,20 @@ TEST_F(HipDispatch, aProductGetsTheKernelsOfItsDevice) {
   p = square(512);
   p.a.type = p.b.type = DType::e4m3;
   EXPECT_EQ(plan_on(mi355x, p), "gfx950/matmul-pingpong/e4m3");
+  // What the kernels of these names do not have, general ones do.
+  p = square(4096);
+  p.batch = 3;
+  p.epilogue.activation = Activation::relu;
+  EXPECT_EQ(plan_on(mi355x, p), "gfx950/matmul-pingpong/bf16-general");
+  EXPECT_EQ(plan_on(mi300x, p), "gfx942/matmul-default-splitk/bf16-general");
+  p = square(4095);
+  EXPECT_EQ(plan_on(mi355x, p), "gfx950/matmul-default-splitk/bf16-general-by_elements");
+  p = square(4096);
+  p.a.major = Major::MN;
+  p.a.type = p.b.type = p.d.type = DType::fp16;
+  EXPECT_EQ(plan_on(mi300x, p), "gfx942/matmul-default-splitk/fp16-general-by_elements");
+  p = {.m = 128, .n = 128, .k = 16384};
+  EXPECT_EQ(plan_on(mi355x, p), "gfx950/matmul-4wave-splitk32/bf16-general");
 }
 
 TEST_F(HipDispatch, aPlanMayBeNamedAndThoseOfOthersAreRefused) {
@@ -82,20 +96,13 @@ TEST_F(HipDispatch, whatTheKernelsDoNotHaveIsRefusedWithArgumentValueAndRule) {
     change(p);
     EXPECT_EQ(plan_on(device, p).substr(0, std::string(begin).size()), begin);
   };
-  refused([](GemmProblem& p) { p.a.type = p.b.type = DType::fp16; }, "a.type = fp16: for gfx950");
+  refused([](GemmProblem& p) { p.a.type = p.b.type = DType::e5m2; }, "a.type = e5m2: for gfx950");
   refused([](GemmProblem& p) { p.a.type = p.b.type = DType::e4m3; }, "a.type = e4m3: gfx942 reads fp8 codes as FNUZ",
           mi300x);
-  refused([](GemmProblem& p) { p.d.type = DType::fp16; }, "d.type = fp16: for gfx950");
-  refused([](GemmProblem& p) { p.a.major = Major::MN; }, "layout = tt: for gfx950");
-  refused([](GemmProblem& p) { p.batch = 3; }, "batch = 3: for gfx950");
-  refused([](GemmProblem& p) { p.beta = 2; }, "beta = 2: for gfx950");
-  refused([](GemmProblem& p) { p.epilogue.bias = Bias::per_row; }, "epilogue.bias = row_bias: for gfx950");
-  refused([](GemmProblem& p) { p.epilogue.activation = Activation::relu; }, "epilogue.activation = relu: for gfx950");
-  refused([](GemmProblem& p) { p.epilogue.residual = true; }, "epilogue.residual = true: for gfx950");
-  refused([](GemmProblem& p) { p.epilogue.quantize = true; }, "epilogue.quantize = true: for gfx950");
+  refused([](GemmProblem& p) { p.d.type = DType::s8; }, "d.type = s8: for gfx950");
+  refused([](GemmProblem& p) { p.epilogue.activation = Activation::swiglu; }, "epilogue.activation = swiglu: gfx950");
+  refused([](GemmProblem& p) { p.epilogue.formula = "x + 1"; }, "epilogue = x + 1: a formula is compiled");
   refused([](GemmProblem& p) { p.scaling = Scaling::tensor; }, "scaling = tensor: gfx950");
-  refused([](GemmProblem& p) { p.k = 100; }, "k = 100: the rows of A and B must be whole 16-byte units");
-  refused([](GemmProblem& p) { p.alignment = 8; }, "alignment = 8: for gfx950");
   refused([](GemmProblem& p) { p.sm_limit = 8; }, "sm_limit = 8: for gfx950");
   GroupedProblem groups{.m = 512, .n = 256, .k = 256};
   groups.groups = Groups::contiguous;
@@ -160,8 +167,11 @@ TEST_F(HipDispatch, pointersAreHeldAgainstTheRules) {
   uint8_t* const at = memory.data();
   const auto run = [&](GemmPointers p) { return gemm(square(128), p).message(); };
   EXPECT_EQ(run({.a = at, .b = at + 65536, .d = at + 131072}), "");
-  EXPECT_EQ(run({.a = at + 8, .b = at + 65536, .d = at + 131072}),
-            "alignment = 8: for gfx950 A and B begin at multiples of 16 bytes.");
+  EXPECT_EQ(run({.a = at + 8, .b = at + 65536, .d = at + 131072}), "");
+  GemmProblem named = square(128);
+  named.plan = "matmul-4wave";
+  EXPECT_NE(gemm(named, {.a = at + 8, .b = at + 65536, .d = at + 131072}).message().find("cannot serve"),
+            std::string::npos);
   EXPECT_EQ(run({.a = nullptr, .b = at, .d = at + 131072}), "a = null: the problem needs it.");
   EXPECT_NE(run({.a = at, .b = at + 65536, .d = at + 65536}).find("it overlaps the result"), std::string::npos);
 }

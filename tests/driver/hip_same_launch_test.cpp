@@ -69,7 +69,7 @@ TEST_F(EveryCdnaInstance, isLaunchedAsTheSimulatorHasIt) {
     }
   }
   RecordProperty("launches", recorded::text_of(found));
-  EXPECT_EQ(instances, 11);
+  EXPECT_EQ(instances, 24);
   EXPECT_EQ(launches, runs);
 }
 
@@ -133,7 +133,22 @@ TEST_F(EveryCdnaInstance, isLaunchedAsTheInterpreterHasItAndGivesTheRightResultT
     problem.a.stride = 224;
     problem.b.stride = 240;
     problem.d.stride = 72;
-    problem.plan = catalog::name_of(instance);
+    if (config.general) {
+      // Two products, nodes between a sum and D, and another type of D.
+      problem.batch = 2;
+      problem.beta = 2;
+      problem.c.type = DType::fp16;
+      problem.d.type = DType::fp32;
+      problem.epilogue.bias = Bias::per_row;
+      problem.epilogue.activation = Activation::relu;
+    }
+    if (config.by_elements) {
+      problem.a.major = Major::MN;
+      problem.a.stride = problem.m + 3;
+      problem.alignment = 4;
+    }
+    problem.plan =
+        config.split == DepthSplit::split_k ? catalog::name_of({instance.config, 3}) : catalog::name_of(instance);
     const auto product = simulate::dense_product(problem, choice::simulated_chip(config.arch));
     ASSERT_TRUE(product) << product.status().message();
     const auto w = reference::workload_of(product->problem, 0, reference::Data::integers, 1);

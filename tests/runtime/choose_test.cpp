@@ -73,6 +73,14 @@ TEST(Choose, TheLargestTileThatIsMoreThanHalfFull) {
   EXPECT_EQ(chosen(dense(64, 64, 64), Arch::gfx942), "gfx942/matmul-default/bf16");
   // Where it fills none, the smallest.
   EXPECT_EQ(chosen(dense(1, 8, 8), Arch::gfx950), "gfx950/matmul-4wave/bf16");
+  // Few tiles share their depth, where a part of it is worth its own sums.
+  EXPECT_EQ(chosen(dense(256, 256, 4096), Arch::gfx950), "gfx950/matmul-4wave-splitk8/bf16-general");
+  EXPECT_EQ(chosen(dense(256, 256, 256), Arch::gfx950), "gfx950/matmul-pingpong/bf16");
+  EXPECT_EQ(chosen(dense(4096, 4096, 4096), Arch::gfx950), "gfx950/matmul-pingpong/bf16");
+  // No chip has a part in the bits of such a sum.
+  GemmProblem same = dense(256, 256, 4096);
+  same.deterministic = true;
+  EXPECT_EQ(chosen(same, Arch::gfx950), "gfx950/matmul-pingpong/bf16");
 }
 
 TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
@@ -85,7 +93,8 @@ TEST(Choose, WhatNoListedInstanceServesIsCompiledForIt) {
   EXPECT_EQ(chosen(fused, Arch::sm100), "sm100/dense-64x64-c1x1-s8/bf16-bias-silu");
   GemmProblem none = dense(64, 64, 64, DType::e4m3);
   none.d.type = DType::fp32;
-  const auto refused = choose(none, simulated_chip(Arch::gfx950));
+  EXPECT_EQ(chosen(none, Arch::gfx950), "gfx950/matmul-4wave-splitk/e4m3-general");
+  const auto refused = choose(none, simulated_chip(Arch::gfx942));
   EXPECT_EQ(refused.status().code(), Code::unsupported);
 }
 

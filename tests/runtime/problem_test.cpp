@@ -113,21 +113,36 @@ TEST(Problem, ExtentsOfZeroAreTakenEverywhere) {
   for (const Arch arch : {Arch::sm80, Arch::sm90, Arch::sm100}) EXPECT_TRUE(validate(p, arch));
 }
 
-TEST(Problem, CdnaTakesPlainProductsOfTwoTypes) {
+TEST(Problem, CdnaTakesWhateverItsTypesAre) {
   EXPECT_TRUE(validate(served(), Arch::gfx942));
   EXPECT_TRUE(validate(of_types(DType::e4m3, DType::bf16), Arch::gfx950));
   expect_refused(of_types(DType::e4m3, DType::bf16), Arch::gfx942, "a.type = e4m3:", "FNUZ");
-  expect_refused(of_types(DType::fp16, DType::fp16), Arch::gfx950, "a.type = fp16:", "for gfx950");
-  expect_refused(of_types(DType::bf16, DType::fp16), Arch::gfx950, "d.type = fp16:", "bf16 or fp32");
-  GemmProblem p = served();
-  p.epilogue.activation = Activation::relu;
-  expect_refused(p, Arch::gfx950, "epilogue.activation = relu:", "only alpha times the product");
-  p = served();
+  expect_refused(of_types(DType::e5m2, DType::bf16), Arch::gfx950, "a.type = e5m2:", "bf16, fp16 or e4m3");
+  expect_refused(of_types(DType::bf16, DType::s8), Arch::gfx942, "d.type = s8:", "e4m3 or e5m2");
+  EXPECT_TRUE(validate(of_types(DType::fp16, DType::e4m3), Arch::gfx942));
+  // Any nodes, batch, layout, extent and address.
+  GemmProblem p = of_types(DType::bf16, DType::fp16);
+  p.k = 77;
+  p.alignment = 2;
+  p.batch = 5;
+  p.a.major = Major::MN;
   p.beta = 1;
-  expect_refused(p, Arch::gfx950, "beta = 1:", "only alpha times the product");
+  p.epilogue.activation = Activation::relu;
+  p.epilogue.bias = Bias::per_row;
+  p.epilogue.residual = p.epilogue.quantize = true;
+  EXPECT_TRUE(validate(p, Arch::gfx950)) << validate(p, Arch::gfx950).message();
   p = served();
-  p.alignment = 8;
-  expect_refused(p, Arch::gfx942, "alignment = 8:", "multiples of 16 bytes");
+  p.epilogue.activation = Activation::swiglu;
+  p.n = 256;
+  expect_refused(p, Arch::gfx950, "epilogue.activation = swiglu:", "gfx950 does not have it");
+  p = served();
+  p.epilogue.formula = "x + 1";
+  expect_refused(p, Arch::gfx942, "epilogue = x + 1:", "nothing is compiled");
+  p = served();
+  p.c.stride = int64_t(1) << 23;
+  EXPECT_TRUE(validate(p, Arch::gfx950)) << "nobody reads C";
+  p.beta = 1;
+  expect_refused(p, Arch::gfx950, "c.stride = 8388608:", "less than 8388608 bytes apart");
   p = served();
   p.sm_limit = 8;
   expect_refused(p, Arch::gfx942, "sm_limit = 8:", "it must be 0");
@@ -157,7 +172,7 @@ TEST(Problem, WhatNoneOfThemHasIsRefused) {
     expect_refused(p, arch, "m = 1073741824, n = 1073741824, batch = 1:", "tiles");
     p = served();
     p.a.major = p.b.major = Major::MN;
-    if (arch != Arch::sm80) expect_refused(p, arch, "layout = tn:", "nt");
+    if (arch == Arch::sm100) expect_refused(p, arch, "layout = tn:", "nt");
     p = served();
     p.scaling = Scaling::tensor;
     expect_refused(p, arch, "scaling = tensor:", "factors");

@@ -7,7 +7,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
-#else
+#elif !defined(__AMDGCN__)
 #include <cmath>
 #endif
 
@@ -28,6 +28,8 @@ WW_FN To reinterpret(From from) {
 WW_FN float multiply_add(float a, float b, float c) {
 #if defined(__CUDACC__)
   return __fmaf_rn(a, b, c);
+#elif defined(__AMDGCN__)
+  return __builtin_fmaf(a, b, c);
 #else
   return std::fma(a, b, c);
 #endif
@@ -37,6 +39,9 @@ WW_FN float multiply_add(float a, float b, float c) {
 WW_FN float multiply(float a, float b) {
 #if defined(__CUDACC__)
   return __fmul_rn(a, b);
+#elif defined(__AMDGCN__)
+#pragma clang fp contract(off)
+  return a * b;
 #else
   return std::fma(a, b, -0.f);  // adding -0 changes no product, a zero's sign included
 #endif
@@ -44,6 +49,9 @@ WW_FN float multiply(float a, float b) {
 WW_FN float add(float a, float b) {
 #if defined(__CUDACC__)
   return __fadd_rn(a, b);
+#elif defined(__AMDGCN__)
+#pragma clang fp contract(off)
+  return a + b;
 #else
   return std::fma(a, 1.f, b);
 #endif
@@ -68,6 +76,8 @@ WW_FN float divide(float a, float b) {
 WW_FN float square_root(float a) {
 #if defined(__CUDACC__)
   return __fsqrt_rn(a);
+#elif defined(__AMDGCN__)
+  return __builtin_sqrtf(a);
 #else
   return std::sqrt(a);
 #endif
@@ -83,6 +93,10 @@ WW_FN uint32_t pack2(float low, float high) {
   } else {
     return detail::reinterpret<uint32_t>(__floats2half2_rn(low, high));
   }
+#elif defined(__AMDGCN__)
+  using Element = stdx::conditional_t<T == DType::bf16, __bf16, _Float16>;
+  using Pair = Element __attribute__((ext_vector_type(2)));
+  return __builtin_bit_cast(uint32_t, Pair{Element(low), Element(high)});
 #else
   return uint32_t(from_float<storage_t<T> >(low).bits) | uint32_t(from_float<storage_t<T> >(high).bits) << 16;
 #endif
@@ -105,6 +119,14 @@ WW_FN FloatPair unpack2(uint32_t packed) {
     const float2 f = __half22float2(detail::reinterpret<__half2>(packed));
     return {f.x, f.y};
   }
+#elif defined(__AMDGCN__)
+  if constexpr (T == DType::bf16) {
+    return {stdx::bit_cast<float>(packed << 16), stdx::bit_cast<float>(packed & 0xffff'0000)};
+  } else {
+    using Pair = _Float16 __attribute__((ext_vector_type(2)));
+    const Pair halves = __builtin_bit_cast(Pair, packed);
+    return {float(halves.x), float(halves.y)};
+  }
 #else
   return {to_float(storage_t<T>{uint16_t(packed)}), to_float(storage_t<T>{uint16_t(packed >> 16)})};
 #endif
@@ -121,7 +143,9 @@ WW_FN uint32_t pack4(float a, float b, float c, float d) {
   const uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind);
   return low | high << 16;
 #else
-  const auto code = [](float x) { return uint32_t(from_float<storage_t<T> >(x).bits); };
+  // In constant evaluation: a variable of a header is memory to a device compiler, and would be loaded.
+  constexpr Conversion how = default_conversion<storage_t<T> >;
+  const auto code = [=](float x) { return uint32_t(from_float<storage_t<T> >(x, how).bits); };
   return code(a) | code(b) << 8 | code(c) << 16 | code(d) << 24;
 #endif
 }

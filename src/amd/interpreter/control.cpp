@@ -79,13 +79,15 @@ void add_control_ops(OpTable& t) {
   t["s_cbranch_execnz"] = {.run = branch, .a = kExecNonzero};
   t["s_waitcnt"] = {.run = wait};
   t["s_barrier"] = {.run = [](Machine&, Wave& w, const Op&) { w.at_barrier = true; }};
+  t["buffer_wbl2"] = {.run = [](Machine&, Wave& w, const Op&) { w.unwritten = false; }};
+  t["buffer_inv"] = {.run = [](Machine&, Wave& w, const Op&) { w.stale = false; }};
   t["s_endpgm"] = {.run = [](Machine& m, Wave& w, const Op&) {
     m.wait_vm(w, 0);
     m.wait_lgkm(w, 0);
     w.done = true;
   }};
   for (const char* name : {"s_nop", "s_sleep", "s_setprio", "s_sethalt", "s_setreg_b32", "s_setreg_imm32_b32", "v_nop",
-                           "buffer_wbl2", "buffer_inv", "s_dcache_wb", "s_icache_inv", "s_code_end"}) {
+                           "s_dcache_wb", "s_icache_inv", "s_code_end"}) {
     t[name] = {.run = nothing};
   }
 }
@@ -98,6 +100,7 @@ const OpTable& op_table() {
     add_vector_ops(t);
     add_wide_vector_ops(t);
     add_convert_ops(t);
+    add_divide_ops(t);
     add_matrix_ops(t);
     add_global_ops(t);
     add_lds_ops(t);

@@ -76,6 +76,7 @@ void add_convert_ops(OpTable& t) {
   op(1, "v_cvt_f16_f32", WW_EACH(half_of(f(a[l]))));
   op(1, "v_cvt_f32_bf16", WW_EACH(a[l] << 16));
   op(2, "v_cvt_pk_bf16_f32", WW_EACH(U(from_float<bf16>(f(a[l])).bits) | U(from_float<bf16>(f(b[l])).bits) << 16));
+  op(2, "v_cvt_pk_f16_f32", WW_EACH(half_of(f(a[l])) | half_of(f(b[l])) << 16));
   t["v_cvt_pk_fp8_f32"] = {.run = to_eight_bits, .a = int(Element::fp8), .modifiers = true};
   t["v_cvt_pk_bf8_f32"] = {.run = to_eight_bits, .a = int(Element::bf8), .modifiers = true};
   t["v_cvt_f32_fp8"] = {.run = from_eight_bits, .a = int(Element::fp8), .modifiers = true};

@@ -1,6 +1,7 @@
 // Scalar, buffer and global memory instructions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -133,6 +134,11 @@ void load_or_store(Machine& m, Wave& w, const Op& op) {
   const bool buffer = (op.entry.b & kBuffer) != 0, store = (op.entry.b & kStore) != 0;
   if (buffer && op.instruction->has("lds")) return direct_to_lds(m, w, op);
   Flight f = begin(w, op, store ? Flight::Kind::store : Flight::Kind::load);
+  if (store) {
+    w.unwritten = true;
+  } else if (w.stale) {
+    m.report(w, op, Rule::memory_order, "reads after a counter, and no buffer_inv lies between");
+  }
   if (buffer) {
     buffer_addresses(m, w, op, 1, store, f);
   } else {
@@ -147,9 +153,19 @@ void load_or_store(Machine& m, Wave& w, const Op& op) {
   m.launch_flight(w, w.vm, std::move(f));
 }
 
+// A counter of several workgroups: what was stored before it must have been released, what is loaded behind it
+// acquired.
+constexpr int kCount = 5;
 // Takes effect at once; the old value, if it is asked for, is in flight. entry.a: 0 add, 1 add floats, 2 exchange,
-// 3 or, 4 unsigned maximum.
+// 3 or, 4 unsigned maximum, 5 count and begin again at 0 behind the data.
 void atomic(Machine& m, Wave& w, const Op& op) {
+  if (op.entry.a == kCount) {
+    const bool open =
+        std::any_of(w.vm.begin(), w.vm.end(), [](const Flight& f) { return f.kind == Flight::Kind::store; });
+    if (open) m.report(w, op, Rule::memory_order, "counts while a store is in flight: no vmcnt wait lies between");
+    if (w.unwritten) m.report(w, op, Rule::memory_order, "counts after a store, and no buffer_wbl2 lies between");
+    w.stale = true;
+  }
   const bool returns = op.instruction->has("sc0");
   const size_t first = returns ? 1 : 0;
   Flight f;
@@ -177,6 +193,9 @@ void atomic(Machine& m, Wave& w, const Op& op) {
         break;
       case 3:
         *at = old | data[l];
+        break;
+      case kCount:
+        *at = old >= data[l] ? 0 : old + 1;
         break;
       default:
         *at = old > data[l] ? old : data[l];
@@ -217,8 +236,8 @@ void add_global_ops(OpTable& t) {
   for (const auto& [suffix, bytes] : {std::pair{"", 4}, {"x3", 12}, {"x4", 16}}) {
     t[std::string("global_load_lds_dword") + suffix] = {.run = direct_to_lds, .a = bytes};
   }
-  const char* atomics[] = {"add", "add_f32", "swap", "or", "umax"};
-  for (int n = 0; n < 5; ++n) t[std::string("global_atomic_") + atomics[n]] = {.run = atomic, .a = n};
+  const char* atomics[] = {"add", "add_f32", "swap", "or", "umax", "inc"};
+  for (int n = 0; n < 6; ++n) t[std::string("global_atomic_") + atomics[n]] = {.run = atomic, .a = n};
 }
 
 }  // namespace warpwright::amd

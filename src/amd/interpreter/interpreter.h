@@ -30,6 +30,7 @@ enum class Rule {
   global_range,        // outside of every buffer of the launch
   buffer_range,        // in range or not depending on whether soffset takes part in the range check
   barrier,             // waves that do not meet at the same number of barriers
+  memory_order,        // a counter of several workgroups without the release before it or the acquire behind it
 };
 const char* word(Rule rule);
 

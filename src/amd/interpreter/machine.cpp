@@ -49,7 +49,7 @@ void poke(const Flight& f, uint8_t* to, uint32_t value) {
 
 const char* word(Rule rule) {
   constexpr const char* words[] = {"register-in-flight", "lds-raw",      "lds-war",      "lds-waw", "lds-uninitialised",
-                                   "lds-range",          "global-range", "buffer-range", "barrier"};
+                                   "lds-range",          "global-range", "buffer-range", "barrier", "memory-order"};
   return words[int(rule)];
 }
 

@@ -49,6 +49,7 @@ void add_control_ops(OpTable& table);
 void add_vector_ops(OpTable& table);
 void add_wide_vector_ops(OpTable& table);
 void add_convert_ops(OpTable& table);
+void add_divide_ops(OpTable& table);
 void add_matrix_ops(OpTable& table);
 void add_global_ops(OpTable& table);
 void add_lds_ops(OpTable& table);
@@ -95,6 +96,8 @@ struct Wave {
   int passed = 0;  // barriers
   bool done = false;
   bool at_barrier = false;
+  bool unwritten = false;  // has stored what no write-back of the cache has covered
+  bool stale = false;      // has come to a counter, and not invalidated its caches since
   uint32_t scc = 0;
   uint64_t steps = 0;
   uint32_t s[kScalarRegisters] = {};

@@ -27,7 +27,7 @@ struct DeviceName {
   std::string chip, kernel;
 };
 DeviceName device_name(const catalog::Instance& instance) {
-  const std::string name = catalog::name_of(instance);
+  const std::string name = catalog::image_name(instance);
   const size_t slash = name.find('/');
   DeviceName n{name.substr(0, slash), name.substr(slash + 1)};
   std::replace_if(

@@ -1,5 +1,5 @@
-// The simulated CDNA workgroup: one fiber per wave, the two counters of each wave, LDS with a shadow. Workgroups do not
-// know of each other and run one after the other.
+// The simulated CDNA workgroup: one fiber per wave, the two counters of each wave, LDS with a shadow. Workgroups run
+// one after the other, in one order or another; no wave waits for another workgroup.
 //
 // Two accesses of different waves are ordered by barriers alone: the first must be complete, that is covered by a wait
 // of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves
@@ -63,6 +63,9 @@ struct Flight {  // counted by vmcnt or lgkmcnt
   int span = -1;     // of the timeline
 };
 
+// By the number of a wave in the grid.
+using Releases = std::map<uint32_t, uint32_t>;
+
 struct Wave {
   int index = 0;
   const RoleSpec* role = nullptr;
@@ -79,6 +82,7 @@ struct Wave {
   uint64_t entered = 0;                 // its place
   // Bars of the timeline: what its place has on the units so far, and the end of which let it go on last.
   int loads = -1, reads = -1, products = -1, released_by = -1;
+  Releases seen, acquired;  // of other waves: at counters, and before its last acquire
   std::map<const Fault*, int> fault_counts;
   GivenUp given_up;
 };
@@ -113,8 +117,14 @@ class Engine final : public Guarded {
   void enter(const Place& place);
   void poison(uint32_t address, uint32_t bytes);
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
-  uint8_t* host(const void* p) const;   // where the bytes of an address lie that the kernel was given
-  void stored(const void* p, here at);  // two bytes of a result
+  uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
+  // Bytes of device memory that a wave has written, or reads.
+  void stored(const void* p, uint32_t bytes, here at);
+  void loaded(const void* p, uint32_t bytes, here at);
+  // What orders the memory that waves of different workgroups share.
+  void release();
+  void acquire();
+  uint32_t count(Global<uint32_t> counter, uint32_t last, here at);
 
   [[noreturn]] void fail(const char* rule, std::string message, here at, std::string object = {},
                          std::vector<std::string> details = {}, int lane = -1);
@@ -125,6 +135,7 @@ class Engine final : public Guarded {
     int write = -1;
     std::vector<int> reads;  // the last of each wave
   };
+  std::vector<uint32_t> order_of_workgroups();
   void run_workgroup();
   void start(Wave& w);
   void resume(Wave& w);
@@ -135,6 +146,8 @@ class Engine final : public Guarded {
   void order(const Access& before, const Access& now, uint32_t address);
   bool ordered(const Access& before, const Access& now) const;
   void land_some();
+  uint32_t number_of(const Wave& w) const { return workgroup_ * 64 + uint32_t(w.index) + 1; }
+  std::string place_in(const Buffer& b, const void* p) const;
   const Fault* fault(const char* name, here at);
   uint64_t random();
   void account();
@@ -155,7 +168,14 @@ class Engine final : public Guarded {
   std::vector<Cell> cells_;
   std::vector<Access> accesses_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  std::map<const Buffer*, std::vector<uint32_t>> writers_;
+  // Who wrote a byte of a buffer, and how many releases that wave had made.
+  struct Writer {
+    uint32_t wave = 0;
+    uint32_t release = 0;
+  };
+  std::map<const Buffer*, std::vector<Writer>> writers_;
+  Releases released_;                         // of every wave
+  std::map<const void*, Releases> arrivals_;  // at a counter: the releases of those that have come
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> sites_;
   BarrierProof met_{"workgroup_barrier", 0, 0, 0, {}};  // the barriers of all workgroups
   size_t turn_ = 0;

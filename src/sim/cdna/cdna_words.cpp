@@ -1,8 +1,10 @@
 // The words of a CDNA wave, and what its MFMAs compute.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -26,14 +28,34 @@ constexpr uint32_t kMfma = 16;
 // The range check of a raw buffer is made for each 32-bit word.
 bool inside(const BufferResource& b, uint32_t offset, uint32_t bytes) { return uint64_t(offset) + bytes <= b.bytes; }
 
-void fetch(uint8_t* to, const BufferResource& from, uint32_t offset) {
+void fetch(uint8_t* to, const BufferResource& from, uint32_t offset, uint32_t count) {
   const uint8_t* const bytes = Engine::self().host(from.base);
-  for (uint32_t i = 0; i < 16; i += 4) {
-    if (inside(from, offset + i, 4)) {
-      std::memcpy(to + i, bytes + offset + i, 4);
+  const uint32_t step = std::min(count, 4u);
+  for (uint32_t i = 0; i < count; i += step) {
+    if (inside(from, offset + i, step)) {
+      std::memcpy(to + i, bytes + offset + i, step);
     } else {
-      std::memset(to + i, 0, 4);
+      std::memset(to + i, 0, step);
     }
+  }
+}
+// Words begin at multiples of their size, of four bytes at most: the chips have a mode in which they need not, and
+// nothing here relies on it.
+void aligned(const char* word, const BufferResource& b, uint32_t offset, uint32_t bytes, int lane, here at) {
+  const uint32_t unit = std::min(bytes, 4u);
+  if (!inside(b, offset, unit) || (reinterpret_cast<uintptr_t>(b.base) + offset) % unit == 0) return;
+  Engine::self().fail("bounds.alignment",
+                      fmt::format("{} of {} bytes begins at byte {} of a buffer at {:#x}: it must be a multiple of {}",
+                                  word, bytes, offset, reinterpret_cast<uintptr_t>(b.base), unit),
+                      at, {}, {}, lane);
+}
+void reads(const char* word, const BufferResource& from, const Lanes& offset, uint32_t bytes, here at) {
+  Engine& e = Engine::self();
+  const uint32_t step = std::min(bytes, 4u);
+  for (int lane = 0; lane < kWave; ++lane) {
+    aligned(word, from, offset.v[lane], bytes, lane, at);
+    for (uint32_t i = 0; i < bytes; i += step)
+      if (inside(from, offset.v[lane] + i, step)) e.loaded(from.base + offset.v[lane] + i, step, at);
   }
 }
 
@@ -47,7 +69,8 @@ void put(const BufferResource& to, const Lanes& offset, const Lanes* const (&dat
     for (int i = 0; i < Words; ++i) {
       const uint32_t o = offset.v[lane] + 4 * uint32_t(i);
       if (!inside(to, o, Bytes)) continue;
-      for (int half = 0; half < Bytes; half += 2) e.stored(to.base + o + half, at);
+      aligned("buffer_store", to, o, Bytes, lane, at);
+      e.stored(to.base + o, Bytes, at);
       std::memcpy(bytes + o, &data[i]->v[lane], Bytes);
     }
   }
@@ -64,10 +87,14 @@ BufferResource checked_buffer(const uint8_t* base, uint32_t bytes, here at) {
   return {const_cast<uint8_t*>(base), bytes};
 }
 
-void needed(const Fragment& f, const char* word, const char* operand, here at) {
-  if (f.written && !f.in_flight) return;
+constexpr uint32_t kAllBytes = 0xffff;
+uint32_t bytes_of(int i, int bytes) { return ((1u << bytes) - 1) << (i * bytes); }
+
+void needed(const Fragment& f, const char* word, const char* operand, here at, uint32_t bytes = kAllBytes) {
+  const bool filled = (f.written & bytes) == bytes;
+  if (filled && f.in_flight == 0) return;
   Engine& e = Engine::self();
-  if (!f.written) {
+  if (!filled) {
     e.fail("wave.register", fmt::format("{} reads {}, which no load has filled", word, operand), at);
   }
   for (const bool vm : {true, false}) {
@@ -131,6 +158,26 @@ void multiply_fp8(Accumulator& d, const Fragment& a, const Fragment& b) {
   multiply<64>(d, x, y);
 }
 
+template <class T>
+void multiply_halves(Accumulator& d, const Fragment& a, const Fragment& b, here at) {
+  Engine& e = Engine::self();
+  if (!e.word("mfma", at)) return;
+  needed(a, "mfma", "its first operand", at);
+  needed(b, "mfma", "its second operand", at);
+  e.multiply(e.launch().plan->arch == Arch::gfx942 ? 2 * kMfma : kMfma);
+  float x[16][32], y[32][16];
+  for (int lane = 0; lane < kWave; ++lane) {
+    T p[8], q[8];
+    std::memcpy(p, a.bytes[lane], 16);
+    std::memcpy(q, b.bytes[lane], 16);
+    for (int i = 0; i < 8; ++i) {
+      x[lane % 16][8 * (lane / 16) + i] = to_float(p[i]);
+      y[8 * (lane / 16) + i][lane % 16] = to_float(q[i]);
+    }
+  }
+  multiply<32>(d, x, y);
+}
+
 // A wave's fragments that go out of scope are registers that are given to something else.
 void forget(Wave& w, const Fragment* f) {
   for (auto* queue : {&w.vm, &w.lgkm}) {
@@ -145,7 +192,7 @@ void forget(Wave& w, const Fragment* f) {
 }  // namespace
 
 Fragment::~Fragment() {
-  if (in_flight) forget(Engine::wave(), this);
+  if (in_flight > 0) forget(Engine::wave(), this);
 }
 
 Lanes lane_index() {
@@ -166,12 +213,14 @@ BufferResource make_buffer(Global<uint8_t> base, uint32_t bytes, here at) {
 void buffer_load_lds(const BufferResource& from, uint32_t to, const Lanes& offset, here at) {
   Engine& e = Engine::self();
   if (!e.word("buffer_load_lds", at)) return;
+  reads("buffer_load_lds", from, offset, 16, at);
   const int access = e.access(Kind::copy, at);
   e.touch(access, to, kWave * 16);
   e.poison(to, kWave * 16);
   e.issue(true, {.land =
                      [&e, from, to, offset] {
-                       for (int lane = 0; lane < kWave; ++lane) fetch(e.lds() + to + lane * 16, from, offset.v[lane]);
+                       for (int lane = 0; lane < kWave; ++lane)
+                         fetch(e.lds() + to + lane * 16, from, offset.v[lane], 16);
                      },
                  .access = access,
                  .at = at});
@@ -180,14 +229,39 @@ void buffer_load_lds(const BufferResource& from, uint32_t to, const Lanes& offse
 void buffer_load(Fragment& to, const BufferResource& from, const Lanes& offset, here at) {
   Engine& e = Engine::self();
   if (!e.word("buffer_load", at)) return;
-  to.written = to.in_flight = true;
+  reads("buffer_load", from, offset, 16, at);
+  to.written = kAllBytes;
+  ++to.in_flight;
   std::memset(to.bytes, 0xff, sizeof(to.bytes));
   e.issue(true, {.land =
                      [&to, from, offset] {
-                       for (int lane = 0; lane < kWave; ++lane) fetch(to.bytes[lane], from, offset.v[lane]);
+                       for (int lane = 0; lane < kWave; ++lane) fetch(to.bytes[lane], from, offset.v[lane], 16);
                      },
                  .fills = &to,
                  .at = at});
+}
+
+void detail::buffer_load_element(Fragment& to, int i, int bytes, const BufferResource& from, const Lanes& offset,
+                                 here at) {
+  Engine& e = Engine::self();
+  if (!e.word("buffer_load_element", at)) return;
+  reads("buffer_load_element", from, offset, uint32_t(bytes), at);
+  to.written |= bytes_of(i, bytes);
+  ++to.in_flight;
+  for (auto& lane : to.bytes) std::memset(lane + i * bytes, 0xff, size_t(bytes));
+  e.issue(true, {.land =
+                     [&to, from, offset, i, bytes] {
+                       for (int lane = 0; lane < kWave; ++lane)
+                         fetch(to.bytes[lane] + i * bytes, from, offset.v[lane], uint32_t(bytes));
+                     },
+                 .fills = &to,
+                 .at = at});
+}
+Lanes detail::element(const Fragment& from, int i, int bytes, here at) {
+  needed(from, "element", "its register", at, bytes_of(i, bytes));
+  Lanes r(0);
+  for (int lane = 0; lane < kWave; ++lane) std::memcpy(&r.v[lane], from.bytes[lane] + i * bytes, size_t(bytes));
+  return r;
 }
 
 void buffer_store(const BufferResource& to, const Lanes& offset, const Lanes& a, const Lanes& b, const Lanes& c,
@@ -203,13 +277,17 @@ void buffer_store(const BufferResource& to, const Lanes& offset, const Lanes& a,
 void buffer_store_short(const BufferResource& to, const Lanes& offset, const Lanes& a, here at) {
   put<1, 2>(to, offset, {&a}, at);
 }
+void buffer_store_byte(const BufferResource& to, const Lanes& offset, const Lanes& a, here at) {
+  put<1, 1>(to, offset, {&a}, at);
+}
 
 void ds_read(Fragment& to, const Lanes& address, here at) {
   Engine& e = Engine::self();
   if (!e.word("ds_read", at)) return;
   const int access = e.access(Kind::read, at);
   for (const uint32_t a : address.v) e.touch(access, a, 16);
-  to.written = to.in_flight = true;
+  to.written = kAllBytes;
+  ++to.in_flight;
   std::memset(to.bytes, 0xff, sizeof(to.bytes));
   e.issue(false, {.land =
                       [&e, &to, address] {
@@ -242,6 +320,19 @@ void ds_write(const Lanes& address, const Fragment& from, here at) {
 }
 
 void clear(Accumulator& d) { std::memset(d.v, 0, sizeof(d.v)); }
+Lanes element(const Accumulator& d, int i) {
+  Lanes r;
+  for (int lane = 0; lane < kWave; ++lane) r.v[lane] = std::bit_cast<uint32_t>(d.v[lane][i]);
+  return r;
+}
+void add(Accumulator& d, const Fragment& a, here at) {
+  needed(a, "add", "its addend", at);
+  for (int lane = 0; lane < kWave; ++lane) {
+    float addend[4];
+    std::memcpy(addend, a.bytes[lane], 16);
+    for (int i = 0; i < 4; ++i) d.v[lane][i] += addend[i];
+  }
+}
 Lanes scaled_bits(const Accumulator& d, int i, float factor) {
   Lanes r;
   for (int lane = 0; lane < kWave; ++lane) r.v[lane] = std::bit_cast<uint32_t>(d.v[lane][i] * factor);
@@ -256,24 +347,8 @@ Lanes scaled_bf16_pair(const Accumulator& d, int i, float factor) {
   return r;
 }
 
-void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here at) {
-  Engine& e = Engine::self();
-  if (!e.word("mfma", at)) return;
-  needed(a, "mfma", "its first operand", at);
-  needed(b, "mfma", "its second operand", at);
-  e.multiply(e.launch().plan->arch == Arch::gfx942 ? 2 * kMfma : kMfma);
-  float x[16][32], y[32][16];
-  for (int lane = 0; lane < kWave; ++lane) {
-    bf16 p[8], q[8];
-    std::memcpy(p, a.bytes[lane], 16);
-    std::memcpy(q, b.bytes[lane], 16);
-    for (int i = 0; i < 8; ++i) {
-      x[lane % 16][8 * (lane / 16) + i] = to_float(p[i]);
-      y[8 * (lane / 16) + i][lane % 16] = to_float(q[i]);
-    }
-  }
-  multiply<32>(d, x, y);
-}
+void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here at) { multiply_halves<bf16>(d, a, b, at); }
+void mfma_fp16(Accumulator& d, const Fragment& a, const Fragment& b, here at) { multiply_halves<fp16>(d, a, b, at); }
 
 void mfma_fp8(Accumulator& d, const Fragment& a, const Fragment& b, here at) {
   if (!Engine::self().word("mfma", at)) return;
@@ -291,6 +366,16 @@ void mfma_fp8_wide(Accumulator& d, const Fragment& a0, const Fragment& a1, const
   Engine::self().multiply(2 * kMfma);
   multiply_fp8(d, a0, b0);
   multiply_fp8(d, a1, b1);
+}
+
+void release_device(here at) {
+  if (Engine::self().word("release_device", at)) Engine::self().release();
+}
+void acquire_device(here at) {
+  if (Engine::self().word("acquire_device", at)) Engine::self().acquire();
+}
+uint32_t count_arrival(Global<uint32_t> counter, uint32_t last, here at) {
+  return Engine::self().word("count_arrival", at) ? Engine::self().count(counter, last, at) : last;
 }
 
 void workgroup_barrier(here at) {

@@ -18,3 +18,19 @@ narrow(Global<const unsigned char> bytes, Global<const unsigned short> words, Gl
   out_words[t] = short(words[t] ^ 0x55) + short(bytes[63 - t]);
   __atomic_fetch_add(total, unsigned(bytes[t]), __ATOMIC_RELAXED);
 }
+
+// Correctly rounded, as the compiler makes it of three instructions for the purpose.
+KERNEL(64) divide(Global<const float> numerators, Global<const float> denominators, Global<float> out) {
+  const unsigned i = group() * 64 + thread();
+  out[i] = numerators[i] / denominators[i];
+}
+
+// What is stored before a counter is there for who finds that it was the last; with nothing that orders either.
+KERNEL(64) count(Global<unsigned> sums, Global<unsigned> counter, Global<unsigned> out) {
+  sums[group() * 64 + thread()] = thread();
+  unsigned before = 0;
+  if (thread() == 0) before = __builtin_amdgcn_atomic_inc32(counter, 1u, __ATOMIC_RELAXED, "agent");
+  before = __builtin_amdgcn_readfirstlane(before);
+  if (before != 1) return;
+  out[thread()] = sums[thread()] + sums[64 + thread()];
+}

@@ -7,12 +7,12 @@
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
+#include "warpwright/kernel/cdna/general.h"
 #include "warpwright/kernel/cdna/schedules.h"
 #include "warpwright/machine/cdna.h"
 
 namespace warpwright::inline WW_WORLD::kernel::cdna {
 
-namespace m = machine::cdna;
 using schedule::Phase;
 using schedule::ScheduleEntry;
 namespace tags = schedule::tags;
@@ -45,12 +45,10 @@ struct Matmul {
   static_assert(facts.proven && ::warpwright::cdna::shares_schedule(C), "both validators must accept the schedule");
 
   static constexpr int kRow = CdnaMatmulConfig::kTileBytes;
-  static constexpr int kA = 2 * C.quadrant_m(), kB = 2 * C.quadrant_n();  // MFMA tiles of a wave along M and N
-  static constexpr int kSlices = 2;                                       // fragments along a row
+  static constexpr int kA = C.wave_tiles_m(), kB = C.wave_tiles_n();
+  static constexpr int kSlices = 2;  // fragments along a row
   static constexpr int kLoadsA = C.tile_m() / C.rows_per_load(), kLoadsB = C.tile_n() / C.rows_per_load();
   static constexpr uint32_t kSlotA = C.tile_m() * kRow, kSlotB = C.tile_n() * kRow;
-  // Beyond every buffer, whatever offset below 2^31 is added.
-  static constexpr uint32_t kOutside = 0x8000'0000;
 
   // Whole rounds of the slots in an iteration: each op has a slot of its own.
   static constexpr bool kFixedSlots = facts.tiles % facts.depth == 0;
@@ -59,12 +57,16 @@ struct Matmul {
   static constexpr BlockPlan plan = matmul_plan(C, facts.staggered, facts.depth);
   static constexpr uint32_t kRegionB = plan.region("B").offset;
 
+  using Staged = stdx::conditional_t<C.by_elements, m::Gathered<C.element_bytes()>, m::Fragment>;
+
   // What a wave holds.
   struct State {
     m::Accumulator sums[kA][kB];
     m::Fragment a[kA][kSlices], b[kB][kSlices];
-    m::Fragment staged[C.uses_dma() ? 1 : kLoadsA + kLoadsB];
+    Staged staged[C.uses_dma() ? 1 : kLoadsA + kLoadsB];
     m::BufferResource from_a, from_b;
+    ElementRows rows_a, rows_b;  // by_elements, instead of those
+    m::Lanes row;                // of the lane in a load of the workgroup
     uint32_t a_row_bytes, b_row_bytes, k_bytes;
     uint32_t wave;
     m::Lanes place, chunk;    // bytes: of the lane in a load of a wave, and of what it loads in its row
@@ -110,15 +112,39 @@ struct Matmul {
     }
   }
 
+  // Those of A into staged[0] and following, those of B behind them.
+  template <bool IsA, ScheduleEntry E>
+  WW_FN static void gather(State& s) {
+    constexpr uint32_t size = C.element_bytes();
+    const ElementRows& rows = IsA ? s.rows_a : s.rows_b;
+    const uint32_t first = tile_of<E>(s) * kRow, left = s.k_bytes > first ? s.k_bytes - first : 0;
+    const uint32_t depth = (left < kRow ? left : kRow) / size;
+    const m::BufferResource from = rows.buffer(first / size, depth, size);
+    WW_UNROLL
+    for (int i = 0; i < (IsA ? kLoadsA : kLoadsB); ++i) {
+      const m::Lanes line = (s.row + uint32_t(i * C.rows_per_load())) * rows.row_bytes;
+      WW_UNROLL
+      for (uint32_t e = 0; e < 16 / size; ++e) {
+        const m::Lanes k = (s.chunk >> (size / 2)) + e;
+        m::buffer_load_element(s.staged[(IsA ? 0 : kLoadsA) + i], int(e), from,
+                               m::select(k < depth, line + k * rows.k_bytes, kOutside));
+      }
+    }
+  }
   template <ScheduleEntry E>
   WW_FN static void load_registers(State& s) {
-    const m::Lanes a = offset_in(s, s.load_a, tile_of<E>(s)), b = offset_in(s, s.load_b, tile_of<E>(s));
-    WW_UNROLL
-    for (int i = 0; i < kLoadsA; ++i)
-      m::buffer_load(s.staged[i], s.from_a, a + uint32_t(i * C.rows_per_load()) * s.a_row_bytes);
-    WW_UNROLL
-    for (int i = 0; i < kLoadsB; ++i)
-      m::buffer_load(s.staged[kLoadsA + i], s.from_b, b + uint32_t(i * C.rows_per_load()) * s.b_row_bytes);
+    if constexpr (C.by_elements) {
+      gather<true, E>(s);
+      gather<false, E>(s);
+    } else {
+      const m::Lanes a = offset_in(s, s.load_a, tile_of<E>(s)), b = offset_in(s, s.load_b, tile_of<E>(s));
+      WW_UNROLL
+      for (int i = 0; i < kLoadsA; ++i)
+        m::buffer_load(s.staged[i], s.from_a, a + uint32_t(i * C.rows_per_load()) * s.a_row_bytes);
+      WW_UNROLL
+      for (int i = 0; i < kLoadsB; ++i)
+        m::buffer_load(s.staged[kLoadsA + i], s.from_b, b + uint32_t(i * C.rows_per_load()) * s.b_row_bytes);
+    }
   }
   template <ScheduleEntry E>
   WW_FN static void store_lds(State& s) {
@@ -130,11 +156,6 @@ struct Matmul {
       m::ds_write(s.place + (to_b + i * C.rows_per_load() * kRow), s.staged[kLoadsA + i]);
   }
 
-  // The first row of MFMA tile i of a wave, after the rows of the waves before it.
-  WW_FN static constexpr int row_of(int i, int quadrant, int step) {
-    return i / quadrant * step + i % quadrant * CdnaMatmulConfig::kMma;
-  }
-
   // Fragments [first, first + count) of A or B, one slice of each.
   template <bool IsA, ScheduleEntry E>
   WW_FN static void read(State& s, int first, int count, int slice) {
@@ -143,7 +164,7 @@ struct Matmul {
     const m::Lanes from = (IsA ? s.read_a : s.read_b)[slice] + slot_of<E>(s) * (IsA ? kSlotA : kSlotB);
     WW_UNROLL
     for (int i = first; i < first + count; ++i) {
-      m::ds_read((IsA ? s.a[i] : s.b[i])[slice], from + uint32_t(row_of(i, quadrant, step) * kRow));
+      m::ds_read((IsA ? s.a[i] : s.b[i])[slice], from + uint32_t(row_of_tile(i, quadrant, step) * kRow));
     }
   }
 
@@ -151,6 +172,8 @@ struct Matmul {
   WW_FN static void multiply(State& s, int i, int j, int slice) {
     if constexpr (C.type == DType::bf16) {
       m::mfma_bf16(s.sums[i][j], s.b[j][slice], s.a[i][slice]);
+    } else if constexpr (C.type == DType::fp16) {
+      m::mfma_fp16(s.sums[i][j], s.b[j][slice], s.a[i][slice]);
     } else {
       m::mfma_fp8(s.sums[i][j], s.b[j][slice], s.a[i][slice]);
     }
@@ -251,36 +274,37 @@ struct Matmul {
   WW_FN static m::BufferResource operand(Global<const uint8_t> matrix, uint32_t first_row, uint32_t rows,
                                          uint32_t tile_rows, uint32_t row_bytes, uint32_t k_bytes) {
     const uint32_t left = rows - first_row, count = left < tile_rows ? left : tile_rows;
-    return m::make_buffer(matrix + int64_t(first_row) * row_bytes, (count - 1) * row_bytes + k_bytes);
+    // A part without depth has nothing that it may read.
+    const bool none = C.general && k_bytes == 0;
+    return m::make_buffer(matrix + int64_t(first_row) * row_bytes, none ? 0 : (count - 1) * row_bytes + k_bytes);
   }
 
   WW_FN static void body(const Args& given) {
     static_assert(C.arch == Arch::gfx950 || !C.uses_dma(), "16-byte LDS DMA is an instruction of gfx950");
-    const Args args = {{m::settled(pointer_of(given.a))},
-                       {m::settled(pointer_of(given.b))},
-                       {m::settled(pointer_of(given.d))},
-                       m::settled(given.m),
-                       m::settled(given.n),
-                       m::settled(given.k),
-                       m::settled(given.a_row_bytes),
-                       m::settled(given.b_row_bytes),
-                       m::settled(given.d_row_bytes),
-                       m::settled(given.alpha)};
+    const Args args = settled<C>(given);
     const uint32_t tiles_m = (args.m + C.tile_m() - 1) / C.tile_m(), tiles_n = (args.n + C.tile_n() - 1) / C.tile_n();
-    const Tile tile = tile_at(m::workgroup_index(), tiles_m, tiles_n);
+    const Job job = job_of<C>(m::workgroup_index(), tiles_m * tiles_n, args);
+    const Tile tile = tile_at(job.tile, tiles_m, tiles_n);
     const m::Lanes lane = m::lane_index();
 
     State s;
     s.wave = m::wave_index();
     s.a_row_bytes = args.a_row_bytes;
     s.b_row_bytes = args.b_row_bytes;
-    s.k_bytes = args.k * C.element_bytes();
-    s.from_a = operand(args.a, tile.m * C.tile_m(), args.m, C.tile_m(), s.a_row_bytes, s.k_bytes);
-    s.from_b = operand(args.b, tile.n * C.tile_n(), args.n, C.tile_n(), s.b_row_bytes, s.k_bytes);
+    s.k_bytes = job.k * C.element_bytes();
+    const Global<const uint8_t> a = args.a + job.a_bytes, b = args.b + job.b_bytes;
+    if constexpr (C.by_elements) {
+      s.rows_a = {a, tile.m * C.tile_m(), args.m, C.tile_m(), s.a_row_bytes, args.a_k_bytes};
+      s.rows_b = {b, tile.n * C.tile_n(), args.n, C.tile_n(), s.b_row_bytes, args.b_k_bytes};
+    } else {
+      s.from_a = operand(a, tile.m * C.tile_m(), args.m, C.tile_m(), s.a_row_bytes, s.k_bytes);
+      s.from_b = operand(b, tile.n * C.tile_n(), args.n, C.tile_n(), s.b_row_bytes, s.k_bytes);
+    }
     // A wave loads eight whole rows at a time.
     s.place = lane * 16u + s.wave * (8 * kRow);
     const m::Lanes row = (lane >> 3u) + s.wave * 8;
     s.chunk = C.place_of(row, lane & 7u);
+    s.row = row;
     s.load_a = row * s.a_row_bytes + s.chunk;
     s.load_b = row * s.b_row_bytes + s.chunk;
     const m::Lanes fragment_row = lane & 15u;
@@ -311,6 +335,12 @@ struct Matmul {
     s.slot = (s.slot + peeled) % uint32_t(facts.depth);
     run<Phase::epilogue>(s);
     if constexpr (facts.staggered) stagger(s.wave < C.waves() / 2);
+    if constexpr (C.general) {
+      const Args all = m::read_again(given);
+      if (!add_parts<C>(s.sums, s.wave, job, tiles_m * tiles_n, all)) return;
+      NodeStore<C>::run(s.sums, s.wave, tile.m * C.tile_m(), tile.n * C.tile_n(), job.batch, all);
+      return;
+    }
     if (args.n % 4 == 0 && args.d_row_bytes % 4 == 0) {
       store<true>(s, args, tile, lane);
     } else {
@@ -331,11 +361,11 @@ struct Matmul {
     const m::Lanes column = ((lane >> 4u) << 2u) + s.wave % C.waves_n() * C.wave_step_n();
     WW_UNROLL
     for (int i = 0; i < kA; ++i) {
-      const m::Lanes r = row + uint32_t(row_of(i, C.quadrant_m(), C.quadrant_step_m()));
+      const m::Lanes r = row + uint32_t(row_of_tile(i, C.quadrant_m(), C.quadrant_step_m()));
       const m::Lanes line = m::select(r < rows, r * args.d_row_bytes, kOutside);
       WW_UNROLL
       for (int j = 0; j < kB; ++j) {
-        const m::Lanes c = column + uint32_t(row_of(j, C.quadrant_n(), C.quadrant_step_n()));
+        const m::Lanes c = column + uint32_t(row_of_tile(j, C.quadrant_n(), C.quadrant_step_n()));
         WW_UNROLL
         for (int e = 0; e < (Whole ? 1 : 4); ++e) {
           const m::Lanes offset = m::select(c + e < columns, line + (c + e) * uint32_t(C.out_bytes()), kOutside);

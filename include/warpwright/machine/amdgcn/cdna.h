@@ -15,11 +15,18 @@ using Accumulator = float __attribute__((ext_vector_type(4)));
 struct BufferResource {
   __amdgpu_buffer_rsrc_t descriptor;
 };
+// Sixteen bytes of a lane in elements of so many bytes that are loaded one by one, each into a register of its own.
+template <int Bytes>
+struct Gathered {
+  Lanes elements[16 / Bytes];
+};
 
 namespace detail {
 using Half = uint32_t __attribute__((ext_vector_type(2)));
 using Whole = int __attribute__((ext_vector_type(8)));
 using Bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
+using Fp16x8 = _Float16 __attribute__((ext_vector_type(8)));
+using Fp16x4 = _Float16 __attribute__((ext_vector_type(4)));
 using Short4 = short __attribute__((ext_vector_type(4)));
 template <class T>
 using LdsPointer = __attribute__((address_space(3))) T*;
@@ -50,6 +57,28 @@ WW_FN T settled(T value) {
   return value;
 }
 
+// The same for a value that all lanes have, wherever the compiler has computed it.
+WW_FN uint32_t uniform(uint32_t value) { return __builtin_amdgcn_readfirstlane(value); }
+// The arguments of the kernel, which are `given`, read from memory here: no register has kept them until now.
+template <class T>
+WW_FN T read_again(const T&) {
+  static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);
+  struct Words {
+    uint64_t of[sizeof(T) / 8];
+  } words;
+  using Constant = const __attribute__((address_space(4))) uint64_t;
+  auto* at = (Constant*)__builtin_amdgcn_kernarg_segment_ptr();
+  asm volatile("" : "+s"(at));
+#pragma unroll
+  for (unsigned long i = 0; i < sizeof(T) / 8; ++i) words.of[i] = settled(at[i]);
+  return __builtin_bit_cast(T, words);
+}
+// The same value, of which the compiler knows nothing: what is made of it stays behind this place.
+WW_FN Lanes opaque(Lanes value) {
+  asm volatile("" : "+v"(value));
+  return value;
+}
+
 // Loads beyond `bytes` give zero and stores there are dropped. The check covers the lanes' own offset only.
 WW_FN BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here = {}) {
   return {__builtin_amdgcn_make_buffer_rsrc(const_cast<uint8_t*>(pointer_of(base)), short(0), int(bytes),
@@ -72,6 +101,17 @@ WW_FN void buffer_load_lds(const BufferResource& from, uint32_t to, Lanes offset
 WW_FN void buffer_load(Fragment& to, const BufferResource& from, Lanes offset, here = {}) {
   to = __builtin_amdgcn_raw_buffer_load_b128(from.descriptor, offset, 0, 0);
 }
+// One element, wherever it begins; the bits above it are zero.
+template <int Bytes>
+WW_FN void buffer_load_element(Gathered<Bytes>& to, int i, const BufferResource& from, Lanes offset, here = {}) {
+  if constexpr (Bytes == 1) {
+    to.elements[i] = __builtin_amdgcn_raw_buffer_load_b8(from.descriptor, offset, 0, 0);
+  } else if constexpr (Bytes == 2) {
+    to.elements[i] = __builtin_amdgcn_raw_buffer_load_b16(from.descriptor, offset, 0, 0);
+  } else {
+    to.elements[i] = __builtin_amdgcn_raw_buffer_load_b32(from.descriptor, offset, 0, 0);
+  }
+}
 WW_FN void buffer_store(const BufferResource& to, Lanes offset, Lanes a, Lanes b, Lanes c, Lanes d, here = {}) {
   __builtin_amdgcn_raw_buffer_store_b128(Fragment{a, b, c, d}, to.descriptor, offset, 0, 0);
 }
@@ -84,11 +124,40 @@ WW_FN void buffer_store(const BufferResource& to, Lanes offset, Lanes a, here = 
 WW_FN void buffer_store_short(const BufferResource& to, Lanes offset, Lanes a, here = {}) {
   __builtin_amdgcn_raw_buffer_store_b16(uint16_t(a), to.descriptor, offset, 0, 0);
 }
+WW_FN void buffer_store_byte(const BufferResource& to, Lanes offset, Lanes a, here = {}) {
+  __builtin_amdgcn_raw_buffer_store_b8(uint8_t(a), to.descriptor, offset, 0, 0);
+}
 
 WW_FN void ds_read(Fragment& to, Lanes address, here = {}) { to = *detail::lds<Fragment>(address); }
 WW_FN void ds_write(Lanes address, const Fragment& from, here = {}) { *detail::lds<Fragment>(address) = from; }
+// The elements side by side.
+template <int Bytes>
+WW_FN void ds_write(Lanes address, const Gathered<Bytes>& from, here = {}) {
+  constexpr int in_word = 4 / Bytes;
+  Fragment whole = {0, 0, 0, 0};
+#pragma unroll
+  for (int i = 0; i < 16 / Bytes; ++i) whole[i / in_word] |= from.elements[i] << (i % in_word * 8 * Bytes);
+  *detail::lds<Fragment>(address) = whole;
+}
+template <int Bytes>
+WW_FN Lanes element(const Gathered<Bytes>& from, int i, here = {}) {
+  return from.elements[i];
+}
+
+// A function of the bits of one lane, for all lanes.
+template <class F, class... L>
+WW_FN Lanes map(F&& function, L... lanes) {
+  return function(lanes...);
+}
 
 WW_FN void clear(Accumulator& d) { d = Accumulator{0, 0, 0, 0}; }
+// By a copy: of an element in its place clang 22 takes the bits of the first one.
+WW_FN Lanes element(const Accumulator& d, int i) {
+  const float number = d[i];
+  return __builtin_bit_cast(uint32_t, number);
+}
+// d += the numbers of a fragment.
+WW_FN void add(Accumulator& d, const Fragment& a, here = {}) { d += __builtin_bit_cast(Accumulator, a); }
 // The bits of element i, multiplied by a factor first.
 WW_FN Lanes scaled_bits(const Accumulator& d, int i, float factor) {
   return __builtin_bit_cast(uint32_t, d[i] * factor);
@@ -109,6 +178,16 @@ WW_FN void mfma_bf16(Accumulator& d, const Fragment& a, const Fragment& b, here 
   using detail::half;
   d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(half<detail::Short4, 0>(a), half<detail::Short4, 0>(b), d, 0, 0, 0);
   d = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(half<detail::Short4, 1>(a), half<detail::Short4, 1>(b), d, 0, 0, 0);
+#endif
+}
+WW_FN void mfma_fp16(Accumulator& d, const Fragment& a, const Fragment& b, here = {}) {
+#if defined(__gfx950__)
+  d = __builtin_amdgcn_mfma_f32_16x16x32_f16(__builtin_bit_cast(detail::Fp16x8, a),
+                                             __builtin_bit_cast(detail::Fp16x8, b), d, 0, 0, 0);
+#else
+  using detail::half;
+  d = __builtin_amdgcn_mfma_f32_16x16x16f16(half<detail::Fp16x4, 0>(a), half<detail::Fp16x4, 0>(b), d, 0, 0, 0);
+  d = __builtin_amdgcn_mfma_f32_16x16x16f16(half<detail::Fp16x4, 1>(a), half<detail::Fp16x4, 1>(b), d, 0, 0, 0);
 #endif
 }
 // The same for e4m3; gfx942 takes the codes as FNUZ, gfx950 as OCP.
@@ -142,6 +221,17 @@ template <int N>
 WW_FN void wait_lgkm(here = {}) {
   static_assert(N >= 0 && N <= 15, "lgkmcnt has 4 bits");
   __builtin_amdgcn_s_waitcnt(0xc07f | N << 8);
+}
+// What the wave has stored before is there for whoever acquires after it has seen what the wave does next.
+WW_FN void release_device(here = {}) { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
+WW_FN void acquire_device(here = {}) { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
+// How many waves have come here before, in memory that counts from 0 to `last` and begins again.
+WW_FN uint32_t count_arrival(Global<uint32_t> counter, uint32_t last, here = {}) {
+  using Counter = __attribute__((address_space(1))) uint32_t;
+  uint32_t before = 0;
+  if (lane_index() == 0)
+    before = __builtin_amdgcn_atomic_inc32((Counter*)pointer_of(counter), last, __ATOMIC_RELAXED, "agent");
+  return __builtin_amdgcn_readfirstlane(before);
 }
 WW_FN void workgroup_barrier(here = {}) { __builtin_amdgcn_s_barrier(); }
 template <int N>
