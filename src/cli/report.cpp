@@ -96,12 +96,19 @@ std::vector<Tried> try_products(const gpu::Device& device) {
   }
   dense("gemm bf16 300x520x200", odd, DType::bf16, device.arch);
   dense("gemm bf16 16x512x512", few, DType::bf16, device.arch);
-  if (is_cdna(device.arch)) return list;
   GemmProblem three = square, across = square;
   three.batch = 3;
   across.a.major = across.b.major = Major::MN;
   dense("gemm bf16 512x512x512, batch 3", three, DType::bf16, device.arch);
   dense("gemm bf16 tn 512x512x512", across, DType::bf16, device.arch);
+  if (is_cdna(device.arch)) {
+    GemmProblem fused{.m = 301, .n = 517, .k = 203};
+    fused.epilogue.bias = Bias::per_column;
+    fused.epilogue.activation = Activation::silu;
+    dense("gemm bf16 301x517x203, bias, silu", fused, DType::bf16, device.arch);
+    dense("gemm bf16 128x128x8192", {.m = 128, .n = 128, .k = 8192}, DType::bf16, device.arch);
+    return list;
+  }
   for (const DType type : {DType::bf16, DType::fp16, DType::s8, DType::e4m3}) {
     dense(fmt::format("mma.sync {} 512x512x512", name(type)), square, type, Arch::sm80);
   }

@@ -68,9 +68,10 @@ class Tool(unittest.TestCase):
                 ("gfx90a", ("--target", "gpu"), 3, "is gfx90a; for AMD there are kernels for gfx942 and gfx950"),
                 ("gfx942", ("--target", "gfx950"), 3, "this is AMD Instinct MI300X, gfx942"),
                 ("gfx950", ("--target", "sm90"), 3, "WARPWRIGHT_CUDA=off"),
-                ("gfx950", ("--target", "gpu", "--dtype", "fp16"), 2, "a.type = fp16: for gfx950"),
+                ("gfx950", ("--target", "gpu", "--dtype", "e5m2"), 2, "a.type = e5m2: for gfx950"),
                 ("gfx942", ("--target", "gpu", "--dtype", "fp8"), 2, "a.type = e4m3: gfx942"),
-                ("gfx950", ("--target", "gpu", "--epilogue", "relu"), 2, "epilogue.activation = relu: for gfx950")):
+                ("gfx950", ("--target", "gpu", "--epilogue", "swiglu"), 2, "epilogue.activation = swiglu: gfx950"),
+                ("gfx950", ("--target", "gpu", "--epilogue", "2 * x"), 2, "for gfx950 nothing is compiled then")):
             with self.subTest(devices=devices, arguments=arguments):
                 result = run(devices, "gemm", *PROBLEM, *arguments)
                 self.assertEqual(result.returncode, code, result.stderr)
@@ -118,6 +119,9 @@ class Tool(unittest.TestCase):
         products = {one["what"]: one for one in document["products"]}
         self.assertEqual(products["gemm bf16 512x512x512"]["instance"], "gfx942/matmul-default/bf16")
         self.assertIn("elements of the result that were compared are wrong", products["gemm bf16 512x512x512"]["sentence"])
+        for what, features in (("512x512x512, batch 3", "bf16-general"), ("tn 512x512x512", "bf16-general-by_elements"),
+                               ("301x517x203, bias, silu", "bf16-general-by_elements"), ("128x128x8192", "bf16-general")):
+            self.assertEqual(products[f"gemm bf16 {what}"]["instance"].split("/")[2], features)
         self.assertIn("FNUZ", products["gemm e4m3 512x512x512"]["sentence"])
         self.assertFalse([what for what in products if what.startswith("mma.sync")])
 
