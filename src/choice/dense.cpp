@@ -62,11 +62,12 @@ constexpr DenseGemmConfig kThreadsOnDemand[] = {
      .group_rows = 128,
      .split = DepthSplit::split_k},
 };
+bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
 // How much faster by the model an instance must be for waiting until it is compiled. What threads load is not fitted:
 // lines that they realign are estimated from machine code, and otherwise it is compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) {
   if (shape.load == Mover::tma) return 1.1;
-  return shape.a_major == Major::K && shape.b_major == Major::K ? 1.3 : 1e6;
+  return runs_along_k(shape) ? 1.3 : 1e6;
 }
 
 // A plain product of 8-bit operands without factors is one with factors that are not there: one instance for both.
@@ -155,7 +156,7 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
     if (!catalog::is_ahead(instance) && computes(config) && fits(catalog::block_plan(instance))) add(instance, false);
   };
   for (const DenseGemmConfig& c : kDenseOnDemand) add_other(with_features(c, shape));
-  if (shape.load == Mover::threads) {
+  if (shape.load == Mover::threads && runs_along_k(shape)) {
     for (const DenseGemmConfig& c : kThreadsOnDemand) add_other(with_features(c, shape));
   }
   if (shape.epilogue.own != 0) {
