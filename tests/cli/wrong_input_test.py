@@ -51,7 +51,7 @@ WRONG = {
     f"{GEMM} --epilogue 'relu(x)' --beta 2": ["beta = 2", "does not name it"],
     f"{GEMM} --epilogue 'x' --target sim:gfx950": ["epilogue = x", "gfx950"],
     f"{GEMM} --epilogue 'bias + row_bias'": ["bias and row_bias"],
-    f"{GEMM} --epilogue '2 * x' --op grouped_contiguous": ["--epilogue", "swiglu"],
+    f"{GEMM} --epilogue '2 * residual' --op grouped_contiguous": ["epilogue", "names residual", "row_bias"],
     f"{SIM} --epilogue '2 * x' --a matrix --b matrix --d result --bias junk": ["--bias", "has none"],
     "check sm90/dense-64x64-c1-s8/bf16-nt-owne44698d5d0ed9202": ["plan = sm90", "gemm --epilogue"],
     f"{GEMM} --scaling ''": ["--scaling", "''"],
