@@ -18,6 +18,8 @@ gathered  | 120 | cp.async of rows beside TMA of B on one barrier, its proxy fen
 moe       | 120 | route, gather, product, sum: launches that read what the one ahead wrote; equal bits | BIN/test_gpu_moe_sm90 --gtest_filter=MoeSm90.*
 layouts   | 120 | groups with B [k, n], groups along k with A and B [k, m] and [k, n]: wgmma of MN-major panels, edges that threads clear | BIN/test_gpu_grouped_sm90 --gtest_filter=*_nn_*
 modes     | 120 | the same along k, and sums that cp.reduce.async.bulk adds to fp32 | BIN/test_gpu_grouped_modes_sm90 --gtest_filter=*_tn_*:*added*
+realigned | 120 | rows that begin at any byte: cp.async of whole vectors, moved into the stage by eight warps; to the bytes of the simulator | BIN/test_gpu_examples --gtest_filter=*nt_by_threads*
+edges     | 120 | the same under memcheck: no vector before a matrix, none past its end | compute-sanitizer --tool memcheck --error-exitcode 9 BIN/test_gpu_examples --gtest_filter=*one_small_shape/*nt_by_threads*
 swiglu    | 240 | dense and skinny products of pairs, to the bytes of the simulator | BIN/test_gpu_examples --gtest_filter=*nt_swiglu*
 own       | 180 | epilogues of one's own, compiled by this machine's NVRTC: the bits of every function | BIN/test_gpu_own_epilogue
 mma_sync  | 400 | batches, layouts, few rows and split-K of mma.sync | BIN/test_gpu_mma_sync
