@@ -103,7 +103,7 @@ def grouped_gemm(x: Operands, settings: Settings) -> None:
             mine = x.bias[here] if by_row else x.bias if x.bias.dim() == 1 else x.bias[matrix]
             mine = mine.detach().float().contiguous()
             bias, row_bias = (None, mine) if by_row else (mine, None)
-        _abi.apply_formula_to_group(settings.epilogue, made.data_ptr(), *made.shape, first, batch,
+        _abi.apply_formula_to_group(settings.epilogue, made.data_ptr(), made.shape[0], made.shape[1], first, batch,
                                     None if bias is None else bias.data_ptr(),
                                     None if row_bias is None else row_bias.data_ptr(), settings.beta)
         return made

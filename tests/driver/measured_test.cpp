@@ -246,7 +246,7 @@ TEST_F(Measured, sumsAreKeptAndCopiesAreNot) {
   ASSERT_TRUE(sums) << sums.status().message();
   EXPECT_GT(sums->kept_bytes(), 0u);
   EXPECT_EQ(sums->kept_bytes(), sums->workspace_bytes());
-  const auto copies = make_plan(GemmProblem{.m = 255, .n = 255, .k = 255});
+  const auto copies = make_plan(GemmProblem{.m = 2047, .n = 2047, .k = 2047});
   ASSERT_TRUE(copies) << copies.status().message();
   ASSERT_TRUE(copies->name().ends_with("-packed")) << copies->name();
   EXPECT_EQ(copies->kept_bytes(), 0u);

@@ -162,7 +162,8 @@ TEST(OwnEpilogue, hasTheBitsOfTheReference) {
 TEST(OwnEpilogue, isRefusedWhereThereIsNone) {
   const auto product = simulate::dense_product(problem_of("x * 2"), choice::simulated_chip(Arch::gfx950));
   ASSERT_FALSE(product);
-  EXPECT_EQ(product.status().message(), "epilogue = x * 2: for gfx950 only alpha times the product is served.");
+  EXPECT_EQ(product.status().message(),
+            "epilogue = x * 2: a formula is compiled when it is used, and for gfx950 nothing is compiled then.");
 }
 
 }  // namespace
