@@ -3,7 +3,8 @@
 # in FOLDER has is not measured again, so the same line is run until it says that nothing is left.
 # Usage: measurements.sh BUILD_FOLDER FOLDER [STEP...]     BUILD_FOLDER has bin/ and lib/
 # WARPWRIGHT_SECONDS: seconds after which no part is begun (default 500). WARPWRIGHT_DRAW: the first seed of random problems
-# (default 31000; take one that nothing was fitted to). measurements.sh --list says what the steps are.
+# (default 31000; take one that nothing was fitted to). WARPWRIGHT_ROUNDS: rounds of bursts (default 4).
+# measurements.sh --list says what the steps are.
 # Exit 0 when all asked for is there, 1 when a part failed, 4 when time ran out.
 # shellcheck disable=SC2317  # steps are called by their names
 set -uo pipefail
@@ -32,7 +33,7 @@ if [[ ${1:-} == --list ]]; then
   exit 0
 fi
 if (($# < 2)); then
-  sed -n '2,7s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
 build=$(cd -- "$1" && pwd)
@@ -47,6 +48,7 @@ shift 2
 cd "$root" || exit
 until=$((SECONDS + ${WARPWRIGHT_SECONDS:-500}))
 draw=${WARPWRIGHT_DRAW:-31000}
+rounds=${WARPWRIGHT_ROUNDS:-4}
 status=0
 
 left() { echo $((until - SECONDS)); }
@@ -119,35 +121,35 @@ shapes_of() {  # operations (a regular expression), rows
   ls "$parts/${1//[^a-z_]/-}"-*.tsv
 }
 
-protocol=(--mode sustained --rounds 4 --burst 0.25 --finalists 1)
+protocol=(--mode sustained --rounds "$rounds" --burst 0.25 --finalists 1)
 step_random() { random_parts bench-random 8 10 "$tool" bench "${protocol[@]}"; }
 step_fp8() { random_parts bench-fp8 3 10 "$tool" bench --dtype e4m3 "${protocol[@]}"; }
-step_regret() { random_parts regret 10 10 "$tool" tune --regret --ahead-only --rounds 4 --burst 0.1; }
+step_regret() { random_parts regret 10 10 "$tool" tune --regret --ahead-only --rounds "$rounds" --burst 0.1; }
 step_groups() {
-  random_parts bench-random-groups 4 10 "$tool" bench --suite all --against deepgemm --rounds 4 --burst 0.1
+  random_parts bench-random-groups 4 10 "$tool" bench --suite all --against deepgemm --rounds "$rounds" --burst 0.1
 }
 step_regret_of() {
   local op
   for op in blockwise grouped_contiguous grouped_masked grouped_k; do
-    random_parts "regret-$op" 1 10 "$tool" tune --op "$op" --regret --rounds 4 --burst 0.1
+    random_parts "regret-$op" 1 10 "$tool" tune --op "$op" --regret --rounds "$rounds" --burst 0.1
   done
 }
 step_suite() {
   for part in $(shapes_of dense 9); do
-    document "bench-suite-$(basename "$part" .tsv).json" "$tool" bench --shapes "$part" --mode both --rounds 4 --burst 0.15 \
+    document "bench-suite-$(basename "$part" .tsv).json" "$tool" bench --shapes "$part" --mode both --rounds "$rounds" --burst 0.15 \
       --finalists 1 --json
   done
 }
 step_deepgemm() {
   for part in $(shapes_of 'blockwise|grouped.*' 8); do
     document "bench-groups-$(basename "$part" .tsv).json" "$tool" bench --suite all --against deepgemm --shapes "$part" \
-      --rounds 4 --burst 0.1 --json
+      --rounds "$rounds" --burst 0.1 --json
   done
 }
-step_chain() { program llama-chain.json bench/llama_chain.py; }
-step_moe() { program moe-layer.json bench/moe_layer.py; }
-step_decode() { program language-model.json bench/language_model.py --models llama-3-8b,qwen3-8b; }
-step_experts() { program language-model-experts.json bench/language_model.py --models mixtral-8x7b,qwen3-30b-a3b --layers 4; }
+step_chain() { program llama-chain.json bench/llama_chain.py --rounds "$rounds"; }
+step_moe() { program moe-layer.json bench/moe_layer.py --rounds "$rounds"; }
+step_decode() { program language-model.json bench/language_model.py --models llama-3-8b,qwen3-8b --rounds "$rounds"; }
+step_experts() { program language-model-experts.json bench/language_model.py --models mixtral-8x7b,qwen3-30b-a3b --layers 4 --rounds "$rounds"; }
 step_host() {
   local file=$folder/host-cost.txt
   [[ -s $file ]] && passed "$file" && return

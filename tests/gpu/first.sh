@@ -3,6 +3,7 @@
 # and a hang of one costs its own time alone. Run again it goes on behind the last step that passed.
 # Usage: first.sh BUILD_FOLDER LOG_FOLDER [STEP...]     BUILD_FOLDER has bin/ with the test_gpu_* programs, lib/ and images/
 # WARPWRIGHT_SECONDS: seconds after which no step is begun, and none goes on (default 570: a call of ten minutes).
+# WARPWRIGHT_JOBS: how many steps run side by side (default 1); what they find does not depend on time.
 # first.sh --list says what the steps ask. Exit 0 when all passed, 1 otherwise, 3 without a GPU, 4 when time ran
 # out first.
 # shellcheck disable=SC2154  # steps.sh assigns them
@@ -38,7 +39,7 @@ if [[ ${1:-} == --list ]]; then
   exit 0
 fi
 if (($# < 2)); then
-  sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
 build=$(cd -- "$1" && pwd)
@@ -68,26 +69,41 @@ wanted() {
 # A filter that matches nothing, or tests that are all left out, would be as good as right ones.
 good() { passed "$1" && ! grep -qE '^\[  PASSED  \] 0 tests|^[0-9]+ skipped|no tests ran' "$1"; }
 
-status=0
-while IFS='|' read -r name seconds _ command; do
-  name=${name// /} seconds=${seconds// /} log=$logs/first-$name.txt
-  wanted "$name" "$@" || continue
+# One step, with its log, its verdict as a line, and beside the log a word that stays when it did not pass.
+step() {  # name, seconds, command
+  local name=$1 seconds=$2 log=$logs/first-$1.txt left began=$SECONDS verdict=ok words
+  rm -f "$logs/first-$name.not"
   if [[ -f $log ]] && good "$log"; then
     printf '%-10s before %s\n' "$name" "$(last_words "$log")"
-    continue
+    return
   fi
   left=$((until - SECONDS))
   if ((left < 20)); then
     printf '%-10s not begun: no time is left\n' "$name"
-    [[ $status == 1 ]] || status=4
-    continue
+    echo 4 >"$logs/first-$name.not"
+    return
   fi
   # Words of one's own in the table have no spaces, so they may be split here.
-  read -ra words <<<"${command//BIN/$bin}"
-  began=$SECONDS
+  read -ra words <<<"${3//BIN/$bin}"
   recorded "$log" $((seconds < left ? seconds : left)) "${words[@]//BUILD/$build}"
-  verdict=ok
-  good "$log" || verdict=FAILED status=1
+  if ! good "$log"; then
+    verdict=FAILED
+    echo 1 >"$logs/first-$name.not"
+  fi
   printf '%-10s %-6s %4d s  %s\n' "$name" "$verdict" $((SECONDS - began)) "$(last_words "$log")"
+}
+
+jobs=${WARPWRIGHT_JOBS:-1}
+while IFS='|' read -r name seconds _ command; do
+  name=${name// /} seconds=${seconds// /}
+  wanted "$name" "$@" || continue
+  while (($(jobs -rp | wc -l) >= jobs)); do wait -n; done
+  step "$name" "$seconds" "$command" </dev/null &
 done < <(steps)
-exit $status
+wait
+words=$(cat "$logs"/first-*.not 2>/dev/null)
+rm -f "$logs"/first-*.not
+case $words in
+  *1*) exit 1 ;;
+  *4*) exit 4 ;;
+esac
