@@ -41,8 +41,13 @@ def build(torch, transformers, name, options):
     config = getattr(transformers, kind + "Config")(**extents, num_hidden_layers=options.layers, tie_word_embeddings=False,
                                                     max_position_embeddings=4096)
     torch.manual_seed(1)
-    model = getattr(transformers, kind + "ForCausalLM")(config)
-    return model.to(options.device, torch.bfloat16).eval()
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(options.device):  # weights are drawn where they stay: on a CPU that takes most of the time
+            return getattr(transformers, kind + "ForCausalLM")(config).eval()
+    finally:
+        torch.set_default_dtype(usual)
 
 
 class Step:
@@ -84,27 +89,36 @@ def settled(step, times=3):
     return logits.float().clone()
 
 
-def time_pair(torch, transformers, gpu, name, change, batch, tokens, options):
-    """Microseconds before and after, the logits of both and the memory that each needs. Two models with the same weights: a
-    graph remembers addresses, and what is converted may hand memory back."""
+def build_pair(torch, transformers, name, change, options):
+    """A model before and after the change, and the bytes of each. Two models with the same weights: a graph remembers
+    addresses, and what is converted may hand memory back."""
+    models, memory = [], []
+    for is_changed in (False, True):
+        before = torch.cuda.memory_allocated() if options.device == "cuda" else 0
+        models.append(build(torch, transformers, name, options))
+        if is_changed:
+            change(models[-1])
+        memory.append(torch.cuda.memory_allocated() - before if options.device == "cuda" else 0)
+    return models, memory
+
+
+def time_pair(torch, transformers, gpu, models, weights, batch, tokens, options):
+    """Microseconds before and after, the logits of both and the memory that each needs with its weights."""
     graphs, steps, logits, memory = [], [], [], []
     on_gpu = options.device == "cuda"
-    for is_changed in (False, True):
+    for model, held in zip(models, weights):
         before = torch.cuda.memory_allocated() if on_gpu else 0
-        model = build(torch, transformers, name, options)
-        if is_changed:
-            change(model)
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()
         step = Step(torch, transformers, model, batch, tokens, options)
-        if is_changed:  # the same tokens and the same context
+        if steps:  # the same tokens and the same context
             step.ids.copy_(steps[0].ids)
             if "past_key_values" in step.named:
                 copy_cache(steps[0].named["past_key_values"], step.named["past_key_values"])
         steps.append(step)
         logits.append(settled(step))
         graphs.append(gpu.capture(lambda _, step=step: step(), 1))
-        memory.append(torch.cuda.max_memory_allocated() - before if on_gpu else 0)
+        memory.append(held + torch.cuda.max_memory_allocated() - before if on_gpu else 0)
     rounds = alternate(lambda who, turn: gpu.burst(graphs[who], 1, options.burst), options.rounds)
     return [statistics.median(r[who] for r in rounds) for who in range(2)], logits, memory
 
@@ -129,12 +143,15 @@ def run(options):
     for name in options.models.split(","):
         cases = [("decode", batch, 1) for batch in DECODE] + [("prefill", 1, PREFILL if options.device == "cuda" else 64)]
         for precision in ("bf16", "fp8-blockwise"):
+            models = None
             for kind, batch, tokens in cases:
                 key = {"model": name, "precision": precision, "kind": kind, "batch": batch}
                 if not out.missing(**key):
                     continue
-                times, logits, memory = time_pair(torch, transformers, gpu, name,
-                                                  lambda m, p=precision: warpwright.convert(m, p), batch, tokens, options)
+                if models is None:
+                    models, weights = build_pair(torch, transformers, name,
+                                                 lambda m, p=precision: warpwright.convert(m, p), options)
+                times, logits, memory = time_pair(torch, transformers, gpu, models, weights, batch, tokens, options)
                 off = float((logits[1] - logits[0]).norm() / logits[0].norm())
                 out.add(**key, us=round(times[1], 2), peer_us=round(times[0], 2), ratio=round(times[0] / times[1], 4),
                         tokens_per_s=round(batch * tokens / times[1] * 1e6, 1), difference=round(off, 5),

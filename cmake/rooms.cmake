@@ -142,13 +142,13 @@ set_target_properties(warpwright_sim PROPERTIES EXPORT_NAME sim)
 # From a problem to a launch on a GPU, and all that measures it.
 warpwright_library(warpwright_runtime src/problem warpwright_sim warpwright_catalog warpwright_text warpwright_system
   ${CMAKE_DL_LIBS})
-# The files of the other chips are built alike, down to the names inside.
+# The files of the other chips are built alike, down to the names inside; so are the fitted numbers.
 set(alike src/choice/sm80.cpp src/choice/sm100_dense.cpp src/choice/sm100_grouped.cpp src/choice/cdna.cpp
-  src/launch/sm100_grouped.cpp)
+  src/launch/sm100_grouped.cpp src/choice/fit/dense.cpp src/choice/fit/blockwise.cpp src/choice/fit/grouped.cpp)
 list(TRANSFORM alike PREPEND "${PROJECT_SOURCE_DIR}/")
 set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 warpwright_target(warpwright_api OBJECT src/api)
-warpwright_target(warpwright_launch OBJECT src/choice src/launch src/hip src/gpu src/reference)
+warpwright_target(warpwright_launch OBJECT src/choice src/choice/fit src/launch src/hip src/gpu src/reference)
 warpwright_target(warpwright_measure OBJECT src/jit src/measure src/timeline)
 set(runtime_parts warpwright_api warpwright_launch warpwright_measure)
 warpwright_light(warpwright_measure)

@@ -7,14 +7,21 @@ import math
 import re
 
 PEER = "cublaslt"
+SIZES = {"bf16": 2, "fp16": 2, "e4m3": 1, "e5m2": 1}
+
+# m: the rows, of a group where there are groups; k: the depth, likewise.
+Problem = collections.namedtuple("Problem", "op dtype groups m n k counts", defaults=("even",))
 
 
 def rows(path):
-    """(dtype, m, n, k), plan, us of every line."""
+    """Problem, plan, us of every line."""
     opened = gzip.open if path.endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            yield (row["dtype"], int(row["m"]), int(row["n"]), int(row["k"])), row["plan"], float(row["us"])
+            extents = (int(row[name]) for name in "mnk")
+            problem = Problem(row.get("op", "dense"), row["dtype"], int(row.get("groups", 1)), *extents,
+                              row.get("counts", "even"))  # fmt: skip
+            yield problem, row["plan"], float(row["us"])
 
 
 def load(paths, keep_parts=False):
@@ -66,14 +73,15 @@ def parse(name):
         return next((int(match[1]) for match in found if match), usual)
 
     stages = number(r"s(\d+)", 4)
-    if family == "skinny":
+    if family in ("skinny", "blockwise"):
         # The weights, which come first in the name, are the M side.
         return Plan(True, second, first, 1, 1, number(r"split(\d+)", 1), stages, 2, first, second, 1, first // 64,
                     False, False, True, False, False, 1)  # fmt: skip
     both = next((re.fullmatch(r"c(\d+)x(\d+)", w) for w in words if re.fullmatch(r"c(\d+)x(\d+)", w)), None)
     cluster_m = int(both[1]) if both else number(r"c(\d+)", 1)
     cluster_n = int(both[2]) if both else number(r"c(\d+)n", 1)
-    group = number(r"g(\d+)", 64)
+    # A grouped kernel has at most two warpgroups, whose names are not said.
+    group = number(r"g(\d+)", 64) if family == "dense" else max(64, first // 2)
     swapped, ping_pong, halves = "swapped" in words, "pingpong" in words, "halves" in words
     mma_m, mma_n = (second, first) if swapped else (first, second)
     group_n = mma_n // 2 if halves else mma_n

@@ -19,7 +19,7 @@ import sys
 
 import numpy as np
 
-from basis import load, parse, without_parts
+from basis import Problem, load, parse, without_parts
 from fit import Model, cross_validated, cross_validation
 from model import SMS, Data, up
 
@@ -39,10 +39,10 @@ def drawn(count, names):
     for _ in range(count):
         m, n, k = (round(least * (most / least) ** random.random()) for least, most in
                    ((1, 8192), (256, 32768), (256, 16384)))  # fmt: skip
-        problem = ("bf16", m, up(n, 8) * 8, up(k, 8) * 8)
+        problem = Problem("dense", "bf16", 1, m, up(n, 8) * 8, up(k, 8) * 8)
         serving = [name for name, p in parsed.items() if not p.skinny or m <= p.tile_m or p.tile_m >= 128]
         times[problem] = {
-            f"{name}{parts(parsed[name], *problem[1:])}" if name.endswith("splitk") else name: 1.0 for name in serving
+            f"{name}{parts(parsed[name], *problem[3:6])}" if name.endswith("splitk") else name: 1.0 for name in serving
         }
     return Data(times)
 
@@ -100,7 +100,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("basis", nargs="+")
     parser.add_argument("--size", type=int, default=120)
-    parser.add_argument("--drawn", type=int, default=600, help="problems with modelled times")
+    parser.add_argument("--drawn", type=int, default=600, help="dense problems with modelled times; 0 for other tables")
     parser.add_argument("--keep")
     parser.add_argument("--lines", action="store_true")
     options = parser.parse_args()
@@ -108,10 +108,12 @@ def main():
     plans = np.unique([without_parts(name) for name in data.name])
     models = list(cross_validation(data))
     times = Times(plans, data, np.log(data.us), cross_validated(data, models)[1])
-    others = drawn(options.drawn, plans)
+    others = drawn(options.drawn, plans) if options.drawn else None
     everything = np.ones(len(data.problems), bool)
 
     def cover_of(problems, model):
+        if others is None:
+            return greedy(times.of(problems), options.size, keep)
         modelled = model.predict(others)[1]
         return greedy(times.of(problems, Times(plans, others, modelled, modelled)), options.size, keep)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the model by which a dense product on Hopper is chosen, says how well it chooses, and writes its numbers.
+"""Fits the model by which a product on Hopper is chosen, says how well it chooses, and writes its numbers.
 
 Usage: fit.py TABLE...                    regret by cross-validation over the problems of tables of `tune --random`
        fit.py TABLE... --judge TABLE      regret on problems of another table
-       fit.py TABLE... --write            also src/choice/dense_fit.inc and tests/runtime/dense_fit_expected.tsv
+       fit.py TABLE... --write FAMILY     also src/choice/fit/FAMILY.inc and tests/runtime/fit_FAMILY.tsv
+FAMILY: dense, blockwise (one product with blockwise scales) or grouped.
 
 Regret is the measured time of the plan that the model chooses over that of the fastest plan. A table lists many plans
 for a problem; those far from the fastest were timed at a glance and count little. Needs numpy and scipy.
 
-The model has three layers (model.py, trees.py): waves of tiles whose tensor, ingest, L2 and memory times are combined
+The model has three layers (model.py, trees.py); src/choice/fit/fit.h declares its numbers: waves of tiles whose tensor, ingest, L2 and memory times are combined
 as a root of squares, with about 35 fitted numbers; a factor for each plan; and boosted trees on what is left, asked
 only for the plans that the first two layers find best.
 """
@@ -127,6 +128,8 @@ def report(title, data, log_us, with_trees, worst):
     line("1024 < m", regrets[m > 1024])
     line("pitch of whole lines", regrets[k % 64 == 0])
     line("other pitches", regrets[k % 64 != 0])
+    for kind in sorted({(problem.op, problem.dtype) for problem in data.problems}):
+        line(" ".join(kind), regrets[[(problem.op, problem.dtype) == kind for problem in data.problems]])
     if worst:
         print("\nworst: problem, regret, chosen and fastest plan, each with its measured and its modelled time")
     for i in np.argsort(-regrets)[:worst]:
@@ -179,17 +182,13 @@ def write_numbers(model, command, path):
             leaf = child == i
             held, feature = (tree.value[i], len(FEATURES)) if leaf else (tree.threshold[i], tree.feature[i])
             nodes.append(f"{{{held:.7g},{feature},{child - i}}}")
-    values = "\n".join(f"constexpr double {name} = {number(v)};" for name, v in zip(NAMES, model.numbers))
+    values = [f".{name} = {number(v)}" for name, v in zip(NAMES, model.numbers)]
     plans = [f'{{"{plan}", {number(v)}}}' for plan, v in sorted(model.plans.items()) if v != 0]
     with open(path, "w", encoding="utf-8") as file:
         file.write(
             f"// Written by `{command}`; not to be edited.\n"
-            f"namespace fitted {{\n{values}\n}}  // namespace fitted\n\n"
-            "// The logarithm of a plan's own factor, by its name without the stages; sorted.\n"
-            f"constexpr PlanNumber kPlanNumbers[] = {{\n{listed(plans)}\n}};\n\n"
-            f"enum Feature {{\n{listed(['of_' + name for name in FEATURES])}\n  kFeatures\n}};\n"
-            f"constexpr int kDepth = {trees.DEPTH};\n"
-            f"constexpr int kListed = {SHORT_LIST};\n"
+            f"constexpr Numbers kNumbers{{\n{listed(values)}\n}};\n"
+            f"constexpr PlanNumber kPlanNumbers[] = {{\n{listed(plans)}\n}};\n"
             f"constexpr uint16_t kRoots[] = {{\n{listed(roots)}\n}};\n"
             f"constexpr Node kNodes[] = {{\n{listed(nodes)}\n}};\n"
         )
@@ -200,17 +199,17 @@ def write_expected(model, data, path, count=60):
     _, with_trees = model.predict(data)
     rows = np.random.default_rng(2).permutation(len(data.us))[:count]
     with open(path, "w", encoding="utf-8") as file:
-        file.write("# m\tn\tk\tplan\tus by bench/choice/model.py\n")
+        file.write("# op\tdtype\tgroups\tm\tn\tk\tplan\tus by bench/choice/model.py\n")
         for r in sorted(rows):
-            m, n, k = data.extents[data.problem[r]]
-            file.write(f"{m}\t{n}\t{k}\t{data.name[r]}\t{np.exp(with_trees[r]):.12g}\n")
+            problem = data.problems[data.problem[r]]
+            file.write("\t".join(map(str, (*problem[:6], data.name[r], f"{np.exp(with_trees[r]):.12g}"))) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="+", metavar="TABLE")
     parser.add_argument("--judge", metavar="TABLE")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", choices=("dense", "blockwise", "grouped"), metavar="FAMILY")
     parser.add_argument("--worst", type=int, default=12, help="problems to list")
     options = parser.parse_args()
     data = Data(load(options.tables, keep_parts=True))
@@ -223,8 +222,9 @@ def main():
         report("cross-validation", data, *cross_validated(data, cross_validation(data)), options.worst)
     if options.write:
         tables = " ".join(os.path.basename(table) for table in options.tables)
-        write_numbers(model, f"bench/choice/fit.py {tables} --write", os.path.join(ROOT, "src/choice/dense_fit.inc"))
-        write_expected(model, data, os.path.join(ROOT, "tests/runtime/dense_fit_expected.tsv"))
+        command = f"bench/choice/fit.py {tables} --write {options.write}"
+        write_numbers(model, command, os.path.join(ROOT, f"src/choice/fit/{options.write}.inc"))
+        write_expected(model, data, os.path.join(ROOT, f"tests/runtime/fit_{options.write}.tsv"))
     return 0
 
 

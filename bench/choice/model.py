@@ -5,7 +5,7 @@ Everything here is repeated by src/choice/dense_model.cpp, and tests compare the
 
 import numpy as np
 
-from basis import parse, without_stages
+from basis import SIZES, parse, without_stages
 
 SMS = 132
 CLOCK = 1755.0  # cycles of a microsecond: the unit of the model, not what a chip under load runs at
@@ -13,7 +13,7 @@ RESIDENT = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 17, 8: 15}  # clusters
 
 # Where the fit starts, and to where it is drawn.
 START = dict(
-    rate_plain=1.0, rate_skinny=1.0, rate_ping_pong=1.0, rate_tall=0.95, rate_three=0.95, rate_halves=0.97,
+    rate_plain=1.0, rate_alone=1.0, rate_skinny=1.0, rate_ping_pong=1.0, rate_tall=0.95, rate_three=0.95, rate_halves=0.97,
     narrow_mma=20.0, stage=50.0,
     ingest=10000.0, outside=1.0, own_lines=0.2,
     l2=15000.0, l2_straddled=0.6, l2_sectors=0.5,
@@ -29,28 +29,40 @@ def up(a, b):
     return -(-a // b)
 
 
-def facts(name, m, n, k):
-    """Of a bf16 product: what the structured model and the trees are told."""
+def facts(name, problem):
+    """What the structured model and the trees are told. Groups are a batch of products with the usual rows."""
     p = parse(name)
+    _, dtype, batch, m, n, k, _ = problem
+    size = SIZES[dtype]
+    out_size = 4 if problem.op == "grouped_k" else 2
     cluster = p.cluster_m * p.cluster_n * p.sharers
     resident = RESIDENT[cluster]
     rows, columns = up(m, p.tile_m * p.cluster_m), up(n, p.tile_n * p.cluster_n)
-    jobs = rows * columns * p.parts
+    jobs = rows * columns * batch * p.parts
     waves = up(jobs, resident)
-    slices = up(k, 64)  # of 128 bytes
-    pitch = 2 * k
+    slices = up(k * size, 128)
+    pitch = size * k
     period = 1
     while pitch * period % 128:
         period *= 2
     return dict(
-        p._asdict(), m=m, n=n, k=k, cluster=cluster, resident=resident, jobs=jobs, waves=waves,
+        p._asdict(), m=m, n=n, k=k * size / 2, cluster=cluster, resident=resident, jobs=jobs, waves=waves,
         last=jobs - (waves - 1) * resident, depth=up(slices, p.parts * p.sharers),
         # Lines that a slice of a row touches on average: rows start at 1/period of a line.
         lines=2 - 1 / period, sectors=float(pitch % 32 != 0),
         inside_m=min(m, p.tile_m), inside_n=min(n, p.tile_n),
-        asked=float(slices * (m * columns + n * rows)), moved=2.0 * (m * k + n * k), result=2.0 * m * n,
+        asked=float(batch * slices * (m * columns + n * rows)), moved=float(batch * size * (m * k + n * k)),
+        result=float(out_size * batch * m * n), batch=batch, size=size, filled=filled(p, problem),
         padded_m=rows * p.tile_m * p.cluster_m / m, padded_n=columns * p.tile_n * p.cluster_n / n,
     )  # fmt: skip
+
+
+def filled(p, problem):
+    """How much of a tile is multiplied: blocks of 64 rows that a masked group does not have are left out, and on the average
+    half of the last block is there."""
+    if not problem.op.startswith("grouped_") or problem.op == "grouped_k" or SIZES[problem.dtype] == 1 or p.tile_m == 64:
+        return 1.0
+    return min(1.0, (problem.m + 32) / (up(problem.m, p.tile_m) * p.tile_m))
 
 
 def structured(numbers, f):
@@ -60,11 +72,12 @@ def structured(numbers, f):
     blocks = f["mma_m"] / 64 * np.where(f["halves"] > 0, 2, 1)
     mma = 4 * np.maximum(f["group_n"] / 2, v["narrow_mma"] + f["group_n"] / 4) * blocks
     rate = np.select(
-        [f["skinny"] > 0, f["ping_pong"] > 0, f["halves"] > 0, f["group_blocks"] > 1, f["warpgroups"] == 3],
-        [v["rate_skinny"], v["rate_ping_pong"], v["rate_halves"], v["rate_tall"], v["rate_three"]],
+        [f["skinny"] > 0, f["ping_pong"] > 0, f["halves"] > 0, f["group_blocks"] > 1, f["warpgroups"] == 3,
+         f["warpgroups"] == 1],
+        [v["rate_skinny"], v["rate_ping_pong"], v["rate_halves"], v["rate_tall"], v["rate_three"], v["rate_alone"]],
         v["rate_plain"],
     )
-    step = np.sqrt((mma / rate) ** 2 + v["stage"] ** 2)
+    step = np.sqrt((mma / rate) ** 2 + v["stage"] ** 2) * f["filled"]
     outside = f["tile_m"] - f["inside_m"] + f["tile_n"] - f["inside_n"]
     entering = 128 * (f["inside_m"] + f["inside_n"] + v["outside"] * outside)
     own = v["own_lines"] * f["lines"] * (f["inside_m"] / f["cluster_n"] + f["inside_n"] / f["cluster_m"])
@@ -113,7 +126,7 @@ def structured(numbers, f):
 
 FEATURES = (
     "skinny tile_m tile_n mma_m cluster_m cluster_n sharers parts swapped stream_k split_k ping_pong group_blocks outputs "
-    "stages lines sectors waves fill last depth m n k padded_m padded_n us ctas reuse tensor ingest l2 memory "
+    "stages lines sectors waves fill last depth m n k batch size padded_m padded_n us ctas reuse tensor ingest l2 memory "
     "last_wave last_tensor last_ingest fixed result"
 ).split()
 
@@ -124,7 +137,7 @@ def features(f, us, shares):
     made = dict(
         waves=log(f["jobs"] / f["resident"]), fill=f["jobs"] / (f["waves"] * f["resident"]),
         last=f["last"] / f["resident"], depth=log(f["depth"]), m=log(f["m"]), n=log(f["n"]), k=log(f["k"]),
-        us=log(us), ctas=np.minimum(f["jobs"], f["resident"]) * f["cluster"], reuse=log(128 * f["asked"] / f["moved"]),
+        batch=log(f["batch"]), us=log(us), ctas=np.minimum(f["jobs"], f["resident"]) * f["cluster"], reuse=log(128 * f["asked"] / f["moved"]),
         **shares,
     )  # fmt: skip
     return np.stack([made.get(name, f.get(name)) for name in FEATURES], 1).astype(np.float32)
@@ -136,7 +149,7 @@ class Data:
     def __init__(self, times, tables=None):
         self.problems = list(times)
         listed = [(i, name, us) for i, problem in enumerate(self.problems) for name, us in times[problem].items()]
-        made = [facts(name, *self.problems[i][1:]) for i, name, _ in listed]
+        made = [facts(name, self.problems[i]) for i, name, _ in listed]
         self.facts = {key: np.array([f[key] for f in made], float) for key in made[0]}
         self.problem = np.array([i for i, _, _ in listed])
         self.name = np.array([name for _, name, _ in listed])
@@ -145,7 +158,7 @@ class Data:
         best = np.full(len(self.problems), np.inf)
         np.minimum.at(best, self.problem, self.us)
         self.regret = self.us / best[self.problem]
-        self.extents = np.array([problem[1:] for problem in self.problems])
+        self.extents = np.array([(p.m, p.n, p.k) for p in self.problems])
 
     def centred(self, error, weight):
         """The error less its mean over each problem: what ranks plans."""

@@ -81,13 +81,10 @@ std::vector<GroupedChoice> finalists(const GroupedChoice& chosen, const GroupedP
   std::vector<GroupedChoice> list;
   if (chip.arch != Arch::sm90) return list;
   const int sms = problem.sm_limit > 0 ? std::min(chip.multiprocessors, problem.sm_limit) : chip.multiprocessors;
-  const auto us = [&](const Instance& instance) { return estimated_us(instance, problem, sms); };
-  std::vector<Instance> others = instances_for(problem);
-  std::stable_sort(others.begin(), others.end(), [&](const Instance& x, const Instance& y) { return us(x) < us(y); });
-  for (const Instance& other : others) {
+  for (const auto& [other, us] : rank(problem, sms)) {
     if (list.size() == kOtherFinalists) break;
     if (catalog::name_of(other) == catalog::name_of(chosen.instance)) continue;
-    list.push_back({other, fmt::format("{:.1f} us by the model", us(other))});
+    list.push_back({other, fmt::format("{:.1f} us by the model", us)});
     list.back().instance.formula = problem.formula;
   }
   return list;

@@ -12,30 +12,23 @@
 #include <span>
 #include <utility>
 
-#include "choice/dense_model.h"
 #include "choice/tuned.h"
+#include "choice/wave_model.h"
 #include "warpwright/core/block_plan.h"
 
 namespace warpwright::choice {
 namespace {
 
-// What may be compiled for a shape: a choice of tiles like that of the plain kernels, but fewer, because each costs
-// seconds the first time it is used.
-constexpr DenseGemmConfig kDenseOnDemand[] = {
-    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 2},
-    {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 2},
-    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 2},
-    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 2},
-    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+// What may be compiled for a shape beside the tiles of plain products, which are a cover of all shapes: rows that threads
+// load have these.
+constexpr DenseGemmConfig kByThreads[] = {
+    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1}, {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 1},
+    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 1}, {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
     {.tile_m = 64, .tile_n = 64, .stages = 8, .cluster = 1},
 };
-constexpr SkinnyGemmConfig kSkinnyOnDemand[] = {
-    {.rows = 64, .tokens = 16, .split = 1},  {.rows = 64, .tokens = 16, .split = 4},
-    {.rows = 64, .tokens = 32, .split = 2},  {.rows = 64, .tokens = 64, .split = 1},
-    {.rows = 64, .tokens = 64, .split = 4},  {.rows = 64, .tokens = 128, .split = 2},
-    {.rows = 64, .tokens = 128, .split = 4},
-};
-// The same for a user-defined epilogue, which another warpgroup's MMAs hide.
+// How many of them, the best by the model, are offered to who times all candidates: each costs seconds the first time.
+constexpr size_t kMostOnDemand = 12;
+// For a user-defined epilogue: another warpgroup's MMAs hide it.
 constexpr DenseGemmConfig kDenseOwn[] = {
     {.tile_m = 128, .tile_n = 208, .stages = 5, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},
     {.tile_m = 128, .tile_n = 192, .stages = 4, .cluster = 2, .group_rows = 128, .sharing = TileSharing::ping_pong},
@@ -44,8 +37,8 @@ constexpr DenseGemmConfig kDenseOwn[] = {
 };
 // An own epilogue of more operations makes another plan the best than the one that was measured without it.
 constexpr int kFewOperations = 8;
-// The same where threads load: few rows, whose weights are read once.
-constexpr DenseGemmConfig kThreadsOnDemand[] = {
+// Where threads load rows that run along k: few rows, whose weights are read once.
+constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 8, .tile_n = 64, .stages = 6, .cluster = 1, .swapped = true, .split = DepthSplit::split_k},
     {.tile_m = 16,
      .tile_n = 128,
@@ -137,14 +130,14 @@ struct Candidate {
   bool ahead = false, modelled = false;
   PlanFacts facts;
 };
-// Those compiled ahead, then those of a short list that would be compiled.
+// Those compiled ahead, then those that would be compiled.
 std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
   std::vector<Candidate> list;
-  const auto add = [&](const Instance& instance, bool ahead) {
-    list.push_back({instance, ahead, is_modelled(instance), facts_of(instance)});
-  };
   const auto computes = [&](const auto& config) {
     return refuse(config) == nullptr && with_features(config, shape) == config;
+  };
+  const auto add = [&](const Instance& instance, bool ahead) {
+    list.push_back({instance, ahead, is_modelled(instance), plan_facts(instance, kDenseFit)});
   };
   for (const Instance& instance : catalog::ahead()) {
     const auto* d = instance.as<DenseGemmConfig>();
@@ -153,16 +146,27 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
   }
   const auto add_other = [&](const auto& config) {
     const Instance instance{config};
-    if (!catalog::is_ahead(instance) && computes(config) && fits(catalog::block_plan(instance))) add(instance, false);
+    if (!computes(config) || !fits(catalog::block_plan(instance))) return;
+    const auto same = [&](const Candidate& c) { return c.instance == instance; };
+    if (std::none_of(list.begin(), list.end(), same)) add(instance, false);
   };
-  for (const DenseGemmConfig& c : kDenseOnDemand) add_other(with_features(c, shape));
-  if (shape.load == Mover::threads && runs_along_k(shape)) {
-    for (const DenseGemmConfig& c : kThreadsOnDemand) add_other(with_features(c, shape));
+  if (shape.load == Mover::threads) {
+    for (const DenseGemmConfig& c : kByThreads) add_other(with_features(c, shape));
+    if (runs_along_k(shape)) {
+      for (const DenseGemmConfig& c : kFewByThreads) add_other(with_features(c, shape));
+    }
+  } else {
+    const GemmShape plain;
+    for (const Instance& instance : catalog::ahead()) {
+      const auto* d = instance.as<DenseGemmConfig>();
+      const auto* s = instance.as<SkinnyGemmConfig>();
+      if (d != nullptr && with_features(*d, plain) == *d) add_other(with_features(*d, shape));
+      if (s != nullptr && with_features(*s, plain) == *s) add_other(with_features(*s, shape));
+    }
   }
   if (shape.epilogue.own != 0) {
     for (const DenseGemmConfig& c : kDenseOwn) add_other(with_features(c, shape));
   }
-  for (const SkinnyGemmConfig& c : kSkinnyOnDemand) add_other(with_features(deepest(c), shape));
   return list;
 }
 
@@ -213,7 +217,7 @@ std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on
     double cost;  // the time, and what waiting for the compiler is worth
   };
   const double compiled = worth_compiling(shape);
-  const DenseModel model(shape, multiprocessors);
+  const WaveModel model(wave_work(shape), multiprocessors);
   std::vector<Row> rows;
   const std::vector<Candidate>& list = remembered(shape);
   rows.reserve(list.size());
@@ -223,15 +227,15 @@ std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on
     const Terms terms = model.terms(c.facts, parts);
     rows.push_back({&c, parts, (terms.us + terms.own_us) * (c.ahead ? 1 : compiled)});
   }
-  const size_t compared = std::min<size_t>(rows.size(), size_t(compared_with_trees()));
+  const size_t compared = std::min<size_t>(rows.size(), size_t(kListed));
   std::partial_sort(rows.begin(), rows.begin() + std::ptrdiff_t(compared), rows.end(),
                     [](const Row& x, const Row& y) { return x.cost < y.cost; });
-  std::array<Terms, DenseModel::kMostCorrected> terms;
-  std::array<double, DenseModel::kMostCorrected> us{};
+  std::array<Terms, WaveModel::kMostCorrected> terms;
+  std::array<double, WaveModel::kMostCorrected> us{};
   for (size_t i = 0; i < compared; ++i) terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
   if (compared > 0 && terms[0].jobs > 0) model.correct(std::span(terms).first(compared), std::span(us).first(compared));
   const auto cost = [&](size_t i) { return us[i] * (rows[i].candidate->ahead ? 1 : compiled); };
-  std::array<size_t, DenseModel::kMostCorrected> order{};
+  std::array<size_t, WaveModel::kMostCorrected> order{};
   std::iota(order.begin(), order.end(), size_t(0));
   std::stable_sort(order.begin(), order.begin() + std::ptrdiff_t(compared),
                    [&](size_t x, size_t y) { return cost(x) < cost(y); });
@@ -264,8 +268,17 @@ bool can_serve(const Instance& instance, const GemmShape& shape) {
 std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand) {
   std::vector<Instance> list;
   for (const Candidate& c : remembered(shape)) {
-    if ((c.ahead || on_demand == OnDemand::allowed) && takes(c, shape)) list.push_back(c.instance);
+    if (c.ahead && takes(c, shape)) list.push_back(c.instance);
   }
+  if (on_demand == OnDemand::refused) return list;
+  std::vector<std::pair<double, const Candidate*>> others;
+  const WaveModel model(wave_work(shape), h200().multiprocessors);  // only the order matters
+  for (const Candidate& c : remembered(shape)) {
+    if (!c.ahead && takes(c, shape)) others.emplace_back(model.terms(c.facts, 1).us, &c);
+  }
+  const size_t count = std::min(others.size(), kMostOnDemand);
+  std::partial_sort(others.begin(), others.begin() + std::ptrdiff_t(count), others.end());
+  for (size_t i = 0; i < count; ++i) list.push_back(others[i].second->instance);
   return list;
 }
 

@@ -29,7 +29,7 @@ Result<Instance> parse_plan(const std::string& name, const GemmShape& shape);
 bool can_serve(const Instance& instance, const GemmShape& shape);
 // Whether instances that were not compiled ahead may be taken.
 enum class OnDemand : bool { refused, allowed };
-// The instances compiled ahead that serve the shape, then those of a short list that would be compiled for it.
+// The instances compiled ahead that serve the shape, then the best by the model of those that would be compiled for it.
 std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand = OnDemand::allowed);
 
 // The chip the choice is made for.

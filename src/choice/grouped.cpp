@@ -8,111 +8,12 @@
 #include <iterator>
 #include <utility>
 
-#include "choice/dense.h"
+#include "choice/wave_model.h"
 #include "problem/lower.h"
 #include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
-
-// What the estimate rests on, fitted to brief times of every instance on an H200 (docs/evidence/blockwise-log.md).
-constexpr double kGroupedBytesPerUs = 4.2e6;  // by all SMs together
-constexpr double kCacheBytesPerUs = 7.5e6;    // from the L2
-constexpr double kLaunchUs = 2.2;             // launch (an early one), first bytes, last store
-// For the skinny kernel: an SM takes no more bytes than this, and fewer where its ring has few stages; a block along k
-// takes at least this long; the shorter one of loading and reading memory hides but for this part, and the end of a
-// tile's results but for this time.
-constexpr double kSmBytesPerUs = 97e3, kShortRingBytesPerUs = 75e3, kTokensFirstBytesPerUs = 135e3;
-constexpr double kLeastBlockUs = 0.106;
-constexpr double kNotHidden = 0.3;
-constexpr double kTileEndUs = 0.1;
-constexpr double kExchangeUs = 0.9, kExchangeUsPerToken = 0.0078;  // exchanging partial sums in a cluster, 64 weights
-constexpr double kScaledPerUs = 5.9e6;  // multiplications of e4m3 with blockwise scales, in an SM
-constexpr double kBf16PerUs = 2.65e6;
-constexpr double kStoreUs = 0.026;        // for each KiB of a tile's result: its end, which the next one does not hide
-constexpr double kOddStore = 2.9;         // how much longer where boxes of a tile have no whole lines of 128 bytes
-constexpr double kGroupedLaunchUs = 4.0;  // kLaunchUs with the table of groups and wider first stages
-constexpr double kWaitingStore =
-    0.3;  // this part of the end is left where all of a tile's result has room to wait for its store
-constexpr double kDeferredStore =
-    0.2;  // this part of the end is left where results are stored during the next tile's MMAs
-constexpr double kShortRing = 1.015;  // how much longer with three stages of bf16
-// For groups: memory's share of the SMs' idle time in the last round; what it costs that both are busy equally long.
-constexpr double kUnevenMemory = 0.35, kBothBusy = 0.19;
-
-int64_t rows_of_a_group(const GroupedProblem& p) {
-  return std::max<int64_t>(p.usual_rows > 0 ? p.usual_rows : p.group_count > 0 ? p.m / p.group_count : 0, 1);
-}
-// Rows of tiles over all groups, if each has the usual number of rows.
-int64_t row_tiles(const GroupedProblem& p, int64_t tall) {
-  if (p.groups == Groups::none) return ceil_div(p.m, tall);
-  if (p.groups == Groups::by_depth) return p.group_count * ceil_div(p.m, tall);
-  return p.group_count * ceil_div(rows_of_a_group(p), tall);
-}
-// How much of a tile is multiplied: blocks of 64 rows without rows are left out, if nobody waits for a peer that has
-// more of them, and on the average half of the last block is there.
-double filled(const GroupedGemmConfig& c, const GroupedProblem& p) {
-  if (c.scaled() || c.group_rows == 64 || p.groups == Groups::none || p.groups == Groups::by_depth) return 1;
-  const int64_t usual = rows_of_a_group(p);
-  return std::min(1.0, double(usual + 32) / double(ceil_div(usual, c.tile_m) * c.tile_m));
-}
-
-// What a function of the user's own costs a tile: the schedulers of an SM issue for 128 lanes a cycle, and while they
-// compute it the tensor core stands still.
-double own_us(const GroupedGemmConfig& c, const GroupedProblem& p) {
-  if (p.formula.empty()) return 0;
-  constexpr double lanes = 128;
-  const double cycles = double(c.tile_m) * c.out_columns() * problem::operations_of(p.formula) / lanes;
-  return cycles / (chip_figures(Arch::sm90).clock_ghz * 1e3);
-}
-
-double skinny_us(const SkinnyBlockwiseConfig& c, const GroupedProblem& p, int sms) {
-  const int64_t rounds = ceil_div(c.tiles(int(p.m), int(p.n)), resident_clusters(sms, c.split));
-  const double blocks = double(ceil_div(ceil_div(p.k, kScaleBlock), c.split));
-  const double rate = c.stages < 5 ? kShortRingBytesPerUs : c.tokens > 64 ? kTokensFirstBytesPerUs : kSmBytesPerUs;
-  const double loads = double(rounds) * blocks * std::max(kLeastBlockUs, c.skinny().stage_bytes() / rate);
-  const double memory = (double(p.n) * double(p.k) + double(p.m * p.n) * bits(c.out) / 8) / kGroupedBytesPerUs;
-  const double exchange = c.split > 1 ? kExchangeUs + kExchangeUsPerToken * c.tokens * c.rows / 64 : 0;
-  return kLaunchUs + std::max(loads, memory) + kNotHidden * std::min(loads, memory) +
-         double(rounds) * (exchange + kTileEndUs);
-}
-
-double grouped_us(const GroupedGemmConfig& c, const GroupedProblem& p, int sms) {
-  const int64_t clusters =
-      row_tiles(p, c.tile_m * c.cluster_m()) * ceil_div(p.n / c.column_blocks(), c.out_columns() * c.cluster_n());
-  const int64_t rounds = ceil_div(clusters, resident_clusters(sms, c.cluster));
-  // A narrow tile reads more shared memory for a multiplication than the port carries; a warpgroup alone has nobody who
-  // multiplies while it promotes.
-  const double half = c.group_rows == 64 ? 1.2 : 1.12;
-  const double narrow = c.out_columns() >= 192 ? 1 : c.out_columns() >= 128 ? half : half * 128 / c.out_columns();
-  const double groups = p.groups == Groups::none ? 1 : double(p.group_count);
-  const double depth = double(p.k) / (c.by_depth() && p.group_count > 0 ? groups : 1);
-  const double alone = c.scaled() && c.warpgroups() == 1 ? 1.26 : 1;
-  const double ring = !c.scaled() && c.stages < 4 ? kShortRing : 1;
-  const double multiply =
-      double(c.tile_m) * c.tile_n * depth * narrow * alone * ring / (c.scaled() ? kScaledPerUs : kBf16PerUs);
-  // What the cluster shares is read once for all of it.
-  const double active = double(std::min(clusters, resident_clusters(sms, c.cluster))) * c.cluster;
-  const double bytes = double(c.a_share() + c.b_share()) * depth * bits(c.type) / 8;
-  const double tile = std::max(multiply * filled(c, p), active * bytes / kCacheBytesPerUs);
-  const bool single = p.groups == Groups::none || clusters == 0;
-  const double idle = single ? 0 : double(rounds * resident_clusters(sms, c.cluster)) / double(clusters) - 1;
-  // A product of its own is stored when all of it was read.
-  const double stored = single ? double(p.m * p.n) * bits(c.out) / 8 / kGroupedBytesPerUs : 0;
-  const double memory =
-      groups * double(p.n) * depth * bits(c.type) / 8 / kGroupedBytesPerUs * (1 + kUnevenMemory * idle) + stored;
-  const double result = double(c.tile_m) * c.out_columns() * bits(c.out) / 8 / 1024;
-  const bool waits = c.output_stages >= c.outputs();
-  const bool whole_lines = c.d_box().swizzle == Swizzle::b128;
-  const double end = kStoreUs * result * (whole_lines ? 1 : kOddStore) * (waits ? kWaitingStore : 1);
-  // Behind the last tile there are no MMAs, and while memory is waited for nothing is hidden by them.
-  const double all = double(rounds) * (tile + end + own_us(c, p));
-  const double hidden = c.defers() && rounds > 0 ? (1 - kDeferredStore) * double(rounds - 1) * end : 0;
-  const double busy = all > memory ? std::max(all - hidden, memory) : all;
-  const double most = std::max(busy, memory + (single ? kStoreUs * result : 0));
-  const double least = std::min(busy, memory);
-  return kGroupedLaunchUs + most * (single ? 1 : 1 + kBothBusy * std::pow(least / std::max(most, 1e-9), 4));
-}
 
 uint64_t own_of(const GroupedProblem& p) { return p.formula.empty() ? 0 : own_id(p.formula.c_str()); }
 // Whether more happens to a sum than its conversion, and there is no function of the user's own.
@@ -186,9 +87,33 @@ std::string described(const GroupedProblem& p) {
 // SMs, where only the order of plans matters.
 constexpr int kWholeChip = chip_figures(Arch::sm90).multiprocessors;
 
+const Fit& fit_of(const GroupedProblem& p) { return p.groups == Groups::none ? kBlockwiseFit : kGroupedFit; }
+
+// What the model reads of the instances compiled ahead, made once.
+const PlanFacts& listed_facts(const Instance& listed, const GroupedProblem& p) {
+  static const auto make = [](const Fit& fit) {
+    std::vector<PlanFacts> list;
+    for (const Instance& i : catalog::ahead()) {
+      const bool modelled = i.as<GroupedGemmConfig>() != nullptr || i.as<SkinnyBlockwiseConfig>() != nullptr;
+      list.push_back(modelled ? plan_facts(i, fit) : PlanFacts{});
+    }
+    return list;
+  };
+  static const std::vector<PlanFacts> single = make(kBlockwiseFit), grouped = make(kGroupedFit);
+  return (p.groups == Groups::none ? single : grouped)[size_t(&listed - catalog::ahead().data())];
+}
+
+// Calls `with` for every instance compiled ahead that serves the problem.
+template <class With>
+void for_each_listed(const GroupedProblem& p, With with) {
+  for (const Instance& instance : catalog::ahead()) {
+    if (serves(instance, p)) with(instance);
+  }
+}
+
 // The instance that the problem's plan names: one of the list, or any that can be compiled.
-Result<Instance> named_instance(const GroupedProblem& p, const std::vector<Instance>& list) {
-  for (const Instance& instance : list) {
+Result<Instance> named_instance(const GroupedProblem& p, const std::vector<RankedInstance>& list) {
+  for (const auto& [instance, us] : list) {
     if (p.plan == catalog::plan_name(instance) || p.plan == catalog::name_of(instance)) return instance;
   }
   const bool whole = p.plan.find('/') != std::string::npos;
@@ -201,14 +126,9 @@ Result<Instance> named_instance(const GroupedProblem& p, const std::vector<Insta
       named->config = c;
     }
   }
-  // The model's choice first.
   const auto near = [&] {
     std::vector<std::string> names;
-    for (const Instance& instance : list) names.push_back(catalog::plan_name(instance));
-    const auto best = std::min_element(list.begin(), list.end(), [&](const Instance& x, const Instance& y) {
-      return estimated_us(x, p, kWholeChip) < estimated_us(y, p, kWholeChip);
-    });
-    std::rotate(names.begin(), names.begin() + (best - list.begin()), names.begin() + (best - list.begin()) + 1);
+    for (const auto& [instance, us] : list) names.push_back(catalog::plan_name(instance));
     names.erase(std::unique(names.begin(), names.end()), names.end());
     if (names.size() > 3) names.resize(3);
     return fmt::format("Plans for this problem are {} and others.", fmt::join(names, ", "));
@@ -249,19 +169,53 @@ std::vector<Instance> instances_for(const GroupedProblem& p) {
     }
     return list;
   }
-  for (const Instance& instance : catalog::ahead()) {
-    if (serves(instance, p)) list.push_back(instance);
-  }
+  for_each_listed(p, [&](const Instance& instance) { list.push_back(instance); });
   return list;
 }
 
-double estimated_us(const Instance& instance, const GroupedProblem& problem, int multiprocessors) {
-  if (const auto* c = instance.as<SkinnyBlockwiseConfig>()) return skinny_us(*c, problem, multiprocessors);
-  return grouped_us(*instance.as<GroupedGemmConfig>(), problem, multiprocessors);
+double estimated_us(const Instance& instance, const GroupedProblem& p, int multiprocessors) {
+  const WaveModel model(wave_work(p), multiprocessors);
+  const PlanFacts plan = plan_facts(instance, fit_of(p));
+  const Terms terms = model.terms(plan, 1);
+  double us = terms.us;
+  if (terms.jobs > 0) model.correct({&terms, 1}, {&us, 1});
+  return us;
+}
+
+std::vector<RankedInstance> rank(const GroupedProblem& p, int multiprocessors) {
+  struct Row {
+    const Instance* instance;
+    Terms terms;
+  };
+  const WaveModel model(wave_work(p), multiprocessors);
+  std::vector<Row> rows;
+  // A function of the user's own is computed by the tiles that are listed for the same product without.
+  std::vector<Instance> own;
+  std::vector<PlanFacts> own_facts;
+  if (p.formula.empty()) {
+    for_each_listed(p, [&](const Instance& i) { rows.push_back({&i, model.terms(listed_facts(i, p), 1)}); });
+  } else {
+    own = instances_for(p);
+    for (const Instance& i : own) own_facts.push_back(plan_facts(i, fit_of(p)));
+    for (size_t i = 0; i < own.size(); ++i) rows.push_back({&own[i], model.terms(own_facts[i], 1)});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& x, const Row& y) { return x.terms.us < y.terms.us; });
+  // The trees are asked for the best ones, among which they decide.
+  const size_t compared = std::min<size_t>(rows.size(), size_t(kListed));
+  std::vector<Terms> terms;
+  for (const Row& row : rows) terms.push_back(row.terms);
+  std::vector<double> us;
+  for (const Row& row : rows) us.push_back(row.terms.us + row.terms.own_us);
+  if (compared > 0 && terms[0].jobs > 0) model.correct(std::span(terms).first(compared), std::span(us).first(compared));
+  std::vector<RankedInstance> ranked;
+  for (size_t i = 0; i < rows.size(); ++i) ranked.push_back({*rows[i].instance, us[i]});
+  std::stable_sort(ranked.begin(), ranked.begin() + std::ptrdiff_t(compared),
+                   [](const RankedInstance& x, const RankedInstance& y) { return x.us < y.us; });
+  return ranked;
 }
 
 Result<GroupedChoice> choose(const GroupedProblem& p, int multiprocessors) {
-  const std::vector<Instance> list = instances_for(p);
+  const std::vector<RankedInstance> list = rank(p, multiprocessors);
   if (list.empty()) {
     return Status(Code::unsupported,
                   fmt::format("out = {}: no kernel of this version makes {}.", name(p.out), described(p)));
@@ -271,10 +225,8 @@ Result<GroupedChoice> choose(const GroupedProblem& p, int multiprocessors) {
     if (!named) return named.status();
     return GroupedChoice{*named, "named by the caller", 0, ChosenBy::name};
   }
-  const auto us = [&](const Instance& instance) { return estimated_us(instance, p, multiprocessors); };
-  const Instance best =
-      *std::min_element(list.begin(), list.end(), [&](const auto& a, const auto& b) { return us(a) < us(b); });
-  return GroupedChoice{best, fmt::format("the fastest of {} by the model, {:.1f} us", list.size(), us(best))};
+  const auto& [best, us] = list.front();
+  return GroupedChoice{best, fmt::format("the fastest of {} by the model, {:.1f} us", list.size(), us)};
 }
 
 }  // namespace warpwright::choice

@@ -24,8 +24,15 @@ GroupedProblem without_own(GroupedProblem problem);
 // All instances compiled ahead that can serve the problem, in the order of the catalogue; with a function of the user's
 // own those that serve it without, compiled with the text.
 std::vector<Instance> instances_for(const GroupedProblem& problem);
-// An estimate of the time on so many SMs, for the comparison of instances.
+// The time of one on so many SMs by the model.
 double estimated_us(const Instance& instance, const GroupedProblem& problem, int multiprocessors);
+// An instance with this time.
+struct RankedInstance {
+  Instance instance;
+  double us = 0;
+};
+// All of them, the best first.
+std::vector<RankedInstance> rank(const GroupedProblem& problem, int multiprocessors);
 // For a problem that validate() accepts: the one it names, or the fastest by the estimate.
 Result<GroupedChoice> choose(const GroupedProblem& problem, int multiprocessors);
 

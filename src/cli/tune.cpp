@@ -15,7 +15,7 @@
 #include "cli/line/arguments.h"
 #include "cli/problem/shapes.h"
 #include "cli/simulation.h"
-#include "cli/tune_random.h"
+#include "cli/tune_basis.h"
 #include "measure/basis.h"
 #include "measure/tune_gpu.h"
 #include "measure/tune_grouped.h"
@@ -39,7 +39,7 @@ struct TuneCommand {
   bool ahead_only = false;
   int random = 0;
   std::uint64_t draw = 1;
-  bool regret = false;
+  bool regret = false, every_plan = false;
 };
 
 void write(const std::string& path, const std::string& text) {
@@ -131,13 +131,19 @@ std::string regret_text(const Report& report) {
       std::exp(logarithms / static_cast<double>(ratios.size())), ratios.size(), ratios[rank], ratios.back());
 }
 
+bool makes_basis(const TuneCommand& options) {
+  return options.every_plan || (options.random > 0 && !options.regret);
+}
+BasisRun basis_run(const TuneCommand& options) { return {options.out, options.budget, options.ahead_only}; }
+
 int tune_grouped(const TuneCommand& options, Output& out) {
   const Groups op = *problem::parse_operation(options.op);
-  const auto shapes = options.regret ? drawn_grouped_shapes(options.random, options.draw, op, dtype_of(options))
+  const auto shapes = options.random > 0 ? drawn_grouped_shapes(options.random, options.draw, op, dtype_of(options))
                       : !options.sizes.empty()
                           ? grouped_shapes_of_sizes(options.sizes, op, options.groups, dtype_of(options))
                           : grouped_shapes_of_file(options.shapes, {op}, out);
   check_machine(options);
+  if (makes_basis(options)) return tune_basis(shapes, basis_run(options), out);
   measure::GroupedTuneReport report;
   {
     Progress progress("tune", shapes.size());
@@ -176,24 +182,15 @@ int run_tune(const TuneCommand& options, Output& out) {
   if (options.regret && options.random == 0) throw UsageError("--regret: it is for problems that --random draws");
   if (options.random > 0 && options.groups != 1)
     throw UsageError(fmt::format("groups = {}: --random draws them, 1 to 256", options.groups));
-  if (options.random > 0 && !options.regret) {
-    const RandomTuning random{problem::parse_operation(options.op),
-                              options.random,
-                              options.draw,
-                              dtype_of(options),
-                              options.out,
-                              options.budget,
-                              options.ahead_only};
-    check_machine(options);
-    return tune_random(random, out);
-  }
+  if (options.regret && options.every_plan) throw UsageError("--regret and --every-plan: give one of them");
   if (options.op != "dense") return tune_grouped(options, out);
   const DType dtype = dtype_of(options);
-  const auto shapes = options.regret           ? measure::draw_shapes(options.random, options.draw, dtype)
+  const auto shapes = options.random > 0       ? measure::draw_shapes(options.random, options.draw, dtype)
                       : !options.sizes.empty() ? shapes_of_sizes(options.sizes, dtype, "")
                                                : shapes_of_file(options.shapes, "", out);
   if (options.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has 1 group", options.groups));
   check_machine(options);
+  if (makes_basis(options)) return tune_basis(shapes, basis_run(options), out);
   measure::TuneReport report;
   {
     Progress progress("tune", shapes.size());
@@ -230,6 +227,8 @@ void configure_tune(CommandLine& line, Context& context) {
               "this many problems drawn at random: times of every plan, from which the choice is made", 1, 100'000);
   line.flag("--regret", options->regret,
             "with --random: the choice beside the fastest plans, pairwise, instead of every plan briefly");
+  line.flag("--every-plan", options->every_plan,
+            "times of every plan for --shapes or --sizes too, as for --random, instead of the fastest");
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.text("--dtype", options->dtype, "of --sizes and --random (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});

@@ -1,13 +1,29 @@
-// The model by which dense products on Hopper are ranked: waves of tiles whose tensor, ingest, L2 and memory times are
-// combined, a factor for each plan that was measured, and trees for what is left. bench/choice/model.py is the same
-// model, and bench/choice/fit.py fits it.
+// The model by which products on Hopper are ranked: waves of tiles whose tensor, ingest, L2 and memory times are combined,
+// a factor for each plan that was measured, and trees for what is left. bench/choice/model.py is the same model, and
+// bench/choice/fit.py fits it: to dense products, to those with blockwise scales and to groups.
 #pragma once
 #include <cstdint>
 #include <span>
 
 #include "choice/dense.h"
+#include "choice/fit/fit.h"
+#include "warpwright/grouped.h"
 
 namespace warpwright::choice {
+
+// What the model reads of a product. Groups are a batch of products with the rows, or the depth, that one usually has.
+struct WaveWork {
+  const Fit* fit = &kDenseFit;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  DType a_type = DType::bf16, b_type = DType::bf16;
+  Major a_major = Major::K, b_major = Major::K;
+  double result_bytes = 0;     // what is written and read beside A and B
+  int own_operations = 0;      // of a formula in the epilogue, for one element
+  bool leaves_blocks = false;  // blocks of 64 rows that a group does not have are not multiplied
+  bool measured = true;        // products of this kind were among those that the trees were fitted to
+};
+WaveWork wave_work(const GemmShape& shape);
+WaveWork wave_work(const GroupedProblem& problem);
 
 // What the model reads of a plan.
 struct PlanFacts {
@@ -22,7 +38,7 @@ struct PlanFacts {
   double factor = 1;
   double step = 0, result = 0;  // cycles of a stage's MMAs, and of a tile's result
 };
-PlanFacts facts_of(const Instance& instance);
+PlanFacts plan_facts(const Instance& instance, const Fit& fit);
 
 // The terms of one plan, in cycles, for the full waves together and for the last one.
 struct Terms {
@@ -38,9 +54,9 @@ struct Terms {
   double own_us = 0;    // the time of a formula in the epilogue, on top of all of these
 };
 
-class DenseModel {
+class WaveModel {
  public:
-  DenseModel(const GemmShape& shape, int multiprocessors);
+  WaveModel(const WaveWork& work, int multiprocessors);
   Terms terms(const PlanFacts& plan, int parts) const;
   // The times of at most kMostCorrected plans as the trees see them.
   static constexpr int kMostCorrected = 16;
@@ -50,17 +66,15 @@ class DenseModel {
  private:
   double own_us(const Terms& terms) const;
 
-  const GemmShape& shape_;
+  WaveWork work_;
+  const Numbers& numbers_;
   int sms_;
   int64_t resident_[9] = {};  // by CTAs of a cluster
   int64_t depth_bytes_ = 0;
   double batch_ = 1;
   double a_lines_ = 1, b_lines_ = 1;  // lines that 128 bytes of a row touch on average
   bool a_sectors_ = false, b_sectors_ = false;
-  double moved_ = 0, result_bytes_ = 0;
+  double moved_ = 0;
 };
-
-// So many plans, the best ones without the trees, are compared with them.
-int compared_with_trees();
 
 }  // namespace warpwright::choice

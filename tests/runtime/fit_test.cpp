@@ -1,8 +1,9 @@
-// The model of dense products is the one that bench/choice/fit.py fitted: its predictions, and how it ranks.
+// The models of products on Hopper are those that bench/choice/fit.py fitted: their predictions, and how they rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -11,30 +12,50 @@
 #include <string>
 
 #include "choice/dense.h"
+#include "choice/grouped.h"
+#include "choice/tuned_grouped.h"
+#include "problem/words.h"
 
 namespace warpwright::choice {
 namespace {
 
 constexpr int kSms = 132;
 
-TEST(DenseFit, RepeatsWhatTheScriptPredicts) {
-  std::ifstream file(WW_TEST_DATA "/dense_fit_expected.tsv");
+class EachFit : public testing::TestWithParam<const char*> {};
+
+TEST_P(EachFit, repeatsWhatTheScriptPredicts) {
+  std::ifstream file(std::string(WW_TEST_DATA "/fit_") + GetParam() + ".tsv");
   std::string line;
   int rows = 0;
   while (std::getline(file, line)) {
     if (line.starts_with('#')) continue;
     std::istringstream cells(line);
-    GemmShape shape;
-    std::string plan;
-    double us = 0;
-    ASSERT_TRUE(cells >> shape.m >> shape.n >> shape.k >> plan >> us) << line;
-    const auto named = parse_plan(plan, shape);
-    ASSERT_TRUE(named) << named.status().message();
-    EXPECT_NEAR(estimate(*named, shape, kSms).us / us, 1, 1e-6) << line;
+    std::string op, type, plan;
+    int64_t groups = 0, m = 0, n = 0, k = 0;
+    double us = 0, ours = 0;
+    ASSERT_TRUE(cells >> op >> type >> groups >> m >> n >> k >> plan >> us) << line;
+    DType dtype = DType::bf16;
+    ASSERT_TRUE(parse_dtype(type.c_str(), dtype)) << line;
+    if (op == "dense") {
+      GemmShape shape{m, n, k, dtype};
+      const auto named = parse_plan(plan, shape);
+      ASSERT_TRUE(named) << named.status().message();
+      ours = estimate(*named, shape, kSms).us;
+    } else {
+      const Groups of = *problem::parse_operation(op);
+      GroupedProblem problem = problem_of({.op = of, .type = dtype, .groups = groups, .rows = m, .n = n, .k = k});
+      problem.plan = plan;
+      const auto named = choose(problem, kSms);
+      ASSERT_TRUE(named) << named.status().message();
+      ours = estimated_us(named->instance, problem, kSms);
+    }
+    EXPECT_NEAR(ours / us, 1, 1e-6) << line;
     ++rows;
   }
   EXPECT_GE(rows, 50);
 }
+INSTANTIATE_TEST_SUITE_P(fit, EachFit, testing::Values("dense", "blockwise", "grouped"),
+                         [](const auto& info) { return info.param; });
 
 TEST(DenseFit, GivesSensibleTimesToWhatItWasNotFittedTo) {
   const auto us = [](const char* plan, const GemmShape& shape) {

@@ -1,4 +1,4 @@
-#include "choice/dense_model.h"
+#include "choice/wave_model.h"
 
 #include <algorithm>
 #include <array>
@@ -9,23 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "choice/grouped_facts.h"
+#include "problem/lower.h"
 #include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
-
-struct PlanNumber {
-  std::string_view plan;
-  double log_factor;
-};
-// The children are `step` nodes further and the one after it, the second where the feature is above the value. A leaf
-// has no step, holds its value, and looks at a feature that is below any.
-struct Node {
-  float value;
-  uint8_t feature;
-  uint8_t step;
-};
-#include "choice/dense_fit.inc"
 
 constexpr double kCyclesPerUs = 1755;  // the unit of the fitted numbers, not what a chip under load runs at
 constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
@@ -56,7 +45,7 @@ double load_cycles(const DenseGemmConfig& c) {
 }
 
 // Other results leave room for other stages; the plan is the same.
-std::string without_stages(const std::string& plan) {
+std::string name_without_stages(const std::string& plan) {
   const auto digit = [&](size_t at) { return at < plan.size() && plan[at] >= '0' && plan[at] <= '9'; };
   size_t word = plan.find("-s");
   while (word != std::string::npos && !digit(word + 2)) word = plan.find("-s", word + 2);
@@ -66,19 +55,15 @@ std::string without_stages(const std::string& plan) {
   return plan.substr(0, word) + plan.substr(end);
 }
 
-const PlanNumber* number_of(const std::string& plan) {
-  const std::string name = without_stages(plan);
-  const auto* at = std::lower_bound(std::begin(kPlanNumbers), std::end(kPlanNumbers), name,
-                                    [](const PlanNumber& x, const std::string& y) { return x.plan < y; });
-  return at != std::end(kPlanNumbers) && at->plan == name ? at : nullptr;
+const PlanNumber* number_of(const std::string& plan, const Fit& fit) {
+  const std::string name = name_without_stages(plan);
+  const auto at = std::lower_bound(fit.plans.begin(), fit.plans.end(), name,
+                                   [](const PlanNumber& x, const std::string& y) { return x.plan < y; });
+  return at != fit.plans.end() && at->plan == name ? &*at : nullptr;
 }
 
-double cluster_us(int cluster) {
-  return cluster >= 8   ? fitted::cluster_8
-         : cluster >= 4 ? fitted::cluster_4
-         : cluster == 3 ? fitted::cluster_3
-         : cluster == 2 ? fitted::cluster_2
-                        : 0;
+double cluster_us(const Numbers& v, int cluster) {
+  return cluster >= 8 ? v.cluster_8 : cluster >= 4 ? v.cluster_4 : cluster == 3 ? v.cluster_3 : cluster == 2 ? v.cluster_2 : 0;
 }
 
 struct Wave {
@@ -89,17 +74,57 @@ struct Wave {
 
 }  // namespace
 
-PlanFacts facts_of(const Instance& instance) {
+WaveWork wave_work(const GemmShape& s) {
+  WaveWork w{.m = s.m, .n = s.n, .k = s.k, .batch = s.batch, .a_type = s.dtype, .b_type = s.b_dtype(),
+             .a_major = s.a_major, .b_major = s.b_major};
+  w.result_bytes =
+      floor_of(s).bytes - double(s.batch) * double(s.k) * (double(s.m) * bytes(w.a_type) + double(s.n) * bytes(w.b_type));
+  w.own_operations = s.own_operations;
+  return w;
+}
+
+WaveWork wave_work(const GroupedProblem& p) {
+  const bool single = p.groups == Groups::none, by_depth = p.groups == Groups::by_depth;
+  const int64_t groups = single ? 1 : std::max<int64_t>(p.group_count, 1);
+  WaveWork w{.fit = single ? &kBlockwiseFit : &kGroupedFit, .m = single || by_depth ? p.m : std::max<int64_t>(usual_rows(p), 1), .n = p.n, .k = by_depth ? p.k / groups : p.k,
+             .batch = groups, .a_type = p.type, .b_type = p.type, .a_major = p.a_major, .b_major = p.b_major};
+  const int64_t columns = p.activation == Activation::swiglu ? p.n / 2 : p.n;
+  w.result_bytes = double(groups) * double(w.m) * double(columns) * bytes(p.out) * (p.accumulate ? 2 : 1);
+  if (!p.formula.empty()) w.own_operations = problem::operations_of(p.formula);
+  w.leaves_blocks = bits(p.type) == 16 && !single && !by_depth;
+  w.measured = !by_depth && !p.gathered && !p.accumulate && p.activation != Activation::swiglu &&
+               p.b_major == Major::K && p.out == DType::bf16;
+  return w;
+}
+
+PlanFacts plan_facts(const Instance& instance, const Fit& fit) {
   PlanFacts f;
-  if (const auto* c = instance.as<SkinnyGemmConfig>()) {
+  const Numbers& v = fit.numbers;
+  const auto few_rows = [&](const SkinnyGemmConfig& c, int rows, int tokens) {
     f.skinny = f.swapped = true;
-    f.tile_m = f.group_n = c->tokens;
-    f.tile_n = f.mma_m = c->rows;
-    f.tile_k = c->tile_k();
-    f.cluster = f.sharers = c->split;
-    f.stages = c->stages;
-    f.outputs = c->output_stages;
-    f.warpgroups = c->warpgroups();
+    f.tile_m = f.group_n = tokens;
+    f.tile_n = f.mma_m = rows;
+    f.tile_k = c.tile_k();
+    f.cluster = f.sharers = c.split;
+    f.stages = c.stages;
+    f.outputs = c.output_stages;
+    f.warpgroups = rows / 64;
+  };
+  if (const auto* c = instance.as<SkinnyGemmConfig>()) {
+    few_rows(*c, c->rows, c->tokens);
+  } else if (const auto* b = instance.as<SkinnyBlockwiseConfig>()) {
+    few_rows(b->skinny(), b->rows, b->tokens);
+  } else if (const auto* g = instance.as<GroupedGemmConfig>()) {
+    f.tile_m = f.mma_m = g->tile_m;
+    f.tile_n = f.group_n = g->tile_n;
+    f.tile_k = g->tile_k();
+    f.cluster = g->cluster;
+    f.cluster_m = g->cluster_m();
+    f.cluster_n = g->cluster_n();
+    f.stages = g->stages;
+    f.outputs = GroupedGemmConfig{}.output_stages;  // a wider ring is part of the plan's name, and of its number
+    f.group_blocks = g->group_rows / 64;
+    f.warpgroups = g->warpgroups();
   } else {
     const DenseGemmConfig& d = *instance.as<DenseGemmConfig>();
     f.ping_pong = d.sharing == TileSharing::ping_pong;
@@ -121,80 +146,83 @@ PlanFacts facts_of(const Instance& instance) {
     f.group_blocks = d.group_blocks();
     f.warpgroups = d.warpgroups();
   }
-  const PlanNumber* const number = number_of(catalog::plan_name({instance.config}));
+  const PlanNumber* const number = number_of(catalog::plan_name({instance.config}), fit);
   f.numbered = number != nullptr;
   f.factor = f.numbered ? std::exp(number->log_factor) : 1;
-  const double rate = f.skinny             ? fitted::rate_skinny
-                      : f.ping_pong        ? fitted::rate_ping_pong
-                      : f.halves           ? fitted::rate_halves
-                      : f.group_blocks > 1 ? fitted::rate_tall
-                      : f.warpgroups == 3  ? fitted::rate_three
-                                           : fitted::rate_plain;
+  const double rate = f.skinny             ? v.rate_skinny
+                      : f.ping_pong        ? v.rate_ping_pong
+                      : f.halves           ? v.rate_halves
+                      : f.group_blocks > 1 ? v.rate_tall
+                      : f.warpgroups == 3  ? v.rate_three
+                      : f.warpgroups == 1  ? v.rate_alone
+                                           : v.rate_plain;
   // A stage is four MMAs deep. Narrow ones wait for the rows of their M side.
-  const double mma =
-      4 * std::max(f.group_n / 2.0, fitted::narrow_mma + f.group_n / 4.0) * f.mma_m / 64 * (f.halves ? 2 : 1);
-  f.step = std::hypot(mma / rate, fitted::stage);
-  f.result = f.skinny ? fitted::result_skinny * (f.tile_m / 64.0 + 0.3)
-                      : fitted::result_dense + fitted::result_column * f.group_n * f.group_blocks;
+  const double mma = 4 * std::max(f.group_n / 2.0, v.narrow_mma + f.group_n / 4.0) * f.mma_m / 64 * (f.halves ? 2 : 1);
+  f.step = std::hypot(mma / rate, v.stage);
+  f.result = f.skinny ? v.result_skinny * (f.tile_m / 64.0 + 0.3)
+                      : v.result_dense + v.result_column * f.group_n * f.group_blocks;
   return f;
 }
 
-DenseModel::DenseModel(const GemmShape& shape, int multiprocessors) : shape_(shape), sms_(multiprocessors) {
+WaveModel::WaveModel(const WaveWork& work, int multiprocessors)
+    : work_(work), numbers_(work.fit->numbers), sms_(multiprocessors) {
   for (int cluster = 1; cluster <= 8; ++cluster) resident_[cluster] = resident_clusters(multiprocessors, cluster);
-  const GemmShape& s = shape;
-  const int a_bits = bits(s.dtype), b_bits = bits(s.b_dtype());
-  depth_bytes_ = s.k * a_bits / 8;
-  batch_ = double(s.batch);
+  const int a_bits = bits(work.a_type), b_bits = bits(work.b_type);
+  depth_bytes_ = work.k * a_bits / 8;
+  batch_ = double(work.batch);
   // The pitch of rows that follow each other as closely as the TMA allows.
   constexpr int64_t tma_unit = 16;
-  const int64_t a_pitch = ceil_div((s.a_major == Major::K ? s.k : s.m) * a_bits / 8, tma_unit) * tma_unit;
-  const int64_t b_pitch = ceil_div((s.b_major == Major::K ? s.k : s.n) * b_bits / 8, tma_unit) * tma_unit;
+  const int64_t a_pitch = ceil_div((work.a_major == Major::K ? work.k : work.m) * a_bits / 8, tma_unit) * tma_unit;
+  const int64_t b_pitch = ceil_div((work.b_major == Major::K ? work.k : work.n) * b_bits / 8, tma_unit) * tma_unit;
   a_lines_ = lines_touched(a_pitch);
   b_lines_ = lines_touched(b_pitch);
   a_sectors_ = splits_sectors(a_pitch);
   b_sectors_ = splits_sectors(b_pitch);
-  const double m = double(s.m), n = double(s.n), k = double(s.k);
-  moved_ = batch_ * (m * k * bytes(s.dtype) + n * k * bytes(s.b_dtype()));
-  result_bytes_ = floor_of(s).bytes - moved_;
+  moved_ = batch_ * double(work.k) * (double(work.m) * bytes(work.a_type) + double(work.n) * bytes(work.b_type));
 }
 
-Terms DenseModel::terms(const PlanFacts& p, int parts) const {
+Terms WaveModel::terms(const PlanFacts& p, int parts) const {
+  const Numbers& v = numbers_;
   Terms t;
   t.plan = &p;
   t.parts = parts;
   t.resident = resident_[p.cluster];
-  t.rows = ceil_div(shape_.m, int64_t(p.tile_m) * p.cluster_m);
-  t.columns = ceil_div(shape_.n, int64_t(p.tile_n) * p.cluster_n);
-  t.jobs = t.rows * t.columns * shape_.batch * parts;
+  t.rows = ceil_div(work_.m, int64_t(p.tile_m) * p.cluster_m);
+  t.columns = ceil_div(work_.n, int64_t(p.tile_n) * p.cluster_n);
+  t.jobs = t.rows * t.columns * work_.batch * parts;
   if (t.jobs == 0) return t;
   t.waves = ceil_div(t.jobs, t.resident);
-  const int64_t slices = ceil_div(shape_.k, p.tile_k);
+  const int64_t slices = ceil_div(work_.k, p.tile_k);
   t.depth = ceil_div(slices, parts * p.sharers);
   const double depth = double(t.depth), jobs = double(t.jobs);
 
-  const double inside_m = double(std::min<int64_t>(shape_.m, p.tile_m));
-  const double inside_n = double(std::min<int64_t>(shape_.n, p.tile_n));
+  const double inside_m = double(std::min<int64_t>(work_.m, p.tile_m));
+  const double inside_n = double(std::min<int64_t>(work_.n, p.tile_n));
   const double entering =
-      kLineBytes * (inside_m + inside_n + fitted::outside * (p.tile_m - inside_m + p.tile_n - inside_n));
-  const double own = fitted::own_lines * (a_lines_ * inside_m / p.cluster_n + b_lines_ * inside_n / p.cluster_m);
-  const double shown = (p.ping_pong ? fitted::ping_pong_shows : 1) * p.result;
-  const double a_asked = batch_ * double(slices * shape_.m * t.columns);
-  const double b_asked = batch_ * double(slices * shape_.n * t.rows);
+      kLineBytes * (inside_m + inside_n + v.outside * (p.tile_m - inside_m + p.tile_n - inside_n));
+  const double own = v.own_lines * (a_lines_ * inside_m / p.cluster_n + b_lines_ * inside_n / p.cluster_m);
+  const double shown = (p.ping_pong ? v.ping_pong_shows : 1) * p.result;
+  const double a_asked = batch_ * double(slices * work_.m * t.columns);
+  const double b_asked = batch_ * double(slices * work_.n * t.rows);
   t.asked = a_asked + b_asked;
-  const auto lookups = [](double asked, double lines, bool sectors) {
-    return asked * (1 + fitted::l2_straddled * (lines - 1) + (sectors ? fitted::l2_sectors : 0));
+  const auto lookups = [&v](double asked, double lines, bool sectors) {
+    return asked * (1 + v.l2_straddled * (lines - 1) + (sectors ? v.l2_sectors : 0));
   };
   const double l2 =
-      kLineBytes / fitted::l2 * (lookups(a_asked, a_lines_, a_sectors_) + lookups(b_asked, b_lines_, b_sectors_));
+      kLineBytes / v.l2 * (lookups(a_asked, a_lines_, a_sectors_) + lookups(b_asked, b_lines_, b_sectors_));
   const double straddled = (a_lines_ + b_lines_) / 2 - 1;
-  const double memory = (moved_ * (1 + fitted::memory_straddled * straddled) + fitted::memory_result * result_bytes_) /
-                        fitted::memory * kCyclesPerUs;
+  const double memory = (moved_ * (1 + v.memory_straddled * straddled) + v.memory_result * work_.result_bytes) /
+                        v.memory * kCyclesPerUs;
+  // On the average half of the last block of 64 rows is there.
+  const double filled = work_.leaves_blocks && p.tile_m > 64
+                            ? std::min(1.0, double(work_.m + 32) / double(ceil_div(work_.m, p.tile_m) * p.tile_m))
+                            : 1;
   const auto wave = [&](double clusters, double tiles) -> Wave {
     const double ctas = std::min(clusters * p.cluster, double(sms_));
-    const double loads = p.load_cycles > 0 ? p.load_cycles : entering * ctas / fitted::ingest + own;
+    const double loads = p.load_cycles > 0 ? p.load_cycles : entering * ctas / v.ingest + own;
     const double part = clusters / jobs;
-    return {(depth * p.step + shown) * tiles, depth * tiles * loads, l2 * part,
-            memory * part * (1 + (sms_ / ctas - 1) * fitted::memory_few)};
+    return {(depth * p.step * filled + shown) * tiles, depth * tiles * loads, l2 * part,
+            memory * part * (1 + (sms_ / ctas - 1) * v.memory_few)};
   };
   // A last wave of few tiles moves few bytes, but its SMs take as long as any other's. Stream-K has no last wave.
   const int64_t full = p.stream_k ? 0 : t.waves - 1;
@@ -211,12 +239,12 @@ Terms DenseModel::terms(const PlanFacts& p, int parts) const {
   t.last_ingest = last.ingest;
 
   const double area = double(p.tile_m) * p.tile_n;
-  t.fixed_us = (p.skinny ? fitted::fixed_skinny : fitted::fixed_dense) + cluster_us(p.cluster) +
-               fitted::last_result * p.result / kCyclesPerUs + fitted::wave * waves;
-  if (p.sharers > 1) t.fixed_us += fitted::exchange + fitted::exchange_tile * double(t.waves) * area / 8192;
-  if (p.split_k) t.fixed_us += fitted::splittable;
+  t.fixed_us = (p.skinny ? v.fixed_skinny : v.fixed_dense) + cluster_us(v, p.cluster) +
+               v.last_result * p.result / kCyclesPerUs + v.wave * waves;
+  if (p.sharers > 1) t.fixed_us += v.exchange + v.exchange_tile * double(t.waves) * area / 8192;
+  if (p.split_k) t.fixed_us += v.splittable;
   const int summed = p.stream_k ? 2 : parts;
-  if (summed > 1) t.fixed_us += fitted::fixup + fitted::fixup_part * summed * area / 16384;
+  if (summed > 1) t.fixed_us += v.fixup + v.fixup_part * summed * area / 16384;
   t.plain_us = t.fixed_us + (waves * before.cycles() + t.last_wave) / kCyclesPerUs;
   t.us = t.plain_us * p.factor;
   t.own_us = own_us(t);
@@ -225,16 +253,16 @@ Terms DenseModel::terms(const PlanFacts& p, int parts) const {
 
 // While a warpgroup computes an epilogue its tensor core stands still, unless another multiplies meanwhile. The four
 // schedulers of an SM issue for 128 lanes a cycle, no more; nobody has measured how much less.
-double DenseModel::own_us(const Terms& t) const {
+double WaveModel::own_us(const Terms& t) const {
   const PlanFacts& p = *t.plan;
   constexpr double lanes = 128;
-  const double cycles = double(p.tile_m) * p.tile_n * shape_.own_operations / lanes;
+  const double cycles = double(p.tile_m) * p.tile_n * work_.own_operations / lanes;
   const double waves = double(t.waves);
   if (!p.ping_pong) return waves * cycles / kCyclesPerUs;
   return ((waves - 1) * std::max(0.0, cycles - double(t.depth) * p.step) + cycles) / kCyclesPerUs;
 }
 
-void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) const {
+void WaveModel::correct(std::span<const Terms> plans, std::span<double> us) const {
   static_assert(kListed <= kMostCorrected);
   std::array<std::array<float, kFeatures + 1>, kMostCorrected> x;
   const size_t count = plans.size();
@@ -264,11 +292,13 @@ void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) con
     set(of_fill, jobs / (double(t.waves) * resident));
     set(of_last, double(t.jobs - (t.waves - 1) * t.resident) / resident);
     set(of_depth, std::log2(double(std::max<int64_t>(1, t.depth))));
-    set(of_m, std::log2(double(shape_.m)));
-    set(of_n, std::log2(double(shape_.n)));
+    set(of_m, std::log2(double(work_.m)));
+    set(of_n, std::log2(double(work_.n)));
     set(of_k, std::log2(double(std::max<int64_t>(1, depth_bytes_)) / 2));
-    set(of_padded_m, double(t.rows * p.tile_m * p.cluster_m) / double(shape_.m));
-    set(of_padded_n, double(t.columns * p.tile_n * p.cluster_n) / double(shape_.n));
+    set(of_batch, std::log2(batch_));
+    set(of_size, bytes(work_.a_type));
+    set(of_padded_m, double(t.rows * p.tile_m * p.cluster_m) / double(work_.m));
+    set(of_padded_n, double(t.columns * p.tile_n * p.cluster_n) / double(work_.n));
     set(of_us, std::log2(t.plain_us));
     set(of_ctas, double(std::min(t.jobs, t.resident) * p.cluster));
     set(of_reuse, moved_ > 0 ? std::log2(kLineBytes * t.asked / moved_) : 0);
@@ -285,24 +315,25 @@ void DenseModel::correct(std::span<const Terms> plans, std::span<double> us) con
   }
   // All plans walk a tree together, so that none waits for another's loads.
   std::array<double, kMostCorrected> sum{};
-  for (const uint16_t root : kRoots) {
+  for (const uint16_t root : work_.fit->roots) {
     std::array<uint16_t, kMostCorrected> at;
     at.fill(root);
-    for (int level = 0; level < kDepth; ++level) {
+    for (int level = 0; level < kTreeDepth; ++level) {
       for (size_t i = 0; i < count; ++i) {
-        const Node& node = kNodes[at[i]];
+        const Node& node = work_.fit->nodes[at[i]];
         at[i] = uint16_t(at[i] + node.step + (x[i][node.feature] > node.value));
       }
     }
-    for (size_t i = 0; i < count; ++i) sum[i] += double(kNodes[at[i]].value);
+    for (size_t i = 0; i < count; ++i) sum[i] += double(work_.fit->nodes[at[i]].value);
   }
   // The trees know nothing of threads that load.
   for (size_t i = 0; i < count; ++i) {
-    us[i] = plans[i].us * (plans[i].plan->load_cycles > 0 ? 1 : std::exp(sum[i])) + plans[i].own_us;
+    const bool seen = work_.measured && plans[i].plan->load_cycles == 0;
+    us[i] = plans[i].us * (seen ? std::exp(sum[i]) : 1) + plans[i].own_us;
   }
 }
 
-PlanEstimate DenseModel::estimate(const Terms& t, double us) const {
+PlanEstimate WaveModel::estimate(const Terms& t, double us) const {
   PlanEstimate e;
   e.tile_m = t.plan->tile_m;
   e.tile_n = t.plan->tile_n;
@@ -320,20 +351,18 @@ PlanEstimate DenseModel::estimate(const Terms& t, double us) const {
   return e;
 }
 
-int compared_with_trees() { return kListed; }
-
 bool is_modelled(const Instance& instance) {
   const auto* const c = instance.as<DenseGemmConfig>();
   if (c == nullptr) return true;
   const DenseGemmConfig usual;
-  return facts_of(instance).numbered ||
+  return plan_facts(instance, kDenseFit).numbered ||
          (c->raster == usual.raster && c->raster_group == usual.raster_group && !c->raster_by_columns &&
           c->a_hint == usual.a_hint && c->b_hint == usual.b_hint && c->overlapped && c->dependent);
 }
 
 PlanEstimate estimate(const Instance& instance, const GemmShape& shape, int multiprocessors) {
-  const DenseModel model(shape, multiprocessors);
-  const PlanFacts plan = facts_of(instance);
+  const WaveModel model(wave_work(shape), multiprocessors);
+  const PlanFacts plan = plan_facts(instance, kDenseFit);
   const Terms terms = model.terms(plan, std::max(1, instance.splits));
   if (terms.jobs == 0) return model.estimate(terms, 0);
   double us = 0;

@@ -1,4 +1,4 @@
-#include "cli/tune_random.h"
+#include "cli/tune_basis.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/problem/shapes.h"
 #include "cli/simulation.h"
 #include "gpu/devices.h"
 #include "measure/basis.h"
@@ -32,12 +31,11 @@ std::set<std::string> measured(const std::string& path, const std::string& heade
 }
 
 template <class Shape>
-int measure_drawn(const std::vector<Shape>& drawn, const std::string& header, const RandomTuning& options,
-                  Output& out) {
+int time_all(const std::vector<Shape>& wanted, const std::string& header, const BasisRun& options, Output& out) {
   const std::string device = gpu::list_gpus().front().name;
   const auto known = options.out.empty() ? std::set<std::string>() : measured(options.out, header, device);
   std::vector<Shape> shapes;
-  for (const Shape& s : drawn) {
+  for (const Shape& s : wanted) {
     if (known.count(measure::basis_problem(s)) == 0) shapes.push_back(s);
   }
   std::ofstream file;
@@ -70,7 +68,6 @@ int measure_drawn(const std::vector<Shape>& drawn, const std::string& header, co
     if (const Status s = measure::time_basis(shapes, how, add); !s) fail(s);
   }
   out.document({{"device", device},
-                {"draw", options.draw},
                 {"problems", done},
                 {"known", known.size()},
                 {"left_out", shapes.size() - done},
@@ -82,13 +79,12 @@ int measure_drawn(const std::vector<Shape>& drawn, const std::string& header, co
 
 }  // namespace
 
-int tune_random(const RandomTuning& options, Output& out) {
-  if (!options.op) {
-    return measure_drawn(measure::draw_shapes(options.count, options.draw, options.dtype), measure::kBasisHeader,
-                         options, out);
-  }
-  return measure_drawn(drawn_grouped_shapes(options.count, options.draw, *options.op, options.dtype),
-                       measure::kGroupedBasisHeader, options, out);
+int tune_basis(const std::vector<measure::BenchShape>& shapes, const BasisRun& run, Output& out) {
+  return time_all(shapes, measure::kBasisHeader, run, out);
+}
+
+int tune_basis(const std::vector<measure::GroupedCase>& shapes, const BasisRun& run, Output& out) {
+  return time_all(shapes, measure::kGroupedBasisHeader, run, out);
 }
 
 }  // namespace warpwright::cli
