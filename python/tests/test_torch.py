@@ -187,7 +187,7 @@ def test_compile_of_groups():
 
 def test_opcheck():
     a, b = make(32, 64).requires_grad_(), make(48, 64).requires_grad_()
-    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "")
+    rest = (1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", "")
     torch.library.opcheck(torch.ops.warpwright.gemm.default, (a, b, torch.bfloat16, None, *rest), rtol=2e-2, atol=2e-2)
     torch.library.opcheck(torch.ops.warpwright.gemm_out.default, (a.detach(), b.detach(), make(32, 48), None, *rest))
 
@@ -274,7 +274,7 @@ def test_an_extent_that_is_marked_dynamic():
 @pytest.mark.parametrize("call, kind, words", [
     (lambda: warpwright.gemm(make(4, 8), make(4, 9)), ValueError, ["b:", "9", "8"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8).cpu()), ValueError, ["b:", "cpu", "cuda"]),
-    (lambda: warpwright.gemm(make(4, 8).cpu(), make(4, 8).cpu()), ValueError, ["a:", "cpu", "simulator"]),
+    (lambda: warpwright.gemm(make(4, 8).cpu(), make(4, 8)), ValueError, ["b:", "cuda", "cpu"]),
     (lambda: warpwright.gemm(make(4, 8, dtype=torch.int32), make(4, 8)), TypeError, ["a:", "int32"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8, dtype=torch.float16)), ValueError, ["b"]),
     (lambda: warpwright.gemm(make(4, 8), make(4, 8), out=make(4, 5)), ValueError, ["out", "(4, 5)", "(4, 4)"]),

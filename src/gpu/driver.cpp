@@ -69,9 +69,11 @@ Result<int> current_nvidia_device() {
   if (const Status& s = driver_status(); !s) return Status(Code::missing, "no GPU can be used: " + s.message());
   const abi::Functions& cu = driver();
   abi::Device device = 0;
-  abi::Result r = cu.context_device(&device);
-  if (r == abi::kSuccess) return int(device);
   abi::Context context = nullptr;
+  // Asked for its device, a thread without a context would be answered with an error, which tools report.
+  abi::Result r = cu.context(&context);
+  if (r == abi::kSuccess && context != nullptr) r = cu.context_device(&device);
+  if (r == abi::kSuccess && context != nullptr) return int(device);
   if (r = cu.device(&device, 0); r == abi::kSuccess) r = cu.primary_context(&context, device);
   if (r == abi::kSuccess) r = cu.set_context(context);
   if (r != abi::kSuccess) return Status(Code::missing, fmt::format("no GPU can be used: {}.", error_text(r)));

@@ -100,7 +100,9 @@ const TensorMapSpec* RememberingEncoder::find(const TensorMap& map) const {
 
 void Places::add(const std::string& name, const void* begin, size_t bytes) {
   const auto at = reinterpret_cast<uint64_t>(begin);
-  ranges_.push_back({name, at, at + std::max<size_t>(bytes, 1)});
+  // An array without elements may be given one element further on, which lies in no array.
+  constexpr size_t of_an_element = 8;
+  ranges_.push_back({name, at, at + (bytes == 0 ? of_an_element : bytes)});
 }
 json Places::of(uint64_t address) {
   for (Range& r : ranges_) {

@@ -32,7 +32,7 @@ struct Product {
   Bias bias_kind = Bias::none;
   DType bias_type = DType::fp32;
   int64_t bias_batch_stride = 0;
-  Activation activation = Activation::none;
+  Activation activation = Activation::none;  // swiglu: D has n / 2 columns, of rows c and n / 2 + c of B
   Scaling scaling = Scaling::none;
   const float* a_scales = nullptr;
   const float* b_scales = nullptr;
@@ -75,7 +75,7 @@ struct GroupedProduct {
 struct Findings {
   unsigned long long wrong = 0, unwritten = 0;  // elements of D
   unsigned long long stray = 0;                 // elements around D that changed
-  unsigned long long first_wrong = ~0ull;       // (batch * m + row) * n + column
+  unsigned long long first_wrong = ~0ull;       // (batch * m + row) * columns of D + column
   double worst = 0;                             // largest error beyond the last rounding, over what is allowed for it
   unsigned long long checksum_before = 0, checksum_after = 0;
 };

@@ -111,17 +111,18 @@ void draw_layouts(Trial& t, const Features& f, Random& random) {
   };
   operand(p.a, p.m);
   operand(p.b, p.n);
-  draw_layout(p.d, p.m, p.n, p.batch, stores, random);
+  const int64_t columns = problem::result_columns(p);
+  draw_layout(p.d, p.m, columns, p.batch, stores, random);
   if (p.beta != 0) {
     t.in_place = p.c.type == p.d.type && chance(random, 3);
     if (t.in_place) {
       p.c.stride = p.d.stride;
       p.c.batch_stride = p.d.batch_stride;
     } else {
-      draw_layout(p.c, p.m, p.n, p.batch, false, random);
+      draw_layout(p.c, p.m, columns, p.batch, false, random);
     }
   }
-  if (p.epilogue.residual) draw_layout(p.epilogue.residual_layout, p.m, p.n, p.batch, false, random);
+  if (p.epilogue.residual) draw_layout(p.epilogue.residual_layout, p.m, columns, p.batch, false, random);
   if (p.epilogue.bias != Bias::none && chance(random, 2)) {
     p.epilogue.bias_batch_stride = (p.epilogue.bias == Bias::per_row ? p.m : p.n) + up_to(random, 5);
   }
@@ -164,7 +165,25 @@ problem::GemmShape random_shape(Random& random) {
     s.store = Mover::threads;
     if (chance(random, 2)) s.load = Mover::threads;
   }
+  if (chance(random, 6)) {
+    // Products of pairs have no C; in fp16 they may be too large.
+    s.n = round_up(s.n, 2 * kPairedRows);
+    s.b_major = Major::K;
+    s.epilogue.source = false;
+    s.epilogue.source_type = EpilogueConfig{}.source_type;
+    s.epilogue.activation = Activation::swiglu;
+    if (s.epilogue.out == DType::fp16) s.epilogue.out = DType::bf16;
+  }
   return s;
+}
+
+std::string nodes_of(const Epilogue& e) {
+  std::string text;
+  if (e.bias != Bias::none) text += fmt::format(", {} of {}", name(e.bias), name(e.bias_type));
+  if (e.activation != Activation::none) text += fmt::format(", {}", name(e.activation));
+  if (e.residual) text += fmt::format(", residual of {}", name(e.residual_layout.type));
+  if (e.quantize) text += ", quantized";
+  return text;
 }
 
 }  // namespace
@@ -207,7 +226,8 @@ Status compile(const std::vector<Instance>& list) {
 
 TileExtents tile_of(const Instance& instance) {
   const Features f = features_of(instance);
-  const int64_t unit = f.store == Mover::tma ? kTmaBytes * 8 / bits(f.epilogue.out) : 1;
+  int64_t unit = f.store == Mover::tma ? kTmaBytes * 8 / bits(f.epilogue.out) : 1;
+  if (f.epilogue.pair()) unit = std::max<int64_t>(kPairedRows, 2 * unit);
   if (const auto* c = instance.as<DenseGemmConfig>()) {
     return {c->tile_m * c->cluster_m(), c->tile_n * c->cluster_n(), c->tile_k(), unit};
   }
@@ -218,9 +238,10 @@ TileExtents tile_of(const Instance& instance) {
 std::string Trial::text() const {
   const GemmProblem& p = problem;
   const problem::Lowered low = problem::lower(p);
-  return fmt::format("{} by {}, strides {} {} {}, shift {}, alpha {}, beta {}{}, {} SMs, {}", low.shape.text(), p.plan,
-                     low.a.stride, low.b.stride, low.d.stride, shift, p.alpha, p.beta, in_place ? " in place" : "",
-                     p.sm_limit, exact ? "whole numbers" : "normal values");
+  return fmt::format("{}{} by {}, strides {} {} {}, shift {}, alpha {}, beta {}{}, {} SMs, {}", low.shape.text(),
+                     nodes_of(p.epilogue), p.plan.empty() ? "the library's choice" : p.plan, low.a.stride, low.b.stride,
+                     low.d.stride, shift, p.alpha, p.beta, in_place ? " in place" : "", p.sm_limit,
+                     exact ? "whole numbers" : "normal values");
 }
 
 std::optional<Trial> draw(const Instance& instance, int64_t most, Random& random,
@@ -401,7 +422,7 @@ device_check::Findings PlacedTrial::check(cudaStream_t stream) const {
 
 std::optional<std::string> PlacedTrial::complaint(const device_check::Findings& found) const {
   if (found.wrong > 0) {
-    const auto n = (unsigned long long)(product_.n), m = (unsigned long long)(product_.m);
+    const auto n = (unsigned long long)(product_.d.columns), m = (unsigned long long)(product_.m);
     return fmt::format(
         "{}: {} elements are wrong, {} of them unwritten, the first at row {}, column {}, batch {}; {} times "
         "the allowed error",

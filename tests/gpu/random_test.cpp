@@ -134,54 +134,61 @@ std::vector<Instance> instances(int more) {
   return list;
 }
 
-// What the tests below rely on: each kind of mistake is made on purpose.
-TEST_F(GpuRandom, TheCheckSeesEveryKindOfMistake) {
+// What the tests below rely on: each kind of mistake is made on purpose. D has 136 columns.
+void expect_mistakes_seen(const GemmProblem& of, bool exact) {
   Arena arena(size_t(1) << 26);
   const Stream stream;
-  for (const bool exact : {true, false}) {
-    Trial trial;
-    trial.exact = exact;
-    GemmProblem& p = trial.problem;
-    p.m = 100;
-    p.n = 136;
-    p.k = 72;
-    p.a.stride = p.b.stride = 80;
-    p.d.stride = 144;
-    arena.reset();
-    const PlacedTrial placed(trial, arena);
-    GemmProblem deeper = p;
-    deeper.k = 80;
-    const auto plan = make_plan(p), reads_padding = make_plan(deeper);
-    ASSERT_TRUE(plan && reads_padding);
-    const auto flip = [](const void* matrix, int64_t element, uint16_t bits) {
-      auto* const at = static_cast<uint16_t*>(const_cast<void*>(matrix)) + element;
-      uint16_t value = 0;
-      gpu::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
-      value ^= bits;
-      gpu::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
-    };
-    const auto complaint = [&](auto spoil, const GemmPlan* run) {
-      placed.prepare(stream.get());
-      if (run != nullptr && !run->run(placed.pointers(), stream.get())) ADD_FAILURE() << "a plan does not run";
-      stream.synchronize();
-      spoil();
-      return placed.complaint(placed.check(stream.get())).value_or("");
-    };
-    const auto expect = [](const std::string& text, const char* part) {
-      EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say: " << part;
-    };
-    const GemmPointers& at = placed.pointers();
-    const auto nothing = [] {};
-    EXPECT_EQ(complaint(nothing, &*plan), "");
-    // The last bit of whole numbers, the last but one of others.
-    expect(complaint([&] { flip(at.d, 144 * 99 + 135, exact ? 1 : 2); }, &*plan), "1 elements are wrong");
-    expect(complaint([&] { flip(at.d, 136, 1); }, &*plan), "1 elements beside the result changed");
-    expect(complaint([&] { flip(at.d, -1, 1); }, &*plan), "1 elements beside the result changed");
-    expect(complaint([&] { flip(at.d, 144 * 100, 1); }, &*plan), "1 elements beside the result changed");
-    expect(complaint([&] { flip(at.b, 75, 1); }, &*plan), "an operand changed");
-    expect(complaint(nothing, nullptr), "13600 elements are wrong, 13600 of them unwritten");
-    expect(complaint(nothing, &*reads_padding), "13600 elements are wrong, 13600 of them unwritten");
-  }
+  Trial trial;
+  trial.exact = exact;
+  GemmProblem& p = trial.problem;
+  p = of;
+  p.m = 100;
+  p.k = 72;
+  p.a.stride = p.b.stride = 80;
+  p.d.stride = 144;
+  arena.reset();
+  const PlacedTrial placed(trial, arena);
+  GemmProblem deeper = p;
+  deeper.k = 80;
+  const auto plan = make_plan(p), reads_padding = make_plan(deeper);
+  ASSERT_TRUE(plan && reads_padding);
+  const auto flip = [](const void* matrix, int64_t element, uint16_t bits) {
+    auto* const at = static_cast<uint16_t*>(const_cast<void*>(matrix)) + element;
+    uint16_t value = 0;
+    gpu::require(cudaMemcpy(&value, at, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    value ^= bits;
+    gpu::require(cudaMemcpy(at, &value, sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
+  };
+  const auto complaint = [&](auto spoil, const GemmPlan* run) {
+    placed.prepare(stream.get());
+    if (run != nullptr && !run->run(placed.pointers(), stream.get())) ADD_FAILURE() << "a plan does not run";
+    stream.synchronize();
+    spoil();
+    return placed.complaint(placed.check(stream.get())).value_or("");
+  };
+  const auto expect = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say: " << part;
+  };
+  const GemmPointers& at = placed.pointers();
+  const auto nothing = [] {};
+  EXPECT_EQ(complaint(nothing, &*plan), "");
+  // The last bit of whole numbers, the last but one of others.
+  expect(complaint([&] { flip(at.d, 144 * 99 + 135, exact ? 1 : 2); }, &*plan), "1 elements are wrong");
+  expect(complaint([&] { flip(at.d, 136, 1); }, &*plan), "1 elements beside the result changed");
+  expect(complaint([&] { flip(at.d, -1, 1); }, &*plan), "1 elements beside the result changed");
+  expect(complaint([&] { flip(at.d, 144 * 100, 1); }, &*plan), "1 elements beside the result changed");
+  expect(complaint([&] { flip(at.b, 75, 1); }, &*plan), "an operand changed");
+  expect(complaint(nothing, nullptr), "13600 elements are wrong, 13600 of them unwritten");
+  expect(complaint(nothing, &*reads_padding), "13600 elements are wrong, 13600 of them unwritten");
+}
+
+TEST_F(GpuRandom, TheCheckSeesEveryKindOfMistake) {
+  expect_mistakes_seen({.n = 136}, true);
+  expect_mistakes_seen({.n = 136}, false);
+  // Of pairs, with as many columns of D.
+  const GemmProblem pairs{.n = 272, .epilogue = {.activation = Activation::swiglu}};
+  expect_mistakes_seen(pairs, true);
+  expect_mistakes_seen(pairs, false);
 }
 
 TEST_F(GpuRandom, ProductsEqualTheFloat64Reference) {
