@@ -101,9 +101,9 @@ while IFS='|' read -r name seconds _ command; do
   step "$name" "$seconds" "$command" </dev/null &
 done < <(steps)
 wait
-words=$(cat "$logs"/first-*.not 2>/dev/null)
+verdicts=$(cat "$logs"/first-*.not 2>/dev/null)
 rm -f "$logs"/first-*.not
-case $words in
+case $verdicts in
   *1*) exit 1 ;;
   *4*) exit 4 ;;
 esac
