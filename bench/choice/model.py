@@ -1,6 +1,6 @@
 """What a plan takes for a problem: a structured model, one number for each plan, and trees for what is left.
 
-Everything here is repeated by src/choice/dense_model.cpp, and tests compare the two.
+Everything here is repeated by src/choice/wave_model.cpp, and tests compare the two.
 """
 
 import numpy as np

@@ -105,6 +105,15 @@ std::string plan_name(const Instance& instance) {
       },
       instance.config);
 }
+std::string name_without_stages(const std::string& plan) {
+  const auto digit = [&](size_t at) { return at < plan.size() && plan[at] >= '0' && plan[at] <= '9'; };
+  size_t word = plan.find("-s");
+  while (word != std::string::npos && !digit(word + 2)) word = plan.find("-s", word + 2);
+  if (word == std::string::npos) return plan;
+  size_t end = word + 2;
+  while (digit(end)) ++end;
+  return plan.substr(0, word) + plan.substr(end);
+}
 std::string features_name(const Instance& instance) {
   return std::visit([]<class C>(const C& c) { return family<C>().features.print(c); }, instance.config);
 }

@@ -53,6 +53,9 @@ std::string kernel_of(const Instance& instance);
 
 // "dense-128x256-c2-s4".
 std::string plan_name(const Instance& instance);
+// A plan without its stages: how deep a ring is follows from the shared memory that the rest of a kernel leaves, so it
+// may differ between result types and versions.
+std::string name_without_stages(const std::string& plan);
 // "bf16-nt-silu".
 std::string features_name(const Instance& instance);
 // "sm90/dense-128x256-c2-s4/bf16-nt-silu".

@@ -1,5 +1,5 @@
 // Which kernel serves a matrix product on Hopper: the tuned table where it has an answer, otherwise the model of
-// dense_model.h. The tool's commands and the host API all ask choose(). Needs no GPU.
+// wave_model.h. The tool's commands and the host API all ask choose(). Needs no GPU.
 #pragma once
 #include <cstdint>
 #include <string>

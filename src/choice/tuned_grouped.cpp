@@ -49,9 +49,6 @@ int64_t GroupedShape::*varying(Groups op) {
   return op == Groups::by_depth ? &GroupedShape::k : nullptr;
 }
 
-// How deep a ring is follows from the shared memory that the rest of a kernel leaves: it may differ between versions.
-std::string without_stages(const std::string& plan) { return plan.substr(0, plan.rfind("-s")); }
-
 // Read once; a text that is not a table of these products is left out.
 const std::vector<GroupedTunedTable>& grouped_tables() {
   static const std::vector<GroupedTunedTable> list = [] {
@@ -183,7 +180,7 @@ Result<GroupedChoice> choose_for(const GroupedProblem& problem, const Chip& whol
   const auto row = problem.plan.empty() && problem.formula.empty() ? tuned_row(problem, chip) : std::nullopt;
   if (!row) return choose(problem, chip.multiprocessors);
   for (const Instance& instance : instances_for(problem)) {
-    if (without_stages(catalog::plan_name(instance)) != without_stages(row->plan)) continue;
+    if (catalog::name_without_stages(catalog::plan_name(instance)) != catalog::name_without_stages(row->plan)) continue;
     const bool same = row->shape == *shape_of(problem);
     return GroupedChoice{instance,
                          fmt::format("measured fastest for {} on {}, {:.1f} us (tuned table)",

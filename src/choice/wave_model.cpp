@@ -44,19 +44,8 @@ double load_cycles(const DenseGemmConfig& c) {
   return of_a_scheduler * (kRealignStage + kRealignRound * rounds) / (of_a_scheduler > 1 ? kIssuedByTwo : kIssuedByOne);
 }
 
-// Other results leave room for other stages; the plan is the same.
-std::string name_without_stages(const std::string& plan) {
-  const auto digit = [&](size_t at) { return at < plan.size() && plan[at] >= '0' && plan[at] <= '9'; };
-  size_t word = plan.find("-s");
-  while (word != std::string::npos && !digit(word + 2)) word = plan.find("-s", word + 2);
-  if (word == std::string::npos) return plan;
-  size_t end = word + 2;
-  while (digit(end)) ++end;
-  return plan.substr(0, word) + plan.substr(end);
-}
-
 const PlanNumber* number_of(const std::string& plan, const Fit& fit) {
-  const std::string name = name_without_stages(plan);
+  const std::string name = catalog::name_without_stages(plan);
   const auto at = std::lower_bound(fit.plans.begin(), fit.plans.end(), name,
                                    [](const PlanNumber& x, const std::string& y) { return x.plan < y; });
   return at != fit.plans.end() && at->plan == name ? &*at : nullptr;

@@ -73,7 +73,7 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.tma_store_latency = 65;          // [w] 409 with issue and bytes
       c.tma_write_latency = 6;           // [w]
       c.tma_store_bytes_per_cycle = 32;  // [w] a further box of 8 KB: 256 cycles, whoever stores it
-      c.l2_gbps = 13500;                 // [w] 4.3 MB in 0.3 us; 57 B a cycle and SM, as in choice/dense_model.cpp
+      c.l2_gbps = 13500;                 // [w] 4.3 MB in 0.3 us; 57 B a cycle and SM, as in choice/wave_model.cpp
       c.memory_latency = 835;            // [w] 1300 against 465
       c.memory_gbps = 4300;              // [w] 973 MB in 225 to 232 us
       c.memory_start_bytes = 16e6;       // [w] 17 MB take 10650 cycles beyond the latency, not 7970
