@@ -29,6 +29,7 @@ ENUMERATED = {
     "warpwright schedule ": ["list", "show", "verify", "svg"],
     "warpwright encode idesc --a bf16 --scale ": ["ue8m0", "ue4m3"],
     "warpwright check sm90/dense-64x64-c1-s4": ["sm90/dense-64x64-c1-s4/bf16-nt",
+                                               "sm90/dense-64x64-c1-s4/e4m3-nt-tensor",
                                                "sm90/dense-64x64-c1-s4/fp16-tn-by_threads-batched"],
     "warpwright gemm --plan sm100/blockwise-n128-s5": ["sm100/blockwise-n128-s5-pair-e8-o2/e4m3"],
     "warpwright completion ": ["bash", "zsh", "fish"],
