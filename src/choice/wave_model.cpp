@@ -52,7 +52,11 @@ const PlanNumber* number_of(const std::string& plan, const Fit& fit) {
 }
 
 double cluster_us(const Numbers& v, int cluster) {
-  return cluster >= 8 ? v.cluster_8 : cluster >= 4 ? v.cluster_4 : cluster == 3 ? v.cluster_3 : cluster == 2 ? v.cluster_2 : 0;
+  return cluster >= 8   ? v.cluster_8
+         : cluster >= 4 ? v.cluster_4
+         : cluster == 3 ? v.cluster_3
+         : cluster == 2 ? v.cluster_2
+                        : 0;
 }
 
 struct Wave {
@@ -64,10 +68,16 @@ struct Wave {
 }  // namespace
 
 WaveWork wave_work(const GemmShape& s) {
-  WaveWork w{.m = s.m, .n = s.n, .k = s.k, .batch = s.batch, .a_type = s.dtype, .b_type = s.b_dtype(),
-             .a_major = s.a_major, .b_major = s.b_major};
-  w.result_bytes =
-      floor_of(s).bytes - double(s.batch) * double(s.k) * (double(s.m) * bytes(w.a_type) + double(s.n) * bytes(w.b_type));
+  WaveWork w{.m = s.m,
+             .n = s.n,
+             .k = s.k,
+             .batch = s.batch,
+             .a_type = s.dtype,
+             .b_type = s.b_dtype(),
+             .a_major = s.a_major,
+             .b_major = s.b_major};
+  w.result_bytes = floor_of(s).bytes -
+                   double(s.batch) * double(s.k) * (double(s.m) * bytes(w.a_type) + double(s.n) * bytes(w.b_type));
   w.own_operations = s.own_operations;
   return w;
 }
@@ -75,8 +85,15 @@ WaveWork wave_work(const GemmShape& s) {
 WaveWork wave_work(const GroupedProblem& p) {
   const bool single = p.groups == Groups::none, by_depth = p.groups == Groups::by_depth;
   const int64_t groups = single ? 1 : std::max<int64_t>(p.group_count, 1);
-  WaveWork w{.fit = single ? &kBlockwiseFit : &kGroupedFit, .m = single || by_depth ? p.m : std::max<int64_t>(usual_rows(p), 1), .n = p.n, .k = by_depth ? p.k / groups : p.k,
-             .batch = groups, .a_type = p.type, .b_type = p.type, .a_major = p.a_major, .b_major = p.b_major};
+  WaveWork w{.fit = single ? &kBlockwiseFit : &kGroupedFit,
+             .m = single || by_depth ? p.m : std::max<int64_t>(usual_rows(p), 1),
+             .n = p.n,
+             .k = by_depth ? p.k / groups : p.k,
+             .batch = groups,
+             .a_type = p.type,
+             .b_type = p.type,
+             .a_major = p.a_major,
+             .b_major = p.b_major};
   const int64_t columns = p.activation == Activation::swiglu ? p.n / 2 : p.n;
   w.result_bytes = double(groups) * double(w.m) * double(columns) * bytes(p.out) * (p.accumulate ? 2 : 1);
   if (!p.formula.empty()) w.own_operations = problem::operations_of(p.formula);
@@ -187,8 +204,7 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
 
   const double inside_m = double(std::min<int64_t>(work_.m, p.tile_m));
   const double inside_n = double(std::min<int64_t>(work_.n, p.tile_n));
-  const double entering =
-      kLineBytes * (inside_m + inside_n + v.outside * (p.tile_m - inside_m + p.tile_n - inside_n));
+  const double entering = kLineBytes * (inside_m + inside_n + v.outside * (p.tile_m - inside_m + p.tile_n - inside_n));
   const double own = v.own_lines * (a_lines_ * inside_m / p.cluster_n + b_lines_ * inside_n / p.cluster_m);
   const double shown = (p.ping_pong ? v.ping_pong_shows : 1) * p.result;
   const double a_asked = batch_ * double(slices * work_.m * t.columns);
@@ -200,8 +216,8 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
   const double l2 =
       kLineBytes / v.l2 * (lookups(a_asked, a_lines_, a_sectors_) + lookups(b_asked, b_lines_, b_sectors_));
   const double straddled = (a_lines_ + b_lines_) / 2 - 1;
-  const double memory = (moved_ * (1 + v.memory_straddled * straddled) + v.memory_result * work_.result_bytes) /
-                        v.memory * kCyclesPerUs;
+  const double memory =
+      (moved_ * (1 + v.memory_straddled * straddled) + v.memory_result * work_.result_bytes) / v.memory * kCyclesPerUs;
   // On the average half of the last block of 64 rows is there.
   const double filled = work_.leaves_blocks && p.tile_m > 64
                             ? std::min(1.0, double(work_.m + 32) / double(ceil_div(work_.m, p.tile_m) * p.tile_m))
