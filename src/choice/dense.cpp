@@ -19,11 +19,13 @@
 namespace warpwright::choice {
 namespace {
 
-// What may be compiled for a shape beside the tiles of plain products, which are a cover of all shapes: rows that threads
-// load have these.
+// What may be compiled for a shape beside the tiles of plain products, which are a cover of all shapes: rows that
+// threads load have these.
 constexpr DenseGemmConfig kByThreads[] = {
-    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1}, {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 1},
-    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 1}, {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
+    {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1},
+    {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 1},
+    {.tile_m = 128, .tile_n = 160, .stages = 5, .cluster = 1},
+    {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
     {.tile_m = 64, .tile_n = 64, .stages = 8, .cluster = 1},
 };
 // How many of them, the best by the model, are offered to who times all candidates: each costs seconds the first time.

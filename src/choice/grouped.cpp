@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "choice/wave_model.h"

@@ -1,6 +1,6 @@
-// The model by which products on Hopper are ranked: waves of tiles whose tensor, ingest, L2 and memory times are combined,
-// a factor for each plan that was measured, and trees for what is left. bench/choice/model.py is the same model, and
-// bench/choice/fit.py fits it: to dense products, to those with blockwise scales and to groups.
+// The model by which products on Hopper are ranked: waves of tiles whose tensor, ingest, L2 and memory times are
+// combined, a factor for each plan that was measured, and trees for what is left. bench/choice/model.py is the same
+// model, and bench/choice/fit.py fits it: to dense products, to those with blockwise scales and to groups.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -131,9 +131,7 @@ std::string regret_text(const Report& report) {
       std::exp(logarithms / static_cast<double>(ratios.size())), ratios.size(), ratios[rank], ratios.back());
 }
 
-bool makes_basis(const TuneCommand& options) {
-  return options.every_plan || (options.random > 0 && !options.regret);
-}
+bool makes_basis(const TuneCommand& options) { return options.every_plan || (options.random > 0 && !options.regret); }
 BasisRun basis_run(const TuneCommand& options) { return {options.out, options.budget, options.ahead_only}; }
 
 int tune_grouped(const TuneCommand& options, Output& out) {

@@ -242,7 +242,7 @@ TEST_F(Measured, aWorkspaceBelongsToOnePlan) {
 
 // What runs on a stream may share is told apart from what belongs to one of them.
 TEST_F(Measured, sumsAreKeptAndCopiesAreNot) {
-  const auto sums = make_plan(GemmProblem{.m = 128, .n = 256, .k = 16384});
+  const auto sums = make_plan(GemmProblem{.m = 256, .n = 512, .k = 16384});
   ASSERT_TRUE(sums) << sums.status().message();
   EXPECT_GT(sums->kept_bytes(), 0u);
   EXPECT_EQ(sums->kept_bytes(), sums->workspace_bytes());
