@@ -70,7 +70,7 @@ GroupedFacts facts_of(const Instance& instance, const GroupedProblem& p, int sms
           c.tile_m,
           c.tile_n,
           c.tile_k(),
-          waves_of(tiles_of(c, groups_of(p), usual_rows(p), p.n / c.column_blocks()), sms / c.cluster),
+          waves_of(tiles_of(c, groups_of(p), usual_rows(p), p.n / c.operands()), sms / c.cluster),
           fmt::format("{} {}x{}x{}, {} stages, cluster {}{}", name(c.type), c.tile_m, c.tile_n, c.tile_k(), c.stages,
                       c.cluster, c.cluster > 1 && c.axis == ClusterAxis::n ? " along n" : "")};
 }

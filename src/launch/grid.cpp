@@ -48,7 +48,7 @@ int64_t work_of(const DenseGemmConfig& c, const DenseGemmArgs& args) {
 }
 int64_t work_of(const SkinnyGemmConfig& c, const SkinnyGemmArgs& args) { return c.tiles(args.m, args.n); }
 int64_t work_of(const GroupedGemmConfig& c, const GroupedGemmArgs& args) {
-  const int64_t columns = ceil_div(args.n / c.column_blocks(), c.out_columns() * c.cluster_n());
+  const int64_t columns = ceil_div(args.n / c.operands(), c.out_columns() * c.cluster_n());
   int64_t rows = ceil_div(args.groups.rows, c.tile_m * c.cluster_m());
   if (c.by_depth()) {
     rows *= args.groups.groups;

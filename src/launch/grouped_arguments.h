@@ -47,10 +47,20 @@ Status fill_scale_maps(GroupedGemmArgs& args, const GroupedGemmConfig& config, c
   return {};
 }
 
+// The matrices B. Rows along k may go on in the next matrix, since A has zeros there in any case; rows along n end with
+// theirs, or a NaN there would be multiplied by these zeros. In pairs the halves of each matrix end with it.
+inline MatrixMap map_of_b(const GroupedGemmConfig& config, const GroupedProductOperands& o) {
+  const int matrices = o.groups.matrix_count;
+  if (!config.b_by_matrix()) return {config.b_box(), o.b, int64_t(o.n) * matrices, o.k};
+  const uint64_t bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(config.type)) / 8;
+  if (config.b_major == Major::MN) return {config.b_box(), o.b, o.k, o.n, matrices, bytes};
+  return {config.b_box(), o.b, o.n, o.k, matrices, bytes, 0, kPairedRows / 2};
+}
+
 template <class Encode>
 Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const GroupedProductOperands& o, Encode&& encode) {
   args = {};
-  const int columns = o.n / config.column_blocks();
+  const int columns = o.n / config.operands();
   args.d_data = o.d;
   args.d_stride = columns;
   args.groups = o.groups;
@@ -77,13 +87,7 @@ Status fill(GroupedGemmArgs& args, const GroupedGemmConfig& config, const Groupe
                                                      : MatrixMap{config.a_box(), o.a, o.k, o.groups.rows};
       if (Status s = encode(a, args.a); !s) return s;
     }
-    // Rows along k may go on in the next matrix, since A has zeros there in any case; rows along n end with theirs, or
-    // a NaN there would be multiplied by these zeros.
-    const int matrices = o.groups.matrix_count;
-    const uint64_t matrix_bytes = uint64_t(o.n) * uint64_t(o.k) * uint64_t(bits(config.type)) / 8;
-    const MatrixMap b = config.b_major == Major::K ? MatrixMap{config.b_box(), o.b, int64_t(o.n) * matrices, o.k}
-                                                   : MatrixMap{config.b_box(), o.b, o.k, o.n, matrices, matrix_bytes};
-    if (Status s = encode(b, args.b); !s) return s;
+    if (Status s = encode(map_of_b(config, o), args.b); !s) return s;
     if (config.stages_scales()) {
       if (Status s = fill_scale_maps(args, config, o, encode); !s) return s;
     }

@@ -118,7 +118,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
-  const int64_t halves = c.column_blocks();
+  const int64_t halves = c.operands();
   const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // of the columns of gates and ups
   const int64_t n = c.swiglu && whole_blocks ? 512
                     : c.out == DType::e4m3   ? 256

@@ -163,13 +163,35 @@ TEST(Swiglu, HalvesEndAnywhereWithScalesOfRows) {
   }();
   expect_exact<rows>(spec<rows>({140, 144, 272}, {0, 30, 140}));
 }
+// The cluster lies along an axis: along m its two CTAs share B, or take the last rows of a group beside each other.
+constexpr GroupedGemmConfig swiglu_of_bf16(ClusterAxis axis) {
+  GroupedGemmConfig c = kSwiglu;
+  c.type = DType::bf16;
+  c.axis = axis;
+  return c;
+}
 TEST(Swiglu, OfBf16) {
-  constexpr GroupedGemmConfig bf16 = [] {
-    GroupedGemmConfig c = kSwiglu;
-    c.type = DType::bf16;
-    return c;
-  }();
-  expect_exact<bf16>(spec<bf16>({140, 144, 136}, {0, 30, 140}));
+  constexpr GroupedGemmConfig along_n = swiglu_of_bf16(ClusterAxis::n), along_m = swiglu_of_bf16(ClusterAxis::m);
+  static_assert(along_m.paired());
+  expect_exact<along_n>(spec<along_n>({140, 144, 136}, {0, 30, 140}));
+  // The last tile has 8 of its 32 columns.
+  GroupedProduct p = spec<along_m>({460, 144, 136}, {0, 40, 40, 230, 460});
+  for (const bool bias : {false, true}) {
+    p.bias = bias;
+    expect_exact<along_m>(p);
+  }
+  p = spec<along_m>({2 * 230, 144, 136}, {200, 70});
+  p.groups = Groups::masked;
+  expect_exact<along_m>(p);
+}
+TEST(Swiglu, CtasShareWholePairs) {
+  static constexpr GroupedGemmConfig four{
+      .type = DType::bf16, .tile_m = 64, .tile_n = 128, .cluster = 4, .groups = Groups::contiguous, .swiglu = true};
+  EXPECT_EQ(four.b_box().outer, 2 * four.box_columns());
+  expect_exact<four>(spec<four>({300, 272, 72}, {0, 3, 200, 300}));
+  GroupedGemmConfig halved = four;
+  halved.tile_n = 96;
+  EXPECT_STREQ(refuse(halved), "grouped_gemm: a CTA's share of an operand is not made of whole swizzle atoms");
 }
 TEST(Swiglu, ToE4m3WithAScaleForEachRowAnd128Columns) {
   GroupedProduct p = spec<kSwigluToE4m3>({160, 768, 144}, {0, 1, 1, 131, 150});

@@ -33,6 +33,10 @@ WW_HD constexpr int paired_row(int row, int rows) {
   if (gate >= rows / 2) return rows;
   return row % kPairedRows < kPairedRows / 2 ? gate : rows / 2 + gate;
 }
+// Where the N side of an MMA has the pairs: which of a thread's sums is the gate of its result `r`, and how many
+// registers further on its up is.
+WW_HD constexpr int gate_register(int r) { return r / 4 * 8 + r % 4; }
+inline constexpr int kGateToUp = 4;
 
 // Along which dimension of the result the CTAs of a cluster lie. Along m they share a tile of B, along n one of A.
 enum class ClusterAxis : uint8_t { m, n };

@@ -6,25 +6,21 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// The lines from `line` on: one or two boxes of them, or, where the CTAs of a cluster share them, this one's box for
-// all. Always: they share them in every tile.
-template <int Cluster, bool Always = false>
-WW_FN void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int boxes, bool shared, int k,
-                        int line, Shared<Mbarrier> full) {
+// One or two boxes of lines, or, where the CTAs of a cluster share them, this one's box for all. corner(i) is where box
+// i begins. Always: they share them in every tile.
+template <int Cluster, bool Always = false, class Corner>
+WW_FN void load_operand(Shared<uint8_t> to, const TensorMap* map, TensorBox box, int boxes, bool shared,
+                        Corner&& corner, Shared<Mbarrier> full) {
   if (Always || shared) {  // unreached [-c1-]: a cluster of one shares nothing
     constexpr uint16_t everyone = (1u << Cluster) - 1;
     const int rank = int(machine::cluster_rank());
-    machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map,
-                                machine::Coords<2>{k, line + rank * box.outer}, full, everyone);
+    machine::tma_load_multicast(to.plus_bytes(box.bytes() * uint32_t(rank)), map, corner(rank), full, everyone);
     return;
   }
   if constexpr (!Always) {
     WW_UNROLL
     for (int i = 0; i < 2; ++i) {
-      if (i < boxes) {
-        machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(i)), map, machine::Coords<2>{k, line + i * box.outer},
-                          full);
-      }
+      if (i < boxes) machine::tma_load(to.plus_bytes(box.bytes() * uint32_t(i)), map, corner(i), full);
     }
   }
 }
@@ -59,7 +55,12 @@ template <GroupedGemmConfig C>
 WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool beside, int k, int line,
                   Shared<Mbarrier> full) {
   if constexpr (C.a_major == Major::K) {
-    load_operand<C.cluster, C.cluster_n() != 1>(to, map, C.a_box(), boxes, beside, k, line, full);
+    load_operand<C.cluster, C.cluster_n() != 1>(
+        to, map, C.a_box(), boxes, beside,
+        [&](int box) {
+          return machine::Coords<2>{k, line + box * C.a_box().outer};
+        },
+        full);
   } else {
     load_panels<C.cluster, C.tile_m / C.panel_rows(), C.cluster_n() != 1>(
         to, map, C.a_box(), true,
@@ -69,8 +70,19 @@ WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool besi
         full);
   }
 }
-// Rows of B from `line` on, those of `matrix` if they are stored as columns, and with swiglu the ups, half of B behind
-// the gates. Of paired CTAs those that are beside each other have their own.
+// Where a K-major box of B begins that is for the columns of D from `line` on, counted from the first row of the map of
+// B, or in pairs from the first column of `matrix`.
+template <GroupedGemmConfig C>
+WW_FN auto b_corner(int k, int line, [[maybe_unused]] int matrix) {
+  if constexpr (C.in_pairs()) {
+    return machine::Coords<5>{k, 0, 0, line / (kPairedRows / 2), matrix};
+  } else {
+    return machine::Coords<2>{k, line};
+  }
+}
+// Rows of B from `line` on, those of `matrix` if the map has it as a dimension. With swiglu gates and ups come together
+// in pairs, or one after the other, the ups from half of B further on. Of paired CTAs those that are beside each other
+// have their own.
 template <GroupedGemmConfig C>
 WW_FN void load_b(Shared<uint8_t> to, const GroupedGemmArgs& args, bool beside, int k, int line, int matrix,
                   Shared<Mbarrier> full) {
@@ -78,8 +90,10 @@ WW_FN void load_b(Shared<uint8_t> to, const GroupedGemmArgs& args, bool beside, 
     WW_UNROLL
     for (int half = 0; half < C.column_blocks(); ++half) {
       constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
-      load_operand<C.cluster>(to.plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(), C.paired() ? 2 : 1,
-                              C.cluster_m() > 1 && !beside, k, line + half * (args.n / C.column_blocks()), full);
+      const int first = line + half * (args.n / C.operands());
+      load_operand<C.cluster>(
+          to.plus_bytes(bytes * uint32_t(half)), &args.b, C.b_box(), C.paired() ? 2 : 1, C.cluster_m() > 1 && !beside,
+          [&](int box) { return b_corner<C>(k, first + box * C.box_columns(), matrix); }, full);
     }
   } else {
     load_panels<C.cluster, C.tile_n / C.panel_rows(), C.cluster_m() != 1>(

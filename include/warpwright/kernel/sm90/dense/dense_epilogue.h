@@ -60,8 +60,8 @@ struct DenseEpilogue {
       const int gate = r / 2 * 4 + r % 2;
       return finish(sums.get(gate), sums.get(gate + 2), block, r);
     } else if constexpr (C.epilogue.pair()) {
-      const int gate = r / 4 * 8 + r % 4;
-      return finish(sums.get(gate), sums.get(gate + 4), block, r);
+      const int gate = gate_register(r);
+      return finish(sums.get(gate), sums.get(gate + kGateToUp), block, r);
     } else {
       return finish(sums.get(r), block, r);
     }

@@ -52,16 +52,21 @@ struct GroupedGemmConfig {
   WW_HD constexpr bool clears_edges() const { return by_depth() && !scaled(); }
   WW_HD constexpr bool adds_to_result() const { return out == DType::fp32 && (by_depth() || adds); }
   WW_HD constexpr int depth_unit() const { return scaled() ? kScaleBlock : 1; }
-  // Columns of D in a tile, which are also those of one MMA: the gates and the ups are multiplied one after the other.
-  WW_HD constexpr int column_blocks() const { return swiglu ? 2 : 1; }
-  WW_HD constexpr int out_columns() const { return tile_n / column_blocks(); }
+  // Columns of the product for one of D.
+  WW_HD constexpr int operands() const { return swiglu ? 2 : 1; }
+  WW_HD constexpr int out_columns() const { return tile_n / operands(); }
+  // 16 rows of a tile of B are 8 gates and their 8 ups (kernel/config.h), and one MMA multiplies all of its rows. With
+  // scales the tile has its gates first and its ups after them, with an MMA each.
+  WW_HD constexpr bool in_pairs() const { return swiglu && !scaled(); }
+  WW_HD constexpr int column_blocks() const { return swiglu && scaled() ? 2 : 1; }
+  WW_HD constexpr int block_columns() const { return tile_n / column_blocks(); }
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr int warpgroups() const { return tile_m / group_rows; }
   WW_HD constexpr bool takes_turns() const { return scaled() && warpgroups() == 2; }
-  // Blocks of 64 rows and out_columns() columns.
+  // Blocks of 64 rows and block_columns() columns.
   WW_HD constexpr int group_blocks() const { return group_rows / 64 * column_blocks(); }
   // Scaled sums are added to a second set, one block at a time.
-  WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * out_columns() / 2; }
+  WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * block_columns() / 2; }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
   // Two CTAs above each other take the last rows of tiles of a group beside each other: tile/paired_raster.h. With
@@ -93,6 +98,10 @@ struct GroupedGemmConfig {
     if (b_major == Major::MN) return panel_box();
     return {type, tile_k(), b_share() / column_blocks(), Swizzle::b128};
   }
+  // Columns of D that a K-major box of B is for.
+  WW_HD constexpr int box_columns() const { return b_share() / operands(); }
+  // The map of B has a dimension of matrices. Otherwise their rows follow each other.
+  WW_HD constexpr bool b_by_matrix() const { return b_major == Major::MN || in_pairs(); }
   // The dense kernel whose epilogue this one shares.
   WW_HD constexpr DenseGemmConfig dense() const {
     return {.type = type, .tile_m = tile_m, .tile_n = out_columns(), .epilogue = factor_and_conversion(out)};
@@ -190,7 +199,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
   }
   if (c.accumulators() > 208) return "grouped_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "grouped_gemm: a cluster has 1 to 8 CTAs";
-  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.column_blocks()) != 0 || c.tile_m % c.cluster_n() != 0 ||
+  if (c.tile_n % c.cluster_m() != 0 || c.b_share() % (8 * c.operands()) != 0 || c.tile_m % c.cluster_n() != 0 ||
       c.a_share() % 8 != 0) {
     return "grouped_gemm: a CTA's share of an operand is not made of whole swizzle atoms";
   }
@@ -205,8 +214,10 @@ WW_HD constexpr const char* refuse(const GroupedGemmConfig& c) {
 }
 
 struct GroupedGemmArgs {
-  TensorMap a;             // config.a_box() over A as it is stored; without depth a and b are not read
-  TensorMap b;             // config.b_box() over [groups.matrix_count * n, k], or [groups.matrix_count][k, n]
+  TensorMap a;  // config.a_box() over A as it is stored; without depth a and b are not read
+  // config.b_box() over [groups.matrix_count * n, k] or, by matrix, over each of [groups.matrix_count][k, n] or, as
+  // launch::in_pairs() has it, of [groups.matrix_count][gates; ups].
+  TensorMap b;
   TensorMap d;             // config.d_box() over [rows of D, columns of D]
   void* d_data = nullptr;  // the same: where a group ends inside a box, threads store
   int64_t d_stride = 0;

@@ -5,6 +5,7 @@
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
+#include "warpwright/kernel/sm90/load_operand.h"
 #include "warpwright/machine/machine.h"
 #include "warpwright/pipeline/ring.h"
 #include "warpwright/tile/grouped_raster.h"
@@ -166,12 +167,13 @@ class GatherLoad {
     for (int half = 0; half < C.column_blocks(); ++half) {
       const Shared<uint8_t> to =
           Kernel::b_stage(base_, stage).plus_bytes(bytes * uint32_t(half) + C.b_box().bytes() * uint32_t(rank));
-      const int line = tile.rows.matrix * args_.n + half * Kernel::columns(args_) + rank * C.b_box().outer;
+      const int line = Kernel::first_line(args_, tile) + half * Kernel::columns(args_) + rank * C.box_columns();
       const auto load = [&](int column, uint16_t receivers) {
+        const auto corner = b_corner<C>(k, line + column, tile.rows.matrix);
         if constexpr (C.cluster == 1) {
-          machine::tma_load(to, &args_.b, machine::Coords<2>{k, line + column}, full);
+          machine::tma_load(to, &args_.b, corner, full);
         } else {
-          machine::tma_load_multicast(to, &args_.b, machine::Coords<2>{k, line + column}, full, receivers);
+          machine::tma_load_multicast(to, &args_.b, corner, full, receivers);
         }
       };
       load(Kernel::first_column(tile), beside ? uint16_t(1u << rank) : everyone);

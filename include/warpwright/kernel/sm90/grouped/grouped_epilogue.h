@@ -37,24 +37,31 @@ struct GroupedEpilogue {
     }
   }
 
-  // Adds those of the columns from `column` of D on to both halves. Pairs of columns are inside D or not.
+  // Which sum of its block is a thread's result `r`: its gate (0) or its up (1) where the block has both.
+  WW_FN static constexpr int register_of(int operand, int r) {
+    return C.in_pairs() ? gate_register(r) + operand * kGateToUp : r;
+  }
+
+  // Adds those of the columns from `column` of D on, to gates and to ups. Two columns beside each other are inside D or
+  // not.
   template <DType T, class Values, int Blocks>
   WW_FN static void add_bias(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     using Element = storage_t<T>;
-    const int width = args.n / C.column_blocks(), first = place.column + int(machine::lane_index()) % 4 * 2;
+    const int width = args.n / C.operands(), first = place.column + int(machine::lane_index()) % 4 * 2;
     const Global<const Element> bias =
         Global<const Element>{static_cast<const Element*>(args.bias)} + (place.matrix * args.bias_stride + first);
     WW_UNROLL
-    for (int half_block = 0; half_block < C.column_blocks(); ++half_block) {
-      const Global<const Element> half = bias + half_block * width;
-      Values& sums = values[row_block * C.column_blocks() + half_block];
+    for (int operand = 0; operand < C.operands(); ++operand) {
+      const Global<const Element> half = bias + operand * width;
+      Values& sums = values[row_block * C.column_blocks() + operand % C.column_blocks()];
       WW_UNROLL
       for (int i = 0; i < kColumns / 2; i += 4) {
         if (first + 2 * i >= width) break;
         const tile::FloatPair pair = two_of<T>(half + 2 * i);
         WW_UNROLL
         for (int j = i; j < i + 4; ++j) {
-          sums.set(j, tile::add(sums.get(j), j % 2 == 0 ? pair.low : pair.high));
+          const int at = register_of(operand, j);
+          sums.set(at, tile::add(sums.get(at), j % 2 == 0 ? pair.low : pair.high));
         }
       }
     }
@@ -136,7 +143,7 @@ struct GroupedEpilogue {
     for (int i = 0; i < kColumns / 2; ++i) values.set(i, tile::multiply(values.get(i), inverse[i / 2 % 2]));
   }
 
-  // Finishes one row of blocks; its first block then holds what is to be converted and stored.
+  // Finishes one row of blocks; the first registers of its first block then hold what is to be converted and stored.
   template <class Values, int Blocks>
   WW_FN static void finish(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     const int first = row_block * C.column_blocks();
@@ -147,9 +154,12 @@ struct GroupedEpilogue {
       if (args.bias != nullptr && !args.bias_is_bf16) add_bias<DType::fp32>(values, args, place, row_block);
     }
     if constexpr (C.swiglu) {
+      const Values& ups = values[first + C.column_blocks() - 1];
+      // A result takes the place of a sum that was read for it or for one before it.
       WW_UNROLL
-      for (int i = 0; i < kColumns / 2; ++i) {
-        values[first].set(i, tile::multiply(epilogue::silu(values[first].get(i)), values[first + 1].get(i)));
+      for (int r = 0; r < kColumns / 2; ++r) {
+        const float gate = values[first].get(register_of(0, r)), up = ups.get(register_of(1, r));
+        values[first].set(r, tile::multiply(epilogue::silu(gate), up));
       }
     }
     if constexpr (C.out == DType::e4m3) quantize(values[first], args, place, row_block);

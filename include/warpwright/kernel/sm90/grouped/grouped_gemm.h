@@ -75,8 +75,8 @@ struct GroupedGemm {
   using Input = pipeline::Consumer<C.stages, Release>;
   static constexpr Scope kReleaseScope = C.clears_edges() && C.cluster > 1 ? Scope::cluster : Scope::cta;
   using Output = pipeline::Producer<C.output_stages, pipeline::PublishByThread<pipeline::To::async>>;
-  using Sums = machine::Accumulator<C.out_columns()>;
-  using Sum = Totals<C.out_columns()>;
+  using Sums = machine::Accumulator<C.block_columns()>;
+  using Sum = Totals<C.block_columns()>;
   using Epilogue = GroupedEpilogue<C>;
   using Subtiles = DenseEpilogue<C.dense()>;
   using Element = storage_t<C.out>;
@@ -116,7 +116,7 @@ struct GroupedGemm {
     return tile.rows.depth == 0 ? 0 : tile::ceil_div(head(tile) + tile.rows.depth, C.tile_k());
   }
   // The columns of D.
-  WW_FN static int columns(const Args& args) { return args.n / C.column_blocks(); }
+  WW_FN static int columns(const Args& args) { return args.n / C.operands(); }
   using Tiles = tile::GroupedTiles<C.groups, C.tile_m * C.cluster_m(), C.any_rows, C.depth_unit(), C.paired(),
                                    C.paired() && C.gathered>;
   WW_FN static Tiles tiles(const Args& args) {
@@ -133,6 +133,10 @@ struct GroupedGemm {
     if constexpr (C.cluster_n() == 1) return tile.n * C.out_columns();
     return (tile.n * C.cluster + int(machine::cluster_rank())) * C.out_columns();
   }
+  // The first row of the tile's matrix in the map of B.
+  WW_FN static int first_line(const Args& args, const tile::GroupedTile& tile) {
+    return C.b_by_matrix() ? 0 : tile.rows.matrix * args.n;
+  }
 
   // The whole warp, of which one lane is elected to copy. await_peers() returns when the peers' barriers may be used.
   template <class AwaitPeers>
@@ -144,7 +148,7 @@ struct GroupedGemm {
     await_peers();
     for (bool more = any; more; more = walk.next(tile)) {
       const int a_line = tile.rows.first + first_row(tile);
-      const int b_line = C.b_major == Major::K ? tile.rows.matrix * args.n + first_column(tile) : first_column(tile);
+      const int b_line = first_line(args, tile) + first_column(tile);
       const int stages = elected ? depth(args, tile) : 0, begin = first_k(tile);
       const bool beside = C.paired() && tile.beside, halved = C.paired() && tile.halved;
       for (int k = 0; k < stages; ++k) {
@@ -178,9 +182,9 @@ struct GroupedGemm {
     const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
     const uint32_t a_address = a_stage(base, 0).address + rows.bytes() * uint32_t(group * kRowBlocks);
     constexpr SmemTile tile_a{C.type, C.tile_m, C.tile_k(), Swizzle::b128, C.a_major};
-    constexpr SmemTile tile_b{C.type, C.out_columns(), C.tile_k(), Swizzle::b128, C.b_major};
+    constexpr SmemTile tile_b{C.type, C.block_columns(), C.tile_k(), Swizzle::b128, C.b_major};
     const uint64_t first_a = encode_sm90(matrix_desc(tile_a, a_address, 64, step));
-    const uint64_t first_b = encode_sm90(matrix_desc(tile_b, b_stage(base, 0).address, C.out_columns(), step));
+    const uint64_t first_b = encode_sm90(matrix_desc(tile_b, b_stage(base, 0).address, C.block_columns(), step));
     const uint64_t a = ahead(first_a, C.a_bytes() * uint32_t(stage) + rows.bytes() * uint32_t(row_block));
     const uint64_t b = ahead(
         first_b, C.b_bytes() * uint32_t(stage) + C.b_bytes() / uint32_t(C.column_blocks()) * uint32_t(column_block));

@@ -31,7 +31,7 @@ struct GroupedStore {
     WW_ROLLED
     for (int i = int(machine::lane_index()); i < rows * units; i += 32) {
       const int r = i / units, c = i % units * in_unit;
-      if (column + c < args.n / C.column_blocks()) {
+      if (column + c < args.n / C.operands()) {
         const Global<Unit> at = (to + (r * args.d_stride + c)).template as<Unit>();
         Unit unit = machine::load(from.plus_bytes(subtile.offset(r, c)).template as<Unit>());
         if constexpr (kAdds) {
