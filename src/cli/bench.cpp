@@ -245,6 +245,7 @@ Part bench_dense(const BenchCommand& options, const std::vector<BenchShape>& sha
   Part part{document_of(report, how), report.ok() ? exit_ok : exit_wrong};
   if (options.random > 0) part.document["draw"] = options.draw;
   if (report.left_out > 0) part.document["left_out"] = report.left_out;
+  if (report.peer_refused > 0) part.document["peer_refused"] = report.peer_refused;
   return part;
 }
 

@@ -17,23 +17,16 @@ namespace warpwright::measure {
 
 const char* name(BenchMode mode) { return mode == BenchMode::sustained ? "sustained" : "cool"; }
 
-Status check_bench(const BenchShape& s, const std::string& plan) {
-  GemmProblem problem{.m = s.m, .n = s.n, .k = s.k};
-  problem.a.type = problem.b.type = s.dtype;
-  problem.d.type = s.epilogue.out;
+Result<BenchShape> bench_shape(int64_t m, int64_t n, int64_t k, DType dtype, const std::string& plan) {
+  const GemmProblem problem = problem::plain_product(m, n, k, dtype);
   if (Status status = warpwright::validate(problem); !status) return status;
-  for (const auto& [argument, value] : {std::pair{"m", s.m}, {"n", s.n}, {"k", s.k}})
+  for (const auto& [argument, value] : {std::pair{"m", m}, {"n", n}, {"k", k}})
     if (value < 1)
       return problem::refused(
           fmt::format("{} = {}: there is nothing to measure, it must be at least 1.", argument, value));
-  const problem::Lowered low = problem::lower(problem);
-  for (const auto& [argument, matrix] : {std::pair{"k", &low.a}, {"n", &low.d}}) {
-    if (matrix->columns * bits(matrix->type) % 128 == 0) continue;
-    return problem::refused(
-        fmt::format("{} = {}: what is measured has rows of whole 16-byte units, so {} must be a multiple of {}.",
-                    argument, matrix->columns, argument, 128 / bits(matrix->type)));
-  }
-  return choice::choose(s, choice::h200(), plan).status();
+  const BenchShape shape = problem::lower(problem).shape;
+  if (const auto plans = choice::choose(shape, choice::h200(), plan); !plans) return plans.status();
+  return shape;
 }
 
 Status bench_ready(bool needs_peer) {
@@ -53,14 +46,19 @@ namespace {
 // Both sum in fp32 in their own order and round to 16 bits once; the tensor core's sums of 8-bit products have 14 bits.
 double largest_difference(const BenchShape& shape) { return bits(shape.dtype) == 8 ? 3e-2 : 1e-2; }
 
-void bench_shape(const BenchShape& shape, const BenchOptions& options, const gpu::GpuInfo& gpu, BenchReport& report,
+void bench_one(const BenchShape& shape, const BenchOptions& options, const gpu::GpuInfo& gpu, BenchReport& report,
                  const std::function<void(const BenchRow&)>& done) {
   const size_t first = report.rows.size();
+  PeerGemm peer;
+  const Status prepared = peer.prepare(shape.m, shape.n, shape.k, shape.dtype);
+  if (prepared.code() == Code::unsupported) {
+    ++report.peer_refused;
+    return;
+  }
+  gpu::require(prepared);
   const gpu::Stream stream;
   const Operands operands(shape, uint64_t(options.cache_multiple * double(gpu.l2_bytes)));
   const Ours ours(shape, options.plan, {options.dependent, options.constant_b}, operands);
-  PeerGemm peer;
-  gpu::require(peer.prepare(shape.m, shape.n, shape.k, shape.dtype));
   const LaunchSet our_launch = ours.launch(), peers = peer_launch(peer, operands);
 
   BenchRow row;
@@ -110,7 +108,7 @@ Status bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& op
       if (budget.spent()) {
         ++report.left_out;
       } else {
-        bench_shape(shape, options, gpu, report, row);
+        bench_one(shape, options, gpu, report, row);
       }
     }
   } catch (const gpu::Failure& failure) {

@@ -56,13 +56,14 @@ struct BenchReport {
   std::vector<BenchRow> rows;
   double geomean = 0, min = 0;  // over the ratios of the rows that count
   size_t left_out = 0;          // shapes the budget did not reach
+  size_t peer_refused = 0;      // shapes for which the peer has no algorithm
   bool ok() const;
 };
 
 // missing: the machine lacks a driver, a GPU of compute capability 9.0 or cuBLASLt.
 Status bench_ready(bool needs_peer = true);
-// Whether the shape can be measured with this plan (empty: any).
-Status check_bench(const BenchShape& shape, const std::string& plan);
+// A plain product of these extents, if it can be measured with this plan (empty: any).
+Result<BenchShape> bench_shape(int64_t m, int64_t n, int64_t k, DType dtype, const std::string& plan);
 
 // Calls `row` after each one.
 Status bench_dense(const std::vector<BenchShape>& shapes, const BenchOptions& options, BenchReport& report,

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "problem/lower.h"
 #include "warpwright/core/ceil_div.h"
 
 namespace warpwright::measure {
@@ -84,19 +85,9 @@ std::vector<BenchShape> draw_shapes(int count, uint64_t seed, DType dtype) {
   Draw draw(seed);
   std::vector<BenchShape> shapes;
   for (int i = 0; i < count; ++i) {
-    BenchShape shape;
-    shape.m = draw.between(1, 8192);
-    shape.n = draw.between(256, 32768);
-    shape.k = draw.between(256, 16384);
-    shape.dtype = dtype;
-    shape.epilogue = factor_and_conversion(usual_result(dtype));
-    if (i % 4 != 3) {
-      shape.n = in_steps(shape.n, 8);
-      shape.k = in_steps(shape.k, 8);
-    }
-    if (shape.k * bits(dtype) % 128 != 0) shape.load = shape.store = Mover::threads;
-    if (shape.n * bits(shape.epilogue.out) % 128 != 0) shape.store = Mover::threads;
-    shapes.push_back(shape);
+    const int64_t m = draw.between(1, 8192), n = draw.between(256, 32768), k = draw.between(256, 16384);
+    const int64_t step = i % 4 != 3 ? 8 : 1;
+    shapes.push_back(problem::lower(problem::plain_product(m, in_steps(n, step), in_steps(k, step), dtype)).shape);
   }
   return shapes;
 }

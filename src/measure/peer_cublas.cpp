@@ -114,7 +114,8 @@ struct Library {
 
   Status status_of(cublasStatus_t result, const char* what) const {
     if (result == CUBLAS_STATUS_SUCCESS) return {};
-    return Status(Code::failed, fmt::format("{} failed: {}.", what, status_string(result)));
+    const Code code = result == CUBLAS_STATUS_NOT_SUPPORTED ? Code::unsupported : Code::failed;
+    return Status(code, fmt::format("{} failed: {}.", what, status_string(result)));
   }
 };
 

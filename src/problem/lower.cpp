@@ -114,4 +114,11 @@ Lowered lower(const GemmProblem& p) {
   return low;
 }
 
+GemmProblem plain_product(int64_t m, int64_t n, int64_t k, DType dtype) {
+  GemmProblem problem{.m = m, .n = n, .k = k};
+  problem.a.type = problem.b.type = dtype;
+  problem.d.type = usual_result(dtype);
+  return problem;
+}
+
 }  // namespace warpwright::problem

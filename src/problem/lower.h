@@ -68,6 +68,9 @@ int operations_of(const std::string& formula);
 // For a problem that validate() accepts.
 Lowered lower(const GemmProblem& problem);
 
+// A product of two matrices without gaps, and nothing else.
+GemmProblem plain_product(int64_t m, int64_t n, int64_t k, DType dtype);
+
 // The defaults of a layout that stores rows of `columns` elements; also for a problem not yet validated.
 StoredMatrix stored(const MatrixLayout& layout, int64_t rows, int64_t columns, int64_t batch);
 

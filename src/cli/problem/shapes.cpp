@@ -127,18 +127,17 @@ void add_shape(std::vector<GroupedCase>& shapes, const GroupedShape& shape, cons
   shapes.push_back({shape});
 }
 
-void add_shape(std::vector<GemmShape>& shapes, const GemmShape& shape, const std::string& plan,
-               const std::string& where) {
-  if (const Status s = measure::check_bench(shape, plan); !s)
-    throw UsageError(fmt::format("{}: {}", where, s.message()));
-  shapes.push_back(shape);
+void add_shape(std::vector<GemmShape>& shapes, const Size& size, DType dtype, const std::string& plan) {
+  const auto shape = measure::bench_shape(size.m, size.n, size.k, dtype, plan);
+  if (!shape) throw UsageError(fmt::format("{}: {}", size.where, shape.status().message()));
+  shapes.push_back(*shape);
 }
 
 }  // namespace
 
 std::vector<GemmShape> shapes_of_sizes(const std::string& sizes, DType dtype, const std::string& plan) {
   std::vector<GemmShape> shapes;
-  for (const Size& size : read_sizes(sizes)) add_shape(shapes, {size.m, size.n, size.k, dtype}, plan, size.where);
+  for (const Size& size : read_sizes(sizes)) add_shape(shapes, size, dtype, plan);
   return shapes;
 }
 
@@ -146,12 +145,11 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   std::vector<GemmShape> shapes;
   int skipped = 0;
   for (const Row& row : read_rows(path)) {
-    const GemmShape shape{row.size.m, row.size.n, row.size.k, row.type.value_or(DType::bf16)};
-    if (row.op != "dense" || row.groups != 1 || !row.type || choice::candidates(shape).empty()) {
+    if (row.op != "dense" || row.groups != 1 || !row.type || choice::candidates({.dtype = *row.type}).empty()) {
       ++skipped;
       continue;
     }
-    add_shape(shapes, shape, plan, row.size.where);
+    add_shape(shapes, row.size, *row.type, plan);
   }
   if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
   note_skipped(skipped, out);
@@ -230,7 +228,7 @@ std::vector<GroupedCase> drawn_grouped_shapes(int count, std::uint64_t draw, con
 std::vector<GemmShape> square_shapes(DType dtype, const std::string& plan) {
   std::vector<GemmShape> shapes;
   for (const std::int64_t side : {1024, 2048, 4096, 8192})
-    add_shape(shapes, {side, side, side, dtype}, plan, fmt::format("side {}", side));
+    add_shape(shapes, {side, side, side, fmt::format("side {}", side)}, dtype, plan);
   return shapes;
 }
 
