@@ -296,7 +296,9 @@ class Kernels(unittest.TestCase):
 
     def test_measuring_without_a_gpu(self):
         for command in (("bench", "--sizes", "64x64x64"), ("bench", "--sizes", "64x64x64", "--against", "torch"),
-                        ("bench", "--dtype", "fp8"), ("tune", "--sizes", "64x64x64")):
+                        ("bench", "--dtype", "fp8"), ("tune", "--sizes", "64x64x64"),
+                        # Extents whose rows begin at any byte are measured like all others.
+                        ("bench", "--sizes", "7x129x131"), ("tune", "--sizes", "7x129x131,8x65x33", "--dtype", "fp8")):
             result = run(*command, "--json", WARPWRIGHT_CUDA="off")
             self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1), result)
             error = json.loads(result.stdout)["error"]

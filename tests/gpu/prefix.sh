@@ -4,7 +4,7 @@
 # Usage: prefix.sh FOLDER     then, there: cmake --preset release -DWARPWRIGHT_CUDA=ON -DWARPWRIGHT_INSTANCES=ALL \
 #                                              -DCMAKE_PREFIX_PATH=FOLDER && ninja -C build/release
 set -euo pipefail
-if (($# != 1)); then
+if (($# != 1)) || [[ $1 == -* ]]; then
   sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
