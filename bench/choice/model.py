@@ -83,7 +83,7 @@ def structured(numbers, f):
     own = v["own_lines"] * f["lines"] * (f["inside_m"] / f["cluster_n"] + f["inside_n"] / f["cluster_m"])
     result = np.where(
         f["skinny"] > 0, v["result_skinny"] * (f["tile_m"] / 64 + 0.3), v["result_dense"] + v["result_column"] * group
-    )
+    ) * f.get("slower", 1)  # fmt: skip
     shown = np.where(f["ping_pong"] > 0, v["ping_pong_shows"], 1) * result
     straddled = f["lines"] - 1
     l2 = 128 * f["asked"] * (1 + v["l2_straddled"] * straddled + v["l2_sectors"] * f["sectors"]) / v["l2"]
@@ -97,7 +97,8 @@ def structured(numbers, f):
     def wave(jobs, tiles):
         ctas = np.minimum(jobs * f["cluster"], SMS)
         t = (f["depth"] * step + shown) * tiles
-        i = f["depth"] * tiles * (entering * ctas / v["ingest"] + own)
+        # Where threads load, nothing else does.
+        i = f["depth"] * tiles * f.get("load_cycles", entering * ctas / v["ingest"] + own)
         l = l2 * jobs / f["jobs"]
         d = memory * jobs / f["jobs"] * (1 + (SMS / ctas - 1) * v["memory_few"])
         return t, i, l, d, np.sqrt(t * t + i * i + l * l + d * d)

@@ -22,9 +22,11 @@ constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
 // (docs/evidence/bench-unaligned.txt), when they loaded word by word; they are faster since, by how much was not
 // measured.
 constexpr double kThreadIngest = 2.47;
-// Where they realign lines: instructions of a warp for a stage and for each of its rounds, counted in machine code, and
-// the share of issue slots that one warp of a scheduler uses, or two of them, which is a guess.
-constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.4, kIssuedByTwo = 0.6;
+// Where they realign lines: instructions of a warp for a stage and for each of its rounds, counted in machine code. The
+// rest is fitted by bench/choice/unaligned.py: the share of issue slots that one warp of a scheduler uses, or two of them;
+// what a launch takes longer; and how many times as long as the TMA threads take to store a result.
+constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.27, kIssuedByTwo = 0.477, kRealignUs = 1;
+constexpr double kThreadStore = 14.1, kThreadStoreSwapped = 6.23;
 
 double bytes(DType type) { return double(bits(type)) / 8; }
 
@@ -139,6 +141,7 @@ PlanFacts plan_facts(const Instance& instance, const Fit& fit) {
     f.stream_k = d.split == DepthSplit::stream_k;
     f.split_k = d.split == DepthSplit::split_k;
     f.load_cycles = load_cycles(d);
+    f.store_factor = d.store == Mover::tma ? 1 : d.swapped ? kThreadStoreSwapped : kThreadStore;
     f.tile_m = d.tile_m;
     f.tile_n = d.tile_n;
     f.tile_k = d.tile_k();
@@ -206,7 +209,7 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
   const double inside_n = double(std::min<int64_t>(work_.n, p.tile_n));
   const double entering = kLineBytes * (inside_m + inside_n + v.outside * (p.tile_m - inside_m + p.tile_n - inside_n));
   const double own = v.own_lines * (a_lines_ * inside_m / p.cluster_n + b_lines_ * inside_n / p.cluster_m);
-  const double shown = (p.ping_pong ? v.ping_pong_shows : 1) * p.result;
+  const double shown = (p.ping_pong ? v.ping_pong_shows : 1) * p.result * p.store_factor;
   const double a_asked = batch_ * double(slices * work_.m * t.columns);
   const double b_asked = batch_ * double(slices * work_.n * t.rows);
   t.asked = a_asked + b_asked;
@@ -245,11 +248,12 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
 
   const double area = double(p.tile_m) * p.tile_n;
   t.fixed_us = (p.skinny ? v.fixed_skinny : v.fixed_dense) + cluster_us(v, p.cluster) +
-               v.last_result * p.result / kCyclesPerUs + v.wave * waves;
+               v.last_result * p.result * p.store_factor / kCyclesPerUs + v.wave * waves;
   if (p.sharers > 1) t.fixed_us += v.exchange + v.exchange_tile * double(t.waves) * area / 8192;
   if (p.split_k) t.fixed_us += v.splittable;
   const int summed = p.stream_k ? 2 : parts;
   if (summed > 1) t.fixed_us += v.fixup + v.fixup_part * summed * area / 16384;
+  if (p.load_cycles > 0) t.fixed_us += kRealignUs;
   t.plain_us = t.fixed_us + (waves * before.cycles() + t.last_wave) / kCyclesPerUs;
   t.us = t.plain_us * p.factor;
   t.own_us = own_us(t);

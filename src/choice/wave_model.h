@@ -28,7 +28,8 @@ WaveWork wave_work(const GroupedProblem& problem);
 // What the model reads of a plan.
 struct PlanFacts {
   bool skinny = false, ping_pong = false, halves = false, swapped = false, stream_k = false, split_k = false;
-  double load_cycles = 0;  // of a stage, where threads load
+  double load_cycles = 0;   // of a stage, where threads load
+  double store_factor = 1;  // on `result`, where threads store
   bool numbered = false;   // the plan has a factor of its own
   int tile_m = 0, tile_n = 0, tile_k = 0;
   int cluster = 1, cluster_m = 1, cluster_n = 1;
