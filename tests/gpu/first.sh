@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What never ran on a GPU, or not in its present form, in order of risk: each step ends by itself, with a log and a verdict,
 # and a hang of one costs its own time alone. Run again it goes on behind the last step that passed.
-# Usage: first.sh BUILD_FOLDER LOG_FOLDER [STEP...]     BUILD_FOLDER has bin/ with the test_gpu_* programs, lib/ and images/
+# Usage: first.sh BUILD_FOLDER LOG_FOLDER [STEP...]     BUILD_FOLDER has bin/ with the test_gpu_* programs, lib/ and images/,
+# and include/, a link to this checkout's, if it was built on another machine: some instances are compiled when first used.
 # WARPWRIGHT_SECONDS: seconds after which no step is begun, and none goes on (default 570: a call of ten minutes).
 # WARPWRIGHT_JOBS: how many steps run side by side (default 1); what they find does not depend on time.
 # first.sh --list says what the steps ask. Exit 0 when all passed, 1 otherwise, 3 without a GPU, 4 when time ran

@@ -3,9 +3,11 @@
 //   local    the reader arrives on its own barrier by its shared::cta address: right, as in kernels without a cluster
 //   cluster  lane r arrives on the barrier of CTA r by a shared::cluster address, its own among them: right by PTX 8.7,
 //            since mbarrier.arrive releases and the filler's wait acquires, whatever the state space of the address
-//   early    the same, but the filler does not wait: a race
-// A report of `early` says that the tool sees such races; one of `cluster` and none of `local`, that it does not follow an
-// arrival through a cluster address. Usage: scales_litmus local|cluster|early
+//   early    the same, but the filler writes before it waits: a race
+// A report of `local` says that the tool does not follow such an exchange at all; one of `cluster` and none of `local`, that
+// it does not follow an arrival through a cluster address.
+// nvcc -std=c++20 -O2 -lineinfo --expt-relaxed-constexpr -arch=sm_90a -Iinclude -o scales_litmus tests/gpu/scales_litmus.cu
+// compute-sanitizer --tool racecheck scales_litmus local|cluster|early
 #include <cstdio>
 #include <cstring>
 
@@ -36,6 +38,7 @@ __global__ void __cluster_dims__(2, 1, 1) fill_and_read(int* out) {
     for (int round = 0; round < kRounds; ++round, free.advance()) {
       if (W != Way::early) mbarrier_wait(empty, free);
       store(slot + int(lane), round * kLanes + int(lane));
+      if (W == Way::early) mbarrier_wait(empty, free);
       sync_warp();
       if (lane == 0) mbarrier_arrive(full);
     }
