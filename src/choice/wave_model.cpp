@@ -23,8 +23,8 @@ constexpr double kLineBytes = 128;     // a stage's part of a row of A or B
 // measured.
 constexpr double kThreadIngest = 2.47;
 // Where they realign lines: instructions of a warp for a stage and for each of its rounds, counted in machine code. The
-// rest is fitted by bench/choice/unaligned.py: the share of issue slots that one warp of a scheduler uses, or two of them;
-// what a launch takes longer; and how many times as long as the TMA threads take to store a result.
+// rest is fitted by bench/choice/unaligned.py: the share of issue slots that one warp of a scheduler uses, or two of
+// them; what a launch takes longer; and how many times as long as the TMA threads take to store a result.
 constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.27, kIssuedByTwo = 0.477, kRealignUs = 1;
 constexpr double kThreadStore = 14.1, kThreadStoreSwapped = 6.23;
 

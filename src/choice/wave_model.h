@@ -30,7 +30,7 @@ struct PlanFacts {
   bool skinny = false, ping_pong = false, halves = false, swapped = false, stream_k = false, split_k = false;
   double load_cycles = 0;   // of a stage, where threads load
   double store_factor = 1;  // on `result`, where threads store
-  bool numbered = false;   // the plan has a factor of its own
+  bool numbered = false;    // the plan has a factor of its own
   int tile_m = 0, tile_n = 0, tile_k = 0;
   int cluster = 1, cluster_m = 1, cluster_n = 1;
   int sharers = 1;  // CTAs of a cluster that share the depth of a tile

@@ -47,7 +47,7 @@ namespace {
 double largest_difference(const BenchShape& shape) { return bits(shape.dtype) == 8 ? 3e-2 : 1e-2; }
 
 void bench_one(const BenchShape& shape, const BenchOptions& options, const gpu::GpuInfo& gpu, BenchReport& report,
-                 const std::function<void(const BenchRow&)>& done) {
+               const std::function<void(const BenchRow&)>& done) {
   const size_t first = report.rows.size();
   PeerGemm peer;
   const Status prepared = peer.prepare(shape.m, shape.n, shape.k, shape.dtype);

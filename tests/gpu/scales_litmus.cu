@@ -1,13 +1,14 @@
-// What compute-sanitizer racecheck says of a slot that one warp fills and another reads, in a cluster of two, as the warp
-// that brings scales and the MMA warps of grouped_gemm.h do. Only the way back differs:
+// What compute-sanitizer racecheck says of a slot that one warp fills and another reads, in a cluster of two, as the
+// warp that brings scales and the MMA warps of grouped_gemm.h do. Only the way back differs:
 //   local    the reader arrives on its own barrier by its shared::cta address: right, as in kernels without a cluster
 //   cluster  lane r arrives on the barrier of CTA r by a shared::cluster address, its own among them: right by PTX 8.7,
 //            since mbarrier.arrive releases and the filler's wait acquires, whatever the state space of the address
 //   early    the same, but the filler writes before it waits: a race
-// A report of `local` says that the tool does not follow such an exchange at all; one of `cluster` and none of `local`, that
-// it does not follow an arrival through a cluster address.
-// nvcc -std=c++20 -O2 -lineinfo --expt-relaxed-constexpr -arch=sm_90a -Iinclude -o scales_litmus tests/gpu/scales_litmus.cu
-// compute-sanitizer --tool racecheck scales_litmus local|cluster|early
+// A report of `local` says that the tool does not follow such an exchange at all; one of `cluster` and none of `local`,
+// that it does not follow an arrival through a cluster address.
+//
+//   nvcc -std=c++20 -O2 -lineinfo --expt-relaxed-constexpr -arch=sm_90a -Iinclude -o scales_litmus THIS_FILE
+//   compute-sanitizer --tool racecheck scales_litmus local|cluster|early
 #include <cstdio>
 #include <cstring>
 
