@@ -39,27 +39,16 @@ constexpr DenseGemmConfig kDenseOwn[] = {
 };
 // An own epilogue of more operations makes another plan the best than the one that was measured without it.
 constexpr int kFewOperations = 8;
-// Where threads load rows that run along k: few rows, whose weights are read once.
+// Where threads load rows that run along k: few rows, whose weights are read once. With their depth shared and without.
 constexpr DenseGemmConfig kFewByThreads[] = {
-    {.tile_m = 8, .tile_n = 64, .stages = 6, .cluster = 1, .swapped = true, .split = DepthSplit::split_k},
-    {.tile_m = 16,
-     .tile_n = 128,
-     .stages = 4,
-     .cluster = 1,
-     .swapped = true,
-     .group_rows = 128,
-     .split = DepthSplit::split_k},
-    {.tile_m = 64,
-     .tile_n = 128,
-     .stages = 4,
-     .cluster = 1,
-     .swapped = true,
-     .group_rows = 128,
-     .split = DepthSplit::split_k},
+    {.tile_m = 8, .tile_n = 64, .stages = 6, .cluster = 1, .swapped = true},
+    {.tile_m = 16, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
+    {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be for waiting until it is compiled. What threads load is not fitted:
-// lines that they realign are estimated from machine code, and otherwise it is compiled only if nothing else serves.
+// How much faster by the model an instance must be for waiting until it is compiled. What threads load the model knows
+// less well: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing
+// else serves.
 double worth_compiling(const GemmShape& shape) {
   if (shape.load == Mover::tma) return 1.1;
   return runs_along_k(shape) ? 1.3 : 1e6;
@@ -155,7 +144,11 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
   if (shape.load == Mover::threads) {
     for (const DenseGemmConfig& c : kByThreads) add_other(with_features(c, shape));
     if (runs_along_k(shape)) {
-      for (const DenseGemmConfig& c : kFewByThreads) add_other(with_features(c, shape));
+      for (DenseGemmConfig c : kFewByThreads) {
+        add_other(with_features(c, shape));
+        c.split = DepthSplit::split_k;
+        add_other(with_features(c, shape));
+      }
     }
   } else {
     const GemmShape plain;
