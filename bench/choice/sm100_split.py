@@ -56,7 +56,7 @@ def kind_of(row):
 def draw(program, seed, count):
     for m, n, k in products(seed, count):
         for row in run(program, [(plan, m, n, k) for plan in [*candidates(m), *(f"sm100/{plan}/bf16" for plan in WHOLE)]]):
-            print(*(row[key] for key in COLUMNS), sep="\t", flush=True)
+            print(*row["launch"].split(), row["us"], sep="\t", flush=True)
 
 
 def report(program, files):
@@ -65,7 +65,7 @@ def report(program, files):
     model = run(program, [(row["plan"], row["m"], row["n"], row["k"]) for row in rows], "--model")
     by_kind, by_product = {}, {}
     for row, other in zip(rows, model):
-        assert row["plan"] == other["plan"]
+        assert row["plan"] == other["launch"].split()[0]
         ratio = other["model_us"] / row["us"]
         by_kind.setdefault(kind_of(row), []).append(ratio)
         by_product.setdefault((row["m"], row["n"], row["k"]), []).append((other["model_us"], row["us"], row["plan"]))

@@ -1,15 +1,21 @@
 // Predicts the time of launches: each argument, or line of the input without arguments, is "plan m n k", the plan one
-// of a bf16 product on Hopper, or the name of an instance. Writes one JSON object a line, for Blackwell with the time
+// of a bf16 product on Hopper, or the name of an instance; or "op dtype groups m n k counts plan", a row of a table of
+// `tune`. Writes one JSON object a line, for Blackwell with the time
 // that the choice reckons with. tools/compare_prediction.py compares them with what was measured,
 // bench/choice/sm100_split.py the simulator with the choice. With --model in front only the choice's time is written.
 #include <fmt/format.h>
 
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "catalog/instance.h"
 #include "choice/choose.h"
+#include "measure/draw.h"
+#include "problem/lower.h"
+#include "problem/words.h"
 #include "simulate/predict.h"
 
 namespace warpwright::prediction {
@@ -32,36 +38,70 @@ double model_us(const catalog::Instance& instance, int64_t m, int64_t n, int64_t
   return decision ? decision->choice.estimate.us : 0;
 }
 
+std::string written(const std::string& line, const simulator::Prediction& p, double model) {
+  return fmt::format(R"({{"launch": "{}", "cycles": {}, "us": {:.3f}, "single_us": {:.3f}, "tensor_busy": {:.3f}, )",
+                     line, p.cycles, p.us, p.single_us, p.tensor_busy) +
+         fmt::format(R"("memory_busy": {:.3f}, )", p.memory_busy) +
+         (model > 0 ? fmt::format(R"("model_us": {:.3f}, )", model) : std::string()) +
+         fmt::format(R"("wall_s": {:.2f}}})", p.result.stats.wall_s);
+}
+
+// A row of a table of `tune`, without its device and its time.
+Result<simulator::Prediction> predict_row(const std::string& line) {
+  std::istringstream words(line);
+  std::string op, dtype, counts, plan;
+  int64_t groups = 0, m = 0, n = 0, k = 0;
+  DType type;
+  if (!(words >> op >> dtype >> groups >> m >> n >> k >> counts >> plan) || !parse_dtype(dtype.c_str(), type))
+    return Status(Code::invalid_argument, fmt::format("not \"op dtype groups m n k counts plan\": {}", line));
+  if (op == "dense") {
+    GemmProblem problem = problem::plain_product(m, n, k, type);
+    problem.plan = plan;
+    return simulate::predict(problem);
+  }
+  measure::GroupedCase shape;
+  shape.op = problem::parse_operation(op).value();
+  shape.type = type;
+  shape.groups = groups;
+  shape.rows = m;
+  shape.n = n;
+  shape.k = k;
+  shape.counts = counts == "skewed" ? measure::Counts::skewed : measure::Counts::even;
+  measure::GroupedTable table = measure::table_for(shape);
+  table.problem.plan = plan;
+  return simulate::predict(table.problem, table.rows);
+}
+
 bool predict_line(const std::string& line, bool model_only = false) {
   std::istringstream words(line);
-  std::string plan;
-  int64_t m = 0, n = 0, k = 0;
-  if (!(words >> plan >> m >> n >> k)) {
-    std::cerr << "not \"plan m n k\": " << line << "\n";
+  const std::vector<std::string> found{std::istream_iterator<std::string>(words), {}};
+  if (found.size() != 4 && found.size() != 8) {
+    std::cerr << "neither \"plan m n k\" nor a row of a table: " << line << "\n";
     return false;
   }
-  const auto instance = instance_of(plan);
-  if (!instance) {
-    std::cerr << instance.status().message() << "\n";
-    return false;
+  Result<simulator::Prediction> p = Status(Code::failed, "");
+  double model = 0;
+  if (found.size() == 8) {
+    p = predict_row(line);
+  } else {
+    const auto instance = instance_of(found[0]);
+    if (!instance) {
+      std::cerr << instance.status().message() << "\n";
+      return false;
+    }
+    const int64_t m = std::stoll(found[1]), n = std::stoll(found[2]), k = std::stoll(found[3]);
+    model = model_us(*instance, m, n, k);
+    if (model_only) {
+      std::cout << fmt::format(R"({{"launch": "{}", "model_us": {:.3f}}})", line, model) << "\n";
+      return true;
+    }
+    p = simulate::predict(*instance, m, n, k);
   }
-  const double model = model_us(*instance, m, n, k);
-  if (model_only) {
-    std::cout << fmt::format(R"({{"plan": "{}", "m": {}, "n": {}, "k": {}, "model_us": {:.3f}}})", plan, m, n, k, model)
-              << "\n";
-    return true;
-  }
-  const auto p = simulate::predict(*instance, m, n, k);
   if (!p) {
     std::cerr << p.status().message() << "\n";
     return false;
   }
-  std::cout << fmt::format(R"({{"plan": "{}", "m": {}, "n": {}, "k": {}, "cycles": {}, "us": {:.3f}, )", plan, m, n, k,
-                           p->cycles, p->us)
-            << fmt::format(R"("single_us": {:.3f}, "tensor_busy": {:.3f}, "memory_busy": {:.3f}, )", p->single_us,
-                           p->tensor_busy, p->memory_busy)
-            << (model > 0 ? fmt::format(R"("model_us": {:.3f}, )", model) : std::string())
-            << fmt::format(R"("wall_s": {:.2f}}})", p->result.stats.wall_s) << std::endl;
+  std::cout << written(line, *p, model) << std::endl;
   return true;
 }
 

@@ -79,6 +79,31 @@ TEST(Prediction, TakesTheCyclesOfTheRunThatComputes) {
   expect_the_cycles_of_a_run(kSplit, 104, 128, 512);
 }
 
+// Of groups and products with blockwise scales: the table is the one of the case that `check` has.
+void expect_the_cycles_of_a_grouped_run(const std::string& name, reference::Case shape) {
+  const auto instance = catalog::parse_instance(name);
+  ASSERT_TRUE(instance) << instance.status().message();
+  const auto run = simulate::grouped_case(*instance, shape);
+  ASSERT_TRUE(run) << run.status().message();
+  const auto example = simulate::example_of(*run);
+  ASSERT_TRUE(example) << example.status().message();
+  const reference::Workload w = example->workload(run->product.shape, reference::Data::integers, 1);
+  const simulate::Outcome out = example->simulate(w, {}, simulate::ctas_on_chip(*run));
+  EXPECT_TRUE(out.ok());
+  GroupedProblem problem = run->problem;
+  problem.plan = name;
+  const auto predicted = simulate::predict(problem, run->product.rows);
+  ASSERT_TRUE(predicted) << predicted.status().message();
+  EXPECT_EQ(out.sim.stats.predicted_cycles, predicted->result.stats.predicted_cycles);
+  EXPECT_EQ(out.sim.stats.tensor_busy_cycles, predicted->result.stats.tensor_busy_cycles);
+}
+
+TEST(Prediction, OfGroupsTakesTheCyclesOfTheRunThatComputes) {
+  expect_the_cycles_of_a_grouped_run("sm90/grouped-64x64-c1-s12/e4m3-masked", {512, 256, 384});
+  expect_the_cycles_of_a_grouped_run("sm90/grouped-64x64-c1-s12/bf16-contiguous", {300, 256, 384});
+  expect_the_cycles_of_a_grouped_run("sm90/blockwise-64x8-split1-s20/e4m3", {7, 256, 512});
+}
+
 TEST(Prediction, OnlyPlainDenseProductsArePredicted) {
   for (const char* name : {"sm90/dense-128x128-c2-s6/bf16-nt-c-bias-gelu", "sm90/grouped-128x128-c2-s5/e4m3",
                            "sm90/dense-128x128-c1-s4/bf16-nt-by_threads"}) {
