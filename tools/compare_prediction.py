@@ -95,7 +95,7 @@ def known_plans(program, plans):
 def read_kept(path):
     if not path or not path.exists():
         return {}
-    return {launch_of(p): p for p in map(json.loads, path.read_text().splitlines())}
+    return {p["launch"]: p for p in map(json.loads, path.read_text().splitlines())}
 
 
 def predict(program, rows, kept):

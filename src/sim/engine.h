@@ -325,7 +325,8 @@ class Engine final : public Guarded {
   Timing timing;
   AccessLog log;
   bool dying = false;
-  bool data = true;  // false: a prediction; the TMA copies no tiles, MMAs compute nothing
+  bool data = true;   // false: a prediction; the TMA copies no tiles, MMAs compute nothing
+  bool meets = true;  // false: lanes do not meet where they issue a wgmma, but come in their order and meet in the wait
 
   void block(Thread& t, Wait why, const void* object, here at);  // returns when woken
   void wake(Thread& t, uint64_t time);

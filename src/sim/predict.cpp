@@ -7,12 +7,13 @@
 
 namespace warpwright::simulator {
 
-Prediction predict(const Launch& launch, const std::function<void()>& body) {
+Prediction predict(const Launch& launch, const std::function<void()>& body, Lanes lanes) {
   Options options;
   options.check = false;
   options.step_limit = ~0ull >> 1;
   Engine engine(launch, options, body);
   engine.data = false;
+  engine.meets = lanes == Lanes::meet;
   Prediction p;
   p.result = engine.run();
   const ChipTiming& chip = engine.timing.chip;

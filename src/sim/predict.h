@@ -19,8 +19,11 @@ struct Prediction {
   Result result;           // findings and statistics
 };
 
+// Lanes that come to a wgmma at one time need not meet there, which is faster. Those that load or poll on the way do.
+enum class Lanes { meet, pass };
+
 // Operands that only the TMA moves need addresses but no memory behind them.
-Prediction predict(const Launch& launch, const std::function<void()>& body);
+Prediction predict(const Launch& launch, const std::function<void()>& body, Lanes lanes = Lanes::pass);
 
 template <class K>
 Prediction predict_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers) {

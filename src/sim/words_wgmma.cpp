@@ -39,10 +39,10 @@ void execute(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
   settle(e, g, op);
 }
 
-// By all lanes of a warp. In a prediction the lanes do not meet: they come in their order and meet in the wait.
+// By all lanes of a warp.
 template <class Finish>
 void issue_together(Engine& e, Thread& t, const char* word, here at, Finish&& finish) {
-  if (e.data) {
+  if (e.meets) {
     rendezvous(e, t, word, 0xffff'ffffu, Meeting::together, at, finish);
   } else if (t.lane() == 31) {
     finish();
@@ -135,7 +135,7 @@ void wgmma(const WgmmaOp& shape, float* acc, FragmentState& acc_state, const uin
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
   e.word(t, e.timing.chip.mma_issue, at);
-  if (!e.data && t.lane() != 31) return;
+  if (!e.meets && t.lane() != 31) return;
   Warpgroup& g = group_of(t);
   const uint64_t number = w.wgmma_issued;
   if (acc_state.touched_at >= t.wgmma_fences || (a_state && a_state->touched_at >= t.wgmma_fences))

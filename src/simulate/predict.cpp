@@ -95,7 +95,8 @@ class Zeros {
 
 // A launch of which everything is known but the memory of the sums that clusters leave to each other.
 Result<simulator::Prediction> predict(const catalog::Instance& instance, const simulator::Instance& compiled,
-                                      launch::Arguments& args, std::vector<Buffer> buffers, int multiprocessors) {
+                                      launch::Arguments& args, std::vector<Buffer> buffers, int multiprocessors,
+                                      simulator::Lanes lanes) {
   const BlockPlan& plan = *compiled.plan;
   const int64_t clusters = choice::resident_clusters(multiprocessors, plan.cluster);
   const int64_t bytes = launch::workspace_bytes(instance, args, clusters);
@@ -107,7 +108,8 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, const s
   const auto ctas = launch::ctas_of(instance, args, clusters);
   if (!ctas) return ctas.status();
   const simulator::Launch launch{&plan, {*ctas, 1, 1}, uint32_t(plan.threads()), plan.shared_bytes, std::move(buffers)};
-  auto prediction = simulator::predict(launch, [&] { compiled.body(launch::bytes_of(args)); });
+  auto prediction = simulator::predict(
+      launch, [&] { compiled.body(launch::bytes_of(args)); }, lanes);
   if (!prediction.result.ok()) return Status(Code::failed, prediction.result.findings.front().text());
   return prediction;
 }
@@ -140,10 +142,11 @@ Result<simulator::Prediction> predict(const GemmProblem& problem, Arch arch) {
                  {{operand(0), uint64_t(low.a.bytes()), "A"},
                   {operand(1), uint64_t(low.b.bytes()), "B"},
                   {result.data(), result.bytes(), "D", Buffer::Use::output}},
-                 chip.multiprocessors);
+                 chip.multiprocessors, simulator::Lanes::pass);
 }
 
-Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<const uint32_t> rows) {
+Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<const uint32_t> rows,
+                                      std::span<const int32_t> matrices) {
   const choice::Chip chip = choice::simulated_chip(Arch::sm90);
   const auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
@@ -152,31 +155,35 @@ Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<c
   const auto compiled = ready(choice->instance);
   if (!compiled) return compiled.status();
 
-  const int64_t matrices = launch::matrices_of(problem), columns = problem.activation == Activation::swiglu ? 2 : 1;
+  const int64_t count = launch::matrices_of(problem), columns = problem.activation == Activation::swiglu ? 2 : 1;
   const int64_t results = problem.groups == Groups::by_depth ? problem.group_count : 1, size = bits(problem.type) / 8;
   const int64_t blocks = ceil_div(problem.k, int64_t(128));
   const Zeros result(results * problem.m * problem.n / columns * bits(problem.out) / 8);
   const Zeros a_scales(4 * blocks * problem.m);
-  const Zeros b_scales(4 * blocks * matrices * problem.n);
+  const Zeros b_scales(4 * blocks * count * problem.n);
   std::vector<uint32_t> table(rows.begin(), rows.end());
   table.resize(std::max<size_t>(table.size(), 1));
+  std::vector<int32_t> listed(matrices.begin(), matrices.end());
+  listed.resize(std::max<size_t>(listed.size(), 1));
   const GroupedPointers pointers{.a = operand(0),
                                  .b = operand(1),
                                  .a_scales = static_cast<const float*>(a_scales.data()),
                                  .b_scales = static_cast<const float*>(b_scales.data()),
                                  .d = result.data(),
-                                 .rows = table.data()};
+                                 .rows = table.data(),
+                                 .matrices = matrices.empty() ? nullptr : listed.data()};
   if (Status s = launch::check_pointers(problem, pointers, chip.arch); !s) return s;
   launch::Arguments args;
   if (Status s = launch::fill_arguments(args, choice->instance, problem, pointers, map_encoder()); !s) return s;
   return predict(choice->instance, **compiled, args,
                  {{operand(0), uint64_t(problem.m * problem.k * size), "A"},
-                  {operand(1), uint64_t(matrices * problem.n * problem.k * size), "B"},
+                  {operand(1), uint64_t(count * problem.n * problem.k * size), "B"},
                   {a_scales.data(), a_scales.bytes(), "scales of A"},
                   {b_scales.data(), b_scales.bytes(), "scales of B"},
                   {table.data(), table.size() * sizeof(uint32_t), "table of groups"},
+                  {listed.data(), listed.size() * sizeof(int32_t), "matrices of groups"},
                   {result.data(), result.bytes(), "D", Buffer::Use::output}},
-                 chip.multiprocessors);
+                 chip.multiprocessors, simulator::Lanes::meet);
 }
 
 }  // namespace warpwright::simulate

@@ -92,7 +92,7 @@ void expect_the_cycles_of_a_grouped_run(const std::string& name, reference::Case
   EXPECT_TRUE(out.ok());
   GroupedProblem problem = run->problem;
   problem.plan = name;
-  const auto predicted = simulate::predict(problem, run->product.rows);
+  const auto predicted = simulate::predict(problem, run->product.rows, run->product.matrices);
   ASSERT_TRUE(predicted) << predicted.status().message();
   EXPECT_EQ(out.sim.stats.predicted_cycles, predicted->result.stats.predicted_cycles);
   EXPECT_EQ(out.sim.stats.tensor_busy_cycles, predicted->result.stats.tensor_busy_cycles);
