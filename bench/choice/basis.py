@@ -25,19 +25,24 @@ def rows(path):
 
 
 def load(paths, keep_parts=False):
-    """Problem -> plan -> us of our plans. Problems whose operands are copied first have one plan, and are left out.
+    """Problem -> plan -> us of our plans. Problems whose operands the TMA does not read are left out: unaligned.py has them.
 
     Parts of a split depth are the launch's business: one plan, unless keep_parts.
     """
     times = collections.OrderedDict()
     for path in paths:
         for problem, plan, us in rows(path):
-            if plan == PEER or plan.endswith("-packed") or refused(plan):
+            if plan == PEER or not is_addressable(problem) or refused(plan):
                 continue
             plan = plan if keep_parts else without_parts(plan)
             plans = times.setdefault(problem, {})
             plans[plan] = min(us, plans.get(plan, math.inf))
     return {problem: plans for problem, plans in times.items() if len(plans) > 1}
+
+
+def is_addressable(problem):
+    """Whether rows of A and B are whole units of 16 bytes."""
+    return problem.k * SIZES[problem.dtype] % 16 == 0
 
 
 def refused(plan):

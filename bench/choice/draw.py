@@ -12,9 +12,10 @@ the table does not have yet are meant for. Extents are drawn evenly by their log
 import argparse
 import random
 
+from basis import SIZES
+
 FLOPS_PER_US = 7.5e8
 BYTES_PER_US = 4.2e6
-SIZES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 
 
 def main():

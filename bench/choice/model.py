@@ -41,7 +41,7 @@ def facts(name, problem):
     jobs = rows * columns * batch * p.parts
     waves = up(jobs, resident)
     slices = up(k * size, 128)
-    pitch = size * k
+    pitch = up(size * k, 16) * 16  # as closely as the TMA allows
     period = 1
     while pitch * period % 128:
         period *= 2

@@ -1,15 +1,15 @@
 // Predicts the time of launches: each argument, or line of the input without arguments, is "plan m n k", the plan one
 // of a bf16 product on Hopper, or the name of an instance; or "op dtype groups m n k counts plan", a row of a table of
-// `tune`. Writes one JSON object a line, for Blackwell with the time
-// that the choice reckons with. tools/compare_prediction.py compares them with what was measured,
-// bench/choice/sm100_split.py the simulator with the choice. With --model in front only the choice's time is written.
+// `tune`. Writes one JSON object a line, for Blackwell with the time that the choice reckons with.
+// tools/compare_prediction.py compares them with what was measured, bench/choice/sm100_split.py the simulator with the
+// choice. With --model in front only the choice's time is written, of lines of the first kind.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "catalog/instance.h"
 #include "choice/choose.h"
@@ -52,57 +52,73 @@ Result<simulator::Prediction> predict_row(const std::string& line) {
   std::string op, dtype, counts, plan;
   int64_t groups = 0, m = 0, n = 0, k = 0;
   DType type;
-  if (!(words >> op >> dtype >> groups >> m >> n >> k >> counts >> plan) || !parse_dtype(dtype.c_str(), type))
+  words >> op >> dtype >> groups >> m >> n >> k >> counts >> plan;
+  const auto of = problem::parse_operation(op);
+  const bool skewed = counts == measure::name(measure::Counts::skewed);
+  if (!words || !parse_dtype(dtype.c_str(), type) || (!of && op != "dense") ||
+      (!skewed && counts != measure::name(measure::Counts::even)))
     return Status(Code::invalid_argument, fmt::format("not \"op dtype groups m n k counts plan\": {}", line));
-  if (op == "dense") {
+  if (!of) {
     GemmProblem problem = problem::plain_product(m, n, k, type);
     problem.plan = plan;
     return simulate::predict(problem);
   }
   measure::GroupedCase shape;
-  shape.op = problem::parse_operation(op).value();
+  shape.op = *of;
   shape.type = type;
   shape.groups = groups;
   shape.rows = m;
   shape.n = n;
   shape.k = k;
-  shape.counts = counts == "skewed" ? measure::Counts::skewed : measure::Counts::even;
+  shape.counts = skewed ? measure::Counts::skewed : measure::Counts::even;
+  if (std::min({groups, m, n, k}) < 1)
+    return Status(Code::invalid_argument, fmt::format("groups, m, n and k must be at least 1: {}", line));
   measure::GroupedTable table = measure::table_for(shape);
   table.problem.plan = plan;
   return simulate::predict(table.problem, table.rows);
 }
 
-bool predict_line(const std::string& line, bool model_only = false) {
+// "plan m n k"
+struct PlanLine {
+  catalog::Instance instance;
+  int64_t m = 0, n = 0, k = 0;
+};
+Result<PlanLine> read_plan_line(const std::string& line) {
   std::istringstream words(line);
-  const std::vector<std::string> found{std::istream_iterator<std::string>(words), {}};
-  if (found.size() != 4 && found.size() != 8) {
-    std::cerr << "neither \"plan m n k\" nor a row of a table: " << line << "\n";
-    return false;
+  std::string plan, more;
+  int64_t m = 0, n = 0, k = 0;
+  if (!(words >> plan >> m >> n >> k) || words >> more)
+    return Status(Code::invalid_argument, fmt::format("neither \"plan m n k\" nor a row of a table: {}", line));
+  const auto instance = instance_of(plan);
+  if (!instance) return instance.status();
+  return PlanLine{*instance, m, n, k};
+}
+
+Result<std::string> predict_line(const std::string& line, bool model_only) {
+  constexpr int kCellsOfRow = 8;
+  std::istringstream words(line);
+  const auto cells = std::distance(std::istream_iterator<std::string>(words), {});
+  if (cells == kCellsOfRow && !model_only) {
+    const auto p = predict_row(line);
+    return p ? Result<std::string>(written(line, *p, 0)) : p.status();
   }
-  Result<simulator::Prediction> p = Status(Code::failed, "");
-  double model = 0;
-  if (found.size() == 8) {
-    p = predict_row(line);
+  const auto read = read_plan_line(line);
+  if (!read) return read.status();
+  const auto& [instance, m, n, k] = *read;
+  const double model = model_us(instance, m, n, k);
+  if (model_only) return fmt::format(R"({{"launch": "{}", "model_us": {:.3f}}})", line, model);
+  const auto p = simulate::predict(instance, m, n, k);
+  return p ? Result<std::string>(written(line, *p, model)) : p.status();
+}
+
+bool print_line(const std::string& line, bool model_only) {
+  const auto text = predict_line(line, model_only);
+  if (text) {
+    std::cout << *text << std::endl;
   } else {
-    const auto instance = instance_of(found[0]);
-    if (!instance) {
-      std::cerr << instance.status().message() << "\n";
-      return false;
-    }
-    const int64_t m = std::stoll(found[1]), n = std::stoll(found[2]), k = std::stoll(found[3]);
-    model = model_us(*instance, m, n, k);
-    if (model_only) {
-      std::cout << fmt::format(R"({{"launch": "{}", "model_us": {:.3f}}})", line, model) << "\n";
-      return true;
-    }
-    p = simulate::predict(*instance, m, n, k);
+    std::cerr << text.status().message() << "\n";
   }
-  if (!p) {
-    std::cerr << p.status().message() << "\n";
-    return false;
-  }
-  std::cout << written(line, *p, model) << std::endl;
-  return true;
+  return text.ok();
 }
 
 // Whether a line with this plan can be predicted, without compiling anything.
@@ -127,8 +143,8 @@ int main(int count, char** arguments) {
     return 0;
   }
   const bool model_only = count > 1 && std::string(arguments[1]) == "--model";
-  for (int i = 1 + int(model_only); i < count; ++i) ok = predict_line(arguments[i], model_only) && ok;
+  for (int i = 1 + int(model_only); i < count; ++i) ok = print_line(arguments[i], model_only) && ok;
   if (count > 1 + int(model_only)) return ok ? 0 : 1;
-  for (std::string line; std::getline(std::cin, line);) ok = predict_line(line, model_only) && ok;
+  for (std::string line; std::getline(std::cin, line);) ok = print_line(line, model_only) && ok;
   return ok ? 0 : 1;
 }

@@ -184,6 +184,9 @@ void print(const Part& part, Output& out) {
   out.line(fmt::format("{} against {}: geometric mean {:.3f}, least {:.3f} (above 1 we are faster)",
                        document["device"].get<std::string>(), peers, document["geomean"].get<double>(),
                        document["min"].get<double>()));
+  if (document.contains("peer_refused"))
+    out.line(fmt::format("left out, since {} has no algorithm for them: {} products", peers,
+                         document["peer_refused"].get<size_t>()));
 }
 
 // Every plan on every shape: the table behind the model of plan_choice.h.

@@ -1,4 +1,5 @@
-// The models of products on Hopper are those that bench/choice/fit.py fitted: their predictions, and how they rank.
+// The models of products on Hopper are those that bench/choice/fit.py and unaligned.py fitted: their predictions, and
+// how they rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "choice/dense.h"
 #include "choice/grouped.h"
 #include "choice/tuned_grouped.h"
+#include "problem/lower.h"
 #include "problem/words.h"
 
 namespace warpwright::choice {
@@ -37,7 +39,7 @@ TEST_P(EachFit, repeatsWhatTheScriptPredicts) {
     DType dtype = DType::bf16;
     ASSERT_TRUE(parse_dtype(type.c_str(), dtype)) << line;
     if (op == "dense") {
-      GemmShape shape{m, n, k, dtype};
+      const GemmShape shape = problem::lower(problem::plain_product(m, n, k, dtype)).shape;
       const auto named = parse_plan(plan, shape);
       ASSERT_TRUE(named) << named.status().message();
       ours = estimate(*named, shape, kSms).us;
@@ -54,7 +56,7 @@ TEST_P(EachFit, repeatsWhatTheScriptPredicts) {
   }
   EXPECT_GE(rows, 50);
 }
-INSTANTIATE_TEST_SUITE_P(fit, EachFit, testing::Values("dense", "blockwise", "grouped"),
+INSTANTIATE_TEST_SUITE_P(fit, EachFit, testing::Values("dense", "blockwise", "grouped", "unaligned"),
                          [](const auto& info) { return info.param; });
 
 TEST(DenseFit, GivesSensibleTimesToWhatItWasNotFittedTo) {

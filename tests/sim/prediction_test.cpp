@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "simulate/predict.h"
 #include "simulate/product.h"
@@ -111,6 +112,14 @@ TEST(Prediction, OnlyPlainDenseProductsArePredicted) {
     EXPECT_EQ(p.status().code(), Code::unsupported) << name;
     EXPECT_NE(p.status().message().find(name), std::string::npos);
   }
+  // Operands that are copied first, and a table of groups with a bias.
+  GemmProblem copied{.m = 256, .n = 256, .k = 1001};
+  copied.plan = "dense-128x128-c1-s6-packed";
+  EXPECT_EQ(simulate::predict(copied).status().code(), Code::unsupported);
+  GroupedProblem grouped{.groups = Groups::masked, .m = 512, .n = 256, .k = 384, .group_count = 2};
+  grouped.bias = Bias::per_column;
+  const std::vector<uint32_t> rows = {100, 200};
+  EXPECT_EQ(simulate::predict(grouped, rows).status().code(), Code::unsupported);
 }
 
 }  // namespace
