@@ -136,13 +136,19 @@ class Bench(Gpu):
         o["peer"] = (*peer, o["d"].view(groups, m, n))
         return o
 
+    def by_columns(self, scales):
+        """As DeepGEMM's kernels read factors: those of a column lie together, and columns begin at multiples of 16 bytes."""
+        *outer, rows, columns = scales.shape
+        padded = self.torch.empty(*outer, columns, -(-rows // 4) * 4, device="cuda")
+        return padded.mT.narrow(-2, 0, rows).copy_(scales)
+
     def prepare_peer(self, o, fp8):
         groups, n, k, masked = o["groups"], o["n"], o["k"], o["op"] == "grouped_masked"
         shaped = (lambda x: x.view(groups, o["room"][0], -1)) if masked else (lambda x: x)
         a, b = shaped(o["a"]), o["b"] if o["op"] == "blockwise" else o["b"].view(groups, n, k)
         if fp8:
             b_scales = o["b_scales"] if o["op"] == "blockwise" else o["b_scales"].view(groups, -1, blocks(k))
-            a = (a, self.deep_gemm.get_mn_major_tma_aligned_tensor(shaped(o["a_scales"])))
+            a = (a, self.by_columns(shaped(o["a_scales"])))
             b = (b, b_scales)
         o["peer"] = (a, b, shaped(o["d"]))
 

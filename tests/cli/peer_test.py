@@ -46,6 +46,17 @@ class Tensor:
     def t(self):
         return Tensor(*reversed(self.shape))
 
+    mT = property(lambda self: Tensor(*self.shape[:-2], self.shape[-1], self.shape[-2]))  # noqa: N815
+
+    def narrow(self, dimension, first, length):
+        shape = list(self.shape)
+        shape[dimension] = length
+        return Tensor(*shape)
+
+    def copy_(self, other):
+        assert self.shape == other.shape
+        return self
+
     def flatten(self):
         return Tensor(math.prod(self.shape))
 
@@ -119,7 +130,6 @@ def stand_in_torch(available=True, capability=9):
 def stand_in_deep_gemm(calls, us):
     module = types.ModuleType("deep_gemm")
     module.__version__ = "0"
-    module.get_mn_major_tma_aligned_tensor = lambda scales: scales
     for name in ("fp8_gemm_nt", "m_grouped_fp8_gemm_nt_contiguous", "m_grouped_bf16_gemm_nt_contiguous",
                  "m_grouped_fp8_gemm_nt_masked", "m_grouped_bf16_gemm_nt_masked", "k_grouped_fp8_gemm_nt_contiguous",
                  "k_grouped_bf16_gemm_tn_contiguous"):
