@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -132,7 +133,11 @@ std::string regret_text(const Report& report) {
 }
 
 bool makes_basis(const TuneCommand& options) { return options.every_plan || (options.random > 0 && !options.regret); }
-BasisRun basis_run(const TuneCommand& options) { return {options.out, options.budget, options.ahead_only}; }
+BasisRun basis_run(const TuneCommand& options) {
+  const bool dense = options.op == "dense" && !options.shapes.empty();
+  return {options.out, options.budget, options.ahead_only,
+          dense ? plans_of_file(options.shapes) : std::map<std::string, std::vector<std::string>>()};
+}
 
 int tune_grouped(const TuneCommand& options, Output& out) {
   const Groups op = *problem::parse_operation(options.op);
@@ -187,8 +192,9 @@ int run_tune(const TuneCommand& options, Output& out) {
                       : !options.sizes.empty() ? shapes_of_sizes(options.sizes, dtype, "")
                                                : shapes_of_file(options.shapes, "", out);
   if (options.groups != 1) throw UsageError(fmt::format("groups = {}: a dense product has 1 group", options.groups));
+  const BasisRun basis = basis_run(options);
   check_machine(options);
-  if (makes_basis(options)) return tune_basis(shapes, basis_run(options), out);
+  if (makes_basis(options)) return tune_basis(shapes, basis, out);
   measure::TuneReport report;
   {
     Progress progress("tune", shapes.size());

@@ -47,6 +47,7 @@ int time_all(const std::vector<Shape>& wanted, const std::string& header, const 
   }
   measure::BasisOptions how;
   how.budget_s = options.budget;
+  how.plans = options.plans;
   if (!options.ahead_only) how.on_demand = choice::OnDemand::allowed;
   size_t done = 0, rows_done = 0;
   if (!file.is_open()) out.line(header);

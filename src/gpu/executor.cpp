@@ -19,6 +19,7 @@
 #include "gpu/maker.h"
 #include "hip/driver.h"
 #include "jit/compiler.h"
+#include "system/on_cores.h"
 
 namespace warpwright::gpu {
 namespace {
@@ -188,6 +189,25 @@ Result<const LoadedInstance*> ready(const catalog::Instance& instance, int devic
     if (Status s = warm_up(**fresh); !s) return s;
   }
   return loaded->emplace(key, std::move(*fresh)).first->second.get();
+}
+
+Status compile(std::span<const catalog::Instance> list) {
+  const auto device = this_device();
+  if (!device) return device.status();
+  std::vector<jit::Source> sources;
+  for (const catalog::Instance& instance : list) {
+    const ImageTarget target = target_of(instance, *device);
+    if (is_cdna(device->arch) || !embedded_image(catalog::image_name(instance), target.ahead).empty()) continue;
+    sources.push_back({catalog::source_of(instance), target.on_demand});
+  }
+  std::mutex mutex;
+  Status first;
+  system::on_cores(sources.size(), 0, [&](size_t i) {
+    const auto binary = jit::obtain(sources[i]);
+    const std::lock_guard lock(mutex);
+    if (!binary && first) first = binary.status();
+  });
+  return first;
 }
 
 Status launch(const LoadedInstance& loaded, const catalog::Instance& instance, const launch::Arguments& arguments,

@@ -2,6 +2,7 @@
 // The device may be NVIDIA's or AMD's (gpu/maker.h); callers need not know.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "catalog/instance.h"
@@ -45,6 +46,10 @@ enum class Timestamps : bool { off, on };
 // while a program runs.
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device,
                                     Timestamps timestamps = Timestamps::off);
+
+// Into the cache, on all cores, what of a list is not in this build for the current device: each takes seconds when it is
+// first used.
+Status compile(std::span<const catalog::Instance> list);
 
 // One launch of a persistent grid on at most `sm_limit` SMs (0: all). Without work nothing is launched.
 Status launch(const LoadedInstance& loaded, const catalog::Instance& instance, const launch::Arguments& arguments,

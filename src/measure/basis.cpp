@@ -6,6 +6,7 @@
 
 #include "choice/grouped_facts.h"
 #include "gpu/devices.h"
+#include "gpu/executor.h"
 #include "gpu/memory.h"
 #include "gpu/require.h"
 #include "measure/basis_table.h"
@@ -53,6 +54,18 @@ void time_rows(std::vector<BasisRow>& rows, const std::vector<LaunchSet>& launch
   for (size_t i = 0; i < kept.size(); ++i) rows[kept[i]].us = times[i];
 }
 
+std::vector<catalog::Instance> instances_for(const BenchShape& shape, const BasisOptions& options) {
+  const auto named = options.plans.find(basis_problem(shape));
+  if (named == options.plans.end()) return choice::candidates(shape, options.on_demand);
+  std::vector<catalog::Instance> list;
+  for (const std::string& plan : named->second) {
+    const auto instance = choice::parse_plan(plan, shape);
+    gpu::require(instance.status());
+    list.push_back(*instance);
+  }
+  return list;
+}
+
 std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& options, const gpu::GpuInfo& gpu,
                                    const gpu::Stream& stream) {
   constexpr double hopeless = 1.5;
@@ -76,7 +89,8 @@ std::vector<BasisRow> time_problem(const BenchShape& shape, const BasisOptions& 
   // Operands that have to be copied first: the product after the copy is one of the others.
   if (shape.load == Mover::threads) add(kCopied);
   const double about = choice::floor_of(shape).us() + 3;
-  const std::vector<catalog::Instance> instances = choice::candidates(shape, options.on_demand);
+  const std::vector<catalog::Instance> instances = instances_for(shape, options);
+  gpu::require(gpu::compile(instances));
   const auto predicted = [&](const catalog::Instance& i) { return choice::estimate(i, shape, gpu.sm_count).us; };
   double best = 0;
   for (const catalog::Instance& i : instances) best = best == 0 ? predicted(i) : std::min(best, predicted(i));

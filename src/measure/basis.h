@@ -2,6 +2,7 @@
 // judged by another (bench/choice).
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct BasisRow {
 
 struct BasisOptions {
   choice::OnDemand on_demand = choice::OnDemand::refused;
+  // Of dense products: the plans to be timed of a problem, where it is not every plan.
+  std::map<std::string, std::vector<std::string>> plans;
   double budget_s = 0;  // stop taking new problems after so many seconds; 0: none
 };
 

@@ -162,6 +162,10 @@ class BadUsage(unittest.TestCase):
                     file.write(text)
                 for command in ("bench", "tune"):
                     self.refused(command, "--shapes", path, names=[word])
+            with open(path, "w") as file:
+                file.write("op\tdtype\tgroups\tm\tn\tk\tplans\n"
+                           "dense\tbf16\t1\t64\t64\t64\tdense-64x64-c1-s4,dense-7x64-c1-s4-swapped\n")
+            self.refused("tune", "--every-plan", "--shapes", path, names=["line 2", "dense-7x64", "multiple of 8"])
 
     def test_an_epilogue_of_ones_own_is_shown(self):
         text = "float t = x + bias; return t > 0 ? t * t : 0;"

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "catalog/instance.h"
-#include "gpu/in_parallel.h"
 #include "gpu/instance_names.h"
 #include "gpu/needs_gpu.h"
 #include "gpu/watchdog.h"
@@ -27,6 +26,7 @@
 #include "simulate/example.h"
 #include "simulate/gpu_run.h"
 #include "simulate/product.h"
+#include "system/on_cores.h"
 
 namespace warpwright::reference {
 
@@ -170,8 +170,8 @@ TEST_P(EachKernel, is_exact_on_integers) {
   const std::vector<reference::Case> more = random_cases(12, 3);
   ASSERT_FALSE(more.empty());
   // The float64 reference takes longer than the GPU.
-  in_parallel(more,
-              [&](const reference::Case& shape) { expect_right(shape, reference::Data::integers, uint64_t(shape.m)); });
+  system::on_cores(more.size(), 0,
+                   [&](size_t i) { expect_right(more[i], reference::Data::integers, uint64_t(more[i].m)); });
 }
 
 TEST_P(EachKernel, is_within_tolerance_on_normal_data_and_repeats_its_bits) {

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <set>
 
 #include "choice/dense.h"
-#include "gpu/image.h"
-#include "gpu/in_parallel.h"
-#include "jit/compiler.h"
+#include "gpu/executor.h"
 #include "problem/lower.h"
 
 namespace warpwright::gpu_random {
@@ -208,20 +205,8 @@ Result<std::vector<Instance>> on_demand(int count, uint64_t seed) {
     const Instance instance{choice->instance.config};
     if (known.insert(catalog::image_name(instance)).second) list.push_back(instance);
   }
-  if (Status s = compile(list); !s) return s;
+  if (Status s = gpu::compile(list); !s) return s;
   return list;
-}
-
-Status compile(const std::vector<Instance>& list) {
-  std::mutex mutex;
-  Status first;
-  in_parallel(list, [&](const Instance& instance) {
-    if (!gpu::embedded_image(catalog::image_name(instance)).empty()) return;
-    const auto binary = jit::obtain({catalog::source_of(instance), "sm_90a"});
-    const std::lock_guard lock(mutex);
-    if (!binary && first) first = binary.status();
-  });
-  return first;
 }
 
 TileExtents tile_of(const Instance& instance) {

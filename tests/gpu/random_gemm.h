@@ -21,8 +21,6 @@ using Random = std::mt19937_64;
 std::vector<catalog::Instance> ahead();
 // Different instances that the library would compile for random products, compiled now, several at a time.
 Result<std::vector<catalog::Instance>> on_demand(int count, uint64_t seed);
-// Into the cache, several at a time, what this build has not compiled ahead.
-Status compile(const std::vector<catalog::Instance>& list);
 
 // The extents of a tile of the whole cluster, and what they must be multiples of.
 struct TileExtents {

@@ -119,7 +119,7 @@ bool right(const Trial& trial, Arena& arena, const Stream& stream, Tally& tally)
 // A build may have compiled only some of them ahead.
 std::vector<Instance> ahead() {
   std::vector<Instance> list = gpu_random::ahead();
-  if (const Status s = gpu_random::compile(list); !s) ADD_FAILURE() << s.message();
+  if (const Status s = gpu::compile(list); !s) ADD_FAILURE() << s.message();
   return list;
 }
 

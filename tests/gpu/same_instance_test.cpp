@@ -12,13 +12,13 @@
 #include "choice/dense.h"
 #include "choice/random_problems.h"
 #include "gpu/executor.h"
-#include "gpu/in_parallel.h"
 #include "gpu/random_gemm.h"
 #include "jit/host_compiler.h"
 #include "measure/gemm_check.h"
 #include "measure/grouped_check.h"
 #include "reference/problem_workload.h"
 #include "simulate/product.h"
+#include "system/on_cores.h"
 
 namespace warpwright {
 namespace {
@@ -106,10 +106,10 @@ TEST_P(SameInstance, gives_the_bytes_of_the_simulator) {
   for (int i = 0; i < kOfATest; ++i) numbers.push_back(GetParam() * kOfATest + i);
   // Both compilers, several instances at a time; afterwards they are in the caches.
   const std::vector<catalog::Instance> instances = chosen(numbers);
-  const Status compiled = gpu_random::compile(instances);
+  const Status compiled = gpu::compile(instances);
   ASSERT_TRUE(compiled) << compiled.message();
-  in_parallel(instances, [](const catalog::Instance& instance) {
-    (void)jit::obtain_shared_object(catalog::source_of(instance)).ok();
+  system::on_cores(instances.size(), 0, [&](size_t i) {
+    (void)jit::obtain_shared_object(catalog::source_of(instances[i])).ok();
   });
   for (const int number : numbers) {
     const Problem problem = random_problems::draw(number);

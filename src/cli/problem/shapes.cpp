@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "measure/basis_table.h"
 #include "measure/bench_gpu.h"
 #include "problem/words.h"
 
@@ -24,7 +25,7 @@ using choice::GroupedShape;
 using measure::GroupedCase;
 using problem::GemmShape;
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
     if (c == separator) {
@@ -52,9 +53,9 @@ struct Size {
 
 std::vector<Size> read_sizes(const std::string& sizes) {
   std::vector<Size> list;
-  for (const std::string& size : split(sizes, ',')) {
+  for (const std::string& size : parts_of(sizes, ',')) {
     const std::string where = fmt::format("--sizes {}", size);
-    const auto parts = split(size, 'x');
+    const auto parts = parts_of(size, 'x');
     if (parts.size() != 3) throw UsageError(fmt::format("{}: a size is written MxNxK", where));
     list.push_back({extent(parts[0], where), extent(parts[1], where), extent(parts[2], where), where});
   }
@@ -66,6 +67,7 @@ struct Row {
   std::optional<DType> type;
   std::int64_t groups;
   Size size;
+  std::string plans;  // joined by commas, where the file has this column
 };
 
 std::vector<Row> read_rows(const std::string& path) {
@@ -75,7 +77,7 @@ std::vector<Row> read_rows(const std::string& path) {
   if (!file || std::filesystem::is_directory(path, ignored))
     throw UsageError(fmt::format("--shapes {}: the file cannot be read", path));
   if (!std::getline(file, line)) throw UsageError(fmt::format("--shapes {}: the file is empty", path));
-  const auto header = split(line, '\t');
+  const auto header = parts_of(line, '\t');
   const auto column = [&](const char* wanted) {
     for (std::size_t i = 0; i < header.size(); ++i)
       if (header[i] == wanted) return i;
@@ -83,14 +85,15 @@ std::vector<Row> read_rows(const std::string& path) {
   };
   const std::size_t op = column("op"), dtype = column("dtype"), groups = column("groups");
   const std::size_t m = column("m"), n = column("n"), k = column("k");
+  const auto plans = std::size_t(std::find(header.begin(), header.end(), "plans") - header.begin());
   std::vector<Row> rows;
   for (int number = 2; std::getline(file, line); ++number) {
     if (line.empty()) continue;
     const std::string where = fmt::format("--shapes {}, line {}", path, number);
-    const auto cells = split(line, '\t');
+    const auto cells = parts_of(line, '\t');
     if (cells.size() <= std::max({op, dtype, groups, m, n, k}))
       throw UsageError(fmt::format("{}: there are only {} columns", where, cells.size()));
-    Row row{cells[op], {}, extent(cells[groups], where), {}};
+    Row row{cells[op], {}, extent(cells[groups], where), {}, plans < cells.size() ? cells[plans] : ""};
     row.size = {extent(cells[m], where), extent(cells[n], where), extent(cells[k], where), where};
     DType type = DType::bf16;
     if (parse_dtype(cells[dtype].c_str(), type)) row.type = type;
@@ -154,6 +157,22 @@ std::vector<GemmShape> shapes_of_file(const std::string& path, const std::string
   if (shapes.empty()) throw UsageError(nothing_served(path, skipped));
   note_skipped(skipped, out);
   return shapes;
+}
+
+std::map<std::string, std::vector<std::string>> plans_of_file(const std::string& path) {
+  std::map<std::string, std::vector<std::string>> plans;
+  for (const Row& row : read_rows(path)) {
+    if (row.op != "dense" || !row.type || row.plans.empty()) continue;
+    const auto shape = measure::bench_shape(row.size.m, row.size.n, row.size.k, *row.type, "");
+    if (!shape) throw UsageError(fmt::format("{}: {}", row.size.where, shape.status().message()));
+    std::vector<std::string>& list = plans[measure::basis_problem(*shape)];
+    list = parts_of(row.plans, ',');
+    for (const std::string& plan : list) {
+      if (const auto known = choice::parse_plan(plan, *shape); !known)
+        throw UsageError(fmt::format("{}: {}", row.size.where, known.status().message()));
+    }
+  }
+  return plans;
 }
 
 std::vector<GroupedCase> grouped_shapes_of_sizes(const std::string& sizes, Groups op, std::int64_t groups,

@@ -1,6 +1,7 @@
 // Lists of matrix products for `bench` and `tune`: written on the command line, or read from a file.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ std::vector<problem::GemmShape> shapes_of_sizes(const std::string& sizes, DType 
 // Tab-separated with a header that names at least op, dtype, groups, m, n and k. Rows that no kernel serves are skipped
 // with a note; those a kernel could serve but for a bad number are a UsageError.
 std::vector<problem::GemmShape> shapes_of_file(const std::string& path, const std::string& plan, Output& out);
+
+// The column `plans` of such a file, where it has one: names joined by commas, of each dense problem as
+// measure::basis_problem() writes it. Throws UsageError for a plan that does not serve its problem.
+std::map<std::string, std::vector<std::string>> plans_of_file(const std::string& path);
 
 // The same for products with blockwise scales and by groups: m is the rows of a group. Of a file, the rows whose
 // operation is among `ops`.
