@@ -6,21 +6,24 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "choice/space.h"
 #include "choice/tuned.h"
 #include "choice/wave_model.h"
 #include "warpwright/core/block_plan.h"
+#include "warpwright/core/ceil_div.h"
 
 namespace warpwright::choice {
 namespace {
 
-// What may be compiled for a shape beside the tiles of plain products, which are a cover of all shapes: rows that
-// threads load have these.
+// What may be compiled for a shape beside the tiles of choice/space.h: rows that threads load have these.
 constexpr DenseGemmConfig kByThreads[] = {
     {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1},
     {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 1},
@@ -46,11 +49,11 @@ constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be for waiting until it is compiled. What threads load the model knows
-// less well: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing
-// else serves.
+// How much faster by the model an instance must be for waiting until it is compiled: with less the gain is within what the
+// model errs. What threads load the model knows less well: lines that they realign have few rows in its tables, and
+// others none, which are compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) {
-  if (shape.load == Mover::tma) return 1.1;
+  if (shape.load == Mover::tma) return 1.03;
   return runs_along_k(shape) ? 1.3 : 1e6;
 }
 
@@ -111,7 +114,7 @@ int splits_for(const DenseGemmConfig& c, const GemmShape& s, int multiprocessors
   constexpr int64_t least_stages = 4;
   const int64_t tiles = std::max<int64_t>(1, c.tiles(int(s.m), int(s.n), int(s.batch)));
   const int64_t depth = (s.k + c.tile_k() - 1) / c.tile_k();
-  const int64_t wanted = multiprocessors / c.cluster / tiles;
+  const int64_t wanted = resident_clusters(multiprocessors, c.cluster) / tiles;
   return int(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, depth / least_stages)));
 }
 
@@ -121,9 +124,23 @@ struct Candidate {
   bool ahead = false, modelled = false;
   PlanFacts facts;
 };
-// Those compiled ahead, then those that would be compiled.
-std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
-  std::vector<Candidate> list;
+// Tiles of the space that differ in the N side of their MMAs alone, which begins with `least`.
+struct Row {
+  uint32_t m_side = 0;  // of the tiles of a cluster, together
+  uint32_t n_side = 1;  // CTAs of a cluster along the N side
+  uint32_t least = 0, step = 8;
+  int cluster = 1;
+  bool swapped = false, split_k = false;
+  std::vector<int> at;  // which candidate has a side, none: -1
+};
+struct Candidates {
+  std::vector<Candidate> list;  // those compiled ahead, then others that are always asked
+  size_t always = 0;            // so many of them; the others are the tiles of the rows
+  std::vector<Row> rows;
+};
+Candidates candidates_for_features(const GemmShape& shape) {
+  Candidates found;
+  std::vector<Candidate>& list = found.list;
   const auto computes = [&](const auto& config) {
     return refuse(config) == nullptr && with_features(config, shape) == config;
   };
@@ -135,19 +152,21 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
     const auto* s = instance.as<SkinnyGemmConfig>();
     if ((d != nullptr && computes(*d)) || (s != nullptr && computes(*s))) add(instance, true);
   }
-  const auto add_other = [&](const auto& config) {
+  const auto add_other = [&](const auto& config, size_t among) {
     const Instance instance{config};
-    if (!computes(config) || !fits(catalog::block_plan(instance))) return;
+    if (!computes(config) || !fits(catalog::block_plan(instance))) return false;
     const auto same = [&](const Candidate& c) { return c.instance == instance; };
-    if (std::none_of(list.begin(), list.end(), same)) add(instance, false);
+    if (std::any_of(list.begin(), list.begin() + std::ptrdiff_t(among), same)) return false;
+    add(instance, false);
+    return true;
   };
   if (shape.load == Mover::threads) {
-    for (const DenseGemmConfig& c : kByThreads) add_other(with_features(c, shape));
+    for (const DenseGemmConfig& c : kByThreads) add_other(with_features(c, shape), list.size());
     if (runs_along_k(shape)) {
       for (DenseGemmConfig c : kFewByThreads) {
-        add_other(with_features(c, shape));
+        add_other(with_features(c, shape), list.size());
         c.split = DepthSplit::split_k;
-        add_other(with_features(c, shape));
+        add_other(with_features(c, shape), list.size());
       }
     }
   } else {
@@ -155,14 +174,33 @@ std::vector<Candidate> candidates_for_features(const GemmShape& shape) {
     for (const Instance& instance : catalog::ahead()) {
       const auto* d = instance.as<DenseGemmConfig>();
       const auto* s = instance.as<SkinnyGemmConfig>();
-      if (d != nullptr && with_features(*d, plain) == *d) add_other(with_features(*d, shape));
-      if (s != nullptr && with_features(*s, plain) == *s) add_other(with_features(*s, shape));
+      if (d != nullptr && with_features(*d, plain) == *d) add_other(with_features(*d, shape), list.size());
+      if (s != nullptr && with_features(*s, plain) == *s) add_other(with_features(*s, shape), list.size());
     }
   }
   if (shape.epilogue.own != 0) {
-    for (const DenseGemmConfig& c : kDenseOwn) add_other(with_features(c, shape));
+    for (const DenseGemmConfig& c : kDenseOwn) add_other(with_features(c, shape), list.size());
   }
-  return list;
+  found.always = list.size();
+  if (shape.load == Mover::threads) return found;
+  for (const TileRow& tiles : tile_space()) {
+    Row row;
+    row.least = uint32_t(tiles.least);
+    row.step = uint32_t(tiles.step);
+    for (const DenseGemmConfig& c : tiles.configs) {
+      const bool added = c.stages > 0 && add_other(with_features(c, shape), found.always);
+      row.at.push_back(added ? int(list.size()) - 1 : -1);
+      if (!added) continue;
+      const PlanFacts& f = list.back().facts;
+      row.swapped = f.swapped;
+      row.split_k = f.split_k;
+      row.cluster = f.cluster;
+      row.m_side = uint32_t(f.mma_m * (f.swapped ? f.cluster_n : f.cluster_m));
+      row.n_side = uint32_t(f.swapped ? f.cluster_m : f.cluster_n);
+    }
+    if (row.m_side > 0) found.rows.push_back(std::move(row));
+  }
+  return found;
 }
 
 // The shape without its extents: with_features() sees no more of it.
@@ -178,25 +216,52 @@ bool same_features(const GemmShape& x, const GemmShape& y) {
          x.load == y.load && x.store == y.store && x.block_scaling == y.block_scaling;
 }
 // Made once for each set of features that the process meets.
-const std::vector<Candidate>& remembered(const GemmShape& shape) {
+const Candidates& remembered(const GemmShape& shape) {
   struct Known {
     GemmShape features;
-    std::vector<Candidate> list;
+    Candidates found;
   };
   static std::mutex mutex;
   static std::vector<std::unique_ptr<const Known>> known;
   const GemmShape features = features_of(shape);
   const std::lock_guard lock(mutex);
   for (const auto& k : known) {
-    if (same_features(k->features, features)) return k->list;
+    if (same_features(k->features, features)) return k->found;
   }
   known.push_back(std::make_unique<const Known>(Known{features, candidates_for_features(features)}));
-  return known.back()->list;
+  return known.back()->found;
 }
 
 bool takes(const Candidate& candidate, const GemmShape& shape) {
   if (const auto* s = candidate.instance.as<SkinnyGemmConfig>()) return skinny_takes(shape, s->tokens);
   return !shape.deterministic || !candidate.facts.stream_k;
+}
+
+bool is_sized(const GemmShape& s) {
+  constexpr int64_t most = 1 << 30;
+  return s.m > 0 && s.n > 0 && s.k > 0 && s.batch > 0 && std::max({s.m, s.n, s.k, s.batch}) < most;
+}
+// Calls `ask` with the tiles of a row that a shape makes worth asking for: for each number of waves, or of parts of the
+// depth, the smallest with which it is enough. A larger one would only be padded more. Divisions of 32 bits are several
+// times as fast, and there are hundreds.
+template <class Ask>
+void ask_for_tiles(const Row& row, const GemmShape& shape, int multiprocessors, const Ask& ask) {
+  constexpr uint32_t waves[] = {1, 2, 3, 4, 6}, parts[] = {2, 3, 4, 5, 6, 8, 12, 16};
+  const auto extent = uint32_t(row.swapped ? shape.m : shape.n), other = uint32_t(row.swapped ? shape.n : shape.m);
+  const uint64_t beside = uint64_t((other - 1) / row.m_side + 1) * uint64_t(shape.batch);
+  const auto resident = uint32_t(resident_clusters(multiprocessors, row.cluster));
+  const std::span<const uint32_t> counts = row.split_k ? std::span<const uint32_t>(parts) : waves;
+  if (beside > resident * (row.split_k ? 1 : waves[std::size(waves) - 1])) return;
+  int last = -1;
+  for (const uint32_t count : counts) {
+    const uint32_t tiles = row.split_k ? resident / (uint32_t(beside) * count) : resident * count / uint32_t(beside);
+    if (tiles == 0 && row.split_k) return;
+    if (tiles == 0) continue;
+    const uint32_t side = (extent - 1) / (tiles * row.n_side) + 1;
+    const uint32_t index = side <= row.least ? 0 : (side - row.least + row.step - 1) / row.step;
+    if (index < row.at.size() && row.at[index] >= 0 && row.at[index] != last) ask(last = row.at[index]);
+    if (index == 0) return;
+  }
 }
 
 // A place of an instance among the best by the model.
@@ -206,25 +271,34 @@ struct Place {
 };
 // The best first, `count` at most.
 std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on_demand, size_t count) {
-  struct Row {
+  struct Ranked {
     const Candidate* candidate;
     int parts;
     double cost;  // the time, and what waiting for the compiler is worth
   };
   const double compiled = worth_compiling(shape);
   const WaveModel model(wave_work(shape), multiprocessors);
-  std::vector<Row> rows;
-  const std::vector<Candidate>& list = remembered(shape);
-  rows.reserve(list.size());
-  for (const Candidate& c : list) {
-    if (!c.modelled || (!c.ahead && on_demand == OnDemand::refused) || !takes(c, shape)) continue;
+  std::array<Ranked, size_t(kListed)> rows;  // the best so far
+  size_t compared = 0;
+  const Candidates& known = remembered(shape);
+  const auto ask = [&](const Candidate& c) {
+    if (!c.modelled || (!c.ahead && on_demand == OnDemand::refused) || !takes(c, shape)) return;
     const int parts = c.facts.split_k ? splits_for(*c.instance.as<DenseGemmConfig>(), shape, multiprocessors) : 1;
+    const double factor = c.ahead ? 1 : compiled;
+    const bool full = compared == size_t(kListed);
+    if (full && model.least_us(c.facts, parts) * factor >= rows[compared - 1].cost) return;
     const Terms terms = model.terms(c.facts, parts);
-    rows.push_back({&c, parts, (terms.us + terms.own_us) * (c.ahead ? 1 : compiled)});
+    const Ranked row{&c, parts, (terms.us + terms.own_us) * factor};
+    if (full && row.cost >= rows[compared - 1].cost) return;
+    size_t at = full ? compared - 1 : compared++;
+    for (; at > 0 && row.cost < rows[at - 1].cost; --at) rows[at] = rows[at - 1];
+    rows[at] = row;
+  };
+  for (size_t i = 0; i < known.always; ++i) ask(known.list[i]);
+  if (on_demand == OnDemand::allowed && is_sized(shape)) {
+    for (const Row& row : known.rows)
+      ask_for_tiles(row, shape, multiprocessors, [&](int i) { ask(known.list[size_t(i)]); });
   }
-  const size_t compared = std::min<size_t>(rows.size(), size_t(kListed));
-  std::partial_sort(rows.begin(), rows.begin() + std::ptrdiff_t(compared), rows.end(),
-                    [](const Row& x, const Row& y) { return x.cost < y.cost; });
   std::array<Terms, WaveModel::kMostCorrected> terms;
   std::array<double, WaveModel::kMostCorrected> us{};
   for (size_t i = 0; i < compared; ++i) terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
@@ -236,7 +310,7 @@ std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on
                    [&](size_t x, size_t y) { return cost(x) < cost(y); });
   std::vector<Place> places;
   for (size_t i = 0; i < std::min(compared, count); ++i) {
-    const Row& row = rows[order[i]];
+    const Ranked& row = rows[order[i]];
     Instance instance = row.candidate->instance;
     if (row.candidate->facts.split_k) instance.splits = row.parts;
     places.push_back({std::move(instance), model.estimate(terms[order[i]], us[order[i]])});
@@ -262,15 +336,19 @@ bool can_serve(const Instance& instance, const GemmShape& shape) {
 
 std::vector<Instance> candidates(const GemmShape& shape, OnDemand on_demand) {
   std::vector<Instance> list;
-  for (const Candidate& c : remembered(shape)) {
+  const Candidates& known = remembered(shape);
+  std::vector<std::pair<double, const Candidate*>> others;
+  const int sms = h200().multiprocessors;  // only the order matters
+  const WaveModel model(wave_work(shape), sms);
+  const auto add_other = [&](const Candidate& c) { others.emplace_back(model.terms(c.facts, 1).us, &c); };
+  for (size_t i = 0; i < known.always; ++i) {
+    const Candidate& c = known.list[i];
     if (c.ahead && takes(c, shape)) list.push_back(c.instance);
+    if (!c.ahead && takes(c, shape)) add_other(c);
   }
   if (on_demand == OnDemand::refused) return list;
-  std::vector<std::pair<double, const Candidate*>> others;
-  const WaveModel model(wave_work(shape), h200().multiprocessors);  // only the order matters
-  for (const Candidate& c : remembered(shape)) {
-    if (!c.ahead && takes(c, shape)) others.emplace_back(model.terms(c.facts, 1).us, &c);
-  }
+  if (!is_sized(shape)) return list;
+  for (const Row& row : known.rows) ask_for_tiles(row, shape, sms, [&](int i) { add_other(known.list[size_t(i)]); });
   const size_t count = std::min(others.size(), kMostOnDemand);
   std::partial_sort(others.begin(), others.begin() + std::ptrdiff_t(count), others.end());
   for (size_t i = 0; i < count; ++i) list.push_back(others[i].second->instance);

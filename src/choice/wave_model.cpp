@@ -190,6 +190,16 @@ WaveModel::WaveModel(const WaveWork& work, int multiprocessors)
   moved_ = batch_ * double(work.k) * (double(work.m) * bytes(work.a_type) + double(work.n) * bytes(work.b_type));
 }
 
+double WaveModel::least_us(const PlanFacts& p, int parts) const {
+  if (p.stream_k || work_.leaves_blocks) return 0;
+  const auto tiles = [](int64_t extent, int side) { return double((extent + side - 1) / side); };
+  const double jobs = tiles(work_.m, p.tile_m * p.cluster_m) * tiles(work_.n, p.tile_n * p.cluster_n) * batch_ * parts;
+  const double waves = std::max(1.0, jobs / double(resident_[p.cluster]));
+  const double depth = double(work_.k) / double(p.tile_k * parts * p.sharers);
+  const double us = (p.skinny ? numbers_.fixed_skinny : numbers_.fixed_dense) + waves * depth * p.step / kCyclesPerUs;
+  return us * p.factor;
+}
+
 Terms WaveModel::terms(const PlanFacts& p, int parts) const {
   const Numbers& v = numbers_;
   Terms t;
