@@ -87,7 +87,9 @@ typedef struct ww_gemm_problem {
   const char* plan;      /* NULL: the best one */
   int32_t block_scaling; /* ww_block_scaling */
   const char* formula;   /* an epilogue of your own, "30 * tanh(x / 30)" (docs/own-epilogue.md); NULL: none */
-  int32_t tuning;        /* ww_tuning; WW_TUNING_MEASURE: the first run times the best plans and keeps the fastest */
+  /* ww_tuning. WW_TUNING_MEASURE: the first run times the best plans and keeps the fastest. WW_TUNING_AHEAD: only kernels
+   * that are in the library, where one serves. */
+  int32_t tuning;
 } ww_gemm_problem;
 
 /* Pointers to device memory. Those that a problem does not use are ignored. */

@@ -94,7 +94,8 @@ struct GemmProblem {
   // Blackwell only: elements of A and B have factors for blocks along k, which the tensor core applies.
   BlockScaling block_scaling = BlockScaling::none;
   // measure: the first run that is not captured times the plans that the model likes best, with these operands and on
-  // its stream, waits for them, and uses the fastest from then on. A plan that is given by name is used as it is.
+  // its stream, waits for them, and uses the fastest from then on. ahead: no kernel is compiled where one that is in the
+  // library serves, for programs whose extents change all the time. A plan that is given by name is used as it is.
   Tuning tuning = Tuning::usual;
 };
 

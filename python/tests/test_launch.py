@@ -87,16 +87,17 @@ def test_swiglu_has_half_the_columns(plans, described):
 
 def test_tuning_is_part_of_the_problem(plans, described):
     a, b, offsets = make(40, 128), make(64, 128), torch.tensor([0, 40], dtype=torch.int32)
-    measure, usual = (_abi.words("tuning")[word] for word in ("measure", "usual"))
+    measure, usual, ahead = (_abi.words("tuning")[word] for word in ("measure", "usual", "ahead"))
     for _ in range(2):
         warpwright.gemm(a, b, tuning="measure")
         warpwright.gemm(a, b)
         warpwright.gemm(a, b, plan="dense-64x64-c1-s4", tuning="measure")
         warpwright.grouped_gemm(a, b[None], offsets=offsets, tuning="measure")
-    assert len(plans) == len(described) == 4
-    assert [plan.problem.tuning for plan in plans] == [measure, usual, usual, measure]
-    assert [plan.problem.plan for plan in plans] == [None, None, b"dense-64x64-c1-s4", None]
-    with pytest.raises(ValueError, match="tuning: 'often' is not one of usual, measure"):
+        warpwright.gemm(a, b, tuning="ahead")
+    assert len(plans) == len(described) == 5
+    assert [plan.problem.tuning for plan in plans] == [measure, usual, usual, measure, ahead]
+    assert [plan.problem.plan for plan in plans] == [None, None, b"dense-64x64-c1-s4", None, None]
+    with pytest.raises(ValueError, match="tuning: 'often' is not one of usual, measure, ahead"):
         warpwright.gemm(a, b, tuning="often")
 
 

@@ -12,20 +12,25 @@ ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "swiglu")
 PAIRED_ROWS = 16  # of gates and ups: 8 of each lie in a unit of the kernels
 
 
-# In the place of a plan's name: the fastest that is measured.
-TO_MEASURE = "<measured>"
+# In the place of a plan's name: how one is found, of the words of `tuning`.
+TUNED = {"measure": "<measure>", "ahead": "<ahead>"}
 
 
 def plan_word(plan: str | None, tuning: str | None) -> str | None:
     """What stands for both; a plan that is named is taken as it is."""
-    if tuning not in (None, "usual", "measure"):
-        raise ValueError(f"tuning: {tuning!r} is not one of usual, measure")
-    return TO_MEASURE if tuning == "measure" and not plan else plan
+    if tuning not in (None, "usual", *TUNED):
+        raise ValueError(f"tuning: {tuning!r} is not one of usual, {', '.join(TUNED)}")
+    return plan or TUNED.get(tuning)
 
 
 def named_plan(plan: str | None) -> str | None:
     """The name, if there is one."""
-    return None if not plan or plan == TO_MEASURE else plan
+    return None if not plan or plan in TUNED.values() else plan
+
+
+def tuning_word(plan: str | None) -> str:
+    """The word of `tuning` that it stands for."""
+    return next((word for word, stands in TUNED.items() if plan == stands), "usual")
 
 
 def result_columns(n: Any, activation: str) -> Any:
@@ -95,7 +100,8 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
     epilogue     a C++ expression that takes the place of beta * c, bias, activation and residual, such as
                  ``"30 * tanh(x / 30)"``; give those of c, bias, row_bias and residual that it names, and no others
     tuning       'measure': the first such call times the model's best plans on the GPU and keeps the fastest, also for
-                 the next process; without it WARPWRIGHT_TUNING decides
+                 the next process. 'ahead': only kernels that are in the library, where one serves, so that no call waits
+                 for a compiler; for extents that change all the time. Without it WARPWRIGHT_TUNING decides
 
     NumPy arrays run in the simulator ``target``: 'sim:sm90', the default, which runs the instance that a GPU would run,
     or 'sim:sm80', 'sim:sm100', ... for what those serve. An instance that was not compiled into the tool is compiled

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi, _formula
-from ._gemm import TO_MEASURE, named_plan, result_columns
+from ._gemm import named_plan, result_columns, tuning_word
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32", torch.float8_e4m3fn: "e4m3",
           torch.float8_e5m2: "e5m2"}
@@ -293,7 +293,7 @@ def problem_of(product: Product) -> _abi.Problem:
         p.bias, p.bias_type = _abi.words("bias")[product.bias[0]], _abi.words("dtype")[product.bias[1]]
     if (named := named_plan(s.plan)) is not None:
         p.plan = named.encode()
-    p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]
+    p.tuning = _abi.words("tuning")[tuning_word(s.plan)]
     if s.epilogue:
         p.formula = s.epilogue.encode()
     return p

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _abi
-from ._gemm import TO_MEASURE, named_plan
+from ._gemm import named_plan, tuning_word
 from ._grouped import SCALE_BLOCK, check_own, kind_of, result_shape
 from ._torch_describe import as_tensor, check_out, type_of
 
@@ -205,5 +205,5 @@ def problem_of(product: Product) -> _abi.GroupedProblem:
         p.formula, p.beta = s.epilogue.encode(), s.beta
     if (named := named_plan(s.plan)) is not None:
         p.plan = named.encode()
-    p.tuning = _abi.words("tuning")["measure" if s.plan == TO_MEASURE else "usual"]
+    p.tuning = _abi.words("tuning")[tuning_word(s.plan)]
     return p

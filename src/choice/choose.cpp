@@ -47,7 +47,10 @@ Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand o
       return *decision;
     }
   }
-  auto decision = choose_for(problem, chip, on_demand, limits);
+  const bool ahead = problem.plan.empty() && asks_for_ahead(problem.tuning);
+  auto decision = choose_for(problem, chip, ahead ? OnDemand::refused : on_demand, limits);
+  // Nothing in the library serves it.
+  if (!decision && ahead && on_demand == OnDemand::allowed) decision = choose_for(problem, chip, on_demand, limits);
   // The configuration knows the text of an own epilogue by its number; who compiles needs it.
   if (decision) decision->choice.instance.formula = problem.epilogue.formula;
   return decision;

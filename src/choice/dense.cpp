@@ -49,11 +49,11 @@ constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be for waiting until it is compiled: with less the gain is within what the
-// model errs. What threads load the model knows less well: lines that they realign have few rows in its tables, and
+// How much faster by the model an instance must be for waiting until it is compiled: with less, more are compiled and the
+// choice is no better (docs/evidence/worth-compiling.txt). What threads load the model knows less well: lines that they realign have few rows in its tables, and
 // others none, which are compiled only if nothing else serves.
 double worth_compiling(const GemmShape& shape) {
-  if (shape.load == Mover::tma) return 1.03;
+  if (shape.load == Mover::tma) return 1.05;
   return runs_along_k(shape) ? 1.3 : 1e6;
 }
 

@@ -92,17 +92,23 @@ Status write_file(const std::string& path, const std::vector<MeasuredRow>& rows,
 
 }  // namespace
 
-bool asks_to_measure(Tuning tuning) {
-  if (tuning == Tuning::measure) return true;
+namespace {
+bool asks_for(Tuning what, Tuning tuning) {
+  if (tuning != Tuning::usual) return tuning == what;
   const char* const value = std::getenv(kVariable);
-  return value != nullptr && std::string_view(value) == name(Tuning::measure);
+  return value != nullptr && std::string_view(value) == name(what);
 }
+}  // namespace
+
+bool asks_to_measure(Tuning tuning) { return asks_for(Tuning::measure, tuning); }
+bool asks_for_ahead(Tuning tuning) { return asks_for(Tuning::ahead, tuning); }
 
 Status check_tuning() {
   const char* const value = std::getenv(kVariable);
   const std::string_view word = value == nullptr ? "" : value;
-  if (word.empty() || word == name(Tuning::measure) || word == name(Tuning::usual)) return {};
-  return Status(Code::invalid_argument, fmt::format("{} = {}: it must be usual or measure.", kVariable, word));
+  const auto is_word = [&](Tuning known) { return word == name(known); };
+  if (word.empty() || std::any_of(std::begin(kTunings), std::end(kTunings), is_word)) return {};
+  return Status(Code::invalid_argument, fmt::format("{} = {}: it must be usual, measure or ahead.", kVariable, word));
 }
 
 std::string measured_key(const GemmProblem& p) {

@@ -12,8 +12,9 @@
 
 namespace warpwright::choice {
 
-// The problem asks for it, or WARPWRIGHT_TUNING does for all.
+// The problem asks for it, or, where the problem says `usual`, WARPWRIGHT_TUNING does for all.
 bool asks_to_measure(Tuning tuning);
+bool asks_for_ahead(Tuning tuning);
 // Whether that variable can be read.
 Status check_tuning();
 

@@ -185,7 +185,32 @@ TEST_F(Measured, nobodyMeasuresUnasked) {
   EXPECT_TRUE(asked->origin().starts_with("measured on"));
   setenv("WARPWRIGHT_TUNING", "often", 1);
   const auto refused = make_plan(problem);
-  EXPECT_EQ(refused.status().message(), "WARPWRIGHT_TUNING = often: it must be usual or measure.");
+  EXPECT_EQ(refused.status().message(), "WARPWRIGHT_TUNING = often: it must be usual, measure or ahead.");
+}
+
+TEST_F(Measured, whoAsksForPlansAheadWaitsForNoCompiler) {
+  GemmProblem problem{.m = 264, .n = 984, .k = 1520};
+  const auto usual = choice::choose(problem, chip());
+  ASSERT_TRUE(usual);
+  ASSERT_FALSE(catalog::is_ahead(usual->choice.instance)) << usual->name() << ": a problem with another plan is needed";
+  const auto ahead = choice::choose(problem, chip(), choice::OnDemand::refused);
+  ASSERT_TRUE(ahead);
+  put(ahead->choice.instance);
+  problem.tuning = Tuning::ahead;
+  const auto asked = make_plan(problem);
+  ASSERT_TRUE(asked) << asked.status().message();
+  EXPECT_EQ(asked->name(), ahead->name());
+  // The variable asks for problems that do not say.
+  setenv("WARPWRIGHT_TUNING", "ahead", 1);
+  problem.tuning = Tuning::usual;
+  EXPECT_EQ(make_plan(problem)->name(), ahead->name());
+  // A plan that is named is taken as it is, and what nothing in the library serves is compiled.
+  problem.plan = usual->name();
+  EXPECT_EQ(choice::choose(problem, chip())->name(), usual->name());
+  problem.plan.clear();
+  problem.epilogue.formula = "x > 0 ? x : 0.125 * x";
+  EXPECT_FALSE(choice::choose(problem, chip(), choice::OnDemand::refused));
+  EXPECT_TRUE(choice::choose(problem, chip()));
 }
 
 TEST_F(Measured, nothingIsMeasuredDuringCapture) {

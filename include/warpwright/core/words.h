@@ -47,10 +47,12 @@
   X(promoted, PROMOTED, 1, "promoted")
 
 /* How a plan is found. usual: as WARPWRIGHT_TUNING says, without it by the tables and the model. measure: the first run
- * times the model's best plans, and the fastest is kept for this process and the next. */
-#define WW_TUNINGS(X)         \
-  X(usual, USUAL, 0, "usual") \
-  X(measure, MEASURE, 1, "measure")
+ * times the model's best plans, and the fastest is kept for this process and the next. ahead: as usual, but only among
+ * plans whose kernels are in the library, where one serves: no call waits for a compiler. */
+#define WW_TUNINGS(X)               \
+  X(usual, USUAL, 0, "usual")       \
+  X(measure, MEASURE, 1, "measure") \
+  X(ahead, AHEAD, 2, "ahead")
 
 /* mxfp8: e4m3 or e5m2, a ue8m0 factor for 32 elements. mxfp4: e2m1, the same factors. nvfp4: e2m1, a ue4m3 factor for
  * 16 elements. w4a8: A as mxfp8, B as mxfp4. */
