@@ -103,7 +103,7 @@ struct BlockPlan {
 
   constexpr BlockPlan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
 
-  // A wave of CDNA stands where a warp does.
+  // A wave of CDNA takes the place of a warp.
   constexpr int lanes() const { return is_cdna(arch) ? 64 : 32; }
   constexpr int threads() const { return warps * lanes(); }
 

@@ -37,8 +37,8 @@ struct BlackwellClock {
 };
 inline constexpr BlackwellClock kBlackwellClock = {};
 
-// The chip that stands for an architecture. Kernels for sm80 are simulated and run on Hopper: there are figures of no
-// older chip.
+// The chip that represents an architecture. Kernels for sm80 are simulated and run on Hopper: there are no figures of
+// an older chip.
 WW_HD constexpr ChipFigures chip_figures(Arch arch) {
   switch (arch) {
     case Arch::sm100:  // NVIDIA B200 data sheet: 2.25 PFLOP/s, 8 TB/s

@@ -4,8 +4,8 @@
 // and to what holds them.
 //
 // Seen are members, elements of arrays, bases and the same of aggregates in them. Not seen: what a class with
-// constructors or private members keeps, all members of a union but the first, addresses in integers, and what lies
-// behind the first kMostMembers.
+// constructors or private members keeps, all members of a union but the first, addresses in integers, and what comes
+// after the first kMostMembers.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/std.h"
