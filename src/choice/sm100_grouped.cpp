@@ -21,7 +21,7 @@ using catalog::Instance;
 using Grouped = GroupedGemmSm100Config;
 using Blockwise = BlockwiseFp8Sm100Config;
 
-// Tiles that may be compiled for a product beside the listed instances: from few rows in a group to many.
+// Tiles that may be compiled for a product in addition to the listed instances: from few rows in a group to many.
 const Grouped kOnDemand[] = {
     {.tile_n = 8, .stages = 8, .swap_ab = true},
     {.tile_n = 32, .stages = 8, .swap_ab = true},
@@ -148,7 +148,7 @@ Config fitted(Config c) {
 
 std::vector<Instance> candidates(const GroupedProblem& p) {
   std::vector<Instance> list;
-  // A launch that begins early is for those who name it: nobody has measured what it brings.
+  // A launch that begins early is only for those who name it: what it brings has not been measured.
   const GroupedProblem listed = without_own(p);
   for (const Instance& instance : catalog::ahead()) {
     if (!serves(instance, listed) || (p.plan.empty() && early(instance))) continue;

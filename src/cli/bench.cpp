@@ -278,7 +278,7 @@ std::vector<GroupedCase> grouped_shapes(const BenchCommand& options, Output& out
   return options.shapes.empty() ? usual_grouped_shapes(ops) : grouped_shapes_of_file(options.shapes, ops, out);
 }
 
-// What the words of the command line exclude, before anything is measured.
+// What the options exclude, before anything is measured.
 void refuse_contradictions(const BenchCommand& options) {
   const bool dense = options.suite == "dense", all = options.suite == "all";
   if (!options.shapes.empty() && !options.sizes.empty())
@@ -322,7 +322,7 @@ int run_bench(const BenchCommand& options, Output& out) {
   std::vector<std::pair<const char*, Part>> parts;
   if (with_dense) parts.emplace_back("dense", bench_dense(options, dense));
   if (with_grouped) {
-    // Without the other peer, what was measured against the first is still an answer.
+    // Without the other peer, a comparison with the first is still an answer.
     try {
       parts.emplace_back("grouped", bench_grouped(options, grouped));
     } catch (const MissingError& missing) {

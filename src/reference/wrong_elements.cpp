@@ -37,7 +37,7 @@ class Result {
     far_ = 4 * std::max(tolerance(got_.type), w.sum_tolerance) * std::sqrt(squares / double(w.expected.size()));
   }
 
-  // Whether nobody was to write it.
+  // Whether it must not have been written.
   bool is_gap(size_t i) const { return std::isnan(w_.expected[i]) && !std::signbit(w_.expected[i]); }
   bool is_written(size_t i) const {
     const size_t width = size_t(bits(got_.type));
