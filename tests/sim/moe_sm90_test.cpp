@@ -103,7 +103,7 @@ TEST(Route, theTablesOfASmallRouting) {
   EXPECT_EQ(t.status, uint32_t(kExpertOutOfRange));
 }
 
-// Some that every token takes, behind the others: with weights or without.
+// Some that every token takes, after the others: with weights or without.
 TEST(Route, expertsForAll) {
   uint64_t seed = 1;
   for (const int64_t tokens : {1, 64, 65, 200}) {

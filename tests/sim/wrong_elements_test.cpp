@@ -1,4 +1,4 @@
-// What is said about a wrong result: its first elements with their tile, and where all of them lie.
+// What is reported about a wrong result: its first elements with their tile, and where all of them are.
 #include "reference/wrong_elements.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ struct Chip {
   bool has_tensor_maps() const { return major >= 9; }
 };
 
-// CUdevice_attribute, beside those of gpu/driver_abi.h.
+// Values of CUdevice_attribute, in addition to those of gpu/driver_abi.h.
 inline constexpr int kThreadsPerMultiprocessor = 39;
 inline constexpr int kSharedPerMultiprocessor = 81;
 inline constexpr int kBlocksPerMultiprocessor = 106;
