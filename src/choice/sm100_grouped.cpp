@@ -47,7 +47,7 @@ const Grouped kOnDemandAlongK[] = {
     {.tile_n = 256, .stages = 4},
 };
 
-// Of swiglu two warpgroups have a part each; where its results are quantized they share their scales.
+// With swiglu two warpgroups have a part each; where its results are quantized they share their scales.
 const Blockwise kOnDemandBlockwise[] = {
     {.tile_n = 128, .stages = 6},
     {.tile_n = 256, .stages = 4, .epilogue_warps = 2 * kTmemWarps},

@@ -47,7 +47,7 @@ struct Exact {
   static double divide(double a, double b) { return a / b; }
 };
 
-// Those of the kernels.
+// The functions of the kernels.
 struct Rounded {
 #define WW_ROUNDED_1(name) \
   static float name(float x) { return epilogue::math::name(x); }

@@ -29,8 +29,8 @@ CompileError first_error(const std::string& output, const std::string& headers);
 
 // Whether all errors are about variables and results that are not used: those are warnings elsewhere.
 bool only_unused(const std::vector<CompilerMessage>& messages);
-// Those that are about receipts (core/linear.h): the errors of `strict` that are no warnings of `lenient`, where
-// receipts with a name are not reported, and those that quote the rule.
+// The messages about receipts (core/linear.h): the errors of `strict` that are no warnings of `lenient`, where receipts
+// with a name are not reported, and those that quote the rule.
 std::vector<CompilerMessage> unused_receipts(const std::vector<CompilerMessage>& strict,
                                              const std::vector<CompilerMessage>& lenient);
 

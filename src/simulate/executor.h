@@ -29,7 +29,7 @@ void on_compile(std::function<void(const std::string& name)> listener);
 // Tensor maps of the simulated TMA.
 const launch::MapEncoder& map_encoder();
 
-// Those compiled into this program: what `demo` shows (simulate/dense/shown.h), and what the build adds.
+// The instances in this program: what `demo` shows (simulate/dense/shown.h), and what the build adds.
 struct BuiltIn {
   const char* name;
   const simulator::Instance* (*instance)();

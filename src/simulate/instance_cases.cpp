@@ -97,7 +97,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   return list;
 }
 
-// Of two clusters: one has a second tile, as it must, and the other one has none.
+// With two clusters: one has a second tile, as it must, and the other one has none.
 constexpr int64_t kSkinnyTiles = 3;
 
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfig& c) {

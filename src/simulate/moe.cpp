@@ -31,7 +31,7 @@ using reference::Workload;
 // Experts of the tokens whose rows are added up.
 constexpr int64_t kCombined = 5;
 
-// Of k pairs of a token, those of experts that every token takes.
+// How many of a token's k pairs belong to experts that every token takes.
 int64_t shared_of(Case s, bool shared) { return shared ? std::clamp<int64_t>(s.k / 2, 1, kCombined - 1) : 0; }
 
 // What a case of the small kernels sends where: m tokens of k pairs among `experts`.

@@ -73,7 +73,7 @@ TEST(Route, anyTokensAndExperts) {
   }
 }
 
-// Of 64 bits the upper ones count.
+// In numbers of 64 bits the upper ones count too.
 TEST(Route, wideNumbers) {
   Routing r = reference::drawn_routing(40, 2, 5, Draw::uniform, Data::integers, 3);
   r.ids[7] = int64_t(1) << 32;

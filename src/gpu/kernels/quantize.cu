@@ -53,7 +53,7 @@ struct FourRows {
 };
 static_assert(kAtOnce == 4);
 
-// Of neighbouring lanes, a power of two of them.
+// The largest of neighbouring lanes, a power of two of them.
 template <int Lanes>
 __device__ uint32_t largest_of_lanes(uint32_t largest) {
   WW_UNROLL

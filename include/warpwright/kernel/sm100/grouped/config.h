@@ -197,14 +197,14 @@ struct GroupedGemmSm100Config {
   WW_HD constexpr TensorBox panel_box() const {
     return {type, int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type), dense().tile_k(), Swizzle::b128};
   }
-  // Of the map of the tokens: gathered rows come one by one.
+  // The box of the tokens' map: gathered rows come one by one.
   WW_HD constexpr TensorBox token_box() const {
     if (a_major == Major::MN) return panel_box();
     TensorBox box = swap_ab ? dense().b_box() : dense().a_box();
     if (gathered) box.outer = 1;
     return box;
   }
-  // Of the map of the matrices.
+  // The box of the matrices' map.
   WW_HD constexpr TensorBox matrix_box() const {
     if (b_major == Major::MN) return panel_box();
     return swap_ab ? dense().a_box() : dense().b_box();

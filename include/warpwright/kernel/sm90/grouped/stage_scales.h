@@ -152,7 +152,7 @@ struct ScaleSlots {
   WW_FN static Shared<float> slot(Shared<float> slots, int stage) {
     return slots.plus_bytes(C.slot_bytes() * uint32_t(stage));
   }
-  // Those of B, behind those of the rows.
+  // The scales of B, after those of the rows.
   WW_FN static Shared<float> side(Shared<float> slot) { return slot + C.tile_m; }
   // Where line i of B is. Of 16 that are columns of a result, an MMA gives a thread the columns 2q, 2q + 1, 2q + 8 and
   // 2q + 9: they lie together.

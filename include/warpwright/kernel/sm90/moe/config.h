@@ -38,7 +38,7 @@ struct RouteArgs {
   int32_t* index = nullptr;     // [tokens * (top_k + shared)]: the token of each row
   int32_t* slots = nullptr;     // [tokens, top_k + shared]: the row of each pair; -1: none
   uint32_t* status = nullptr;   // receives the RouteFault bits that were found; may be null
-  // Of RouteConfig::shared.
+  // With RouteConfig::shared:
   int32_t shared = 0;                     // how many of the experts are shared
   const float* shared_weights = nullptr;  // [tokens, shared]; null: they are all 1
 };
