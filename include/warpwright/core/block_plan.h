@@ -164,7 +164,7 @@ struct BlockPlan {
   constexpr bool names_are_unique() const { return repeated_name() == nullptr; }
 
   // What breaks them: the first barrier whose arrivals do not sum to its count (barrier_count: there is none), the
-  // first role that is none and the barrier that names it, the first name that two have.
+  // first role that does not exist and the barrier that names it, the first name that is used twice.
   constexpr int wrong_arrivals() const {
     int i = 0;
     while (i < barrier_count && barriers[i].arrivals_per_phase() == barriers[i].count && barriers[i].count >= 1) ++i;

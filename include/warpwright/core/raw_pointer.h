@@ -12,7 +12,7 @@
 
 namespace warpwright {
 
-inline constexpr int kMostMembers = 256;  // with those of arrays
+inline constexpr int kMostMembers = 256;  // including those of arrays
 
 template <class T>
 constexpr bool holds_raw_pointer();
@@ -37,7 +37,7 @@ template <class T, int... I>
 constexpr bool is_pointer_behind(stdx::integer_sequence<int, I...>) {
   return requires { T{Anything<I>{}..., RawPointer{}}; };
 }
-// From the member of that number on.
+// From the member with this number on.
 template <class T, int From>
 constexpr bool holds_from() {
   if constexpr (From >= kMostMembers || !has_members<T>(stdx::make_integer_sequence<int, From + 1>{})) {
