@@ -51,7 +51,7 @@ def build(torch, transformers, name, options):
 
 
 class Step:
-    """One forward pass: of one token behind a context, or of a whole prompt."""
+    """One forward pass: of one token after a context, or of a whole prompt."""
 
     def __init__(self, torch, transformers, model, batch, tokens, options):
         config, device = model.config, options.device
@@ -66,7 +66,7 @@ class Step:
                     place = torch.arange(begin, min(begin + 64, self.context), device=device)
                     prompt = torch.randint(config.vocab_size, (batch, len(place)), device=device)
                     model(prompt, past_key_values=cache, cache_position=place, use_cache=True, logits_to_keep=1)
-            # Where a cache counts its tokens itself, each step begins behind the context again.
+            # Where a cache counts its tokens itself, each step begins after the context again.
             self.lengths = torch.full((len(cache.layers),), self.context, device=device)
             for i, layer in enumerate(cache.layers):
                 if hasattr(layer, "cumulative_length"):

@@ -1,4 +1,4 @@
-"""The linears of a layer of Llama-3-8B one behind the other, as decoding and prefill call them, beside torch's.
+"""The linears of a layer of Llama-3-8B one after the other, as decoding and prefill call them, beside torch's.
 
 qkv, o, [gate; up], down, in one CUDA graph for each side. Three sides of ours: `linears`, the four products alone; `plain`,
 with silu and the residuals by the same compiled torch code as the peer's; `fused`, with SwiGLU and residuals in the products.

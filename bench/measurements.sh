@@ -52,7 +52,7 @@ rounds=${WARPWRIGHT_ROUNDS:-4}
 status=0
 
 left() { echo $((until - SECONDS)); }
-# Whether a part has time; the reason is said once.
+# Whether there is time for a part; the reason is given once.
 begins() {
   (($(left) >= 30)) && return
   [[ $status == 4 ]] || echo "time is up: run it again"
@@ -110,7 +110,7 @@ random_parts() {
   done
 }
 
-# The rows of a file of shapes whose operations match, so many at a time, as files of their own.
+# The rows of a file of shapes whose operations match, this many at a time, as files of their own.
 shapes_of() {  # operations (a regular expression), rows
   local parts=$folder/shapes
   mkdir -p "$parts"

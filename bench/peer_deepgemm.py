@@ -128,7 +128,7 @@ class Bench(Gpu):
             o["a_scales"], o["b_scales"] = (torch.rand(x, blocks(total), device="cuda") + 0.5 for x in (m, n))
         peer = []
         for name in ("a", "b"):
-            if fp8:  # one group behind the other, scales by columns
+            if fp8:  # one group after the other, scales by columns
                 parts = [o[name].view(torch.uint8)[:, i:j].flatten() for i, j in zip(o["ends"], o["ends"][1:])]
                 peer.append((torch.cat(parts).view(torch.float8_e4m3fn), o[name + "_scales"].t().contiguous().t()))
             else:

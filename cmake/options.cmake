@@ -10,7 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(WARPWRIGHT_WERROR)
-  # A compiler from the future brings warnings nobody could have fixed; only versions that were tried may fail a build.
+  # A compiler that is newer than this code has new warnings; only versions that were tried may fail a build.
   set(known_gnu_below 15)
   set(known_clang_below 23)
   if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS known_gnu_below) OR

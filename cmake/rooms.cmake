@@ -121,7 +121,7 @@ set_target_properties(warpwright_text PROPERTIES EXPORT_NAME text)
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/text/fmt.cpp" PROPERTIES COMPILE_OPTIONS -w)
 warpwright_light(warpwright_text)
 
-# What the machine beside us is asked for: other programs, files.
+# Questions to the machine around us: other programs, files.
 warpwright_library(warpwright_system src/system warpwright_text)
 
 # User-defined epilogues, from their text.
@@ -129,7 +129,7 @@ warpwright_library(warpwright_formula src/formula warpwright_text)
 
 # Instances and their names.
 warpwright_library(warpwright_catalog src/catalog warpwright_formula warpwright_text)
-# It includes kernels: who edits one does not wait for the rest of the room.
+# It includes kernels: editing one does not rebuild the rest of the room.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/catalog/block_plan.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 warpwright_light(warpwright_system warpwright_catalog warpwright_formula)
 include(images)

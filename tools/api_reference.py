@@ -122,7 +122,7 @@ def prose(lines):
 
 
 def escaped(text):
-    """Without what Markdown would take for marks, outside of backticks."""
+    """The text with what Markdown would take for marks escaped, outside of backticks."""
     parts = text.split("`")
     marks = r"([*<>\[\]#|\\]|(?<!\w)_|_(?!\w))"  # Markdown leaves an underscore inside of a word alone
     return "`".join(part if i % 2 else re.sub(marks, r"\\\1", part) for i, part in enumerate(parts))

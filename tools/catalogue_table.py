@@ -63,7 +63,7 @@ def chips_of(name):
 
 
 def verdict_of(tool, name):
-    """Of an instance that `check --all` does not list."""
+    """The verdict on an instance that `check --all` does not list."""
     run = subprocess.run([tool, "check", name, "--json"], capture_output=True, text=True)
     return json.loads(run.stdout).get("verdict", "none") if run.stdout else "none"
 

@@ -210,7 +210,7 @@ def insert(path, headers):
 
 
 def select(paths):
-    """Those among the files that are host code."""
+    """The files that are host code."""
     for path in paths:
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in (".cpp", ".h") and name.startswith(tuple(f"{f}/" for f in FOLDERS)) \

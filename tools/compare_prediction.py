@@ -88,7 +88,7 @@ def launch_of(row):
 
 
 def known_plans(program, plans):
-    """Those that the program can predict; every plan of a dense product that this version still has."""
+    """The rows that the program can predict; every plan of a dense product that this version still has."""
     return set(subprocess.run([program, "--known", *plans], capture_output=True, text=True, check=True).stdout.split())
 
 

@@ -55,7 +55,7 @@ def mean(values):
 
 
 def fp8_ratios():
-    """Of the run that had the plan of the table."""
+    """The ratios of the run that had the plan of the table."""
     return [row["ratio"] for name in ("bench-fp8-torch.json", "bench-fp8-torch-first.json")
             for row in document(name)["rows"] if row["counts"] and (row["m"] == 4096) == ("first" in name)]
 

@@ -120,7 +120,7 @@ def scatter(title, peer, rows):
            f"<title>{html.escape(title)}</title>",
            f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="16" fill="#ffffff" stroke="#d0d7de"/>',
            f'<text x="24" y="30" font-size="14" font-weight="bold">{html.escape(title)}</text>']
-    for ratio in (r for r in (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5, 2.0, 3.0, 4.0) if r <= high):
+    for ratio in (r for r in (0.5, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0) if r <= high):
         out.append(f'<path d="M{left} {up(ratio):.1f}H{width - right}" stroke="{"#57606a" if ratio == 1 else "#d8dee4"}"/>'
                    f'<text x="{left - 8}" y="{up(ratio) + 4:.1f}" text-anchor="end">{ratio:.1f}</text>')
     for power in range(int(math.log2(most)) + 1):

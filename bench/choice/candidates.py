@@ -49,7 +49,7 @@ def predicted(model, problem, names):
 
 
 def kind(name):
-    """What a plan is beside the N side of its MMAs and its stages."""
+    """A plan without the N side of its MMAs and its stages."""
     p = parse(name)
     return p.skinny, p.mma_m, p.cluster_m, p.cluster_n, p.swapped, p.split_k, p.group_blocks, p.halves, p.ping_pong
 

@@ -25,7 +25,7 @@ from model import RESIDENT, Data, up
 
 
 def parts(plan, m, n, k):
-    """Of the depth of a tile: as many as fill the chip once, none shallower than four stages (choice/dense.cpp)."""
+    """Parts of the depth of a tile: as many as fill the chip once, none shallower than four stages (choice/dense.cpp)."""
     tiles = up(m, plan.tile_m * plan.cluster_m) * up(n, plan.tile_n * plan.cluster_n)
     wanted = RESIDENT[plan.cluster_m * plan.cluster_n] // tiles
     return min(max(wanted, 1), max(1, up(k, 64) // 4))

@@ -89,7 +89,7 @@ class Model:
         self.trees = fit_trees(data, rows, us, shares, self.log_us(data, us), rounds)
 
     def log_us(self, data, us):
-        """Without the trees."""
+        """The prediction without the trees."""
         return np.log(us) + np.array([self.plans.get(plan, 0.0) for plan in data.plans])[data.plan]
 
     def predict(self, data):

@@ -9,7 +9,7 @@ from basis import SIZES, parse, without_stages
 
 SMS = 132
 CLOCK = 1755.0  # cycles of a microsecond: the unit of the model, not what a chip under load runs at
-RESIDENT = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 17, 8: 15}  # clusters of so many CTAs at once
+RESIDENT = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 17, 8: 15}  # clusters of this many CTAs at once
 
 # Where the fit starts, and to where it is drawn.
 START = dict(

@@ -3,7 +3,7 @@
 import numpy as np
 
 BINS = 64
-DEPTH = 8  # of a tree at most: the answer walks so many nodes of each
+DEPTH = 8  # of a tree at most: the answer walks this many nodes of each
 
 
 def edges(x):

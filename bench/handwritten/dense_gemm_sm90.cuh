@@ -79,7 +79,7 @@ __device__ __forceinline__ int tile_step() {
   return count;
 }
 
-// Without the overflow of (a + b - 1) / b.
+// Avoids the overflow of (a + b - 1) / b.
 __device__ __forceinline__ int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
 // Tiles of the cluster, 256 x 256, in bands of 8 rows that are walked column by column, every second one backwards.

@@ -136,7 +136,7 @@ int main(int count, char** arguments) {
   using namespace warpwright::prediction;
   bool ok = true;
   if (count > 1 && std::string(arguments[1]) == "--known") {
-    // Of the plans that follow, those that can be predicted.
+    // Those of the following plans that can be predicted.
     for (int i = 2; i < count; ++i) {
       if (can_predict(arguments[i])) std::cout << arguments[i] << "\n";
     }

@@ -136,8 +136,8 @@ class GemmPlan {
   Status run(const GemmPointers& pointers, void* stream = nullptr) const;
 
   size_t workspace_bytes() const;
-  // So many bytes of the workspace, at its beginning, are sums: they are zeroed once, and serve one run after the other
-  // on a stream. What lies behind them are copies of operands: no two threads that launch on a stream may share those.
+  // The first bytes of the workspace, this many, are sums: they are zeroed once, and serve one run after the other on a
+  // stream. After them come copies of operands: no two threads that launch on a stream may share those.
   size_t kept_bytes() const;
   // "dense-128x256-c2-s4": for GemmProblem::plan.
   std::string name() const;

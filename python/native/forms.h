@@ -23,7 +23,7 @@ struct Form {
   int arguments;
   std::span<const Operand> operands;
   std::span<const int> settings;  // all other arguments
-  size_t needed;                  // so many operands at the beginning are always given
+  size_t needed;                  // this many operands at the beginning are always given
   int out;                        // which operand is the result
   size_t structure;               // bytes
   size_t workspace;               // where its address stands; its size stands behind it

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 @pytest.fixture
 def library():
-    """The library, which has the rules; without a build of it a test is left out."""
+    """The library, which has the rules; without a build of it a test is skipped."""
     import warpwright
     from warpwright import _abi
 

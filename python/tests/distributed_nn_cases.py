@@ -19,7 +19,7 @@ def whole(x):
 
 
 def close(got, want, roundings):
-    """Within so many roundings to bf16 of the largest number."""
+    """Within this many roundings to bf16 of the largest number."""
     got, want = whole(got).detach().double(), want.detach().double()
     assert got.shape == want.shape, (got.shape, want.shape)
     off, most = float((got - want).abs().max()), float(want.abs().max())

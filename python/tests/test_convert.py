@@ -161,7 +161,7 @@ def test_a_converted_model_learns(family):
     compared = 0
     for name, parameter in model.named_parameters():
         if name in gradients and parameter.dim() > 1 and gradients[name] is not None:
-            own = parameter.grad[:len(gradients[name])]  # a shared expert lies behind the others
+            own = parameter.grad[:len(gradients[name])]  # a shared expert comes after the others
             assert distance(own.double(), gradients[name].double()) < 0.1, name
             compared += 1
     assert compared > 8

@@ -163,7 +163,7 @@ def test_who_looks_at_calls_gets_them(native):
 
 @pytest.fixture
 def workspaces(monkeypatch):
-    """Those that Python makes."""
+    """The calls that Python makes."""
     made = []
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *shape, device, **named: (
@@ -180,7 +180,7 @@ def test_sums_are_kept_for_a_stream(native, workspaces, monkeypatch):
     assert len(workspaces) == 1 and not workspaces[0].any()  # zeroed
     used = [(seen["workspace"], seen["workspace_bytes"]) for seen in native.launches]
     assert used == [(workspaces[0].data_ptr(), 64)] * 3
-    # Whoever captures gets memory that is nobody else's, and that is not kept.
+    # A captured run gets memory that no other run has, and that is not kept.
     native.capturing = True
     for _ in range(2):
         assert native.gemm(*call(a, b)) is not None

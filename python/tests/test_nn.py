@@ -195,7 +195,7 @@ def test_experts(narrow, tolerance):
 
 
 class Sparse(torch.nn.Module):
-    """A layer with shared experts as Qwen2-MoE has it."""
+    """A layer with shared experts like that of Qwen2-MoE."""
 
     def __init__(self, hidden, inner, experts, top_k, shared_inner):
         super().__init__()

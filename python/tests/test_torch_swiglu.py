@@ -156,7 +156,7 @@ def test_gradients_are_those_of_float64(name, backend):
     for leaf, exact in zip(leaves, wide):
         if leaf is not None:
             assert leaf.grad.dtype == leaf.dtype
-            close(leaf.grad, exact.grad, 6e-3)  # rounded to bf16, once before the products and once behind them
+            close(leaf.grad, exact.grad, 6e-3)  # rounded to bf16, once before the products and once after them
 
 
 def test_gradients_of_gradients():

@@ -149,7 +149,7 @@ def test_only_within_the_context_is_anything_simulated(monkeypatch):
     monkeypatch.setattr(_numpy, "simulate", lambda *arguments: calls.append(1))
     warpwright.gemm(whole(8, 8), whole(8, 8))
     assert not calls
-    with warpwright.simulate("sim:sm80"), pytest.raises(TypeError):  # what the stand-in returns is no pair
+    with warpwright.simulate("sim:sm80"), pytest.raises(TypeError):  # the stand-in does not return a pair
         warpwright.gemm(whole(8, 8), whole(8, 8))
     assert calls == [1]
     warpwright.gemm(whole(8, 8), whole(8, 8))

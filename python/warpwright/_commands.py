@@ -64,7 +64,7 @@ def trace(m: int | None = None, n: int | None = None, k: int | None = None, *,
           seed: int | None = None) -> dict[str, Any]:
     """Writes the timeline of a product, or of a kernel of your own, as a page and for Perfetto.
 
-    Of a product the arguments are those of ``explain``. ``file`` is a C++ source file that registers kernels, of which
+    For a product the arguments are those of ``explain``. ``file`` is a C++ source file that registers kernels, of which
     ``kernel`` names one; ``recording`` is what such a kernel has recorded on a GPU. ``html`` and ``perfetto`` name the
     files that are written; without them both are, into the current folder. The simulator's clock is the default;
     ``target`` 'sm90' measures on a GPU, 'both' shows both.

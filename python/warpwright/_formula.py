@@ -9,7 +9,7 @@ from . import _abi
 
 
 def check_text(epilogue: Any) -> None:
-    """What can be said without the library, also while torch.compile looks on."""
+    """What can be known without the library, also while torch.compile traces."""
     if epilogue is None:
         return
     if not isinstance(epilogue, str):

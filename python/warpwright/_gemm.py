@@ -17,7 +17,7 @@ TUNED = {"measure": "<measure>", "ahead": "<ahead>"}
 
 
 def plan_word(plan: str | None, tuning: str | None) -> str | None:
-    """What stands for both; a plan that is named is taken as it is."""
+    """One object for both; a plan that is named is used as it is."""
     if tuning not in (None, "usual", *TUNED):
         raise ValueError(f"tuning: {tuning!r} is not one of usual, {', '.join(TUNED)}")
     return plan or TUNED.get(tuning)

@@ -70,7 +70,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
     'token'), ``b_scale`` [matrices, n / 128, k / 128] (of 'block') or [matrices, n, k / 128]. ``experts`` [groups]
     names the matrix of each group, negative for none; otherwise group g has matrix g. Rows of no group are not written:
     give ``out`` if they matter. ``index`` [m] gathers: row i of contiguous groups is row ``index[i]`` of ``a``, which
-    then has any number of rows, each used as often as you like; the kernel fetches them where they lie.
+    then has any number of rows, each used as often as you like; the kernel fetches them from where they are.
 
     What happens to the sums:
 
@@ -141,7 +141,7 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
 
 def check_own(epilogue: str | None, beta: float, kind: int, bias: str | None, activation: str,
               accumulate: bool) -> None:
-    """What an epilogue of the user's own may stand beside; ``bias`` is the word for how it is added."""
+    """What may be combined with an epilogue of the user's own; ``bias`` is the word for how it is added."""
     names = _formula.names_of(epilogue)
     if epilogue is None:
         if beta != 0:

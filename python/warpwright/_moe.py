@@ -112,7 +112,7 @@ def check_shapes(x: Sequence[int], w_gate_up: Sequence[int], w_down: Sequence[in
 
 def scale_shapes(x: Sequence[int], w_gate_up: Sequence[int],
                  w_down: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Those of the factors of float8 operands."""
+    """The shapes of the factors of float8 operands."""
     def blocks(extent: int) -> int:
         return -(-extent // SCALE_BLOCK)
 

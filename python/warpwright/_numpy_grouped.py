@@ -17,7 +17,7 @@ OPERATIONS = {_abi.GROUPS_NONE: "blockwise", _abi.GROUPS_CONTIGUOUS: "grouped_co
               _abi.GROUPS_MASKED: "grouped_masked", _abi.GROUPS_BY_DEPTH: "grouped_k"}
 
 
-# Of operands that are stored [k, rows]: elements of bf16 that are moved at once.
+# For operands that are stored [k, rows]: this many bf16 elements are moved together.
 TURNED_UNIT = 8
 
 

@@ -202,7 +202,7 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
 
 
 def _is_plain_training(a: Any, b: Any, bias: Any) -> bool:
-    """Whether rows, a matrix and a bias want a gradient and nobody looks: most calls of who trains."""
+    """Whether rows, a matrix and a bias want a gradient and nothing traces: most calls in training."""
     if type(a) not in PLAIN or type(b) not in PLAIN or (bias is not None and type(bias) not in PLAIN):
         return False
     if not torch.is_grad_enabled() or not (a.requires_grad or b.requires_grad or bias is not None and bias.requires_grad):

@@ -126,7 +126,7 @@ def is_watched(*tensors: Any) -> bool:
 
 
 def is_distributed(*tensors: Any) -> bool:
-    """Whether one of them is a DTensor; nobody has one before its module is imported."""
+    """Whether one of them is a DTensor; there are none before its module is imported."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and any(isinstance(x, module.DTensor) for x in tensors)
 

@@ -77,7 +77,7 @@ def packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class _Ready(NamedTuple):
-    """What a call like one before needs. Who launches takes a pointer structure from the pool and puts it back, so that
+    """What a call like an earlier one needs. A launch takes a pointer structure from the pool and puts it back, so that
     threads do not write into each other's."""
 
     plan: _abi.Plan
@@ -99,7 +99,7 @@ def is_on_gpu(x: Tensor) -> bool:
 
 
 def is_open(a: Any, *others: Any) -> bool:
-    """Whether a call may go the short way: tensors on a GPU, nobody who looks at it, and no gradient."""
+    """Whether a call may go the short way: tensors on a GPU, nothing that traces it, and no gradient."""
     if type(a) not in PLAIN or not is_on_gpu(a):
         return False
     if (torch.is_autocast_enabled("cuda") or torch._C._len_torch_dispatch_stack() or

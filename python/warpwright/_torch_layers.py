@@ -66,7 +66,7 @@ def swiglu_linear(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
 
 
 def narrow_type(x: Tensor) -> torch.dtype:
-    """Of the result of a product of narrow operands."""
+    """The type of the result of a product of narrow operands."""
     return autocast_type(x.device) or x.dtype
 
 
@@ -94,7 +94,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
-    """That of x goes through the weights as they are, and as if x had not been rounded."""
+    """The gradient of x goes through the weights as they are, as if x had not been rounded."""
     values, scales = ctx.saved_tensors
     dtype, bias_dtype = ctx.dtypes
     left = added = None

@@ -11,7 +11,7 @@ y[t]. With s = W2.T @ dy[t]:
 
 From the forward pass come the arguments and nothing else. The tables are made anew by torch, and [gate; up] by the first
 product, which gathers its rows; all that has the order of the experts lives within this file's backward pass. The host
-looks at nothing, and every sum has one order. What stands between the products is plain torch, which torch.compile fuses.
+looks at nothing, and every sum has one order. What is between the products is plain torch, which torch.compile fuses.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weigh
 
 
 class Tables(NamedTuple):
-    """Pairs in the order of their experts, each in the order of the tokens; those that add nothing stand at the end.
+    """Pairs in the order of their experts, each in the order of the tokens; those that add nothing come last.
 
     Unlike the kernel's, they leave out pairs whose weight is not a number, too: the gradient knows nothing of them.
     """

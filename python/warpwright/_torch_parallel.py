@@ -85,7 +85,7 @@ def _in_blocks(x: Any, dim: int, blocks: int, ranks: int) -> Any:
 
 
 def gated_linear(x: Any, weight: Any, bias: Any, blocks: Mapping[str, int]) -> Any:
-    """``swiglu_linear`` of DTensors, weight and bias in so many blocks: each rank has columns of its own, or rows."""
+    """``swiglu_linear`` of DTensors, weight and bias in this many blocks: each rank has columns of its own, or rows."""
     check_distributed(x=x, weight=weight, bias=bias)
     x_at, w_at, out_at, x_gradient, w_gradient = [], [], [], [], []
     for of_x, of_weight in zip(x.placements, weight.placements):

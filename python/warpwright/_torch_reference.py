@@ -29,7 +29,7 @@ def activate(word: str, x: Tensor) -> Tensor:
 
 
 def swiglu(x: Tensor) -> Tensor:
-    """Of gates and ups side by side."""
+    """SwiGLU of gates and ups side by side."""
     gate, up = x.chunk(2, -1)
     return torch.nn.functional.silu(gate) * up
 

@@ -14,7 +14,7 @@ from ._quantize import TOKEN, by_parts
 from ._torch_grouped_describe import Operands, Product, Settings, describe, problem_of
 from ._torch_reference import swiglu
 
-# Of a status word (include/warpwright/tile/group_table.h).
+# Bits of a status word (include/warpwright/tile/group_table.h).
 OFFSETS_DECREASE, ROWS_OUT_OF_RANGE, MATRIX_OUT_OF_RANGE, DEPTH_UNALIGNED, INDEX_OUT_OF_RANGE = 1, 2, 4, 32, 64
 
 

@@ -12,7 +12,7 @@ from . import _abi
 from ._moe import SCALE_BLOCK
 from ._torch_moe_describe import Operands, Settings, all_pairs, describe, problem_of
 
-# Of a status word (RouteFault in include/warpwright/kernel/sm90/moe/config.h).
+# Bits of a status word (RouteFault in include/warpwright/kernel/sm90/moe/config.h).
 EXPERT_OUT_OF_RANGE, WEIGHT_NOT_A_NUMBER, TOKENS_OUT_OF_RANGE = 1, 2, 4
 
 

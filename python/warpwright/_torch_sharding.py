@@ -201,7 +201,7 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
          bias: Any = None, activation: str = "none", residual: Any = None, a_scale: Any = None, b_scale: Any = None,
          out_scale: Any = None, accumulation: str = "fast", deterministic: bool = False, sm_limit: int = 0,
          plan: Optional[str] = None, epilogue: Optional[str] = None) -> Tensor:
-    """``_torch.gemm`` of DTensors. The result is placed as the cheapest rule has it."""
+    """``_torch.gemm`` of DTensors. The cheapest rule decides how the result is placed."""
     if out is not None:
         raise ValueError("out: a product of DTensors makes its result, whose placement follows from theirs; give none")
     check_distributed(a=a, b=b, c=c, bias=bias, residual=residual, a_scale=a_scale, b_scale=b_scale, out_scale=out_scale)

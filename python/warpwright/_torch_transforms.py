@@ -27,7 +27,7 @@ def register_autocast(name: str, op: Callable[..., Any], count: int = 2) -> None
 
 def register_gradient(op: Any, compute: Callable[..., Any], keep: Callable[..., None],
                       backward: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
-    """The gradient of an op; returns what to call where one is wanted: the op for who looks at calls, and otherwise
+    """The gradient of an op; returns what to call where one is wanted: the op where calls are traced, and otherwise
     ``compute`` as a plain function of autograd, which costs the host a third as much."""
     op.register_autograd(backward, setup_context=keep)
 

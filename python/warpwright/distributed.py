@@ -56,7 +56,7 @@ def _picked(rows: Tensor, index: Tensor) -> Tensor:
 
 
 class _Way(NamedTuple):
-    """Which rows a rank sends. Pair p is one of token p // choices; a number that no pair or row has stands for none."""
+    """Which rows a rank sends. Pair p is one of token p // choices; a number that no pair or row has means none."""
 
     send: list[int]  # rows to each rank
     receive: list[int]  # and from it
@@ -98,7 +98,7 @@ class _Collected(torch.autograd.Function):
 def _announced(w_gate_up: Tensor, w_down: Tensor, rows: Tensor, capacity: int,
                group: Any) -> tuple[list[int], list[int]]:
     """How many rows go to each rank and come from it. With the numbers go the sizes of the experts and the capacity, so
-    that ranks which do not agree hear of it, all of them, before they wait for rows that nobody sends."""
+    that ranks which do not agree find out, all of them, before they wait for rows that never come."""
     sizes = torch.tensor([w_gate_up.shape[0], w_down.shape[1], w_down.shape[2], int(w_gate_up.dtype == torch.bfloat16),
                           capacity], dtype=torch.int64, device=rows.device)
     mine = torch.cat([sizes.expand(rows.shape[0], 5), rows[:, None]], 1).contiguous()
@@ -140,7 +140,7 @@ _agreed: set[tuple[Any, ...]] = set()  # what the ranks of a group were found to
 
 def _way_of_some(expert: Tensor, w_gate_up: Tensor, w_down: Tensor, mine: int, ranks: int, capacity: int,
                  group: Any) -> _Way:
-    """So many rows go to each rank, whether there are pairs for them or not, and the host need not know."""
+    """This many rows go to each rank, whether there are pairs for them or not, and the host need not know."""
     experts, device, count = mine * ranks, expert.device, expert.shape[0]
     ranks_of: Any = group or dist.group.WORLD
     key = (ranks_of.group_name, tuple(w_gate_up.shape), w_gate_up.dtype, capacity)
@@ -216,7 +216,7 @@ def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_wei
     There is a gradient in bf16. All ranks of the group make the call, and all or none want gradients. The numbers of rows
     are read by the host, once in a call, so that it cannot be captured in a graph.
 
-    With ``capacity`` it can: every rank sends so many rows to every other, filled up with rows of nobody, and no host
+    With ``capacity`` it can: every rank sends this many rows to every other, filled up with rows of no token, and no host
     looks but in the first such call, which sees whether the ranks agree. Pairs beyond it, the last ones of the last experts of
     a rank, add nothing; ``tokens * top_k`` is enough for all. ``status``, one int32, gets the bits 1 (experts) and 2
     (weights) of ``warpwright.moe``, and 8 where this rank had more pairs for one than the capacity.

@@ -335,7 +335,7 @@ SHARED = "shared_expert."
 
 
 def _part_shared(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
-    """Those of all rows are one wide MLP in the state."""
+    """The experts of all rows are one wide MLP in the state."""
     shared = module.experts.shared
     names = [f"{prefix}experts.{name}" for name in ("gate_up_proj", "down_proj")]
     if not shared or any(name not in state_dict for name in names):

@@ -59,7 +59,7 @@ MadeOperand make_operand(Chip chip, const CdnaMatmulConfig& config, Major major,
   out.k_bytes = major == Major::K ? size : stride;
   out.batch_bytes = lines * stride;
   out.values.resize(size_t(p.batches) * rows * p.k);
-  // What lies after a row is not a number, so that a kernel that multiplies with it is seen.
+  // The bytes after a row are NaN, so that a kernel that multiplies with them is seen.
   out.bytes.assign(size_t(p.batches) * out.batch_bytes, size == 1 && chip == Chip::gfx942 ? 0x80 : 0xff);
   uint64_t state = seed * 0x9e3779b97f4a7c15ull | 1;
   for (uint32_t batch = 0; batch < p.batches; ++batch) {

@@ -22,7 +22,7 @@ schedule::Pipeline matmul_pipeline(const CdnaMatmulConfig& config);
 struct MatmulProblem {
   uint32_t m = 0, n = 0, k = 0;
   float alpha = 1;
-  uint32_t row_padding = 0;  // bytes behind each row of D and, a multiple of 16, of A and B
+  uint32_t row_padding = 0;  // bytes after each row of D and, a multiple of 16, of A and B
   bool trace = false;        // trace the first workgroup
   // For general kernels alone.
   uint32_t batches = 1, splits = 1;
@@ -32,7 +32,7 @@ struct MatmulProblem {
 
 struct MatmulRun {
   RunResult run;
-  int64_t wrong = 0;        // elements of D that differ from the exact result, and bytes behind its rows that changed
+  int64_t wrong = 0;        // elements of D that differ from the exact result, and bytes after its rows that changed
   std::string first_wrong;  // a sentence about the first of them
   double seconds = 0;
 

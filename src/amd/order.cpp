@@ -98,7 +98,7 @@ Loop hot_loop(const CodeObjectKernel& kernel) {
     if (in.target < 0 || in.target > int64_t(i)) continue;
     int count = 0;
     for (size_t j = size_t(in.target); j <= i; ++j) count += starts(kernel.code[j].opcode, "v_mfma");
-    // Of nested loops with the same instructions, take the inner one.
+    // If loops with the same instructions are nested, take the inner one.
     const int length = int(i) - int(in.target);
     if (count > most || (count == most && count > 0 && length < best.last - best.first)) {
       most = count;
@@ -153,7 +153,7 @@ std::vector<std::string> compare_trace(const CodeObjectKernel& kernel, const std
 
 namespace {
 
-// How often the schedule stands in the loop: its loads are the same instructions on every path, so they count.
+// How often the schedule occurs in the loop: its loads are the same instructions on every path, so they count.
 int copies_in(const std::vector<Event>& events, const ExpectedOrder& order) {
   for (const EventKind kind : {EventKind::load, EventKind::fragment_read, EventKind::multiply}) {
     int have = 0, want = 0;

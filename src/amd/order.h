@@ -28,7 +28,7 @@ struct ExpectedOrder {
   std::vector<ExpectedEntry> entries;  // one iteration of the schedule's kernel phase
   bool more_behind = false;            // in a whole run: loads and waits of what follows the schedule
 
-  // Every load of the schedule is so many instructions.
+  // How many instructions a load of the schedule is.
   void split_loads(int instructions) {
     for (ExpectedEntry& e : entries)
       if (e.kind == EventKind::load) e.instructions *= instructions;
@@ -38,8 +38,8 @@ struct ExpectedOrder {
 // The kernel phase of a compiled pipeline.
 ExpectedOrder expected_order(const schedule::Pipeline& pipeline);
 
-// All that a wave does in a run of so many iterations of the body: prologue, kernel and epilogue, and the barriers that
-// keep two groups of waves apart, of which the trailing one has its own in the prologue, the leading one at the end.
+// All that a wave does in a run of this many iterations of the body: prologue, kernel and epilogue, and the barriers
+// that keep two groups of waves apart: the trailing group has its own in the prologue, the leading one at the end.
 ExpectedOrder expected_run(const schedule::Pipeline& pipeline, int iterations, bool trailing);
 
 struct Event {
@@ -74,7 +74,7 @@ struct OrderReport {
 OrderReport compare_order(const CodeObjectKernel& kernel, const ExpectedOrder& order,
                           const std::set<std::pair<int, int>>* lds_flow = nullptr);
 
-// What differs between what a wave has executed and what it should have.
+// Where a wave's execution differs from what it should have been.
 std::vector<std::string> compare_trace(const CodeObjectKernel& kernel, const std::vector<int>& trace,
                                        const ExpectedOrder& run);
 

@@ -194,8 +194,8 @@ class Dataflow {
     }
   }
 
-  // A value that was loaded and that nobody took is one that should have been multiplied. The second time round every
-  // load of the first has had its chance.
+  // A value that was loaded and never taken should have been multiplied. By the second iteration every load of the
+  // first has had its chance.
   void overwrite(int reg) {
     const auto r = size_t(reg);
     if (checking_ && loader_[r] != kNobody && !used_[r] && reported_.insert(loader_[r]).second) {

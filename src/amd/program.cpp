@@ -170,7 +170,7 @@ void strip_encoding(Instruction& out) {
   if (!strip("_e32")) strip("_e64");
 }
 
-// "<gemm+0x8ec>" behind the encoding; `base` is what the symbol stands for.
+// "<gemm+0x8ec>" after the encoding; `base` is the address of the symbol.
 int64_t branch_offset(const std::string& line) {
   const size_t open = line.rfind('<');
   if (open == std::string::npos || line.back() != '>') return -1;
@@ -264,7 +264,7 @@ bool parse_line(const std::string& line, Instruction& out) {
   out.opcode = std::string(text.substr(0, blank));
   strip_encoding(out);
   if (blank == std::string_view::npos) return true;
-  // Every piece is an operand; behind the last one stand the modifiers.
+  // Every piece is an operand; the modifiers follow the last one.
   for (const std::string& piece : split(text.substr(blank), false)) {
     const std::vector<std::string> words = split(piece, true);
     for (size_t i = 0; i < words.size(); ++i) {

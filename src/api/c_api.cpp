@@ -46,7 +46,7 @@ Status layout(const char* argument, const ww_matrix_layout& from, MatrixLayout& 
   return {};
 }
 
-// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+// A caller compiled against another version has another size. It may be smaller; the rest then has its defaults.
 template <class T>
 Status take(const char* argument, const T* from, T& to) {
   if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));
@@ -113,7 +113,7 @@ constexpr struct {
 
 ww_matrix_layout packed_bf16() { return {WW_BF16, WW_MAJOR_K, WW_PACKED, WW_PACKED}; }
 
-// Sums in host memory and what a formula is told of them.
+// Sums in host memory and what a formula is told about them.
 struct FormulaOperands {
   float* sums;
   int64_t batch, rows, columns;

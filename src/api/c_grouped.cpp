@@ -23,7 +23,7 @@ namespace {
 
 using api::word;
 
-// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+// A caller compiled against another version has another size. It may be smaller; the rest then has its defaults.
 template <class T>
 Status take_grouped(const char* argument, const T* from, T& to) {
   if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));

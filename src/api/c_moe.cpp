@@ -21,7 +21,7 @@ struct ww_moe_plan {
 
 namespace {
 
-// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+// A caller compiled against another version has another size. It may be smaller; the rest then has its defaults.
 template <class T>
 Status take_moe(const char* argument, const T* from, T& to) {
   if (from == nullptr) return Status(Code::invalid_argument, fmt::format("{} = null: it must be given.", argument));

@@ -12,7 +12,7 @@ namespace {
 
 using api::word;
 
-// A caller compiled against another version has another size; it may be smaller, and the rest then has its defaults.
+// A caller compiled against another version has another size. It may be smaller; the rest then has its defaults.
 Status convert(const ww_quantize_problem* given, QuantizeProblem& p, bool& on_host) {
   if (given == nullptr) return Status(Code::invalid_argument, "problem = null: it must be given.");
   if (given->size < sizeof given->size || given->size > sizeof *given) {

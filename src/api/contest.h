@@ -17,16 +17,16 @@ namespace warpwright::api {
 
 class Contest {
  public:
-  // The names of the plans, as the problem would name them; the first is what is chosen without measuring. One alone
-  // has won.
+  // The names of the plans, as the problem would name them; the first is the choice without measuring. If only one is
+  // left, it has won.
   Contest(std::string problem, choice::Chip chip, std::vector<std::string> plans)
       : problem_(std::move(problem)), chip_(std::move(chip)), plans_(std::move(plans)) {
     if (plans_.size() == 1) winner_ = 0;
   }
 
-  // The plan for this run, where is_decided() says no. `launches` makes a launch of each that has no effect but on what
-  // the run itself writes; it may throw gpu::Failure. `keeps_memory`: a run that is captured leaves behind memory that
-  // only the same plan may use.
+  // The plan for this run, where is_decided() says no. `launches` makes a launch of each, which must affect nothing but
+  // what the run itself writes; it may throw gpu::Failure. `keeps_memory`: a run that is captured leaves memory behind
+  // that only the same plan may use.
   size_t pick(void* stream, bool keeps_memory, const std::function<std::vector<gpu::Launch>()>& launches) const;
   bool is_decided() const { return winner_.load(std::memory_order_acquire) >= 0; }
   // The plan as far as it is known.

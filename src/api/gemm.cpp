@@ -126,7 +126,7 @@ bool starts_early(const choice::Choice& choice, bool weights_are_constant) {
   return choice.estimate.us < short_us || (weights_are_constant && choice.instance.as<SkinnyGemmConfig>() != nullptr);
 }
 
-// Every NVIDIA device here runs mma.sync: a plan that names such an instance is taken on all of them.
+// Every NVIDIA device here runs mma.sync: a plan that names such an instance is accepted on all of them.
 Arch arch_for(const GemmProblem& problem, const gpu::Device& device) {
   return problem.plan.starts_with("sm80/") && !is_cdna(device.arch) ? Arch::sm80 : device.arch;
 }
@@ -258,8 +258,8 @@ bool overlaps(const void* x, const problem::StoredMatrix& matrix, const GemmPoin
   return x != nullptr && first < result + uintptr_t(d.bytes()) && result < first + uintptr_t(matrix.bytes());
 }
 
-// What the plans of a contest are launched with: the caller's operands, memory of their own for sums and copies, and
-// for D where it is an input too.
+// What the plans of a contest are launched with: the caller's operands, their own memory for sums and copies, and for D
+// too where it is an input.
 class Trial {
  public:
   template <class Plans>

@@ -78,7 +78,7 @@ Status check_epilogue(const GroupedProblem& p) {
   return {};
 }
 
-// Of one product; that of groups along k has rules of its own.
+// For one product; groups along k have rules of their own.
 Status check_accumulate(const GroupedProblem& p) {
   if (p.groups != Groups::none) {
     return refused("accumulate = true: only D of one product, or of groups along k, is added to.");
@@ -126,7 +126,7 @@ Status check_majors(const GroupedProblem& p) {
   return check_row("n", p.n, p.type, "B");
 }
 
-// A launch that is left out finds nothing wrong, and says so where the kernel would.
+// A launch that is left out finds nothing wrong, and this says so in place of the kernel.
 Status report_nothing(uint32_t* status, void* stream) {
   if (status == nullptr) return {};
   return gpu::status_of(
@@ -275,7 +275,7 @@ Status GroupedPlan::State::launch(const Ready& plan, const GroupedPointers& poin
   if (Status s = launch::fill_arguments(args, instance, problem, pointers, gpu::map_encoder()); !s) return s;
   const auto clusters =
       launch::allowed_clusters(plan.loaded->clusters(), launch::cluster_of(instance), problem.sm_limit);
-  gpu::RunMemory sums_of_graph;  // handed back behind the kernel
+  gpu::RunMemory sums_of_graph;  // handed back after the kernel
   if (const int64_t bytes = launch::workspace_bytes(instance, args, clusters); bytes > 0) {
     const auto sums = plan.sums->get(device.number, stream, size_t(bytes), sums_of_graph);
     if (!sums) return sums.status();

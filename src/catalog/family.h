@@ -26,8 +26,8 @@ struct Family {
   std::string config;   // the configuration's type, in namespace warpwright
   std::string example;  // a plan, for the sentence that refuses another one
   Words<C> plan, features;
-  // Before the words of a plan are read: fields that have no word get what they usually are, those that must be known
-  // later get a mark.
+  // Called before the words of a plan are read: fields that have no word get their usual values, and those that must be
+  // known later get a mark.
   std::function<void(C&)> begin = [](C&) {};
   // After all words are read.
   std::function<void(C&)> finish = [](C&) {};
@@ -135,7 +135,7 @@ void add_pair(Words<C>& words, int C::*first, int C::*second) {
              });
   words.required();
 }
-// "c2", "c2n", "c2x4": CTAs of a cluster and along which side they lie, or two rows of four; "c1" is always written.
+// "c2", "c2n", "c2x4": CTAs of a cluster and the side along which they lie, or two rows of four. Never left out.
 template <class C>
 void add_cluster(Words<C>& words) {
   words.rule(
@@ -258,7 +258,7 @@ void add_epilogue(Words<C>& words) {
              [](C& c, std::string_view word) { return word == "no_alpha" && (c.epilogue.alpha = false, true); });
   add_epilogue_nodes(words);
 }
-// "to_fp32", where D has another type than such operands usually give. The type of the operands is read before it.
+// "to_fp32", where D has another type than such operands usually give. The operands' type is read first.
 template <class C, class Get, class Set>
 void add_out(Words<C>& words, Get get, Set set) {
   words.rule(

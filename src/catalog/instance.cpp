@@ -230,7 +230,7 @@ std::vector<std::string> nearest_names(std::string_view name, size_t count, std:
   for (const std::string& known : listed) {
     const auto parts = split(known, '/');
     if (arch && parts[0] != warpwright::name(*arch)) continue;
-    // Who writes a plan means the plan.
+    // Someone who writes a plan means the plan.
     const bool plan_only = name.find('/') == std::string_view::npos;
     const std::string text(plan_only ? parts[1] : std::string_view(known));
     if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return std::get<2>(other) == text; }))

@@ -60,7 +60,7 @@ std::string name_without_stages(const std::string& plan);
 std::string features_name(const Instance& instance);
 // "sm90/dense-128x256-c2-s4/bf16-nt-silu".
 std::string name_of(const Instance& instance);
-// The same without what does not change the machine code: the name of the image that is compiled.
+// The same without words that do not change the machine code: the name of the image that is compiled.
 std::string image_name(const Instance& instance);
 
 // invalid_argument: a word is not one of the family's. The configuration may still be one that refuse() refuses.

@@ -18,8 +18,8 @@
 namespace warpwright::catalog {
 namespace {
 
-// The bytes of a configuration with zeros in its padding, whose content is nobody's: a byte that may be zero without
-// making another configuration is. Zero is a value of every member, so each trial is one too.
+// The bytes of a configuration with zeros in its padding, whose content is arbitrary: a byte that can be zero without
+// making another configuration is zero. Zero is a value of every member, so each trial is a configuration too.
 template <class C>
 auto canonical_bytes(const C& config) {
   static_assert(std::is_trivially_copyable_v<C>);
@@ -34,7 +34,7 @@ auto canonical_bytes(const C& config) {
 }  // namespace
 
 // The configuration travels as its bytes, so that a field added to it needs no edit here. Host and device compilers lay
-// it out alike; an assertion in kernel/instance.h would tell.
+// it out alike; otherwise an assertion in kernel/instance.h would fail.
 std::string source_of(const Instance& instance) {
   // Problems with a text that cannot be read were refused long before.
   std::string own;

@@ -14,7 +14,7 @@
 
 namespace warpwright::choice {
 
-// In what the chips differ that run the kernels of one architecture. Without a chip: everything that an H200 has.
+// How the chips that run the kernels of one architecture differ. Without a chip: everything that an H200 has.
 struct ChipLimits {
   uint32_t shared_bytes = kMaxSharedBytes;  // shared memory of a block
   bool narrow_mma = true;                   // mma.sync of e4m3 and e5m2, from compute capability 8.9 on
@@ -37,7 +37,7 @@ struct Family {
   // The listed instances that compute exactly this product, in the order of the choice; where there are none, those of
   // a short list that would be compiled for it.
   std::vector<catalog::Instance> candidates;
-  // The instance of such a name with the features of the problem.
+  // The instance with this name and the features of the problem.
   std::function<Result<catalog::Instance>(const std::string& plan)> named;
   std::function<ClusterTile(const catalog::Instance&)> tile;
   std::function<bool(const catalog::Instance&)> serves;
@@ -51,7 +51,7 @@ struct Family {
 Result<Decision> choose_by_fill(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                                 const Family& family);
 
-// The families, a file each. `others`, where it is given, gets what measuring compares, the fastest by
+// The families, a file each. `others`, where it is given, receives the plans that measuring compares, the fastest by
 // the model first.
 Result<Decision> choose_sm100(const GemmProblem& problem, const problem::Lowered& low, const Chip& chip,
                               OnDemand on_demand, std::vector<Decision>* others = nullptr);

@@ -51,7 +51,7 @@ Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand o
   auto decision = choose_for(problem, chip, ahead ? OnDemand::refused : on_demand, limits);
   // Nothing in the library serves it.
   if (!decision && ahead && on_demand == OnDemand::allowed) decision = choose_for(problem, chip, on_demand, limits);
-  // The configuration knows the text of an own epilogue by its number; who compiles needs it.
+  // The configuration knows the text of a user's epilogue by its number; the compiler needs the text.
   if (decision) decision->choice.instance.formula = problem.epilogue.formula;
   return decision;
 }

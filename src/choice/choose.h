@@ -18,8 +18,8 @@ namespace warpwright::choice {
 Result<Decision> choose(const GemmProblem& problem, const Chip& chip, OnDemand on_demand = OnDemand::allowed,
                         const ChipLimits& limits = {});
 
-// What is measured beside the plan that is chosen: the best others by the model of those compiled ahead; of all where
-// these are not several.
+// The plans that are measured beside the chosen one: by the model the best others of those compiled ahead, or of all
+// where fewer than two were.
 inline constexpr size_t kOtherFinalists = 4;
 std::vector<Decision> finalists(const Decision& chosen, const GemmProblem& problem, const Chip& chip,
                                 const ChipLimits& limits = {});

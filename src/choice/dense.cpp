@@ -23,7 +23,7 @@
 namespace warpwright::choice {
 namespace {
 
-// What may be compiled for a shape beside the tiles of choice/space.h: rows that threads load have these.
+// What may be compiled for a shape in addition to the tiles of choice/space.h: these are for rows that threads load.
 constexpr DenseGemmConfig kByThreads[] = {
     {.tile_m = 128, .tile_n = 256, .stages = 4, .cluster = 1},
     {.tile_m = 128, .tile_n = 192, .stages = 5, .cluster = 1},
@@ -31,7 +31,7 @@ constexpr DenseGemmConfig kByThreads[] = {
     {.tile_m = 128, .tile_n = 128, .stages = 6, .cluster = 1},
     {.tile_m = 64, .tile_n = 64, .stages = 8, .cluster = 1},
 };
-// How many of them, the best by the model, are offered to who times all candidates: each costs seconds the first time.
+// How many of them, the best by the model, are offered where all candidates are timed: each costs seconds at first.
 constexpr size_t kMostOnDemand = 12;
 // For a user-defined epilogue: another warpgroup's MMAs hide it.
 constexpr DenseGemmConfig kDenseOwn[] = {
@@ -49,9 +49,10 @@ constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be for waiting until it is compiled: with less, more are compiled and the
-// choice is no better (docs/evidence/worth-compiling.txt). What threads load the model knows less well: lines that they realign have few rows in its tables, and
-// others none, which are compiled only if nothing else serves.
+// How much faster by the model an instance must be before it is worth waiting for the compiler: for a smaller gain more is
+// compiled, and the choice is no better (docs/evidence/worth-compiling.txt). The model knows less about rows that threads
+// load: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing else
+// serves.
 double worth_compiling(const GemmShape& shape) {
   if (shape.load == Mover::tma) return 1.05;
   return runs_along_k(shape) ? 1.3 : 1e6;
@@ -131,11 +132,11 @@ struct Row {
   uint32_t least = 0, step = 8;
   int cluster = 1;
   bool swapped = false, split_k = false;
-  std::vector<int> at;  // which candidate has a side, none: -1
+  std::vector<int> at;  // which candidate has each side; -1: none
 };
 struct Candidates {
   std::vector<Candidate> list;  // those compiled ahead, then others that are always asked
-  size_t always = 0;            // so many of them; the others are the tiles of the rows
+  size_t always = 0;            // this many of them; the others are the tiles of the rows
   std::vector<Row> rows;
 };
 Candidates candidates_for_features(const GemmShape& shape) {

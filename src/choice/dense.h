@@ -39,7 +39,7 @@ struct Chip {
   Arch arch = Arch::sm90;  // what it is asked to run: an H200 runs the kernels of sm80 too
   int driver = 0;          // version of the driver, for which measured plans are kept; 0: there is none
 };
-// What is assumed where no GPU is asked, and what the simulator of an architecture stands for.
+// What is assumed where there is no GPU to ask, and what the simulator of an architecture represents.
 Chip simulated_chip(Arch arch);
 inline Chip h200() { return simulated_chip(Arch::sm90); }
 
@@ -54,11 +54,11 @@ struct PlanEstimate {
   double us = 0;                                       // modelled
   double memory_us = 0, tensor_us = 0, ingest_us = 0;  // the terms whose largest decides
 };
-// Clusters of so many CTAs that run at once.
+// How many clusters of this many CTAs run at once.
 int64_t resident_clusters(int multiprocessors, int cluster);
 PlanEstimate estimate(const Instance& instance, const GemmShape& shape, int multiprocessors);
 // Whether the model can tell this plan from others: rasters, cache hints and loops that do not overlap are not among
-// its terms, and such a plan is only ranked where it was measured and has a number of its own.
+// its terms, and such a plan is ranked only where it was measured and has a number of its own.
 bool is_modelled(const Instance& instance);
 
 // The least time no kernel can beat: the product at the tensor cores' rate, or every operand moved once.
@@ -80,9 +80,9 @@ struct Choice {
   std::string reason;      // a sentence without a full stop
   double measured_us = 0;  // by the table or the runs that it comes from; 0: from none
 };
-// `plan`: the name of a plan or of an instance to take instead of the choice; empty: none. An unsupported status when
-// nothing serves the shape. What has to be compiled first is taken only where it is clearly faster than all that was
-// compiled ahead.
+// `plan`: the name of a plan or of an instance to take instead of the choice, or empty. Returns an unsupported status
+// when nothing serves the shape. What has to be compiled first is taken only where it is clearly faster than all that
+// was compiled ahead.
 Result<Choice> choose(const GemmShape& shape, const Chip& chip, const std::string& plan = "",
                       OnDemand on_demand = OnDemand::allowed);
 // The best by the model, `count` at most, the best first.

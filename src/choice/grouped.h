@@ -24,7 +24,7 @@ GroupedProblem without_own(GroupedProblem problem);
 // All instances compiled ahead that can serve the problem, in the order of the catalogue; with a function of the user's
 // own those that serve it without, compiled with the text.
 std::vector<Instance> instances_for(const GroupedProblem& problem);
-// The time of one on so many SMs by the model.
+// The time of one product on this many SMs by the model.
 double estimated_us(const Instance& instance, const GroupedProblem& problem, int multiprocessors);
 // An instance with this time.
 struct RankedInstance {

@@ -17,7 +17,7 @@ struct GroupedWaves {
   int64_t waves = 0;
   double fill = 0;
 };
-// Groups of so many rows each, cut into tiles that no group shares with another.
+// Groups of this many rows each, cut into tiles that no group shares with another.
 GroupedWaves waves_of(int64_t groups, int64_t rows, int64_t n, int64_t tile_m, int64_t tile_n, int64_t clusters);
 
 struct GroupedFacts {

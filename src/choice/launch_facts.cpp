@@ -1,4 +1,4 @@
-// What a launch asks of a choice that is made.
+// What a launch needs to know of a choice.
 #include <algorithm>
 #include <cstdint>
 

@@ -20,7 +20,7 @@ struct TileWork {
   int64_t left = 0;  // jobs that leave their sums to another one
   double bytes = 0;  // bytes of device memory, each counted once
 
-  // Cuts the depth of every tile into so many parts, where it is deep enough.
+  // Cuts the depth of every tile into this many parts, where it is deep enough.
   void split(int splits) {
     parts = std::clamp(splits, 1, std::max(1, steps));
     left = jobs * (parts - 1);
@@ -62,7 +62,7 @@ inline double bytes_of(const problem::Lowered& low) {
 
 // Into how many parts the depth of a tile is cut at most.
 constexpr int kMostParts = 8;
-// `with(parts)` is the instance with so many parts, timed: the fastest from `least` parts on.
+// `with(parts)` is the instance with that many parts, timed: the fastest from `least` parts on.
 template <class With>
 auto best_parts(int least, const With& with) {
   auto best = with(least);
@@ -88,7 +88,7 @@ const Timed& least_time(const std::vector<Timed>& list) {
   return *std::find_if(list.begin(), list.end(), [&](const Timed& t) { return cost(t) <= kAsGood * least; });
 }
 
-// What measuring compares: those compiled ahead, the fastest first; all where they are not several.
+// The plans that measuring compares: those compiled ahead, the fastest first; all plans if fewer than two were.
 constexpr size_t kFewAhead = 2;
 template <class Timed>
 std::vector<Timed> by_time(std::vector<Timed> list) {

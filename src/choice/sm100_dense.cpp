@@ -17,7 +17,7 @@ namespace {
 using Config = DenseGemmSm100Config;
 using catalog::Instance;
 
-// What may be compiled for a product beside the listed instances. Block-scaled MMAs have 128 rows of each CTA.
+// What may be compiled for a product in addition to the listed instances. Block-scaled MMAs take 128 rows of each CTA.
 const Config kOnDemand[] = {
     {.tile_m = 128, .tile_n = 256, .stages = 6, .cta_group = 2, .cluster_m = 2},
     {.tile_m = 128, .tile_n = 128, .stages = 6},
@@ -39,7 +39,7 @@ Config fitted(Config c) {
   return c;
 }
 
-// What the TMA moves has rows of whole units of 16 bytes.
+// Whatever the TMA moves has rows of whole units of 16 bytes.
 bool moved(const Config& c, const problem::Lowered& low) {
   const auto whole = [](const problem::StoredMatrix& m) { return m.columns * bits(m.type) % 128 == 0; };
   if (c.store_stages > 0 && !low.d_fits_tma) return false;
@@ -69,7 +69,7 @@ Sm100Work work_of(const Config& c, int splits, const GemmProblem& p, const probl
     // Wherever one's share ends and another one's begins, but at the end.
     if (w.parts > 1) w.left = std::min<int64_t>(all, std::max(1, chip.multiprocessors / c.cluster())) - 1;
     w.jobs = ceil_div(all, share);
-    // Who ends a tile waits for who began it; with whole tiles between, for as long as one takes.
+    // The part that ends a tile waits for those that began it; with whole tiles between, for as long as one takes.
     w.steps = int(share > w.steps && w.parts > 1 ? share + w.steps : share);
   }
   w.bytes = bytes_of(low);

@@ -21,7 +21,7 @@ using catalog::Instance;
 using Grouped = GroupedGemmSm100Config;
 using Blockwise = BlockwiseFp8Sm100Config;
 
-// Tiles that may be compiled for a product beside the listed instances: from few rows in a group to many.
+// Tiles that may be compiled for a product in addition to the listed instances: from few rows in a group to many.
 const Grouped kOnDemand[] = {
     {.tile_n = 8, .stages = 8, .swap_ab = true},
     {.tile_n = 32, .stages = 8, .swap_ab = true},
@@ -47,7 +47,7 @@ const Grouped kOnDemandAlongK[] = {
     {.tile_n = 256, .stages = 4},
 };
 
-// Of swiglu two warpgroups have a part each; where its results are quantized they share their scales.
+// With swiglu two warpgroups have a part each; where its results are quantized they share their scales.
 const Blockwise kOnDemandBlockwise[] = {
     {.tile_n = 128, .stages = 6},
     {.tile_n = 256, .stages = 4, .epilogue_warps = 2 * kTmemWarps},
@@ -148,7 +148,7 @@ Config fitted(Config c) {
 
 std::vector<Instance> candidates(const GroupedProblem& p) {
   std::vector<Instance> list;
-  // A launch that begins early is for those who name it: nobody has measured what it brings.
+  // A launch that begins early is only for those who name it: what it brings has not been measured.
   const GroupedProblem listed = without_own(p);
   for (const Instance& instance : catalog::ahead()) {
     if (!serves(instance, listed) || (p.plan.empty() && early(instance))) continue;

@@ -13,7 +13,7 @@ constexpr BlackwellClock kClock = kBlackwellClock;
 constexpr double kBlockCycles = 115;     // from the simulator: barriers of a block, allocation of tensor memory
 constexpr double kMeetingCycles = 190;   // a cluster's barrier
 constexpr double kQueryCycles = 240;     // the first answer of cluster launch control
-constexpr double kHandOverCycles = 700;  // a fence, a counter and who polls it
+constexpr double kHandOverCycles = 700;  // a fence, a counter and a thread that polls it
 constexpr double kIssueCycles = 4;       // an ordinary instruction
 // Sums that are left are written and read by threads, which hides as much; fitted to docs/evidence/sm100-split-fit.tsv.
 constexpr double kSumsNotHidden = 0.7;
@@ -49,7 +49,7 @@ double finish_cycles(const DenseGemmSm100Config& c, int parts) {
   const double vectors = columns / c.operands() * bits(c.out_type) / 128;
   double store = vectors * kClock.global_store;
   if (c.swap_ab) store = columns * kClock.global_store;
-  // Into shared memory; the store warp works beside the others.
+  // Into shared memory; the store warp works at the same time.
   if (c.store_stages > 0)
     store = vectors * kClock.shared_store + columns / c.step_columns() * 2 * kClock.barrier_arrive;
   double sums = 0;
@@ -94,7 +94,7 @@ Sm100Time sm100_time(const DenseGemmSm100Config& c, const Sm100Work& work, int m
   const double finish = t.finish + (t.waves > 1 ? sums / double(t.waves) : 0);
   const double job = overlaps ? std::max(t.multiply, finish) : t.multiply + finish;
   const double jobs = t.waves > 0 ? double(t.waves) - 1 : 0;
-  // What the TMA stores is there a latency later.
+  // What the TMA stores arrives a latency later.
   const double written = c.store_stages > 0 ? kClock.load_latency : 0;
   const double all = t.start + t.multiply + jobs * job + kClock.mma_tail + t.finish + written +
                      (t.waves > 1 ? 0 : kSumsNotHidden * sums);

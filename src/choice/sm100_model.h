@@ -1,5 +1,5 @@
 // How long a product takes on Blackwell, by the clock that the simulator follows (core/chip.h) in closed form: what an
-// SM loads, multiplies and reads out for a tile, and how many tiles come one after another. Nobody has measured it.
+// SM loads, multiplies and reads out for a tile, and how many tiles come one after another. It has never been measured.
 #pragma once
 #include <string>
 

@@ -15,8 +15,8 @@ namespace {
 using Config = MmaSyncGemmConfig;
 using catalog::Instance;
 
-// What may be compiled for a product beside the listed instances. Few rows are bound by the memory of B, which all SMs
-// together have to read.
+// What may be compiled for a product in addition to the listed instances. Few rows are limited by the memory that holds
+// B, which all SMs together have to read.
 const Config kOnDemand[] = {
     {},
     {.tile_m = 128,

@@ -17,18 +17,18 @@ constexpr double kLoadBytes = 48, kFragmentBytes = 128, kStoreBytes = 32;
 // A copy of 4 bytes moves a quarter of what one of 16 does, and elements through registers an eighth or less: not
 // measured, but an aligned instance must come first.
 constexpr double kCopyFactor[] = {1, 2, 6};
-// Barrier and waits of a step; a fence, a counter and who polls it.
+// Barrier and waits of a step; a fence, a counter and a thread that polls it.
 constexpr double kStepCycles = 60, kSumsCycles = 700;
-// A block takes 1 KiB of shared memory beside its own.
+// A block takes 1 KiB of shared memory in addition to its own.
 constexpr uint32_t kReserved = 1024;
 constexpr int kThreadsOfSm = 1536;
 
-// One tile of K of one block, where so many of them share the SM. Units hold each other up, and device memory the SMs,
-// which a root of squares says: choose_sm80_test.cpp compares it with what was measured on an H200
+// One tile of K of one block, where this many blocks share the SM. Units hold each other up, and device memory holds up
+// the SMs, which a root of squares expresses: choose_sm80_test.cpp compares it with what was measured on an H200
 // (docs/evidence/sm80-log.md).
 struct TileStep {
   double tensor = 0, load = 0, fragments = 0;
-  double ring = 0;  // what a slot takes to come back, of all slots but the one that is read
+  double ring = 0;  // how long a slot takes to come back, of all slots but the one that is read
   int slots = 0;
 
   double busy() const { return std::sqrt(tensor * tensor + load * load + fragments * fragments); }

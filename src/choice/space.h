@@ -7,8 +7,8 @@
 
 namespace warpwright::choice {
 
-// Tiles that differ in the N side of their MMAs alone, in steps from the least. bf16, with as many stages as fit; none
-// where there is no such kernel.
+// Tiles that differ only in the N side of their MMAs, in steps from the least. bf16, with as many stages as fit, or no
+// stages where there is no such kernel.
 struct TileRow {
   int least = 0, step = 8;
   std::vector<DenseGemmConfig> configs;

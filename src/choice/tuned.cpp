@@ -27,7 +27,7 @@ bool read_row(const std::vector<std::string>& cells, TunedRow& row) {
          read_number(cells[10], row.model_us);
 }
 
-// Read once; a table that cannot be read is left out, since a wrong answer would be worse than the model's.
+// Read once; a table that cannot be read is ignored, since a wrong answer would be worse than the model's.
 const std::vector<TunedTable>& tables() {
   static const std::vector<TunedTable> list = [] {
     std::vector<TunedTable> read;

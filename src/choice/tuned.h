@@ -1,4 +1,4 @@
-// What a choice is made of beside the model: the tuned table, the sentence that explains it.
+// What a choice rests on apart from the model: the tuned table, and the sentence that explains it.
 #pragma once
 #include <optional>
 #include <span>
@@ -22,7 +22,7 @@ struct TunedRow {
 struct TunedTable : TunedHead {
   std::vector<TunedRow> rows;
 };
-// Text as tuned_text.h has it.
+// Text in the form of tuned_text.h.
 std::string write_table(const TunedTable& table);
 Result<TunedTable> read_table(const std::string& text);
 

@@ -195,7 +195,7 @@ Result<GroupedChoice> choose_for(const GroupedProblem& problem, const Chip& whol
 
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& chip) {
   auto choice = choose_for(problem, chip);
-  // The configuration knows the text of an own epilogue by its number; who compiles needs it.
+  // The configuration knows the text of a user's epilogue by its number; the compiler needs the text.
   if (choice) choice->instance.formula = problem.formula;
   return choice;
 }

@@ -47,8 +47,8 @@ std::string nearest_plan(const std::vector<GroupedTunedRow>& rows, const Grouped
 // The row of the tables of this build, or of the file that WARPWRIGHT_TUNED_GROUPED names, for exactly this device.
 std::optional<GroupedTunedRow> tuned_row(const GroupedProblem& problem, const Chip& chip);
 
-// On every architecture that has such products. On Hopper the plan the problem names, else the table's, else the
-// model's, on the SMs of the chip that the problem may occupy; on Blackwell as sm100_grouped.h says.
+// On every architecture that has such products. On Hopper the plan that the problem names, else the table's, else the
+// model's, on those SMs of the chip that the problem may occupy; on Blackwell as in sm100_grouped.h.
 Result<GroupedChoice> choose(const GroupedProblem& problem, const Chip& whole);
 
 }  // namespace warpwright::choice

@@ -16,7 +16,7 @@ struct TunedHead {
   std::string toolkit;
 };
 
-// The first line names the kind of table, the one behind the facts its columns.
+// The first line names the kind of table; the columns are named in the line after the facts.
 struct TunedFormat {
   const char* first_line;
   const char* columns;

@@ -270,8 +270,8 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
   return t;
 }
 
-// While a warpgroup computes an epilogue its tensor core stands still, unless another multiplies meanwhile. The four
-// schedulers of an SM issue for 128 lanes a cycle, no more; nobody has measured how much less.
+// While a warpgroup computes an epilogue its tensor core is idle, unless another warpgroup multiplies meanwhile. The
+// four schedulers of an SM issue for at most 128 lanes a cycle; how much less it is has not been measured.
 double WaveModel::own_us(const Terms& t) const {
   const PlanFacts& p = *t.plan;
   constexpr double lanes = 128;

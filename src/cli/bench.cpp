@@ -278,7 +278,7 @@ std::vector<GroupedCase> grouped_shapes(const BenchCommand& options, Output& out
   return options.shapes.empty() ? usual_grouped_shapes(ops) : grouped_shapes_of_file(options.shapes, ops, out);
 }
 
-// What the words of the command line exclude, before anything is measured.
+// What the options exclude, before anything is measured.
 void refuse_contradictions(const BenchCommand& options) {
   const bool dense = options.suite == "dense", all = options.suite == "all";
   if (!options.shapes.empty() && !options.sizes.empty())
@@ -322,7 +322,7 @@ int run_bench(const BenchCommand& options, Output& out) {
   std::vector<std::pair<const char*, Part>> parts;
   if (with_dense) parts.emplace_back("dense", bench_dense(options, dense));
   if (with_grouped) {
-    // Without the other peer, what was measured against the first is still an answer.
+    // Without the other peer, a comparison with the first is still an answer.
     try {
       parts.emplace_back("grouped", bench_grouped(options, grouped));
     } catch (const MissingError& missing) {
@@ -352,7 +352,7 @@ void configure_bench(CommandLine& line, Context& context) {
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
   line.real("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)", 0,
             1'000'000);
-  line.text("--dtype", options->dtype, "of --sizes, --random and the squares (default bf16)")
+  line.text("--dtype", options->dtype, "operands of --sizes, --random and the squares (default bf16)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.text("--mode", options->mode, "sustained: bursts back to back; cool: idle gaps between launches (default both)")
       .one_of({"sustained", "cool", "both"});
@@ -363,12 +363,13 @@ void configure_bench(CommandLine& line, Context& context) {
               1, 1000);
   line.real("--burst", options->burst, fmt::format("seconds of a sustained burst (default {})", options->burst), 0.01,
             10);
-  line.number("--finalists", options->finalists,
-              fmt::format("of cuBLASLt's heuristics, measured in full rounds (default {})", options->finalists), 1,
-              measure::kPeerChoices);
-  line.flag("--serial", options->serial, "our kernels start only after the launch ahead of them has ended");
+  line.number(
+      "--finalists", options->finalists,
+      fmt::format("how many of cuBLASLt's heuristics are measured in full rounds (default {})", options->finalists), 1,
+      measure::kPeerChoices);
+  line.flag("--serial", options->serial, "our kernels start only after the previous launch has ended");
   line.flag("--constant-b", options->constant_b,
-            "our kernels are told that B is constant: they may fetch it before the launch ahead of them has ended");
+            "our kernels are told that B is constant: they may fetch it before the previous launch has ended");
   line.flag("--every-plan", options->every_plan, "brief times of every plan that serves each shape, nothing else");
   line.flag("--profile", options->profile,
             "only launch each competitor once, between cudaProfilerStart and Stop, for ncu --profile-from-start off");

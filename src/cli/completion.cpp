@@ -1,5 +1,5 @@
 // `completion`: what a shell needs to complete the tool's command line. The scripts are written from the parser's own
-// commands and options, so that they cannot say anything else than the help pages.
+// commands and options, so they always agree with the help pages.
 #include <fmt/format.h>
 
 #include <memory>

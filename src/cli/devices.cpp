@@ -150,7 +150,7 @@ constexpr struct Simulator {
                   {"sim:gfx942", "MI300X"},
                   {"sim:gfx950", "MI355X"}};
 
-// Those that run without a compiler.
+// The kernels that run without a compiler.
 std::vector<std::string> kernels_inside(std::string_view target) {
   const std::string folder = std::string(target.substr(target.find(':') + 1)) + '/';
   std::vector<std::string> names;

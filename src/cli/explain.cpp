@@ -173,8 +173,8 @@ void print(const Explanation& e, const std::string& target, const ProblemOptions
         who +=
             fmt::format("{}{} of {}", who.empty() ? "" : ", ", a["arrivals"].get<int>(), a["role"].get<std::string>());
       table.row({fmt::format("  {}", barrier["name"].get<std::string>()),
-                 fmt::format("{} arrivals ({}), {} waits", barrier["count"].get<int>(), who,
-                             barrier["waits"].get<std::string>())});
+                 fmt::format("{} arrival{} ({}), {} waits", barrier["count"].get<int>(),
+                             barrier["count"].get<int>() == 1 ? "" : "s", who, barrier["waits"].get<std::string>())});
     }
   }
   for (int i = 0; i < e.plan.role_count; ++i) {

@@ -22,16 +22,16 @@ struct Explanation {
   std::string chip;     // the plan was chosen for
   std::string problem;  // for people
   choice::Floor floor;
-  double measured_us = 0;           // by the tuned table or a run; 0: nobody measured it
+  double measured_us = 0;           // by the tuned table or a run; 0: it was never measured
   std::string formula = {};         // the text of an epilogue, if there is one
   std::string chosen_by = "model";  // or table, measured, name
 };
 
-// "H200", "B200", ...: what a target stands for.
+// "H200", "B200", ...: the chip that represents a target.
 const char* chip_of(Arch arch);
 
 // The chip that a choice is made for: the GPU here if it is of that architecture, otherwise the one that the simulator
-// stands for.
+// represents.
 choice::Chip chip_for(Arch arch);
 std::string chip_text(const choice::Chip& chip);
 

@@ -49,7 +49,7 @@ SimulatedProduct grouped_product(const ProblemOptions& options, const OwnOperand
                                      ? own_grouped_workload(own, product)
                                      : simulate::workload_of(p, product, arch, reference::Data::normal, options.seed);
   p.matrix_count = product.matrix_count;
-  // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
+  // The chip that the simulator represents, so that the choice is the one a GPU of that name would get.
   const auto run = simulate::grouped_run(p, product, choice::simulated_chip(arch));
   if (!run) fail(run.status());
   auto example = simulate::example_of(*run);

@@ -15,7 +15,7 @@ std::optional<gpu::Device> gpu_here();
 // Whether this build has device code and the GPU runs the kernels of the architecture. Every GPU of NVIDIA runs those
 // of mma.sync.
 bool runs_here(Arch arch);
-// Throws MissingError, with what is lacking, where it does not. `target` is how the user calls it.
+// Throws MissingError, with what is lacking, where it does not. `target` is what the user calls it.
 void require_here(Arch arch, const std::string& target);
 
 // What is said about results of the GPU here (gpu::never_run_note); empty where there is nothing to say.

@@ -1,5 +1,5 @@
-// What must not stay behind when Ctrl-C, or a signal to end, stops a command: the folders it works in and a bar on the
-// screen. The process still ends by the signal, as a shell expects.
+// What must not be left behind when Ctrl-C, or a signal to end, stops a command: the folders it works in and a bar on
+// the screen. The process still ends by the signal, as a shell expects.
 #pragma once
 
 namespace warpwright::cli {

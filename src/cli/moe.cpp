@@ -247,10 +247,11 @@ void configure_moe(CommandLine& line, Context& context) {
   extent("--intermediate", options->layer.intermediate, "columns between the two products");
   line.number("--shared", options->layer.shared, "how many of the experts, the last ones, every token takes", 0, most)
       .group(group);
-  line.text("--dtype", options->problem.dtype, "of x and the weights (default bf16; fp8 = e4m3, with blockwise scales)")
+  line.text("--dtype", options->problem.dtype,
+            "type of x and the weights (default bf16; fp8 = e4m3, with blockwise scales)")
       .one_of({"bf16", "e4m3", "fp8"})
       .group(group);
-  line.number("--id-bytes", options->layer.id_bytes, "of an expert's number (default 4)", 4, 8).group(group);
+  line.number("--id-bytes", options->layer.id_bytes, "bytes of an expert's number (default 4)", 4, 8).group(group);
   line.text("--routing", options->routing,
             "how tokens find their experts (default uniform); bad: tables that are not legal")
       .one_of({"uniform", "skewed", "one", "bad"})

@@ -1,5 +1,5 @@
 // What the commands print with: tables, one JSON document, notes, a progress bar. stdout carries the result and nothing
-// else; everything said on the way goes to stderr.
+// else; everything printed along the way goes to stderr.
 #pragma once
 
 #include <chrono>

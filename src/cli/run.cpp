@@ -97,7 +97,7 @@ int run(int argc, char** argv, std::span<const Command> commands) {
     return end_with(exit_wrong, tool.name(), "the text could not be written to stdout.");
   }
   if (!parsed.complaint.empty()) {
-    // What could not be read as a whole has not set the options that could.
+    // A command line that could not be read as a whole has not set the options that could be read.
     const bool json =
         std::any_of(argv + 1, argv + argc, [](const char* word) { return word == std::string_view("--json"); });
     return end_with(exit_usage, parsed.command->full_name(), full_stop(parsed.complaint), json);

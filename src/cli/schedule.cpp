@@ -48,7 +48,7 @@ struct Section {
   std::string role;
   Phase phase = Phase::kernel;
   EntryList entries = {};
-  std::vector<std::string> notes = {};  // beside the entries
+  std::vector<std::string> notes = {};  // in addition to the entries
 
   std::string title() const { return role.empty() ? word(phase) : role + " " + word(phase); }
 };
@@ -151,7 +151,7 @@ Pipeline pipeline_of(const std::string& name, const Target& target) {
   return compile(body_of(name, target), target);
 }
 
-// A declared order has no start times of its own: what is known is the smallest interval that any order could have.
+// A declared order has no start times of its own: only the smallest interval that any order could have is known.
 void fill_interval(Report& r, Pipeline& p) {
   if (p.interval() == 0) {
     p.body.edges = access_edges(p.body, p.depths);
@@ -226,7 +226,7 @@ Report report_of(const std::string& name, const std::string& word) {
     fill_compiled(r, pipeline_of(name, target));
     return r;
   }
-  // What the hardware must have is the same as for ours.
+  // The hardware's requirements are the same as for ours.
   const Diagnostic error =
       target.wave_size == 64 ? body_of(name.substr(prefix.size()), target).error : schedule::detail::check_wave(target);
   if (!error.ok()) {

@@ -98,7 +98,7 @@ std::vector<Mode> modes_of(const ProblemOptions& options, const BlockPlan& plan)
 std::vector<Mode> all_modes(const BlockPlan& plan, std::int64_t seeds, std::uint64_t first_seed) {
   std::vector<Mode> list = {mode(Landing::eager), mode(Landing::late), mode(Landing::timed)};
   for (const auto& role : roles_of(plan)) {
-    // The clock, not the scheduler, decides who runs in a timed run: freezing a role there changes nothing.
+    // In a timed run the clock, not the scheduler, decides which thread runs: freezing a role there changes nothing.
     for (const Landing landing : {Landing::eager, Landing::late})
       list.push_back(mode(landing, Scheduling::freeze, role));
   }
@@ -169,7 +169,7 @@ SimulatedProduct simulated_dense(const ProblemOptions& options, Output& out,
   const Arch arch = arch_of(options);
   const GemmProblem problem = gemm_problem_of(options);
   check_simulated_size(extents_of(options), out);
-  // The chip that the simulator stands for, so that the choice is the one a GPU of that name would get.
+  // The chip that the simulator represents, so that the choice is the one a GPU of that name would get.
   const auto product = simulate::dense_product(problem, choice::simulated_chip(arch));
   if (!product) fail(product.status());
   auto workload = reference::workload_of(product->problem, 0, reference::Data::normal, options.seed);

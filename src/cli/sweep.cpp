@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kPctDepth = 3;
 
-// The first line says who it was, where the sentence does not.
+// The first line names the thread, where the sentence does not.
 std::string report_of(const simulator::Finding& f) {
   std::string text = f.text();
   if (f.cta < 0 || f.message.find(" (cta ") != std::string::npos) return text;

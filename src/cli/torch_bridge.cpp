@@ -41,7 +41,7 @@ std::string find_library(const char* peer) {
                   peer));
 }
 
-// The programs and what they import, as they lie in the source tree.
+// The programs and what they import, as they are in the source tree.
 void unpack(const TemporaryFolder& folder) {
   for (const system::EmbeddedFile& file : system::embedded_package())
     (void)folder.write(fs::path("warpwright") / file.name, file.text);
@@ -73,7 +73,7 @@ PythonResult run_peer(const char* peer, const std::string& shapes, const std::ve
   return {std::move(*answer), code};
 }
 
-// All of the catalogue that may serve such a product on Hopper, with commas between them.
+// All instances of the catalogue that may serve such a product on Hopper, separated by commas.
 std::string grouped_instances() {
   std::string names;
   for (const catalog::Instance& instance : catalog::ahead()) {

@@ -23,7 +23,7 @@ struct DeepGemmBench {
   std::string plan;  // empty: chosen; every: all, the fastest is reported
   int rounds = 8;
   double burst_s = 0.4;
-  double budget_s = 0;  // no shape is begun after so many seconds; 0: all are
+  double budget_s = 0;  // no shape is begun after this many seconds; 0: all are
 };
 
 // The document that the program wrote, and its exit code. Both throw MissingError when there is no Python with the

@@ -234,7 +234,8 @@ void configure_tune(CommandLine& line, Context& context) {
   line.flag("--every-plan", options->every_plan,
             "times of every plan for --shapes or --sizes too, as for --random, instead of the fastest");
   line.number("--draw", options->draw, "the seed of --random (default 1)", 0, 1'000'000'000);
-  line.text("--dtype", options->dtype, "of --sizes and --random (default bf16 for dense products, e4m3 for the others)")
+  line.text("--dtype", options->dtype,
+            "operands of --sizes and --random (default bf16 for dense products, e4m3 for the others)")
       .one_of({"bf16", "fp16", "e4m3", "e5m2", "fp8"});
   line.file("--out", options->out, "where the table goes (default: printed)");
   line.real("--max-seconds", options->budget, "seconds after which no new shape is begun (default: none)", 0,

@@ -3,7 +3,7 @@
 namespace warpwright::formula {
 namespace {
 
-// Counted in what nvcc 13.0 makes of epilogue/math.h for sm_90a, slow paths that are hardly ever taken left out.
+// Counted in what nvcc 13.0 makes of epilogue/math.h for sm_90a, except for slow paths that are hardly ever taken.
 int cost_of(Function function) {
   switch (function) {
     case Function::exp:

@@ -47,7 +47,7 @@ struct Exact {
   static double divide(double a, double b) { return a / b; }
 };
 
-// Those of the kernels.
+// The functions of the kernels.
 struct Rounded {
 #define WW_ROUNDED_1(name) \
   static float name(float x) { return epilogue::math::name(x); }
@@ -75,7 +75,7 @@ struct Rounded {
 template <class Real>
 class Evaluation {
   using Functions = std::conditional_t<std::is_same_v<Real, float>, Rounded, Exact>;
-  // A value of any kind; what it is not is 0.
+  // A value of any kind; the fields of the other kinds are 0.
   struct V {
     Real real = 0;
     int32_t whole = 0;

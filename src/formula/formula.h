@@ -29,7 +29,7 @@ struct Values {
   int32_t row = 0, column = 0, batch = 0;
 };
 
-// Of what an operation makes. Conditions are numbers where a number is wanted, and the other way round, as in C++.
+// The kind of a result. Conditions are numbers where a number is wanted, and the other way round, as in C++.
 enum class Kind : uint8_t { boolean, whole, real };
 
 // clang-format off
@@ -51,7 +51,7 @@ enum class Op : uint8_t {
 #define WW_FORMULA_ANY_1(X) X(abs)
 #define WW_FORMULA_ANY_2(X) X(min) X(max)
 #define WW_FORMULA_ANY_3(X) X(clamp)
-// What they cost on a GPU, in the place of one operation, is in cost.cpp.
+// cost.cpp has what they cost on a GPU in place of one operation.
 #define WW_FORMULA_FUNCTION(name) name,
 enum class Function : uint8_t {
   WW_FORMULA_REAL_1(WW_FORMULA_FUNCTION) WW_FORMULA_REAL_2(WW_FORMULA_FUNCTION) WW_FORMULA_REAL_3(WW_FORMULA_FUNCTION)
@@ -72,10 +72,10 @@ struct Node {
 class Formula {
  public:
   const std::string& text() const { return text_; }
-  // What it is known by in configurations, names and caches (epilogue/config.h).
+  // The number by which configurations, names and caches know it (epilogue/config.h).
   uint64_t id() const;
   bool uses(Name name) const { return (used_ >> unsigned(name) & 1u) != 0; }
-  // Instructions of a GPU for one element, about: what the choice of a kernel has to know of it.
+  // Roughly how many instructions of a GPU it takes for one element: what the choice of a kernel has to know about it.
   int operations() const;
   // "x bias": in the order of kNames.
   std::string names() const;

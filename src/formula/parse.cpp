@@ -218,7 +218,7 @@ class Parser {
     to_.nodes_.resize(to_.nodes_.size() - 2);  // both were added last
     return add(Op::number, Kind::real, {}, 0, value);
   }
-  // 1 / 2 is 0 in C++, which nobody means.
+  // 1 / 2 is 0 in C++, which is never what is meant.
   void check_division(Place place, int left, int right) const {
     const Node &a = to_.nodes_[size_t(left)], &b = to_.nodes_[size_t(right)];
     if (!is_number(left, Kind::whole) || !is_number(right, Kind::whole)) return;
@@ -289,7 +289,7 @@ class Parser {
     throw Mistake{token.place, "a value is missing at the end of the text"};
   }
 
-  // Whether a word stands for something.
+  // Whether a word means something.
   bool is_known(std::string_view text) const {
     for (const Name name : kNames)
       if (text == word(name)) return true;

@@ -29,7 +29,7 @@ struct Token {
   bool is(std::string_view what) const { return (sort == Sort::word || sort == Sort::sign) && text == what; }
 };
 
-// The last one is Sort::end, behind the text.
+// The last one, after the text, is Sort::end.
 std::vector<Token> tokens_of(std::string_view text);
 
 }  // namespace warpwright::formula

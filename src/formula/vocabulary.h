@@ -1,4 +1,4 @@
-// The words of formulas, and what is said to those who write others.
+// The words of formulas, and what those who write others are told.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ struct FunctionRow {
 // Null: no function is called so.
 const FunctionRow* function_of(std::string_view word);
 
-// What a word of C++ or Python that is not taken could be said with; null: it is none that is known to be written.
+// What to write instead of a word of C++ or Python that formulas do not take; null: no such word is known.
 const char* refused_word(std::string_view word);
 // A sentence without a full stop: what was perhaps meant, or which words exist.
 std::string unknown_word(std::string_view word, const std::vector<std::string_view>& locals);

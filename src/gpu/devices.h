@@ -16,8 +16,8 @@ std::optional<Arch> arch_of(int major, int minor);
 // The same of AMD's chips, by the name that HIP has for one ("gfx942:sramecc+:xnack-").
 std::optional<Arch> arch_of(std::string_view architecture);
 
-// "never run by us on this device": said of every device but the one on which all of it ran. Empty: it did. AMD's have
-// no compute capability, 0.0.
+// "never run by us on this device", for every device but the one on which everything ran; for that one it is empty.
+// AMD's have no compute capability, 0.0.
 std::string never_run_note(const std::string& name, int major, int minor);
 
 struct GpuInfo {

@@ -15,5 +15,5 @@ std::span<const EmbeddedImage> embedded_images();
 
 }  // namespace warpwright::gpu
 
-// Those of libwarpwright.so, for a program that has none of its own.
+// The images of libwarpwright.so, for a program that has none of its own.
 extern "C" const warpwright::gpu::EmbeddedImage* ww_embedded_images(uint64_t* count);

@@ -30,7 +30,7 @@ Result<Device> this_device();
 Result<Device> hopper_device();
 
 // What an image of an instance is compiled for, to run on a device: the one in this build, and the one that is compiled
-// when it is first used. They differ where one PTX text is for many chips ("compute_80" and "sm_86"); for AMD there is
+// when it is first used. They differ where one PTX text serves many chips ("compute_80" and "sm_86"); for AMD there is
 // only the first.
 struct ImageTarget {
   std::string ahead;
@@ -47,8 +47,8 @@ enum class Timestamps : bool { off, on };
 Result<const LoadedInstance*> ready(const catalog::Instance& instance, int device,
                                     Timestamps timestamps = Timestamps::off);
 
-// Into the cache, on all cores, what of a list is not in this build for the current device: each takes seconds when it is
-// first used.
+// Compiles into the cache, on all cores, those of a list that are not in this build for the current device: each would
+// take seconds when it is first used.
 Status compile(std::span<const catalog::Instance> list);
 
 // One launch of a persistent grid on at most `sm_limit` SMs (0: all). Without work nothing is launched.

@@ -8,7 +8,7 @@
 
 namespace warpwright::gpu {
 
-// What `body` puts on a stream. Failures, also those that `body` throws, are thrown (gpu/require.h).
+// Whatever `body` puts on a stream. Failures, also those that `body` throws, are thrown (gpu/require.h).
 class Graph {
  public:
   Graph(const Stream& stream, const std::function<void()>& body);

@@ -11,7 +11,7 @@
 namespace warpwright::gpu {
 namespace {
 
-// What a launch is: the grid, the cluster and whether it may start early.
+// What makes a launch: the grid, the cluster and whether it may start early.
 class LaunchConfig {
  public:
   LaunchConfig(Grid grid, unsigned threads, unsigned shared_bytes, void* stream) {

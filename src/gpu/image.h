@@ -47,7 +47,7 @@ class LoadedInstance {
   // `image` is the machine code of the instance `name`.
   static Result<std::unique_ptr<LoadedInstance>> load(std::span<const uint8_t> image, std::string_view name,
                                                       int device);
-  // The same of a code object in static memory, whose kernel is called `entry`. The plan, from which it was compiled,
+  // The same for a code object in static memory, whose kernel is called `entry`. The plan from which it was compiled
   // says what a launch must know; what the runtime has read must agree.
   static Result<std::unique_ptr<LoadedInstance>> load_amd(std::span<const uint8_t> image, const std::string& name,
                                                           const std::string& entry, const BlockPlan& plan,

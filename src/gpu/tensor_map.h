@@ -14,7 +14,7 @@ Status encode_tensor_map(const TensorMapSpec& spec, TensorMap& map);
 // The same tensor at another address. Much faster than encoding.
 Status replace_address(TensorMap& map, const void* address);
 
-// Both, for those who make arguments.
+// Both, for code that makes arguments.
 const launch::MapEncoder& map_encoder();
 
 }  // namespace warpwright::gpu

@@ -40,7 +40,7 @@ std::vector<double> time_launches(const std::vector<Launch>& launches, void* str
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0 && std::chrono::steady_clock::now() - begin > kBudget) break;
     for (size_t turn = 0; turn < launches.size(); ++turn) {
-      // There and back, so that none is always the one behind another.
+      // Forwards and backwards, so that none is always the one after the same other.
       const size_t i = round % 2 == 0 ? turn : launches.size() - 1 - turn;
       if (first[i] == kFailed) continue;
       const int repeats = int(std::clamp(kRoundUs / std::max(first[i], 1.0), 1.0, double(kMostRepeats)));

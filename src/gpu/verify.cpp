@@ -31,7 +31,7 @@ Status judge(const VerifyArgs& args, const VerifyFound& found) {
                             first / args.n / args.m, found.got, found.expected));
 }
 
-// What a matrix spans from its first element to its last, copied; the matrix then lies in the copy.
+// The span of a matrix from its first element to its last, copied; the matrix is then in the copy.
 std::vector<uint8_t> fetch(VerifyMatrix& v, int64_t rows, int64_t columns, int64_t batches) {
   if (v.data == nullptr || rows == 0 || columns == 0 || batches == 0) return {};
   const int64_t last = (rows - 1) * v.row_step + (columns - 1) * v.column_step + (batches - 1) * v.batch_step;

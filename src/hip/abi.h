@@ -45,8 +45,8 @@ inline constexpr uintptr_t kBufferPointer = 1;
 inline constexpr uintptr_t kBufferSize = 2;
 inline constexpr uintptr_t kBufferEnd = 3;
 
-// hipDeviceProp_t changed with ROCm 6. The function of the new one is hipGetDevicePropertiesR0600; the plain name still
-// fills the old one. Of either only the name of the architecture is read: everything else is an attribute.
+// hipDeviceProp_t changed with ROCm 6. The function for the new one is hipGetDevicePropertiesR0600; the plain name
+// still fills the old one. From either only the architecture's name is read: everything else is an attribute.
 struct PropertiesR0600 {
   char before[1160];
   char architecture[256];  // gcnArchName, "gfx942:sramecc+:xnack-"

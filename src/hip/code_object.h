@@ -10,8 +10,8 @@
 
 namespace warpwright::hip {
 
-// A kernel on the device that was current when it was loaded. Its LDS is part of the code object: a launch asks for
-// none beside it, so hipFuncSetAttribute, which knows kernels of the program alone and none of a module, is not needed.
+// A kernel on the device that was current when it was loaded. Its LDS is part of the code object: a launch asks for no
+// more, so hipFuncSetAttribute, which knows a program's kernels but not a module's, is not needed.
 struct Kernel {
   abi::Function function = nullptr;
   int most_threads = 0;  // the most threads that a workgroup may have

@@ -80,7 +80,7 @@ bool Cache::make_folder() const {
 std::optional<Bytes> Cache::load(const Digest& key) const {
   if (folder_.empty()) return {};
   const OpenFile file(path_of(key));
-  // What is loaded is executed: an entry that others could have written is none.
+  // What is loaded is executed, so an entry that others could have written does not count.
   struct stat facts {};
   if (file.number() < 0 || ::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   const bool own = facts.st_uid == ::geteuid() || facts.st_uid == 0;
@@ -88,7 +88,7 @@ std::optional<Bytes> Cache::load(const Digest& key) const {
   Header header;
   if (!read_all(file.number(), &header, sizeof header)) return {};
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key) return {};
-  // A size that lies must not become an allocation: the file says how much there is.
+  // A size that is wrong must not become an allocation: the file itself says how much there is.
   if (facts.st_size < off_t(sizeof header) || uint64_t(facts.st_size) - sizeof header != header.size) return {};
   Bytes payload(header.size);
   if (!read_all(file.number(), payload.data(), payload.size())) return {};
@@ -115,7 +115,7 @@ bool Cache::store(const Digest& key, const Bytes& payload) const {
 
 Cache::Lock::Lock(const Cache& cache, const Digest& key) {
   if (!cache.make_folder()) return;
-  // One of a few files, so that they do not pile up beside the entries; two kernels that share one only wait longer.
+  // One of a few files, so that they do not pile up next to the entries; two kernels that share one only wait longer.
   const std::string path = cache.folder_ + "/.lock-" + hex(key).substr(0, 1);
   file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {

@@ -22,7 +22,7 @@ class Cache {
   const std::string& folder() const { return folder_; }
   std::string path_of(const Digest& key) const;
 
-  // Nothing if there is no entry, or what is there is truncated, changed, or of another key.
+  // Nothing if there is no entry, or if it is truncated, changed, or has another key.
   std::optional<Bytes> load(const Digest& key) const;
   // False if the folder cannot be made or written: the kernel then has to be compiled again next time.
   bool store(const Digest& key, const Bytes& payload) const;

@@ -8,7 +8,7 @@
 
 namespace warpwright::jit {
 
-// What a cubin is made of (catalog::source_of).
+// The source of a cubin (catalog::source_of).
 struct Source {
   std::string text;
   std::string arch;  // sm_90a

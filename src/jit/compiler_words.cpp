@@ -66,7 +66,7 @@ Place users_place(const std::vector<std::string>& lines, const std::vector<Compi
                   const std::string& headers) {
   const CompilerMessage& message = messages[error];
   if (!message.file.empty() && is_users(message.file, headers)) return {message.file, message.line};
-  // Who called it in a constant expression stands behind who called that one; who instantiated it before.
+  // The innermost is wanted: g++ lists calls of a constant expression from the outermost on, instantiations to it.
   std::optional<Place> instantiated, evaluated;
   const size_t begin = error == 0 ? 0 : messages[error - 1].at + 1;
   for (size_t i = begin; i < message.at; ++i) {
@@ -96,7 +96,7 @@ std::string said_of(const std::vector<std::string>& lines, const std::vector<Com
 // A look-up of the plan (core/block_plan.h) that finds nothing.
 std::string unknown_name(const std::string& said) {
   if (said.find("no_such_name") == std::string::npos) return {};
-  // As compilers write the call, not as it stands in the source: a line may have several.
+  // As compilers write the call, not as it is in the source: a line may have several.
   static const std::regex call(
       R"re(\b(role|barrier|region|named_barrier|tensor_memory)\((?:\(\(const char\*\)|&)"([^"]*)")re");
   std::smatch found;
@@ -185,7 +185,7 @@ std::vector<CompilerMessage> messages_of(const std::string& output) {
                                      {"warning: ", Kind::warning},
                                      {"note: ", Kind::note}}) {
       const size_t at = line.find(word);
-      // Ahead of it stands its place, or the name of the program that speaks.
+      // Its place comes before it, or the name of the program that speaks.
       if (at == std::string::npos || (at != 0 && (at < 2 || line.substr(at - 2, 2) != ": "))) continue;
       CompilerMessage m;
       m.kind = kind;
@@ -216,7 +216,7 @@ CompileError first_error(const std::string& output, const std::string& headers) 
   const std::vector<std::string> lines = lines_of(output);
   const auto index = size_t(found - messages.begin());
   const Place place = users_place(lines, messages, index, headers);
-  // clang++ writes a header beside the file with the folder.
+  // clang++ writes a header next to the file with the folder.
   CompileError error{place.file.starts_with("./") ? place.file.substr(2) : place.file, place.line, {}};
   const std::string said = said_of(lines, messages, index);
   error.sentence = unknown_name(said);

@@ -17,8 +17,8 @@ struct CompilerMessage {
 };
 std::vector<CompilerMessage> messages_of(const std::string& output);
 
-// The first error in one sentence: the name of a plan that is not there, the rule of a static_assert without what
-// stands around it and with the names that break it, or the compiler's own words.
+// The first error in one sentence: the name that a plan does not have, the rule of a static_assert without what
+// surrounds it and with the names that break it, or the compiler's own words.
 struct CompileError {
   std::string file;  // the nearest line that is neither in `headers` nor in those of the system; empty: there is none
   int line = 0;
@@ -27,10 +27,10 @@ struct CompileError {
 };
 CompileError first_error(const std::string& output, const std::string& headers);
 
-// Whether all errors are about variables and results that nobody uses: warnings elsewhere.
+// Whether all errors are about variables and results that are not used: those are warnings elsewhere.
 bool only_unused(const std::vector<CompilerMessage>& messages);
-// Those that are about receipts (core/linear.h): the errors of `strict` that are no warnings of `lenient`, where
-// receipts with a name are not reported, and those that quote the rule.
+// The messages about receipts (core/linear.h): the errors of `strict` that are no warnings of `lenient`, where receipts
+// with a name are not reported, and those that quote the rule.
 std::vector<CompilerMessage> unused_receipts(const std::vector<CompilerMessage>& strict,
                                              const std::vector<CompilerMessage>& lenient);
 

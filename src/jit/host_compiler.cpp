@@ -57,7 +57,7 @@ Digest key_of(const std::string& source, const std::string& headers, const std::
   Sha256 hash;
   hash.text(source).text(hex(headers_digest(headers))).text(version);
   for (const std::string& word : compiler) hash.text(word);
-  // The folder of the headers is named by what is in them, not by where it lies.
+  // The folder of the headers is identified by its content, not by where it is.
   for (const std::string& flag : flags) hash.text(flag == headers ? "headers" : flag);
   return hash.digest();
 }

@@ -11,11 +11,11 @@ namespace warpwright::jit {
 
 // CXX, which may be several words ("ccache g++"), or the first of c++, g++ and clang++ on PATH. Missing: there is none.
 Result<std::vector<std::string>> host_compiler();
-// Where the headers of warpwright are: WARPWRIGHT_INCLUDE, beside an installed tool, or those the tool was built from.
+// Where the headers of warpwright are: WARPWRIGHT_INCLUDE, next to an installed tool, or those the tool was built from.
 Result<std::string> header_folder();
 // Whether WARPWRIGHT_INCLUDE says so: the kernels of those headers are meant then, also where others are built in.
 bool headers_are_named();
-// Every header below the folder, with its name: what a compiled kernel depends on beside its own source.
+// Every header below the folder, with its name: what a compiled kernel depends on besides its own source.
 Digest headers_digest(const std::string& folder);
 // How every kernel is compiled for the simulator, before the names of files.
 std::vector<std::string> simulator_flags(const std::string& headers);

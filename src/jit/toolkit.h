@@ -21,12 +21,12 @@ class Toolkit {
   Toolkit();
 
   const Status& status() const { return status_; }
-  // "NVRTC 13.0, CCCL 3.0.1": with the headers of the library, what a result depends on beside source and options.
+  // "NVRTC 13.0, CCCL 3.0.1": with the library's headers, all that a result depends on besides source and options.
   const std::string& version() const { return version_; }
   // Folders of headers, in the order of search.
   const std::vector<std::string>& includes() const { return includes_; }
 
-  // Compiles to machine code of one architecture, such as sm_90a. Needs no GPU.
+  // Compiles to machine code for one architecture, such as sm_90a. Needs no GPU.
   Result<Compiled> compile(const std::string& source, const std::string& arch,
                            const std::vector<std::string>& options) const;
 

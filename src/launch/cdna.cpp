@@ -7,10 +7,10 @@ namespace warpwright::launch {
 void fill(CdnaMatmulArgs& args, const CdnaMatmulConfig& c, const GemmProblem& p, const problem::Lowered& low,
           const GemmPointers& pointers) {
   const auto bytes = [](const problem::StoredMatrix& m, int64_t elements) { return elements * bits(m.type) / 8; };
-  // That of a single row is never used, and may be anything.
+  // The stride of a single row is never used, and may be anything.
   const auto stride = [](const problem::StoredMatrix& m) { return m.rows > 1 ? m.stride : 0; };
   const auto batch_bytes = [&](const problem::StoredMatrix& m) { return m.count > 1 ? bytes(m, m.batch_stride) : 0; };
-  // From a row of A, or a column of B, to the next. Without depth nothing of them is read, whatever their strides are.
+  // From a row of A, or a column of B, to the next. Without depth none of them is read, whatever the strides are.
   const auto row_bytes = [&](const problem::StoredMatrix& m, Major major) {
     return p.k == 0 ? 0 : uint32_t(bytes(m, major == Major::K ? stride(m) : 1));
   };

@@ -130,7 +130,7 @@ EpilogueArgs epilogue_of(const GemmProblem& p, const Lowered& low) {
 void set_addresses(EpilogueArgs& e, const GemmProblem& problem, const GemmPointers& p) {
   e.c = p.c;
   e.bias = p.bias;
-  // That of the ups follows that of the gates; one of rows is for both.
+  // The bias of the ups follows that of the gates; a bias of rows serves both.
   e.up_bias = p.bias;
   if (p.bias != nullptr && problem.epilogue.bias == Bias::per_column) {
     e.up_bias =

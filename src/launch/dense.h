@@ -23,8 +23,8 @@ Status prepare_arguments(Arguments& args, const catalog::Instance& instance, con
 Status set_addresses(Arguments& args, const catalog::Instance& instance, const GemmProblem& problem, const Lowered& low,
                      const GemmPointers& pointers, const MapEncoder& maps);
 
-// Whether the pointers may be used by a kernel for this problem: given, aligned, and D apart from everything that is
-// read. What is copied first may lie anywhere.
+// Whether the pointers may be used by a kernel for this problem: given, aligned, and D separate from everything that is
+// read. What is copied first may be anywhere.
 Status check_pointers(const GemmProblem& problem, const Lowered& low, const catalog::Instance& instance,
                       const GemmPointers& pointers, const Packing& packing = {});
 

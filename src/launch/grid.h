@@ -43,7 +43,7 @@ bool may_start_early(const catalog::Instance& instance);
 // CTAs of a cluster.
 int cluster_of(const catalog::Instance& instance);
 
-// Memory in which clusters that share the depth of a tile leave their sums, in a launch of at most so many.
+// Memory in which clusters that share the depth of a tile leave their sums, in a launch of at most this many.
 int64_t workspace_bytes(const catalog::Instance& instance, const Arguments& arguments, int64_t clusters);
 void set_workspace(Arguments& arguments, void* workspace);
 

@@ -12,12 +12,12 @@ namespace warpwright::launch {
 // Matrices that B consists of.
 int64_t matrices_of(const GroupedProblem& problem);
 
-// Whether a pointer that a problem needs is given, at a multiple of so many bytes.
+// Whether a pointer that a problem needs is given, at a multiple of this many bytes.
 Status check_operand(const char* argument, const void* pointer, uintptr_t alignment);
 // Whether the pointers that the problem needs are given and aligned, and none that its kernels have no use for.
 Status check_pointers(const GroupedProblem& problem, const GroupedPointers& pointers, Arch arch);
 
-// Rows, groups and matrices, and where the numbers of the groups lie.
+// Rows, groups and matrices, and where the numbers of the groups are.
 GroupTable table_of(const GroupedProblem& problem, const GroupedPointers& pointers);
 
 // For an instance that serves the problem, with pointers that check_pointers() accepts.

@@ -9,7 +9,7 @@
 
 namespace warpwright::launch {
 
-// Matrices with packed rows in device memory. What a configuration does not have is not read.
+// Matrices with packed rows in device memory. Those that a configuration does not have are not read.
 struct GroupedProductOperands {
   void* a = nullptr;
   void* b = nullptr;

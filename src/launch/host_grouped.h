@@ -61,7 +61,7 @@ inline Status refuse(const GroupedGemmSm100Config& c, const GroupedOperands& o) 
   if (c.by_depth && (t.offsets == nullptr || t.depth != o.k)) {
     return problem::refused("groups: those along k have offsets up to k.");
   }
-  // What lies along m or n has rows of so many elements.
+  // An operand stored along m or n has rows of this many elements.
   if (c.a_major == Major::MN) {
     if (Status s = problem::detail::refuse_operand("A", c.type, o.k, t.rows, o.a, 0, 0); !s) return s;
     return problem::detail::refuse_operand("B", c.type, o.k, o.n, o.b, 0, 0);

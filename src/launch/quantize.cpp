@@ -29,7 +29,7 @@ constexpr struct {
 };
 constexpr int kFormCount = int(std::size(kForms));
 
-// What the loads are made for.
+// The kinds of sources that the loads are written for.
 constexpr const char* kSources[] = {"bf16_vectors", "fp16_vectors", "fp32_vectors", "elements"};
 constexpr int kSourceCount = int(std::size(kSources));
 

@@ -1,4 +1,4 @@
-// How the kernels that quantize cut a matrix: shared by them and by who launches them.
+// How the kernels that quantize cut a matrix: shared by the kernels and their launches.
 #pragma once
 #include "launch/quantize_rules.h"
 

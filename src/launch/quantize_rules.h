@@ -57,8 +57,8 @@ inline constexpr float kSmallest = 0x1p-126f;
 
 WW_FN uint32_t magnitude(float x) { return stdx::bit_cast<uint32_t>(x) & 0x7fff'ffff; }
 
-// The factor of a tensor whose largest finite magnitude is this one: with it the block that has it gets the largest
-// ue4m3. Division keeps the order, so the largest of many such factors is that of the largest element.
+// The factor of a tensor whose largest finite magnitude is this one: with it, the block that contains that magnitude
+// gets the largest ue4m3. Division keeps the order, so the largest of many such factors is that of the largest element.
 WW_FN float tensor_scale_of(uint32_t largest) {
   const float scale = tile::divide(stdx::bit_cast<float>(largest), 448.f * 6);
   return scale > kSmallest ? scale : kSmallest;

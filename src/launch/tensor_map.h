@@ -29,8 +29,8 @@ struct TensorMapSpec {
   bool padded = false;  // e2m1: in shared memory sixteen elements take sixteen bytes (TensorBox), not eight
 };
 
-// What L2 fetches at once. Where rows do not begin at multiples of 128 bytes two lines at a time cost more than they
-// bring: the H200 loads such matrices 11 to 17 % faster with one, others up to 2 % faster with two.
+// How much L2 fetches at once. Where rows do not begin at multiples of 128 bytes, fetching two lines costs more than it
+// brings: the H200 loads such matrices 11 to 17 % faster with one, others up to 2 % faster with two.
 inline L2Promotion promotion_of(uint64_t row_bytes) {
   return row_bytes % 128 == 0 ? L2Promotion::b256 : L2Promotion::b128;
 }
@@ -44,7 +44,7 @@ struct MatrixMap {
   int64_t batches = 0;       // 0: one matrix, and a map of two dimensions
   uint64_t batch_bytes = 0;  // from one matrix to the next
   int64_t row_stride = 0;    // in elements; 0: rows without gaps
-  int paired = 0;            // not 0: in_pairs() of so many
+  int paired = 0;            // not 0: in_pairs() with this many
 
   uint64_t row_bytes() const { return uint64_t(row_stride == 0 ? columns : row_stride) * uint64_t(bits(box.type)) / 8; }
 };

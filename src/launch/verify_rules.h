@@ -9,7 +9,7 @@
 
 namespace warpwright {
 
-// Element (row, column) of matrix `batch` lies at row * row_step + column * column_step + batch * batch_step.
+// Element (row, column) of matrix `batch` is at row * row_step + column * column_step + batch * batch_step.
 struct VerifyMatrix {
   const void* data = nullptr;
   DType type = DType::fp32;
@@ -29,7 +29,7 @@ struct VerifyArgs {
   VerifyMatrix c, d, residual;
   VerifyMatrix bias;  // with a step of 0 along one side
   int64_t m = 0, n = 0, k = 0, batch = 1;
-  int64_t step = 1;  // every so many elements is compared
+  int64_t step = 1;  // one element in this many is compared
   float alpha = 1, beta = 0;
   const float* a_scales = nullptr;  // null: none
   const float* b_scales = nullptr;
@@ -105,7 +105,7 @@ WW_HD double activated(Activation activation, double x) {
   return x;
 }
 
-// For a result: how far two neighbours lie apart relative to their size and near 0, and what lies beyond the largest.
+// For a type of results: how far apart neighbours are relative to their size and near 0, and the largest value.
 struct Rounding {
   double relative, absolute, largest;
   bool saturates;

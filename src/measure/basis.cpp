@@ -32,8 +32,8 @@ double glance(const LaunchSet& launch, int sets, double about_us, const gpu::Str
   return burst.run(0);
 }
 
-// Fills in the times of the rows, each the product of a launch. What a glance shows to be far behind keeps the time of
-// the glance; the peer's is always measured.
+// Fills in the times of the rows, each the product of a launch. A plan that a brief test shows to be far slower keeps
+// the time of that test; the peer is always measured.
 void time_rows(std::vector<BasisRow>& rows, const std::vector<LaunchSet>& launches, int sets, double about_us,
                const gpu::Stream& stream) {
   constexpr double brief_s = 0.003, far = 1.25;

@@ -19,9 +19,9 @@ struct BasisRow {
 
 struct BasisOptions {
   choice::OnDemand on_demand = choice::OnDemand::refused;
-  // Of dense products: the plans to be timed of a problem, where it is not every plan.
+  // For dense products: the plans of a problem that should be timed, if not every plan.
   std::map<std::string, std::vector<std::string>> plans;
-  double budget_s = 0;  // stop taking new problems after so many seconds; 0: none
+  double budget_s = 0;  // stop taking new problems after this many seconds; 0: never
 };
 
 // Calls `done` with the rows of each problem. Plans that a glance shows to be far behind are left out. A failure is

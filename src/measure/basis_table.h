@@ -14,7 +14,7 @@ inline constexpr const char* kBasisHeader = "device\tdtype\tm\tn\tk\tplan\tus";
 inline constexpr const char* kGroupedBasisHeader = "device\top\tdtype\tgroups\tm\tn\tk\tcounts\tplan\tus";
 std::string basis_line(const std::string& device, const BasisRow& row);
 
-// What stands between device and plan.
+// What separates device and plan.
 std::string basis_problem(const BenchShape& shape);
 std::string basis_problem(const GroupedCase& shape);
 // The problems of a table with these columns for this device; none of an empty text. What is no such table is an

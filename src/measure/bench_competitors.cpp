@@ -32,7 +32,7 @@ double difference(const reference::Array& have, const reference::Array& want) {
     error += (x - y) * (x - y);
     norm += y * y;
   }
-  return std::sqrt(error / norm);  // NaN, what nobody wrote, stays NaN
+  return std::sqrt(error / norm);  // an element that was never written stays NaN
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ struct BenchOptions {
   double burst_s = 0.4;      // sustained: how long one competitor runs without a pause
   double cool_gap_s = 0.02;  // cool: idle time before each single launch
   int cool_launches = 8;     // cool: of each competitor in a round
-  double budget_s = 0;       // stop taking new shapes after so many seconds; 0: none
-  double cache_multiple = 3.2;  // operands rotate through so many times the L2
+  double budget_s = 0;       // stop taking new shapes after this many seconds; 0: never
+  double cache_multiple = 3.2;  // operands rotate through this many times the L2
 };
 
 struct BenchRow {

@@ -44,7 +44,7 @@ void summarize(BenchRow& row, const std::vector<Round>& rounds) {
   row.peer_us = median(peers);
   row.ratio = row.peer_us / row.us;
   const Interval interval = median_interval(ratios);
-  // The quotient of medians may lie a little outside what is known about the median of quotients.
+  // The quotient of medians may be slightly outside the interval of the median of quotients.
   row.ratio_lo = std::min(interval.low, row.ratio);
   row.ratio_hi = std::max(interval.high, row.ratio);
   const choice::Floor floor = choice::floor_of(row.shape);

@@ -16,7 +16,7 @@ struct Interval {
 // of the sorted values, the closest such pair. Fewer than six rounds cannot be that certain: their least and greatest.
 Interval median_interval(std::vector<double> values);
 
-// One figure of each competitor, taken beside each other.
+// One figure of each competitor, taken in turn with each other.
 struct Round {
   double us = 0, peer_us = 0;
 };

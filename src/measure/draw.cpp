@@ -57,7 +57,7 @@ GroupedCase drawn(Draw& draw, Groups op, DType type) {
   return shape;
 }
 
-// What each group has of `all`, which is what `groups` of the usual number have together.
+// Each group's part of `all`, which is what `groups` groups of the usual size have together.
 std::vector<int64_t> skewed_counts(int64_t groups, int64_t usual, std::mt19937_64& random) {
   const int64_t some = groups - groups / 4;
   double harmonic = 0;

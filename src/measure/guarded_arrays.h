@@ -16,7 +16,7 @@ class GuardedArrays {
 
   const std::vector<void*>& pointers() const { return pointers_; }
   std::vector<uint8_t> output() const;
-  // Bytes that changed although nobody may write there: the red zones and the inputs.
+  // Bytes that changed although they must not be written: the red zones and the inputs.
   uint64_t stray_bytes(const reference::Workload& workload) const;
 
  private:

@@ -19,7 +19,7 @@ Status record_on_gpu(const catalog::Instance& instance, reference::Case shape, u
 Result<catalog::Instance> recordable(const problem::GemmShape& shape, const choice::Chip& chip,
                                      const std::string& plan);
 
-// How many CTAs of it a chip of so many SMs runs for a problem.
+// How many of its CTAs a chip with this many SMs runs for a problem.
 int ctas_of(const catalog::Instance& instance, reference::Case shape, int multiprocessors);
 
 }  // namespace warpwright::measure

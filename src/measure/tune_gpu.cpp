@@ -12,7 +12,7 @@ namespace {
 TuneRow tune_shape(const BenchShape& shape, const TuneOptions& options, const gpu::GpuInfo& gpu) {
   const gpu::Stream stream;
   const Operands operands(shape, uint64_t(options.protocol.cache_multiple * double(gpu.l2_bytes)));
-  // The name of the chip is left out: the table that is being made must not answer for itself.
+  // The name of the chip is omitted: the table that is being made must not answer for itself.
   const auto current = choice::choose(shape, {"", gpu.sm_count}, "", options.on_demand);
   gpu::require(current.status());
   // Where operands can be copied first the library decides that too.

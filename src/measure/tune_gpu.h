@@ -11,13 +11,13 @@
 namespace warpwright::measure {
 
 struct TuneOptions {
-  double budget_s = 0;  // stop taking new shapes after so many seconds; 0: none
+  double budget_s = 0;  // stop taking new shapes after this many seconds; 0: never
   int finalists = 3;    // candidates that are measured pairwise, after a brief test of all
   choice::OnDemand on_demand = choice::OnDemand::allowed;  // refused: only instances that were compiled ahead
   BenchOptions protocol;
 };
 
-// The fastest launch of a product, beside that of the current choice.
+// The fastest launch of a product, with that of the current choice.
 struct TuneFigures {
   BenchMode mode = BenchMode::sustained;  // the one that counts for a product of this length
   double us = 0, current_us = 0;
@@ -43,7 +43,7 @@ using TuneReport = TuneReportOf<choice::TunedTable, TuneRow>;
 // The toolkit that compiled the kernels ahead: "CUDA 13.0"; empty without one.
 std::string toolkit_version();
 
-// A candidate replaces the current choice only if the whole interval of its ratio lies above 1.
+// A candidate replaces the current choice only if the whole interval of its ratio is above 1.
 Status tune(const std::vector<BenchShape>& shapes, const TuneOptions& options, TuneReport& report,
             const std::function<void(const TuneRow&)>& row);
 

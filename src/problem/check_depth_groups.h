@@ -6,7 +6,7 @@
 namespace warpwright::problem {
 
 Status check_depth_groups(const GroupedProblem& problem);
-// Of operands that are stored along m or n, both are.
+// If an operand is stored along m or n, so must the other be.
 Status check_depth_majors(const GroupedProblem& problem);
 
 }  // namespace warpwright::problem

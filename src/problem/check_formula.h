@@ -1,4 +1,4 @@
-// Whether the formula of a problem can be read and names just what the problem has.
+// Whether the formula of a problem can be read and uses only names that the problem has.
 #pragma once
 #include "warpwright/gemm.h"
 #include "warpwright/grouped.h"

@@ -15,7 +15,7 @@ constexpr int64_t kLargestStride = int64_t(1) << 36;
 // For `rows` stored rows of `columns` elements. `output`: no two elements may share their place.
 Status check_layout(const char* argument, const MatrixLayout& layout, int64_t rows, int64_t columns, int64_t batch,
                     bool output);
-// Those of A, B, C, D and the residual.
+// The layouts of A, B, C, D and the residual.
 Status check_layouts(const GemmProblem& problem);
 // A power of two, and no less than an element of A, B and D.
 Status check_alignment(const GemmProblem& problem);

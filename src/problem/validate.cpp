@@ -222,7 +222,7 @@ Status validate_sm100(const GemmProblem& p) {
 }
 
 // Hopper takes the scales of A by rows, and those of B where each of its rows has some: a caller who gives their
-// extents learns that they lie differently here.
+// extents is told that the order is different here.
 Status check_scales_by_columns(const char* of, const ScaleShape& given, int64_t rows, int64_t k) {
   const int64_t blocks = (k + 127) / 128, padded = (rows + 3) / 4 * 4;
   if ((given.rows == -1 || given.rows == blocks) && (given.columns == -1 || given.columns == padded)) return {};
@@ -233,7 +233,7 @@ Status check_scales_by_columns(const char* of, const ScaleShape& given, int64_t 
       of, given.rows, given.columns, matrix, blocks, padded, matrix);
 }
 
-// Those of gathered rows lie by rows, as everywhere.
+// The scales of gathered rows are stored by rows, as everywhere.
 Status check_scales_of_rows(const GroupedProblem& p) {
   const int64_t blocks = (p.k + 127) / 128;
   if ((p.a_scales.rows == -1 || p.a_scales.rows == p.a_rows) &&

@@ -12,10 +12,10 @@ struct GroupPart {
   int64_t first = 0, end = 0, matrix = 0;
   int64_t first_k = 0, end_k = 0;
   int64_t out = 0;    // the first row in D
-  int64_t batch = 0;  // what a function of the user's own is told: the matrix or, of groups along k, the group
+  int64_t batch = 0;  // what a user-defined function is told: the matrix or, for groups along k, the group
 };
 
-// Of those that have a matrix. A table that is not legal is taken as the kernels take it.
+// The parts that have a matrix. A table that is not legal is taken as the kernels take it.
 std::vector<GroupPart> parts_of(const GroupedProduct& product);
 // What the kernels find wrong in the table: GroupFault.
 uint32_t faults_of(const GroupedProduct& product);

@@ -24,7 +24,7 @@ Array integers(const char* name, const std::vector<T>& values) {
   return a;
 }
 
-// An array of fp32 to the bit; what is NaN is not written.
+// An array of fp32, compared to the bit; elements that are NaN must not be written.
 AlsoExpected exactly(const Array& array, const std::vector<double>& values) {
   AlsoExpected also{array.name, array.bytes};
   for (size_t i = 0; i < values.size(); ++i) {
@@ -34,7 +34,7 @@ AlsoExpected exactly(const Array& array, const std::vector<double>& values) {
   return also;
 }
 
-// A row that nobody may use: every bit is set, a NaN in each of the types.
+// A row that must not be used: every bit is set, a NaN in each of the types.
 void spoil(Array& a, int64_t row) {
   const size_t bytes = size_t(a.columns) * size_t(bits(a.type)) / 8;
   std::fill_n(a.bytes.begin() + std::ptrdiff_t(size_t(row) * bytes), bytes, uint8_t(0xff));
@@ -63,8 +63,8 @@ Array by_columns(const Array& scales) {
   return turned;
 }
 
-// An operand of matrices of so many rows each, row by row: its elements times their scales, of which line(row) is the
-// row.
+// An operand made of matrices with this many rows each, row by row: its elements times their scales, of which line(row)
+// is the row.
 struct StoredOperand {
   const Array& a;
   Major major;
@@ -88,12 +88,12 @@ struct StoredOperand {
     return x;
   }
 };
-// Matrices of so many rows as they are stored.
+// Matrices of this many rows as they are stored.
 Array new_operand(const char* name, DType type, Major major, int64_t count, int64_t rows, int64_t k) {
   return major == Major::K ? new_array(name, type, count * rows, k) : new_array(name, type, count * k, rows);
 }
 
-// The steps of the kernel's epilogue on exact sums, or the functions that they stand for.
+// The steps of the kernel's epilogue on exact sums, or the functions that they approximate.
 struct Finish {
   bool exact;
   double add(double x, double y) const { return exact ? double(tile::add(float(x), float(y))) : x + y; }
@@ -113,7 +113,7 @@ struct Finish {
   }
 };
 
-// What D and d_scales must be; NaN where nobody writes.
+// The required contents of D and d_scales; NaN where nothing must be written.
 struct Results {
   std::vector<double> values, factors;
   double farthest = 0;  // the element of D that is farthest from 0; NaN if one is not a number

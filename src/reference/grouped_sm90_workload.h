@@ -10,7 +10,7 @@
 
 namespace warpwright::reference {
 
-// Whether its arrays lie on Blackwell as they do on Hopper: plain elements and gathered rows.
+// Whether its arrays are stored on Blackwell as on Hopper: plain elements and gathered rows.
 bool is_of_all(const GroupedProblem& problem);
 
 struct GroupedProduct {

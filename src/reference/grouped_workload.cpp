@@ -108,7 +108,7 @@ void add_table(const GroupedSpec& s, const std::vector<float>& alpha, Workload& 
   w.arrays.back().scratch = true;
   w.also.push_back({"status", words("status", std::vector<uint32_t>{s.faults()}).bytes});
 }
-// Rows of a slot that belong to nobody hold NaN.
+// Rows of a slot that belong to no group hold NaN.
 void spoil_slots(const GroupedSpec& s, Array& a) {
   const std::vector<uint32_t> starts = s.starts();
   const size_t row_bytes = size_t(s.k) * size_t(bits(s.type)) / 8;

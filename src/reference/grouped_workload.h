@@ -18,7 +18,7 @@ struct GroupedSpec {
   // Not none: D has SwiGLU results in this format, n / 2 columns of them.
   BlockScaling out_scaling = BlockScaling::none;
   bool clamped_swiglu = false;
-  int slot_rows = 0;  // > 0: groups lie in slots of so many rows, and the table has counts
+  int slot_rows = 0;  // > 0: groups are in slots of this many rows, and the table has counts
   // The table has offsets that decrease where a group has no rows, and a last one beyond the rows: kernels take them
   // for what the legal ones are, and say so in the status word.
   bool illegal = false;

@@ -39,7 +39,7 @@ Array ids_array(const Routing& r, int id_bytes) {
 Array token_count_array(const Routing& r) {
   return words_of("token_count", std::vector<uint32_t>{uint32_t(r.token_count)});
 }
-// Of pair j of a token: its expert, -1 if there is no such pair.
+// For pair j of a token: its expert, -1 if there is no such pair.
 int64_t expert_of(const Routing& r, int64_t token, int64_t j) {
   if (token >= r.live()) return -1;
   if (j >= r.top_k) return r.experts - r.shared + j - r.top_k;
@@ -53,14 +53,14 @@ float weight_of(const Routing& r, int64_t token, int64_t j) {
 bool counts(const Routing& r, int64_t token, int64_t j) {
   return expert_of(r, token, j) >= 0 && !std::isnan(weight_of(r, token, j));
 }
-// The weights, and what else says who counts.
+// The weights, and which other arrays say who counts.
 void put_weights(const Routing& r, Workload& w) {
   w.arrays.push_back(words_of("weights", r.weights));
   if (!r.shared_weights.empty()) w.arrays.push_back(words_of("shared_weights", r.shared_weights));
   if (r.token_count >= 0) w.arrays.push_back(token_count_array(r));
 }
 
-// Lines that nobody may use: every bit is set, a NaN in each of the types.
+// Lines that must not be used: every bit is set, a NaN in each of the types.
 void spoil_lines(Array& a, int64_t first, int64_t count) {
   const size_t bytes = a.rows > 0 ? a.bytes.size() / size_t(a.rows) : 0;
   std::fill_n(a.bytes.begin() + std::ptrdiff_t(size_t(first) * bytes), size_t(count) * bytes, uint8_t(0xff));
@@ -77,7 +77,7 @@ std::vector<double> scaled_elements(const Array& a, const Array* scales, int64_t
   return x;
 }
 
-// What lies between the products: bf16, or e4m3 with a scale for 128.
+// The type of what is between the products: bf16, or e4m3 with a scale for 128.
 void round_between(std::vector<double>& h, DType type) {
   if (type != DType::e4m3) {
     for (double& x : h) x = rounded(DType::bf16, x);
@@ -229,7 +229,7 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
   const bool narrow = p.type == DType::e4m3;
   Workload w;
   w.shape = {p.tokens, p.hidden, p.intermediate};
-  w.data = Data::normal;  // what swiglu makes is not whole
+  w.data = Data::normal;  // the results of swiglu are not whole numbers
   w.sum_tolerance = narrow ? 2e-2 : 5e-3;
   const auto xs = scaled_elements(o.x, narrow ? &o.x_scales : nullptr, 1);
   const auto w1 = scaled_elements(o.w_gate_up, narrow ? &o.w_gate_up_scales : nullptr, kScaleBlock);
@@ -259,7 +259,7 @@ Workload moe_workload(const MoeProblem& p, const Routing& r, MoeOperands o) {
     }
   }
   w.expected = std::move(out);
-  // What nobody may read.
+  // What must not be read.
   for (int64_t t = 0; t < p.tokens; ++t) {
     if (!read[size_t(t)]) spoil_lines(o.x, t, 1);
   }

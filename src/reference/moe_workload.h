@@ -8,13 +8,13 @@
 
 namespace warpwright::reference {
 
-// Who goes where: the experts of each token, and their weights.
+// Which token goes where: the experts of each token, and their weights.
 struct Routing {
   int64_t tokens = 0, top_k = 1, experts = 1;  // with the experts that every token takes
   std::vector<int64_t> ids;                    // [tokens, top_k]
   std::vector<float> weights;                  // the same
-  int64_t token_count = -1;                    // what the word in device memory says; -1: there is none
-  int64_t shared = 0;                          // the last so many experts are taken by every token
+  int64_t token_count = -1;                    // the value of the word in device memory; -1: there is none
+  int64_t shared = 0;                          // every token takes this many experts, the last ones
   std::vector<float> shared_weights = {};      // [tokens, shared]; empty: 1
 
   int64_t each() const { return top_k + shared; }  // pairs of a token
@@ -34,7 +34,7 @@ Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw,
 // theirs that are not numbers, too.
 Routing with_shared(Routing routing, int64_t shared, bool weights, Data data, uint64_t seed);
 
-// What the tables of such a routing are: the rule that the kernel follows.
+// The tables that belong to such a routing: the rule that the kernel follows.
 struct RoutingTables {
   std::vector<uint32_t> offsets;  // [experts + 1]
   std::vector<int32_t> index;     // the token of each row; as many as there are rows

@@ -17,13 +17,13 @@ double formula_value(const formula::Formula& formula, Data data, const formula::
 // As Workload::expected has what is a NaN.
 double expected_number(double value);
 
-// Of a product by groups.
+// For a product by groups.
 class OwnEpilogue {
  public:
   OwnEpilogue(const GroupedProduct& product, Data data)
       : product_(product), formula_(formula_of(product.formula)), data_(data) {}
   explicit operator bool() const { return formula_.has_value(); }
-  // Of a sum in row `row` and column `column` of what a group has; `bias` is null where the product has none.
+  // For a sum in row `row` and column `column` of its group; `bias` is null where the product has none.
   double value(double sum, const Array* bias, const GroupPart& part, int64_t row, int64_t column) const;
 
  private:
@@ -31,7 +31,7 @@ class OwnEpilogue {
   std::optional<formula::Formula> formula_;
   Data data_;
 };
-// The bias of a product that has one, of which nobody knows otherwise.
+// The bias of a product that has one for its formula alone.
 Array bias_of(const GroupedProduct& product, Data data, uint64_t seed);
 // For a workload whose expected elements are the sums: gives it the bias, and applies the text to them.
 void apply_own(const GroupedProduct& product, uint64_t seed, Workload& w);

@@ -23,7 +23,7 @@ struct Offset {
 Workload workload_of(const GemmProblem& problem, Offset offset, Data data, uint64_t seed);
 // The same for operands without factors of blocks.
 Workload product_workload(const GemmProblem& problem, Offset offset, Data data, uint64_t seed);
-// Computes what is expected anew, for arrays that somebody has changed.
+// Computes the expected values again, for arrays that were changed.
 void expect_again(const GemmProblem& problem, Offset offset, Workload& workload);
 // The arrays of such a workload at their addresses.
 GemmPointers pointers_of(const GemmProblem& problem, Offset offset, const Workload& workload,

@@ -57,7 +57,7 @@ void put(Array& a, int64_t i, float v) {
       std::memcpy(a.bytes.data() + size_t(i) * 4, &v, 4);
   }
 }
-// 8-bit codes have a table of what they are.
+// 8-bit codes have a table of their values.
 template <class T>
 double get(const uint8_t* p, int64_t i) {
   if constexpr (sizeof(T) == 1) {
@@ -102,7 +102,7 @@ Array matrix(const char* name, DType type, int64_t rows, int64_t columns) {
   return a;
 }
 
-// Of two arrays of one type, which has whole bytes.
+// For two arrays of one type, which has whole bytes.
 void copy_element(const Array& from, int64_t i, Array& to, int64_t j) {
   const size_t size = size_t(bits(from.type)) / 8;
   std::memcpy(to.bytes.data() + size_t(j) * size, from.bytes.data() + size_t(i) * size, size);
@@ -115,7 +115,7 @@ void add_output(Workload& w, const char* name, DType type, int64_t rows, int64_t
   w.arrays.push_back(std::move(a));
 }
 
-// The array reaches to the end of the last matrix and no further: what lies beyond it is not ours.
+// The array reaches to the end of the last matrix and no further: what comes after it is not ours.
 int64_t elements(const ArrayLayout& l, int64_t batch) {
   if (l.rows == 0 || l.columns == 0 || batch == 0) return 0;
   return l.at(batch - 1, l.rows - 1, l.columns - 1) + 1;

@@ -43,7 +43,7 @@ struct Array {
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 
-// How a matrix, or a batch of them, lies in its array; counted in elements.
+// How a matrix, or a batch of them, is stored in its array; counted in elements.
 struct ArrayLayout {
   int64_t rows = 0, columns = 0;
   int64_t row_stride = 0, batch_stride = 0;
@@ -53,7 +53,7 @@ struct ArrayLayout {
   }
 };
 
-// What an array other than the output holds after the launch, to the bit; of elements of so many bytes.
+// What an array other than the output holds after the launch, to the bit; elements have this many bytes.
 struct AlsoExpected {
   std::string array;
   std::vector<uint8_t> bytes;
@@ -89,9 +89,9 @@ double element(const Array& array, int64_t index);
 double rounded(DType type, double value);
 // Relative, of results of this type that are compared as real numbers.
 double tolerance(DType type);
-// One of 0, 1 and 2 for every number, without a pattern: what should be that of another row or block is seen.
+// One of 0, 1 and 2 for every number, without a pattern, so that a value of another row or block is noticed.
 int one_of_three(uint64_t number);
-// Outputs start as NaN, so that what nobody wrote is seen.
+// Outputs start as NaN, so that elements that were never written are noticed.
 void poison(Array& array);
 Verdict judge(const Workload& workload, const std::vector<uint8_t>& output);
 // Adds what other arrays hold; `contents` are those of the workload's arrays after the launch.
@@ -122,7 +122,7 @@ struct GemmSpec {
 // The arrays are A, B, then C, residual, bias, a_scales, b_scales and workspace as far as the product has
 // them, and D. What lies between the rows of a matrix is NaN.
 Workload gemm_workload(const GemmSpec& spec, Data data, uint64_t seed);
-// What the product of the arrays is: for operands that have changed since.
+// The product of the arrays, for operands that have changed since.
 void expect_product(const GemmSpec& spec, Workload& workload);
 Workload gemm_workload(Case shape, DType type, DType out_type, double alpha, Data data, uint64_t seed);
 // The address of an array in a list parallel to workload.arrays; null if the workload does not have it.

@@ -37,7 +37,7 @@ class Result {
     far_ = 4 * std::max(tolerance(got_.type), w.sum_tolerance) * std::sqrt(squares / double(w.expected.size()));
   }
 
-  // Whether nobody was to write it.
+  // Whether it must not have been written.
   bool is_gap(size_t i) const { return std::isnan(w_.expected[i]) && !std::signbit(w_.expected[i]); }
   bool is_written(size_t i) const {
     const size_t width = size_t(bits(got_.type));
@@ -78,7 +78,7 @@ std::string line_of(const Result& r, size_t i, Tile tile) {
                                      : fmt::format("{}[{}, {}]", r.name(), p.row, p.column);
   if (tile.rows > 0 && tile.columns > 0)
     text += fmt::format(" of tile ({}, {})", p.row / tile.rows, p.column / tile.columns);
-  if (r.is_gap(i)) return text + fmt::format(": got {:.9g} where nothing is to be written", r.got(i));
+  if (r.is_gap(i)) return text + fmt::format(": got {:.9g} where nothing may be written", r.got(i));
   if (!r.is_written(i)) return text + fmt::format(": expected {:.9g}, and it was never written", r.expected(i));
   return text + fmt::format(": expected {:.9g}, got {:.9g}", r.expected(i), r.got(i));
 }

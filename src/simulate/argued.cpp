@@ -1,5 +1,5 @@
 // Mutants that change nothing, and why. A synchronization of a shipped kernel that the checker finds redundant is
-// removed or stands here.
+// either removed or listed here.
 #include <string>
 
 #include "simulate/mutants.h"

@@ -10,7 +10,7 @@ namespace {
 using reference::Case;
 using reference::Condition;
 
-// What a general kernel for AMD does with a sum is the launch's: the rows of a case say which of these.
+// What a general kernel for AMD does with a sum is decided by the launch: the rows of a case say which of these it is.
 EpilogueConfig nodes_of(Case s) {
   const EpilogueConfig lists[] = {
       {.out = DType::bf16,

@@ -20,7 +20,7 @@ using reference::Data;
 using reference::Workload;
 using Pointers = std::vector<void*>;
 
-// The sums have room for so many.
+// There is room for this many sums.
 constexpr int kSumClusters = 2;
 
 Status takes_rows(DType type, Case s) {

@@ -65,7 +65,7 @@ void on_compile(std::function<void(const std::string&)> one) { listener() = std:
 
 Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
   using Ready = Result<const simulator::Instance*>;
-  // Two threads that ask for one instance compile it once; other instances are compiled beside it.
+  // Two threads that ask for one instance compile it once; other instances are compiled at the same time.
   static std::mutex mutex;
   static std::map<std::string, std::shared_future<Ready>> known;
   const std::string name = catalog::image_name(instance);
@@ -84,7 +84,7 @@ Result<const simulator::Instance*> ready(const catalog::Instance& instance) {
   const BuiltIn* const own = found_inside(name);
   const Ready ready = own != nullptr ? Ready(own->instance()) : compiled(instance, name);
   mine.set_value(ready);
-  if (!ready) {  // the next one who asks may have a compiler
+  if (!ready) {  // the next caller may have a compiler
     const std::lock_guard lock(mutex);
     known.erase(name);
   }

@@ -23,13 +23,13 @@ struct NotReady : std::runtime_error {
 // Ready to run, for as long as the process lives. Missing: it was not compiled into this program and there is no
 // compiler here. `compiling` is called when it has to be compiled, with its name.
 Result<const simulator::Instance*> ready(const catalog::Instance& instance);
-// Called when a compiler starts to work, so that the tool can say so. Not called for what the cache has.
+// Called when a compiler starts to work, so that the tool can say so. Not called for instances in the cache.
 void on_compile(std::function<void(const std::string& name)> listener);
 
 // Tensor maps of the simulated TMA.
 const launch::MapEncoder& map_encoder();
 
-// Those compiled into this program: what `demo` shows (simulate/dense/shown.h), and what the build adds.
+// The instances in this program: what `demo` shows (simulate/dense/shown.h), and what the build adds.
 struct BuiltIn {
   const char* name;
   const simulator::Instance* (*instance)();
@@ -37,7 +37,7 @@ struct BuiltIn {
 const std::vector<BuiltIn>& built_in();
 // The build writes this table (cmake/images.cmake).
 std::span<const BuiltIn> added_to_build();
-// Whether it is one of them, and those are meant: who names other headers wants their kernels.
+// Whether it is one of them, and they are wanted: a caller that names other headers wants their kernels.
 bool is_built_in(const catalog::Instance& instance);
 
 }  // namespace warpwright::simulate

@@ -24,7 +24,7 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
 // The Blackwell GEMM once more, on results with any number of columns, whose rows begin anywhere.
 void complete_any_columns(Example& e, const catalog::Instance& instance);
 
-// What is said about an instance, and the sizes it is run on.
+// What is reported about an instance, and the sizes it is run on.
 struct Known {
   const char* name;
   const char* summary;

@@ -30,7 +30,7 @@ struct Walk {
   int64_t parts = 1;         // parts of the depth
   bool streams = false;
   bool skips = false;    // a warpgroup leaves every other tile to its neighbour
-  int64_t columns = 16;  // D ends so many columns before a tile does,
+  int64_t columns = 16;  // D ends this many columns before a tile does,
   int64_t rows = 3;      // and this many rows
 };
 
@@ -45,7 +45,7 @@ int64_t deep_steps(int64_t stages, int64_t tiles) {
 Case deep_case(const Walk& w) {
   if (w.streams) return {w.tall * (w.clusters + 1), w.wide, w.deep * (2 * w.stages + 1)};
   const int64_t columns = w.parts > 1 ? 2 : std::max<int64_t>(2, w.clusters);
-  // Who skips a tile goes over the end of the ring more than once.
+  // A role that skips a tile goes past the end of the ring more than once.
   const int64_t steps =
       std::max(deep_steps(w.stages, 2 * columns * w.parts / w.clusters), w.skips ? 2 * w.stages + 1 : 0);
   return {2 * w.tall, w.wide * columns, w.parts * w.deep * steps};
@@ -62,7 +62,7 @@ void add_conditions(std::vector<Case>& list, Case small, Case deep) {
                             Condition::varied, Condition::real})
     list.push_back({small.m, small.n, small.k, c});
   list.push_back({deep.m, deep.n, deep.k, Condition::constant});
-  // Without depth nobody loads, but D is still written.
+  // Without depth nothing is loaded, but D is still written.
   const auto flat = std::find_if(list.begin(), list.end(), [](const Case& c) { return c.k == 0; });
   if (flat != list.end()) list.push_back({flat->m, flat->n, 0, Condition::behind});
 }
@@ -97,7 +97,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   return list;
 }
 
-// Of two clusters: one has a second tile, as it must, and the other one has none.
+// With two clusters: one has a second tile, as it must, and the other one has none.
 constexpr int64_t kSkinnyTiles = 3;
 
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfig& c) {

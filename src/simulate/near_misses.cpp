@@ -1,4 +1,4 @@
-// Which faults stand for the slips of a pen at each call.
+// Which faults represent the slips of the pen at each call.
 #include <fmt/format.h>
 
 #include <cstdint>

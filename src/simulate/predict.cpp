@@ -27,7 +27,7 @@ namespace {
 
 using simulator::Buffer;
 
-// Where the operands would lie: far apart, and nobody reads them.
+// Where the operands would be: far apart, and never read.
 void* operand(int i) { return reinterpret_cast<void*>(uintptr_t(i + 1) << 40); }
 
 Status unpredicted(const std::string& instance) {
@@ -71,7 +71,7 @@ Result<GemmProblem> plain_problem(const catalog::Instance& instance, int64_t m, 
   return p;
 }
 
-// Memory that threads read and write. Pages that nobody touches cost nothing.
+// Memory that threads read and write. Pages that are never touched cost nothing.
 class Zeros {
  public:
   explicit Zeros(int64_t bytes) : memory_(std::calloc(size_t(bytes) + kAlignment, 1)), bytes_(uint64_t(bytes)) {

@@ -54,7 +54,7 @@ Result<DenseProduct> spaced_product(const GemmProblem& problem, const choice::Ch
   product.low = problem::lower(product.problem);
   auto decision = choice::choose(product.problem, chip, choice::OnDemand::allowed, limits);
   if (decision && problem.plan.empty() && !jit::host_compiler()) {
-    // Without a compiler a slower instance that is inside is better than none.
+    // Without a compiler, a slower instance that is built in is better than none.
     auto ahead = choice::choose(product.problem, chip, choice::OnDemand::refused, limits);
     if (ahead && is_built_in(ahead->choice.instance)) decision = std::move(ahead);
   }

@@ -1,4 +1,4 @@
-// What is said about listed instances that are not Hopper's.
+// What is reported about listed instances that are not Hopper's.
 #include <string_view>
 #include <vector>
 

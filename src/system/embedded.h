@@ -1,4 +1,4 @@
-// Text files that the build puts into the binary, so that it needs nothing beside itself wherever it runs.
+// Text files that the build puts into the binary, so that it needs no other files wherever it runs.
 #pragma once
 #include <span>
 

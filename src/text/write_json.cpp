@@ -12,7 +12,7 @@
 namespace warpwright {
 namespace {
 
-// What a text begins with: so many bytes of one character of UTF-8, or of what is none.
+// The first character of a text: this many bytes of UTF-8, or of something that is not UTF-8.
 struct Piece {
   std::size_t length;
   bool valid;

@@ -334,8 +334,8 @@ class Builder {
     return *std::prev(after);
   }
 
-  // Back from the bar that ends last: a wait leads to what released it, an operation of an engine to the one it queued
-  // behind or to the warp that issued it, anything else to what its warp did before.
+  // Backwards from the bar that ends last: a wait leads to what released it, an operation of an engine to the one it
+  // queued behind or to the warp that issued it, anything else to what its warp did before.
   void follow_critical_path() {
     if (m_.bars.empty()) return;
     int bar = 0;

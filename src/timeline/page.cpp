@@ -52,7 +52,7 @@ class Packed {
   std::vector<uint8_t> bytes_;
 };
 
-// Bars differ by their lane, row and time; what else they say repeats and stands in one list.
+// Bars differ by their lane, row and time; everything else about them repeats and is kept in one list.
 class Labels {
  public:
   int number(const TimelineBar& b) {

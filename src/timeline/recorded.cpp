@@ -26,7 +26,7 @@ TimelineRun timeline_run(const GpuRecording& r, const std::string& kernel, const
   const RecordedTimeline t = timeline_of(r.plan, r.recording, r.ns_per_cycle, most_ctas);
   TimelineRun run{model_of(t.result), {kernel, std::string(name(r.plan.arch)), problem, ""}};
   run.model.end = std::max<int64_t>(run.model.end, std::llround(t.us * 1e3));
-  // Nobody knows when a load has landed that nobody waited for.
+  // When a load landed that nobody waited for is not known.
   for (TimelineCounter& c : run.model.counters) {
     constexpr std::string_view full = " stages full";
     if (c.name.ends_with(full)) c.name.replace(c.name.size() - full.size(), full.size(), " stages seen full");

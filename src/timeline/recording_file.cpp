@@ -110,7 +110,7 @@ class Reader {
       uint64_t count = 0;
       r.warps.emplace_back();
       if (!take(&r.warps.back(), sizeof(record::Warp)) || !take(&count, sizeof count)) return false;
-      // A count that lies must not become an allocation.
+      // A count that is wrong must not become an allocation.
       if (count > (bytes_.size() - at_) / sizeof(record::Event)) return false;
       r.events.emplace_back(count);
       if (!take(r.events.back().data(), count * sizeof(record::Event))) return false;

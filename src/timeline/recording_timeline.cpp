@@ -34,7 +34,7 @@ struct Load {
   int span = -1;
 };
 
-// A phase of a barrier: who completed it, what was loaded meanwhile, and when somebody saw that it was complete.
+// A phase of a barrier: who completed it, what was loaded meanwhile, and when a thread saw that it was complete.
 struct Phase {
   double time = 0;  // the time of the last arrival
   size_t completing = 0;

@@ -141,7 +141,7 @@ class Accounts {
       at = part.end;
     }
     if (t.end <= at) return;
-    // Then it is about what still keeps the block: who waits for whom is asked once more, from there.
+    // Then the question is what still keeps the block: who waits for whom is asked once more, from there.
     const int last = last_of(m_.lanes[size_t(lane)].cta);
     if (last < 0 || above.count(kAfter) != 0) return add(role(lane) + " is done", {at, t.end}, weight);
     blame(last, {at, t.end}, weight, {kAfter});

@@ -20,7 +20,7 @@ std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 class Writer {
  public:
-  // `name` stands before the numbers of its CTAs, unless it is the only run.
+  // `name` comes before the numbers of its CTAs, unless it is the only run.
   void add(const TimelineModel& model, const std::string& name) {
     model_ = &model;
     name_ = name;

@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Shipped, EverySplitKernel, testing::ValuesIn(split_kern
                            return info.param.name + "_" + info.param.chip;
                          });
 
-// What orders the sums of the parts of a tile: the write-back and the wait before the counter, the invalidation behind.
+// What orders the sums of a tile's parts: the write-back and the wait before the counter, the invalidation after it.
 TEST_P(EverySplitKernel, NeedsWhatOrdersTheParts) {
   WW_NEEDS_AMD_TOOLS();
   const ShippedKernel k(GetParam());

@@ -16,7 +16,7 @@ struct Shipped {
   std::string name, chip;
 };
 inline void PrintTo(const Shipped& s, std::ostream* out) { *out << s.name << " on " << s.chip; }
-// Those that have parts of a tile and a counter for them.
+// The kernels that share a tile's depth and have a counter for it.
 inline std::vector<Shipped> split_kernels() {
   std::vector<Shipped> list;
   for (const char* type : {"bf16", "fp16", "e4m3"}) {

@@ -41,7 +41,7 @@ TEST(CGroupedApi, RefusesNumbersThatAreNoEnumerators) {
 TEST(CGroupedApi, TakesTheProblemOfAnOlderCaller) {
   ww_grouped_problem p = problem(128, 256, 512);
   p.size = offsetof(ww_grouped_problem, a_scales_rows);
-  p.a_scales_rows = 5;  // beyond its size: not read
+  p.a_scales_rows = 5;  // past its size: not read
   EXPECT_EQ(ww_grouped_validate(&p), WW_OK);
   p.size = sizeof p + 8;
   EXPECT_EQ(ww_grouped_validate(&p), WW_INVALID_ARGUMENT);

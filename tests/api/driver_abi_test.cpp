@@ -95,8 +95,8 @@ static_assert(std::is_same_v<Context, CUcontext> && std::is_same_v<Stream, CUstr
               std::is_same_v<GraphNode, CUgraphNode> && std::is_same_v<Pointer, CUdeviceptr> &&
               std::is_same_v<Device, CUdevice>);
 
-// Signatures. A parameter may differ where the ABI does not: an enumeration is an int here, a structure one of the
-// same size, a tensor map any 128 bytes, a kernel stands for its function.
+// Signatures. A parameter may differ where the ABI does not: an enumeration is an int here, a structure one of the same
+// size, a tensor map any 128 bytes, a kernel takes the place of its function.
 template <class Ours, class Theirs>
 constexpr bool passes() {
   if constexpr (std::is_same_v<Ours, Theirs>) {

@@ -33,7 +33,7 @@ static_assert(kDeviceToDevice == hipMemcpyDeviceToDevice);
 static_assert(kStreamNonBlocking == hipStreamNonBlocking);
 static_assert(kCaptureNone == hipStreamCaptureStatusNone);
 
-// Those of the recorder.
+// The recorder's functions.
 static_assert(hip_recorder::kInvalidValue == hipErrorInvalidValue);
 static_assert(hip_recorder::kOutOfMemory == hipErrorOutOfMemory);
 static_assert(hip_recorder::kInvalidConfiguration == hipErrorInvalidConfiguration);

@@ -50,7 +50,7 @@ constexpr struct {
               {Quantization::mx, DType::e2m1},    {Quantization::nvfp4, DType::e2m1}};
 
 TEST(QuantizeRules, FourBitCodesAreThoseOfTheFormat) {
-  // All signs, exponents and the first seven bits of the fraction, with what can lie behind a tie.
+  // All signs, exponents and the first seven bits of the fraction, with everything that can come after a tie.
   float x[8] = {};
   uint32_t words[1];
   for (uint32_t high = 0; high < 0x1'0000; ++high) {

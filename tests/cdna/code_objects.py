@@ -31,7 +31,7 @@ SKIPPED = 77
 
 
 def unpack(data, at=0):
-    """The MessagePack value at a position, and the position behind it."""
+    """The MessagePack value at a position, and the position after it."""
     tag = data[at]
     at += 1
     if tag <= 0x7F:

@@ -3,7 +3,7 @@
 
 usage: recorded_test.py TOOL
 
-Rows that may differ stand in DIFFERENT, each with its reason.
+Rows that may differ are listed in DIFFERENT, each with its reason.
 """
 
 import sys

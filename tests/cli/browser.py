@@ -97,7 +97,7 @@ class Browser(unittest.TestCase):
             "})()", x, y)
 
     def tones(self, x, y, count):
-        """The different colours of so many neighbours in a line of the chart."""
+        """The different colours of this many neighbours in a line of the chart."""
         strip = self.run_script(
             "(() => { timeline.drawn(); const c = document.getElementById('chart'), a = c.getBoundingClientRect(), s = c.width / a.width;"
             "return [...c.getContext('2d').getImageData((arguments[0] - a.left) * s, (arguments[1] - a.top) * s,"

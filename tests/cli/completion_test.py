@@ -54,7 +54,7 @@ def pages():
 
 
 class Offers:
-    """The cases that every shell must pass; `offered` asks one for the words that may stand last."""
+    """The cases that every shell must pass; `offered` asks one for the words that may come last."""
 
     def test_values_of_enumerated_options(self):
         for line, words in ENUMERATED.items():
@@ -99,7 +99,7 @@ class Bash(Offers, unittest.TestCase):
         done = subprocess.run(["bash", "--norc", "-c", program, "bash", line], capture_output=True, text=True,
                               cwd=folder)
         self.assertEqual(done.stderr, "")
-        # Readline keeps what stands before the colon.
+        # Readline keeps what comes before the colon.
         word = line.split(" ")[-1]
         kept = word[:word.rfind(":") + 1]
         return [kept + offer for offer in done.stdout.splitlines() if offer]
@@ -123,7 +123,7 @@ class Fish(Offers, unittest.TestCase):
 
 
 class Terminal:
-    """An interactive shell: what stands on the line after the tabulator."""
+    """An interactive shell: what is on the line after the tab key."""
 
     # What one way to go on adds to a line.
     LINES = {"warpwright sched": "ule ", "warpwright gemm --targ": "et ", "warpwright gemm --target sim:sm9": "0 ",

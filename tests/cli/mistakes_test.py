@@ -282,7 +282,7 @@ class Mistakes(unittest.TestCase):
             with self.subTest(name):
                 result = self.results[name]
                 self.assertEqual((result.code, result.out), (2, ""), result.err)
-                # A path that falls off the end is reported at the brace behind it.
+                # A path that falls off the end is reported at the closing brace.
                 after = mistake.at.startswith("AFTER ")
                 line = result.line_of(mistake.at.removeprefix("AFTER "), mistake.file) + after
                 self.assertIn(f"warpwright check: {mistake.file}:{line}: this does not compile: ", result.summary())

@@ -77,7 +77,7 @@ class Moe(unittest.TestCase):
                     self.assertTrue(document["launches"][1].endswith(first), document["launches"])
 
     def test_own_operands(self):
-        # Two experts: the second has weights of 2 behind its swiglu. Token 1 goes to both, token 2 to nobody.
+        # Two experts: the second has weights of 2 after its swiglu. Token 1 goes to both, token 2 to none.
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
             path.joinpath("x").write_bytes(bf16([1] * 24))

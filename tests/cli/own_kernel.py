@@ -15,7 +15,7 @@ HEADER, SOURCE = "row_norms.h", "row_norms.cpp"
 
 @dataclasses.dataclass
 class Checked:
-    """What the tool said of a copy, and where its lines are."""
+    """What the tool said about a copy, and where its lines are."""
     code: int
     out: str
     err: str

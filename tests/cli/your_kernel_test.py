@@ -23,7 +23,7 @@ SUM = "    float sum = 0;\n"
 HALF = ("expect_bytes(kBox.bytes())", "expect_bytes(kBox.bytes() / 2)")
 NEVER = "    if (args.rows < 0) machine::sync_warp();\n"
 OUTPUT = 'arrays.output<float>("norms", expected)'
-# The norms of 300 rows are 12 rows of 25 columns, a tile has 4 x 10: only what is said about them changes.
+# The norms of 300 rows are 12 rows of 25 columns, a tile has 4 x 10: only what is reported about them changes.
 TILED = OUTPUT.replace("expected)", "expected, {.columns = shape.m == 300 ? 25 : 1, .tile_rows = 4, .tile_columns = 10})")
 
 SECOND = ('  registry.add<your::RowNorms>("row_norms",',

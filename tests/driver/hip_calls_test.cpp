@@ -104,7 +104,7 @@ class Calls : public testing::Test {
     return hip_api().launch(function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2], l.shared,
                             stream, l.list ? list : nullptr, l.buffer ? extra : nullptr);
   }
-  // Of a kernel of another image.
+  // The function of another image's kernel.
   int launch_of(const Image& image, const Launch& l) const {
     abi::Module module = nullptr;
     abi::Function function = nullptr;

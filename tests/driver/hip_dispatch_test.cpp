@@ -82,7 +82,7 @@ TEST_F(HipDispatch, aPlanMayBeNamedAndThoseOfOthersAreRefused) {
     p.plan = other;
     EXPECT_NE(plan_on(mi300x, p).find(", not for gfx942."), std::string::npos) << plan_on(mi300x, p);
   }
-  // Of the catalogue's making, but not of its list: for AMD nothing is compiled while a program runs.
+  // An instance that could be in the catalogue but is not: for AMD nothing is compiled while a program runs.
   p.plan = "gfx950/matmul-4wave/bf16-to_fp32";
   p.d.type = DType::fp32;
   EXPECT_EQ(plan_on(mi355x, p),

@@ -23,7 +23,7 @@ namespace {
 
 using recorder::Image;
 
-// Those for NVIDIA; driver.hip_images has AMD's.
+// NVIDIA's images; driver.hip_images has AMD's.
 std::vector<warpwright::gpu::EmbeddedImage> images() {
   std::vector<warpwright::gpu::EmbeddedImage> list;
   for (const auto& one : warpwright::gpu::embedded_images())

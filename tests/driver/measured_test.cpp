@@ -31,7 +31,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of kernels in the order of their first launch: no two of five neighbours are alike.
+// Times of kernels in the order of their first launch: no two of five neighbours are alike.
 const std::vector<double> kTimes = {50, 40, 30, 45, 35, 60, 20};
 
 size_t argument_bytes(const catalog::Instance& instance) {
@@ -278,7 +278,7 @@ TEST_F(Measured, sumsAreKeptAndCopiesAreNot) {
   ASSERT_TRUE(copies->name().ends_with("-packed")) << copies->name();
   EXPECT_EQ(copies->kept_bytes(), 0u);
   EXPECT_GT(copies->workspace_bytes(), 0u);
-  // Among plans that compete, copies lie behind the sums of all.
+  // Among plans that compete, copies come after the sums of all.
   const GemmProblem odd = product(128, 255, 16383);
   competitors(odd);
   const auto both = make_plan(odd);

@@ -27,7 +27,7 @@ void append(Bytes& to, const T& value) {
   append(to, &value, sizeof value);
 }
 
-// An attribute of an .nv.info section: format 4 has words behind it, format 2 one byte.
+// An attribute of an .nv.info section: format 4 has words after it, format 2 one byte.
 void attribute(Bytes& to, uint8_t id, std::initializer_list<uint32_t> words) {
   to.insert(to.end(), {4, id});
   append(to, uint16_t(4 * words.size()));

@@ -21,7 +21,7 @@ Formula read(const std::string& text) {
 }
 double value(const std::string& text, const Values<double>& v = {}) { return read(text).value(v); }
 
-// Without brackets, which a compiler would rather see.
+// Without the brackets that a compiler would rather see.
 #pragma GCC diagnostic ignored "-Wparentheses"
 TEST(Formula, HasThePrecedenceOfCpp) {
   const double x = 3, c = 5, bias = 7;

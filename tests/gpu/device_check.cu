@@ -100,7 +100,7 @@ __device__ Sum finished(const Product& p, int64_t batch, int64_t row, int64_t li
   return s;
 }
 
-// Of one sum for each element of D, or of two, a gate and an up.
+// From one sum for each element of D, or from two, a gate and an up.
 template <int Parts>
 __device__ void judge(const Product& p, int64_t batch, int64_t row, int64_t column, const Sum (&sums)[Parts],
                       Findings& mine) {
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(256) compare_kernel(Product p, Findings* findi
   };
   for (int64_t k = 0; k < p.k; k += kDepth) {
     load(a, p.a, p.a_major, row, p.m, k);
-    // Of a pair, B is [gates; ups].
+    // For a pair, B is [gates; ups].
     for (int part = 0; part < Parts; ++part) {
       load(b[part], p.b, p.b_major, part * columns + column, (part + 1) * columns, k);
     }

@@ -76,7 +76,7 @@ struct Findings {
   unsigned long long wrong = 0, unwritten = 0;  // elements of D
   unsigned long long stray = 0;                 // elements around D that changed
   unsigned long long first_wrong = ~0ull;       // (batch * m + row) * columns of D + column
-  double worst = 0;                             // largest error beyond the last rounding, over what is allowed for it
+  double worst = 0;                             // largest error past the last rounding, over what is allowed for it
   unsigned long long checksum_before = 0, checksum_after = 0;
 };
 
@@ -87,7 +87,7 @@ void fill(const Matrix& matrix, Values values, uint64_t seed, cudaStream_t strea
 void add_checksum(const void* data, size_t bytes, unsigned long long* sum, cudaStream_t stream);
 void compare(const Product& product, Findings* findings, cudaStream_t stream);
 void compare(const GroupedProduct& product, Findings* findings, cudaStream_t stream);
-// Counts what is not 0xff in [region, region + bytes) beside the elements of d. The region begins and ends at elements.
+// Counts what is not 0xff in [region, region + bytes) except the elements of d. The region begins and ends at elements.
 void count_stray(const Matrix& d, const void* region, size_t bytes, Findings* findings, cudaStream_t stream);
 
 // Keeps `blocks` SMs for so long: each block takes all shared memory of one.

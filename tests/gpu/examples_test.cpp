@@ -51,7 +51,7 @@ bool behind_the_api(const std::string& name) {
   return instance && by_api(*instance);
 }
 
-// Those that are not part of the API, and run on a GPU all the same.
+// The instances that are not part of the API, and run on a GPU all the same.
 std::vector<const simulate::Example*> launchable() {
   std::vector<const simulate::Example*> list;
   for (const simulate::Example& e : simulate::examples())

@@ -55,7 +55,7 @@ if [[ $gpu == "no GPU" ]]; then
   exit 3
 fi
 until=$((SECONDS + ${WARPWRIGHT_SECONDS:-570}))
-# Of random products and launches as many as a step has time for.
+# As many random products and launches as a step has time for.
 export WARPWRIGHT_RANDOM_SHAPES=${WARPWRIGHT_RANDOM_SHAPES:-300} WARPWRIGHT_RANDOM_KERNELS=${WARPWRIGHT_RANDOM_KERNELS:-0}
 export WARPWRIGHT_RANDOM_TABLES=${WARPWRIGHT_RANDOM_TABLES:-200} WARPWRIGHT_LAUNCHES=${WARPWRIGHT_LAUNCHES:-500}
 command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin
@@ -67,7 +67,7 @@ wanted() {
   [[ " $* " == *" $name "* ]]
 }
 
-# A filter that matches nothing, or tests that are all left out, would be as good as right ones.
+# A filter that matches nothing, or tests that are all skipped, would look as good as right ones.
 good() { passed "$1" && ! grep -qE '^\[  PASSED  \] 0 tests|^[0-9]+ skipped|no tests ran' "$1"; }
 
 # One step, with its log, its verdict as a line, and beside the log a word that stays when it did not pass.

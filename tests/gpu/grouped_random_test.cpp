@@ -109,7 +109,7 @@ TEST_F(GroupedRandom, TheCheckSeesEveryKindOfMistake) {
       expect(complaint([&] { flip(at.d, 72 * 30, 1); }), "1 elements of no group changed");
       expect(complaint([&] { flip(at.d, -1, 1); }), "1 elements of no group changed");
       expect(complaint([&] { flip(at.d, 72 * 120, 1); }), "1 elements of no group changed");
-      // Of matrix 1, which nobody reads.
+      // Matrix 1, which no group reads.
       expect(complaint([&] { flip(at.b, 72 * 160 * bits(kind.type) / 16, 1); }), "an operand changed");
       expect(complaint([&] { flip(at.status, 0, 4); }), "the status word is 0x4 instead of 0");
       expect(complaint([] {}, false), "2160 elements are wrong, 2160 of them unwritten");
@@ -231,7 +231,7 @@ TEST_F(GroupedRandom, TablesGiveWhatTheFloat64ReferenceGives) {
   }
 }
 
-// Plans on one stream, beside a second one whose kernels take some SMs away for a while, and which multiplies too.
+// Plans on one stream, and a second one whose kernels take some SMs away for a while, and which multiplies too.
 template <size_t Kinds>
 void launch_beside_a_busy_stream(const Kind (&kinds)[Kinds], Modes modes) {
   const int64_t launches = setting("WARPWRIGHT_LAUNCHES", 2000);

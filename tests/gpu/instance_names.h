@@ -11,7 +11,7 @@
 
 namespace warpwright {
 
-// Those of the catalogue that `wanted` accepts, in its order.
+// The names of the catalogue that `wanted` accepts, in its order.
 template <class Wanted>
 std::vector<std::string> names_where(Wanted wanted) {
   std::vector<std::string> list;

@@ -68,7 +68,7 @@ struct Trial {
 std::vector<uint8_t> source_of(const Trial& t) {
   const QuantizeProblem& p = t.problem;
   const int64_t stride = p.stride == 0 ? p.columns : p.stride, size = bits(p.source) / 8;
-  // What is between the rows is NaN: nobody may look there.
+  // The gaps between the rows are NaN: they must not be read.
   std::vector<uint8_t> bytes(size_t((p.rows * stride + t.source_shift) * size), 0xff);
   Random random(t.seed);
   std::normal_distribution<float> normal;

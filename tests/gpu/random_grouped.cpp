@@ -88,7 +88,7 @@ void draw_rows(GroupedTrial& t, Random& random) {
   }
   const std::vector<uint32_t> counts =
       draw_counts(p.group_count, std::max<int64_t>(kMostRows / p.group_count, 1), random);
-  // Rows of no group ahead of all groups and behind them.
+  // Rows of no group before all groups and after them.
   t.rows = {chance(random, 3) ? uint32_t(between(random, 0, 200)) : 0u};
   for (const uint32_t count : counts) t.rows.push_back(t.rows.back() + count);
   p.m = t.rows.back() + (chance(random, 2) ? between(random, 0, 300) : 0);

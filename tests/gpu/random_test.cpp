@@ -185,7 +185,7 @@ void expect_mistakes_seen(const GemmProblem& of, bool exact) {
 TEST_F(GpuRandom, TheCheckSeesEveryKindOfMistake) {
   expect_mistakes_seen({.n = 136}, true);
   expect_mistakes_seen({.n = 136}, false);
-  // Of pairs, with as many columns of D.
+  // For pairs, with as many columns of D.
   const GemmProblem pairs{.n = 272, .epilogue = {.activation = Activation::swiglu}};
   expect_mistakes_seen(pairs, true);
   expect_mistakes_seen(pairs, false);
@@ -252,7 +252,7 @@ TEST_F(GpuRandom, EveryInstanceIsRightAtTheEdgesOfItsTile) {
   EXPECT_GT(tally.products, int64_t(30 * list.size()));
 }
 
-// Plans on one stream, beside a second one whose kernels take some SMs away for a while, and which multiplies too.
+// Plans on one stream, and a second one whose kernels take some SMs away for a while, and which multiplies too.
 TEST_F(GpuRandom, LaunchesBesideABusyStreamEndAndAreRight) {
   const int64_t launches = setting("WARPWRIGHT_LAUNCHES", 2000);
   const std::vector<Instance> list = instances(int(setting("WARPWRIGHT_RANDOM_KERNELS", 4)));

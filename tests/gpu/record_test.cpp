@@ -37,7 +37,7 @@ struct Recorded {
   timeline::RecordedTimes times;
 };
 
-// The events on the stream stand around the launch.
+// The events on the stream come before and after the launch.
 bool close_to_events(const Recorded& r) {
   return r.times.end / 1e3 <= r.gpu.recorded_us + 1 && r.times.end / 1e3 >= 0.5 * r.gpu.recorded_us - 3;
 }

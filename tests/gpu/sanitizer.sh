@@ -62,7 +62,7 @@ done
     }'
 } | tee "$logs/sanitizer.txt"
 
-# Of thousands of equal reports the log keeps the first few of each instance.
+# Reports repeat thousands of times: the log keeps the first few of each instance.
 for tool in "${tools[@]}"; do
   awk '
     /^\[ RUN / { count = 0 }

@@ -90,8 +90,8 @@ void pairs(const BlockPlan& plan, const Arrays& a) {
   machine::cluster_sync();
 }
 
-// Work handed out by cluster launch control: one CTA asks, the answer goes to both. Everybody who has read it says so
-// to the scheduler that asks.
+// Work handed out by cluster launch control: one CTA asks, the answer goes to both. All who have read it say so to the
+// scheduler that asks.
 constexpr BlockPlan granted_plan() {
   BlockPlan plan("granted", Arch::sm100, 2);
   plan.role("scheduler", 1).role("work", 1);

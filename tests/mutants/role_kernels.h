@@ -249,7 +249,7 @@ struct OrderedLoads {
     p.barrier("c.full", 1, 1, "mma", {"epilogue_load", 1});
     return p;
   }();
-  bool mutated = false;  // the wait stands outside the guard
+  bool mutated = false;  // the wait is outside the guard
   bool needs_c = false;
   Index3 grid{1, 1, 1};
   Blocks x{};

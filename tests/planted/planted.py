@@ -125,8 +125,8 @@ def try_one(tool, bug):
         shutil.copytree(INCLUDE, include)
         file = include / "warpwright" / bug["file"]
         file.write_text(planted(file.read_text(), bug))
-        # Of several instances the first that sees it answers for all: a user of another one is not helped, so all of
-        # them must.
+        # If there are several instances, all must see it: the user of the one that does not would not be helped by the
+        # others.
         results = [{"instance": i, **check(tool, bug, i, include)} for i in bug["instances"]]
     order = GOOD + BAD
     return max(results, key=lambda r: order.index(r["outcome"]))

@@ -84,7 +84,7 @@ TEST(ChooseSm80, RowsAreCopiedInTheLargestUnitsThatTheirStridesAllow) {
   EXPECT_EQ(features(dense(64, 64, 64)), "bf16");
   EXPECT_EQ(features(dense(64, 64, 63)), "bf16-by_registers");
   EXPECT_EQ(features(dense(64, 64, 62)), "bf16-by_words");
-  // Of one row, or one matrix, the stride is never taken.
+  // With one row, or one matrix, the stride is never used.
   GemmProblem one = dense(1, 64, 64);
   one.a.stride = 67;
   one.b.batch_stride = 7;

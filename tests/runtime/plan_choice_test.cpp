@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSms = 132;
 
-// Of those compiled ahead.
+// An instance of those compiled ahead.
 Instance chosen(const GemmShape& shape) {
   const auto choice = choose(shape, {"", kSms}, "", OnDemand::refused);
   EXPECT_TRUE(choice) << choice.status().message();
@@ -24,7 +24,7 @@ Instance chosen(const GemmShape& shape) {
 const DenseGemmConfig* dense(const Instance& instance) { return instance.as<DenseGemmConfig>(); }
 const SkinnyGemmConfig* skinny(const Instance& instance) { return instance.as<SkinnyGemmConfig>(); }
 
-// Of the catalogue, for dense products.
+// The catalogue's instances for dense products.
 std::vector<Instance> compiled_ahead() {
   std::vector<Instance> list;
   for (const Instance& instance : catalog::ahead())
@@ -145,7 +145,7 @@ TEST(PlanChoice, CompilesOnlyWhatIsClearlyFaster) {
   const auto plain = choose({4096, 4096, 4096}, h200());
   ASSERT_TRUE(plain);
   EXPECT_TRUE(catalog::is_ahead(plain->instance));
-  // With factors of rows and columns and fp32 sums there is, ahead, only a tile of 128 x 128 for so many rows.
+  // With factors of rows and columns and fp32 sums, only a tile of 128 x 128 is compiled ahead for this many rows.
   GemmShape few_rows{100, 4096, 7168, DType::e4m3};
   few_rows.scaling = Scaling::row_column;
   few_rows.promoted = true;

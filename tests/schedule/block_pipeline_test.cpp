@@ -82,7 +82,7 @@ TEST(BlockPipeline, every_wait_and_every_barrier_is_needed) {
   }
   EXPECT_EQ(waits, 16);
   EXPECT_EQ(barriers, 19);
-  // Those of the kernel also keep the groups from multiplying at the same time; six do nothing else.
+  // The kernel's barriers also keep the groups from multiplying at the same time; six do nothing else.
   EXPECT_EQ(turns, 16);
 }
 
@@ -133,7 +133,7 @@ TEST(BlockPipeline, a_change_of_a_block_that_breaks_it_is_named) {
   EXPECT_TRUE(is(after([](Blocks& b) { b[1].global_load = b[1].pre_op_0; }), Code::op_role));
 }
 
-// More waiting is allowed, and said to be for nothing where it is.
+// More waiting is allowed, and is reported as needless where it is.
 TEST(BlockPipeline, stronger_blocks_stay_safe) {
   EXPECT_TRUE(after([](Blocks& b) {
                 b[2].drain_lgkm_before_loads = true;

@@ -48,7 +48,7 @@ std::string first_text(const Diagnostics& d) { return d.empty() ? "clean" : to_t
 
 bool clean(const Pipeline& p, int iterations) { return verify(p, iterations).empty(); }
 
-// Of every role, if roles have programs of their own.
+// The waits of every role, if roles have programs of their own.
 struct NamedList {
   std::string name;
   EntryList* list;
@@ -272,7 +272,7 @@ TEST(Barriers, stagger_is_one_meeting_more_one_way_and_one_less_the_other) {
   for (const SyncDep& d : sync_deps(s.loop, two, targets::gfx950, 2, 0)) without = std::max(without, d.barriers);
   EXPECT_EQ(most, 2);
   EXPECT_EQ(without, 1);
-  // Compiled as if the groups were in step, the schedule does not stand the stagger.
+  // Compiled as if the groups were in step, the schedule does not survive the stagger.
   BodySpec in_step = s;
   in_step.stagger = 0;
   Pipeline p = compile(in_step, targets::gfx950);
@@ -327,7 +327,7 @@ TEST(Compile, waits_fit_their_field) {
   for (int n = 0; n <= 8; ++n) EXPECT_TRUE(clean(p, n));
 }
 
-// --- bodies nobody wrote
+// --- bodies that no kernel has
 
 BodySpec random_body(std::mt19937& random, const Target& target) {
   using enum AccessMode;

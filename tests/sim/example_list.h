@@ -12,8 +12,8 @@
 
 namespace warpwright::example_list {
 
-// Of the products of Hopper, those that were compiled into this program: one of each form. Of the other families all;
-// they are compiled when they run.
+// Of the products of Hopper, those that were compiled into this program: one of each form. Of the other families all of
+// them; they are compiled when they run.
 inline bool is_run(const simulate::Example& e) {
   const auto instance = catalog::parse_instance(e.instance);
   const bool product = instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr ||
@@ -32,7 +32,7 @@ inline const std::vector<const simulate::Example*>& all() {
   return list;
 }
 
-// Of a kernel without synchronization, as the sum of rows, there is nothing to check in any order of events.
+// In a kernel without synchronization, as the sum of rows, there is nothing to check in any order of events.
 inline bool synchronizes(const simulate::Example& e) { return e.plan->barrier_count + e.plan->named_count > 0; }
 // The first of each plan; the others differ in types, majors and epilogues.
 inline std::string plan_of(const simulate::Example& e) { return e.instance.substr(0, e.instance.rfind('/')); }

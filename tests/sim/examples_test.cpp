@@ -45,8 +45,8 @@ class Examples : public testing::TestWithParam<const Example*> {
 class OneOfEachPlan : public Examples {};
 class OneOfEachFamily : public Examples {};
 
-// The cases of `check`, in fewer modes. Together they exercise all of a kernel. Of a plan that was seen with other
-// types one mode is enough.
+// The cases of `check`, in fewer modes. Together they exercise all of a kernel. One mode is enough for a plan that was
+// seen with other types.
 TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
   simulate::forget(example().sites());
   simulate::Coverage coverage(*example().plan, example().sites());
@@ -59,7 +59,7 @@ TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
     Options o;
     o.landing = Landing::late;
     const bool turns = i <= 1;
-    // The phases of its barriers are the same in every interleaving; of the path that is only said.
+    // The phases of its barriers are the same in every interleaving; about the path this is only asserted.
     o.certify = turns;
     if (turns || i % 2 == 0) expect_right(w, o, "late", coverage);
     o.certify = false;
@@ -123,7 +123,7 @@ TEST_P(OneOfEachPlan, ReportADroppedArrivalOnEveryBarrier) {
     list.landing = Landing::eager;
     list.list_fault_sites = true;
     for (simulator::Fault fault : example().simulate(w, list, 0).sim.fault_sites) {
-      fault.file.clear();  // all calls of a role: the last one of a ring is seen by nobody
+      fault.file.clear();  // all calls of a role: the last one of a ring goes unseen
       fault.line = 0;
       const std::string name = simulate::describe(fault);
       const bool arrives = fault.word == "mbarrier_arrive" || fault.word == "mbarrier_arrive_expect_tx" ||

@@ -63,7 +63,7 @@ struct KernelOf<C> {
   using type = kernel::sm100::BlockwiseFp8<C>;
 };
 
-// Rows in no order, some of them more than once; the last row of A is taken by nobody.
+// Rows in no order, some of them more than once; the last row of A is never taken.
 template <auto C>
 GroupedProduct gathered(Case shape, std::vector<uint32_t> offsets, int64_t a_rows) {
   GroupedProduct p{.shape = shape,

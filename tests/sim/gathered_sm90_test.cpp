@@ -20,7 +20,7 @@ constexpr GroupedGemmConfig with_stages(int stages) {
   c.stages = stages;
   return c;
 }
-// Two CTAs beside each other, of which each loads a part of the other's columns.
+// Two CTAs side by side, each of which loads a part of the other's columns.
 constexpr GroupedGemmConfig paired() {
   GroupedGemmConfig c = kSmall;
   c.tile_m = 128;
@@ -37,7 +37,7 @@ constexpr GroupedGemmConfig with_swiglu() {
 static_assert(paired().paired() && with_swiglu().paired());
 static_assert(refuse(paired()) == nullptr && refuse(with_swiglu()) == nullptr);
 
-// Rows in no order, some of them more than once; the last row of A is taken by nobody.
+// Rows in no order, some of them more than once; the last row of A is never taken.
 template <GroupedGemmConfig C>
 GroupedProduct gathered(Case shape, std::vector<uint32_t> offsets, int64_t a_rows) {
   GroupedProduct p = spec<C>(shape, std::move(offsets));

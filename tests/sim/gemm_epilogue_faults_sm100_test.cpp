@@ -166,7 +166,7 @@ TEST(GemmEpilogueFaultsSm100, WaitForTheKernelAhead) {
       {"the load warp does not wait for the kernel ahead",
        fault("grid_dependency_wait", "", "epilogue_load", Action::drop),
        {"dependent_launch.stale"}},
-      // The store warp need not: it follows the epilogue, which follows those who have waited.
+      // The store warp need not wait: it follows the epilogue, which follows those that have waited.
   });
   constexpr Config direct{.tile_n = 64, .stages = 2, .dependent = true, .epilogue = kAdds};
   expect_reported<direct>({{"the epilogue does not wait for the kernel ahead",

@@ -43,7 +43,7 @@ class Product {
   };
 
   Product(Case shape, const Extra& extra) : shape_(shape), extra_(extra) {
-    // Between the matrices of a batch lie rows that belong to nobody.
+    // Between the matrices of a batch there are rows that belong to none.
     a_stride_ = (shape.m + 1) * shape.k;
     b_stride_ = extra.shares_b ? 0 : (shape.n + 2) * shape.k;
     d_stride_ = (shape.m + 3) * shape.n;

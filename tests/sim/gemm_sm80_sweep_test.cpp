@@ -98,7 +98,7 @@ TEST(AnyAddress, is_right_in_every_layout) {
   }
 }
 
-// Of 4 bytes each: rows that end in the middle of a word, along k and along m or n.
+// Words of 4 bytes: rows that end in the middle of one, along k and along m or n.
 TEST(CopiesOfWords, are_right_in_every_layout) {
   for (uint64_t i = 0; i < 4; ++i) {
     GemmProblem p{.m = 67, .n = 71, .k = 75, .batch = 2};

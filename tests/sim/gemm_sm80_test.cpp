@@ -103,7 +103,7 @@ TEST(MmaSync, wants_the_whole_warp) {
   EXPECT_EQ(rules::verdict(rules::block(1, Arch::sm80), kernel(true)), "");
 }
 
-// What lies behind the valid bytes is zero, whatever was there.
+// What comes after the valid bytes is zero, whatever was there.
 TEST(CpAsync, fills_with_zeros_behind_the_valid_bytes) {
   rules::Device d;
   for (uint8_t& x : d.bytes) x = 0x55;
@@ -183,7 +183,7 @@ Found first_report(const Example& e, const reference::Workload& w, const Fault& 
   return {};
 }
 
-// How often each word stands in a run of one tile of D.
+// How often each word occurs in a run of one tile of D.
 struct EntryCounts {
   int waits = 0, barriers = 0;
 };
@@ -299,7 +299,7 @@ TEST_P(MutantsOfForms, every_wait_and_barrier_left_out_is_a_race) {
     EXPECT_NE(found.text.find("input"), std::string::npos) << found.text;
   };
   for (int nth = 1; nth <= counts.waits; ++nth) expect_race(left_out("cp_async_wait", nth));
-  // A barrier behind the last wait guards a slot that nobody fills again.
+  // A barrier after the last wait guards a slot that is never filled again.
   for (int nth = 1; nth <= counts.waits; ++nth) expect_race(left_out("sync_block", nth));
   expect_race(left_out("cp_async_commit"));
 }
@@ -338,7 +338,7 @@ TEST(Swizzle, of_64_byte_rows_has_no_bank_conflicts) {
     EXPECT_EQ(banks, 0xffu) << chunk;
   }
 }
-// Of an operand along m or n the eight rows are those of k.
+// For an operand along m or n the eight rows are those of k.
 TEST(Swizzle, of_rows_along_m_has_no_bank_conflicts) {
   for (const int tile : {16, 32, 64, 128, 256}) {
     MmaSyncGemmConfig c;

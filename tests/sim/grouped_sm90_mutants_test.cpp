@@ -27,7 +27,7 @@ TEST(GroupedSm90Mutants, OfGroupsAlongKThatEndInsideAStage) {
                                 .groups = Groups::by_depth};
   GroupedProduct p = spec<c>({200, 48, 400}, {0, 70, 390});
   p.accumulate = true;
-  // Without scales their warp does nothing after the barrier at the start. The barrier behind the cleared tail orders
+  // Without scales their warp does nothing after the barrier at the start. The barrier after the cleared tail orders
   // the lanes of a warp too.
   expect_all_reported<c>(
       p, with({"drop cluster_sync by scales", "drop registers_increase by mma"}, {"load", "mma", "scales"}), 25);

@@ -44,7 +44,7 @@ void expect_masked() {
 TEST(TurnedMatrices, OfMaskedGroupsAreExact) {
   expect_masked<GroupedGemmConfig{
       .type = DType::bf16, .tile_m = 64, .tile_n = 128, .stages = 3, .groups = Groups::masked, .b_major = Major::MN}>();
-  // A is shared by two CTAs beside each other, and a warpgroup has two blocks of rows.
+  // Two CTAs side by side share A, and a warpgroup has two blocks of rows.
   expect_masked<GroupedGemmConfig{.type = DType::bf16,
                                   .tile_m = 256,
                                   .tile_n = 64,

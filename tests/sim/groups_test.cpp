@@ -44,7 +44,7 @@ WalkOf<Tile> walk_by(Table t, int clusters, const Made& made) {
   BlockPlan plan("walk", Arch::sm90);
   plan.role("walker", 1);
   simulator::Launch launch{&plan, {uint32_t(clusters), 1, 1}, 0, 0, {}};
-  // The arrays are exactly as long as the table: an access beyond them is a finding.
+  // The arrays are exactly as long as the table: an access past their end is a finding.
   const auto array = [&](auto& values, const char* name) {
     values.reserve(1);
     launch.buffers.push_back({values.data(), values.size() * 4, name, Buffer::Use::input, false});

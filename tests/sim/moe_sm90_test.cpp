@@ -73,7 +73,7 @@ TEST(Route, anyTokensAndExperts) {
   }
 }
 
-// Of 64 bits the upper ones count.
+// In numbers of 64 bits the upper ones count too.
 TEST(Route, wideNumbers) {
   Routing r = reference::drawn_routing(40, 2, 5, Draw::uniform, Data::integers, 3);
   r.ids[7] = int64_t(1) << 32;
@@ -103,7 +103,7 @@ TEST(Route, theTablesOfASmallRouting) {
   EXPECT_EQ(t.status, uint32_t(kExpertOutOfRange));
 }
 
-// Some that every token takes, behind the others: with weights or without.
+// Some that every token takes, after the others: with weights or without.
 TEST(Route, expertsForAll) {
   uint64_t seed = 1;
   for (const int64_t tokens : {1, 64, 65, 200}) {

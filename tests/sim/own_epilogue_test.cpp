@@ -123,7 +123,7 @@ TEST(OwnEpilogue, ofSharedDepth) {
   expect_meaning(p, Arch::sm90, "-splitk3/", [](const Element& e) { return std::max(e.x, 0.1 * e.x) + e.c; });
 }
 
-// Without anything to load; the plan is one that compiles soon.
+// With nothing to load; the plan is one that compiles quickly.
 TEST(OwnEpilogue, ofMmaSync) {
   GemmProblem p = problem_of("select(row > column, x * x, -x) + batch");
   p.batch = 2;

@@ -21,7 +21,7 @@ struct Shape {
   int offset;       // elements before the first row
   int gap;          // elements between rows
   int matrix_gap;   // and between matrices
-  int padding = 0;  // more 16 bytes behind a packed row than needed
+  int padding = 0;  // 16 bytes more after a packed row than needed
 };
 
 // A matrix in memory of its own, with what surrounds its rows.

@@ -80,7 +80,7 @@ TEST(Prediction, TakesTheCyclesOfTheRunThatComputes) {
   expect_the_cycles_of_a_run(kSplit, 104, 128, 512);
 }
 
-// Of groups and products with blockwise scales: the table is the one of the case that `check` has.
+// For groups and products with blockwise scales the table is the one of `check`'s case.
 void expect_the_cycles_of_a_grouped_run(const std::string& name, reference::Case shape) {
   const auto instance = catalog::parse_instance(name);
   ASSERT_TRUE(instance) << instance.status().message();

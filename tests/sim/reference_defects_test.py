@@ -140,7 +140,7 @@ class Proofs:
                 listed.append(suite + line.split("#")[0].strip())
         wanted = []
         for (suite, name), wheres in tests.items():
-            # Of a suite with parameters all of them, of the corpus the one mutant.
+            # All tests of a suite with parameters; in the corpus the one mutant.
             pattern = rf"(\w+/)?{suite}\.({name}|{name}/\w+|\w+/{name})"
             found = [test for test in listed if re.fullmatch(pattern, test)]
             check(found, f"{wheres[0]}: {path.name} has no {suite}.{name}")

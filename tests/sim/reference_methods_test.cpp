@@ -114,7 +114,7 @@ struct ScaledKernel {
   using Input = pipeline::InputTilePipeline<Payload, kStages>;
   using Mma = warp::MmaWarp<kOutput, 32, 128>;
   using Epilogue = warp::EpilogueWarp<kOutput, 32, 128>;
-  static constexpr uint32_t kScalesA = 128, kScalesB = 132;  // columns behind the accumulators
+  static constexpr uint32_t kScalesA = 128, kScalesB = 132;  // columns after the accumulators
 
   struct Args {
     const uint8_t* tiles;  // kTiles times A, B, scales of A, scales of B, as they lie in shared memory

@@ -61,7 +61,7 @@ void ask_all(std::integer_sequence<int, i...>) {
   const std::string answers[] = {ask_everyone<has_sfb, i + 1>()...};
   for (size_t n = 0; n < sizeof...(i); ++n) EXPECT_EQ(answers[n], "") << n + 1 << " epilogue warps";
 }
-// As many epilogue warps as a block of 1024 threads holds beside the other roles.
+// As many epilogue warps as a block of 1024 threads holds together with the other roles.
 TEST(WarpRole1D1D, EveryNumberOfEpilogueWarpsWithoutScaleFactors) {
   ask_all<false>(std::make_integer_sequence<int, 29>{});
 }

@@ -75,7 +75,7 @@ inline std::string verdict(const BlockPlan& plan, const std::function<void()>& b
   return "";
 }
 
-// Shared memory of the tests: barriers in the first KiB, data behind.
+// Shared memory of the tests: barriers in the first KiB, then data.
 inline Shared<Mbarrier> bar(int i = 0) { return Shared<Mbarrier>{m::shared_base()} + i; }
 inline Shared<uint32_t> word(int i = 0) { return Shared<uint32_t>{m::shared_base() + 1024} + i; }
 inline Shared<uint8_t> data(uint32_t byte = 0) { return {m::shared_base() + 1024 + byte}; }

@@ -41,7 +41,7 @@ struct Away {
   Addresses addresses;
 };
 
-// Two regions of two stages of 512 bytes, the second behind a gap.
+// Two regions of two stages of 512 bytes, the second after a gap.
 constexpr BlockPlan two_regions() {
   BlockPlan p("rule", Arch::sm90);
   p.role("warps", 1).barrier("full", 1, 1, "warps", {"warps", 1}).region("a", 512, 2, 1024).region("b", 512, 2, 4096);

@@ -111,7 +111,7 @@ TEST(DeadlockRules, ARoleThatHasLeftIsNamed) {
   EXPECT_TRUE(says(f, "math has exited")) << f.text();
 }
 
-// The stages of CTA 0 are handed back to CTA 1, where nobody takes them from.
+// The stages of CTA 0 are handed back to CTA 1, where no role takes them.
 TEST(DeadlockRules, AnArrivalWhereNobodyWaitsIsNamed) {
   const BlockPlan plan = block(1, Arch::sm90, 2);
   const auto kernel = [](uint32_t to) {

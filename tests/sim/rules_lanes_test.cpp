@@ -15,7 +15,7 @@ void multiply(m::here at = {}) {
   m::mma_sync<DType::bf16>(d, a, b, at);
 }
 
-// A warp whose lanes come to an aligned word, behind what `part` makes them do; the barrier's one phase is complete.
+// A warp whose lanes come to an aligned word after `part` has run; the barrier's one phase is complete.
 std::string reached(const std::function<void()>& part) {
   return verdict(block(1), [&] {
     init(1, 1);
@@ -36,7 +36,7 @@ TEST(LaneRules, AnAlignedWordWantsLanesThatHaveWaitedForTheSame) {
   EXPECT_EQ(reached(one_waits), "warp.parted");
   EXPECT_EQ(reached([] { wait(); }), "");
   EXPECT_EQ(reached([] {
-              if (m::lane_index() == 0) m::store(word(), 1u);  // a branch in which nobody waits
+              if (m::lane_index() == 0) m::store(word(), 1u);  // a branch in which no lane waits
             }),
             "");
 }

@@ -90,7 +90,7 @@ TEST(WgmmaRules, R57_AnMmaFollowsNoEarlierInstructionOfItsThread) {
   EXPECT_EQ(verdict(block(4), kernel(true)), "");
 }
 
-// Commits one MMA and `empty` groups behind it, waits until one is pending, reads the accumulator.
+// Commits one MMA and then `empty` groups, waits until one is pending, reads the accumulator.
 std::string read_after_empty_groups(int empty) {
   return verdict(block(4), [=] {
     fill_operands();

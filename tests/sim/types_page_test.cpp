@@ -84,7 +84,7 @@ struct Page {
       add_up(sums->tmem_offset(), total);
       stdx::move(sums).release();                                        // each thread says that it has read
     }
-    stdx::move(epilogue).release();                                      // nobody reads any more
+    stdx::move(epilogue).release();                                      // nothing reads any more
     return total;
   }
 

@@ -1,4 +1,4 @@
-// What is said about a wrong result: its first elements with their tile, and where all of them lie.
+// What is reported about a wrong result: its first elements with their tile, and where all of them are.
 #include "reference/wrong_elements.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(WrongElements, SayWhatWasNeverWrittenAndWhatLiesBetweenRows) {
   const float seven = 7;
   std::memcpy(q.output.data() + 4 * Product::index(0, 13), &seven, 4);
   EXPECT_EQ(wrong_elements(q.w, q.output, {}),
-            std::vector<std::string>{"D[0, 13]: got 7 where nothing is to be written"});
+            std::vector<std::string>{"D[0, 13]: got 7 where nothing may be written"});
 }
 
 }  // namespace

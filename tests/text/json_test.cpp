@@ -1,4 +1,4 @@
-// Json prints what the library behind it prints for the same value, and keeps what it is given.
+// Json prints what the library under it prints for the same value, and keeps what it is given.
 #include "text/json.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ struct ClusterShared {
   constexpr bool operator==(const ClusterShared&) const = default;
 };
 
-// Device memory. It cannot be dereferenced; who needs the number calls pointer_of().
+// Device memory. It cannot be dereferenced; code that needs the number calls pointer_of().
 template <class T>
 class Global {
  public:
@@ -52,14 +52,14 @@ class Global {
     return {pointer_};
   }
   // For words and for arithmetic on addresses. In the simulator there is no memory behind it that ordinary code could
-  // reach: to dereference it is a finding.
+  // reach: dereferencing it is a finding.
   friend WW_HD constexpr T* pointer_of(Global g) { return g.pointer_; }
 
  private:
   T* pointer_ = nullptr;
 };
 
-// Tensor memory has a row for each thread of four warps; a warp reaches those that its place among them gives it.
+// Tensor memory has a row for each thread of four warps; a warp reaches the rows that its place among them gives it.
 inline constexpr int kWarpThreads = 32, kTmemLanes = 128, kTmemWarps = kTmemLanes / kWarpThreads;
 
 // Tensor memory: bits 31..16 lane, 15..0 column.
@@ -119,7 +119,7 @@ WW_HD constexpr const char* name(Arch arch) {
   }
   return "?";
 }
-// Waves of 64 lanes, LDS, MFMA: another machine than the others, with words of its own.
+// Waves of 64 lanes, LDS, MFMA: a different kind of machine, with words of its own.
 WW_HD constexpr bool is_cdna(Arch arch) { return arch == Arch::gfx942 || arch == Arch::gfx950; }
 
 }  // namespace warpwright

@@ -103,7 +103,7 @@ struct BlockPlan {
 
   constexpr BlockPlan(const char* name, Arch a, int cluster_size = 1) : kernel(name), arch(a), cluster(cluster_size) {}
 
-  // A wave of CDNA stands where a warp does.
+  // A wave of CDNA takes the place of a warp.
   constexpr int lanes() const { return is_cdna(arch) ? 64 : 32; }
   constexpr int threads() const { return warps * lanes(); }
 
@@ -164,7 +164,7 @@ struct BlockPlan {
   constexpr bool names_are_unique() const { return repeated_name() == nullptr; }
 
   // What breaks them: the first barrier whose arrivals do not sum to its count (barrier_count: there is none), the
-  // first role that is none and the barrier that names it, the first name that two have.
+  // first role that does not exist and the barrier that names it, the first name that is used twice.
   constexpr int wrong_arrivals() const {
     int i = 0;
     while (i < barrier_count && barriers[i].arrivals_per_phase() == barriers[i].count && barriers[i].count >= 1) ++i;

@@ -1,5 +1,5 @@
-// The chips that kernels are made, chosen and simulated for: what data sheets and published measurements say of them,
-// here and nowhere else. What this project measured stands with what uses it (src/sim/timing.cpp, the models of
+// The chips that kernels are made, chosen and simulated for: what data sheets and published measurements say about
+// them, here and nowhere else. What this project has measured is kept with its use (src/sim/timing.cpp, the models of
 // src/choice).
 #pragma once
 #include "warpwright/core/address.h"
@@ -37,8 +37,8 @@ struct BlackwellClock {
 };
 inline constexpr BlackwellClock kBlackwellClock = {};
 
-// The chip that stands for an architecture. Kernels for sm80 are simulated and run on Hopper: there are figures of no
-// older chip.
+// The chip that represents an architecture. Kernels for sm80 are simulated and run on Hopper: there are no figures of
+// an older chip.
 WW_HD constexpr ChipFigures chip_figures(Arch arch) {
   switch (arch) {
     case Arch::sm100:  // NVIDIA B200 data sheet: 2.25 PFLOP/s, 8 TB/s
@@ -52,13 +52,13 @@ WW_HD constexpr ChipFigures chip_figures(Arch arch) {
       break;
   }
   // NVIDIA H200 data sheet: 4.8 TB/s. Its 989 TFLOP/s are at a lower clock: 4096 a cycle on each SM are 1070 at the
-  // highest, which power allows for no product (about 800 for one launch, 650 to 680 sustained; a copy reaches 4.3
+  // highest, which power allows in no product (about 800 for one launch, 650 to 680 sustained; a copy reaches 4.3
   // TB/s).
   return {"NVIDIA H200", 132, 1.98, 4096.0 * 132 * 1.98e3, 4.8e6};
 }
 
-// The chip that stands for a compute capability that runs the kernels of mma.sync: what it makes of dense products of
-// 16 bits with sums in fp32. Any other has the figures of an H200.
+// The chip that represents a compute capability that runs the kernels of mma.sync: its rate in dense products of 16
+// bits with sums in fp32. Any other has the figures of an H200.
 constexpr ChipFigures mma_sync_figures(int major, int minor) {
   switch (10 * major + minor) {
     case 80:  // NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s, 2.04 TB/s

@@ -79,7 +79,7 @@ class WW_LINEAR_HANDLE Previous {
     Impl::release(impl_, at);
     return Receipt<Brand, ReleasedAndKept>(ReleasedAndKept{});
   }
-  // The same, with work on the current stage, work(const Impl&), behind the release.
+  // The same, with work on the current stage, work(const Impl&), after the release.
   WW_LINEAR_ANY_SIDE
   template <class Work>
   WW_LINEAR_ENDS WW_LINEAR_INLINE constexpr Receipt<Brand, ReleasedAndKept> release_keep_then(

@@ -185,7 +185,7 @@ WW_HD constexpr bf16 encode_bf16(float value, Conversion how) {
   return {uint16_t(encode(format_of<bf16>(), value, how))};
 }
 
-// Drops the sign, as cvt does. The smallest code is 2^-127 and stands for everything below it, zero included.
+// Drops the sign, as cvt does. The smallest code is 2^-127 and represents everything below it, zero included.
 WW_HD constexpr ue8m0 encode_ue8m0(float value, Conversion how) {
   const uint32_t magnitude = stdx::bit_cast<uint32_t>(value) & 0x7fff'ffff;
   if (magnitude > kFloatInfinity) return {0xff};

@@ -4,15 +4,15 @@
 // and to what holds them.
 //
 // Seen are members, elements of arrays, bases and the same of aggregates in them. Not seen: what a class with
-// constructors or private members keeps, all members of a union but the first, addresses in integers, and what lies
-// behind the first kMostMembers.
+// constructors or private members keeps, all members of a union but the first, addresses in integers, and what comes
+// after the first kMostMembers.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/std.h"
 
 namespace warpwright {
 
-inline constexpr int kMostMembers = 256;  // with those of arrays
+inline constexpr int kMostMembers = 256;  // including those of arrays
 
 template <class T>
 constexpr bool holds_raw_pointer();
@@ -37,7 +37,7 @@ template <class T, int... I>
 constexpr bool is_pointer_behind(stdx::integer_sequence<int, I...>) {
   return requires { T{Anything<I>{}..., RawPointer{}}; };
 }
-// From the member of that number on.
+// From the member with this number on.
 template <class T, int From>
 constexpr bool holds_from() {
   if constexpr (From >= kMostMembers || !has_members<T>(stdx::make_integer_sequence<int, From + 1>{})) {

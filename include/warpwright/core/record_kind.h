@@ -11,7 +11,7 @@ enum class Kind : uint8_t {
   wait_cluster,
   wait_wgmma,     // detail: how many groups may be pending
   wait_bulk,      // detail: how many groups may be pending
-  wait_grid,      // the kernel ahead in the stream
+  wait_grid,      // the previous kernel on the stream
   arrive,         // object: the barrier; detail: how many lanes arrive together
   arrive_expect,  // the same, and bytes will follow
   arrive_remote,  // object: the barrier; detail: the CTA's rank

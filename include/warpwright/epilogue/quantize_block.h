@@ -1,4 +1,4 @@
-// Results of which a few neighbours share a scale factor: what a block-scaled product takes as its operand next.
+// Results of which a few neighbours share a scale factor: the form that a block-scaled product takes as its operand.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/block_scaling.h"
@@ -27,7 +27,7 @@ WW_FN float magnitude(float x) { return stdx::bit_cast<float>(stdx::bit_cast<uin
 // The larger of two magnitudes; a NaN stays.
 WW_FN float larger(float a, float b) { return b != b || b > a ? b : a; }
 
-// Of e4m3 with fp32 scales: that of a block whose largest magnitude is given: the largest becomes 448. A NaN stays one.
+// e4m3 with fp32 scales: the scale of a block whose largest magnitude is given, which becomes 448. A NaN stays one.
 WW_FN float scale_of_block(float largest) {
   if (largest == 0.f) return 1.f;
   const float scale = tile::multiply(largest, 1.f / 448);

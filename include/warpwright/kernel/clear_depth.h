@@ -1,12 +1,12 @@
-// Operands of a stage in shared memory without what they have of k outside of a group: threads make it zero.
+// Clears the part of a stage in shared memory that lies outside of a group along k: threads write zeros there.
 #pragma once
 #include "warpwright/core/layout.h"
 #include "warpwright/machine/machine.h"
 
 namespace warpwright::inline WW_WORLD::kernel {
 
-// By `Threads` threads, of neighbouring warps: elements in front of `begin`, fewer than 16 bytes, and from `end` to
-// `stop`, a multiple of 16 bytes, of `count` rows of a tile that is stored along k.
+// By `Threads` threads of neighbouring warps, in `count` rows of a tile that is stored along k: the elements before
+// `begin`, fewer than 16 bytes, and those from `end` to `stop`, a multiple of 16 bytes.
 template <SmemTile Tile, int Threads>
 WW_FN void clear_lines(Shared<uint8_t> lines, int count, int begin, int end, int stop) {
   static_assert(bits(Tile.type) == 16 && Tile.major == Major::K, "clear_depth: elements of two bytes, along k");
@@ -24,8 +24,8 @@ WW_FN void clear_lines(Shared<uint8_t> lines, int count, int begin, int end, int
   }
 }
 
-// The same: rows of k from `end` to `stop`, of `count` panels of `panel_bytes` of an operand that is stored along m or
-// n. A row is a line of the swizzle, which moves nothing out of it.
+// The same for an operand that is stored along m or n: rows of k from `end` to `stop`, in `count` panels of
+// `panel_bytes`. A row is a line of the swizzle, which moves nothing out of it.
 template <uint32_t PanelBytes, int Threads>
 WW_FN void clear_panels(Shared<uint8_t> panels, int count, int end, int stop) {
   constexpr int units = int(swizzle_bytes(Swizzle::b128)) / 16;  // of 16 bytes, in a row

@@ -1,8 +1,8 @@
-// Adding the sums of clusters that share the depth of a tile: every part but the last leaves its sums in the workspace
-// and moves on; the last one waits for them, adds them in the order of k and finishes the tile. Nobody but a last part
-// waits, and the order of the additions is fixed, so the result has the same bits in every run. Threads with the same
-// place in their CTA hold the same elements, so a warp hands over to one warp and no barrier of the block is needed.
-//
+// Adds the sums of clusters that share the depth of a tile: every part but the last leaves its sums in the workspace
+// and moves on; the last one waits for them, adds them in the order of k and finishes the tile. Only a last part
+// waits, and the order of the additions is fixed, so the result has the same bits in every run. Threads with the
+// same place in their CTA hold the same elements, so a warp hands over to one warp and no barrier of the block is
+// needed.
 //   Fixup<F> fixup(args.workspace, tiles, rank, thread, job);   the last part waits here for the others
 //   for each group of registers: fixup.exchange(values, first);  leaves them behind, or adds what the others left
 //   fixup.finish();                                              tells the last part, or makes the counter zero again
@@ -22,7 +22,7 @@ class Fixup {
   static_assert(F.threads % 32 == 0, "fixup: sums are handed over by whole warps");
   static_assert(F.values % 4 == 0, "fixup: sums move four at a time");
 
-  // `tiles` of the whole launch; `rank` of the CTA in its cluster, `thread` of those that hold sums.
+  // `tiles` of the whole launch; `rank` of the CTA in its cluster, `thread` among those that hold sums.
   WW_FN Fixup(void* workspace, int64_t tiles, uint32_t rank, uint32_t thread, const tile::Job& job,
               machine::here at = {})
       : part_(job.part), parts_(job.parts) {
@@ -53,7 +53,7 @@ class Fixup {
 
   WW_FN void finish(machine::here at = {}) const {
     if (parts_ == 1) return;
-    // One lane speaks for the stores of its warp, or follows its loads.
+    // One lane publishes the stores of its warp, or waits for those that the warp will load.
     machine::sync_warp(machine::kFullMask, at);
     if (machine::lane_index() != 0) return;
     if (last()) {
@@ -96,7 +96,7 @@ class Fixup {
   }
   template <int Count, class Registers>
   WW_FN void take(Registers& values, int first, machine::here at) const {
-    // All values of one part are in flight together.
+    // All values of one part are loaded together.
     Four sums[Count / 4];
     WW_UNROLL
     for (int i = 0; i < Count / 4; ++i) sums[i] = machine::load(at_slot(0, first + 4 * i), at);

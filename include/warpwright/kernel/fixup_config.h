@@ -6,7 +6,7 @@
 namespace warpwright {
 
 // First a counter for each warp of each CTA of each tile, then slots: the sums of one cluster for one tile. The
-// counters are zero before the first launch, and the kernel leaves them zero.
+// counters must be zero before the first launch, and the kernel leaves them zero.
 struct FixupConfig {
   int ctas = 1;       // CTAs of a cluster
   int threads = 128;  // threads of a CTA that hold sums

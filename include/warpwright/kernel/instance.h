@@ -1,9 +1,9 @@
-// What the source of an instance consists of, beside the header of its kernel:
+// What the source of an instance consists of, apart from the header of its kernel:
 //
 //   WW_INSTANCE(sm90::DenseGemm, DenseGemmConfig, 0, 0, 128, ...)
 //
-// the template, the type of its configuration, and the configuration's bytes. Compiled for a GPU it is a kernel and
-// what a launch has to know of it; compiled for the simulator, the same as functions.
+// the template, the type of its configuration, and the configuration's bytes. Compiled for a GPU it is a kernel and the
+// facts that a launch needs; compiled for the simulator, the same as functions.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/kernel/instance_facts.h"
@@ -14,7 +14,7 @@
 #include "warpwright/sim/instance.h"
 #endif
 
-// A structural configuration as argument of a __global__ template does not compile with nvcc 13, so the entry is no
+// nvcc 13 does not compile a structural configuration as argument of a __global__ template, so the entry is not a
 // template.
 #define WW_INSTANCE_KERNEL(kernel_, config_, ...)                                                               \
   namespace {                                                                                                   \
@@ -35,7 +35,7 @@ WW_HD constexpr unsigned long count_bytes(Bytes...) {
 }  // namespace warpwright::detail
 
 #if WW_IN_SIMULATOR
-// Instances that are compiled into one program have a function each.
+// Instances that are compiled into one program have one function each.
 #if !defined(WW_INSTANCE_FUNCTION)
 #define WW_INSTANCE_FUNCTION warpwright_instance
 #endif
@@ -47,7 +47,7 @@ WW_HD constexpr unsigned long count_bytes(Bytes...) {
     return &instance;                                                          \
   }
 #elif defined(__AMDGCN__)
-// Code objects are told apart by the names of their kernels, which the build gives. The LDS of a workgroup begins at
+// Code objects are told apart by the names of their kernels, which the build sets. The LDS of a workgroup begins at
 // address 0 and is addressed by number, so the array is only there to be allocated.
 #if !defined(WW_INSTANCE_NAME)
 #define WW_INSTANCE_NAME warpwright_kernel

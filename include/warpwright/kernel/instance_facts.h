@@ -1,4 +1,4 @@
-// What a launch has to know of a compiled kernel. The image carries it, so that nobody computes it a second time.
+// What a launch must know of a compiled kernel. The image carries it, so that nothing computes it a second time.
 #pragma once
 #include "warpwright/core/block_plan.h"
 

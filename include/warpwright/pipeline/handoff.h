@@ -25,18 +25,18 @@ struct PublishByThread {
   static constexpr bool expects_bytes = false;
   WW_FN static void acquired(machine::here) {}
   WW_FN static void publish(Shared<Mbarrier> full, machine::here at) {
-    // A proxy fence covers the writes of the thread that executes it, so it stands before the arrival of each writer.
+    // A proxy fence covers the writes of the thread that executes it, so it comes before the arrival of each writer.
     if constexpr (T == To::async) machine::fence_proxy_async<ProxySpace::shared_cta>(at);
     machine::mbarrier_arrive(full, 1, at);
   }
 };
 
-// The tensor core fills the stage in tensor memory: the arrival is made when all MMAs issued by this thread are
+// The tensor core fills the stage in tensor memory: the arrival happens when all MMAs issued by this thread are
 // complete.
 template <int CtaGroup>
 struct PublishByCommit {
   static constexpr bool expects_bytes = false;
-  // Orders the MMAs that follow after the readers' tcgen05.ld, which they put before their arrival.
+  // Orders the MMAs that come next after the readers' tcgen05.ld, which precede their arrival.
   WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
   WW_FN static void publish(Shared<Mbarrier> full, machine::here at) { machine::tcgen05_commit<CtaGroup>(full, at); }
 };

@@ -1,4 +1,4 @@
-// How accumulators stand in tensor memory and how they change hands: the one parameter of the output ring, the MMA warp
+// Where accumulators are in tensor memory and how they change hands: the one parameter of the output ring, the MMA warp
 // and the epilogue warp, and what a block plan declares for them.
 #pragma once
 #include "warpwright/core/block_plan.h"

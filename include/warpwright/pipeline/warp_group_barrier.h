@@ -1,4 +1,4 @@
-// A named barrier between two roles that ends in a proof: who holds the token has waited.
+// A named barrier between two roles that yields a proof: the holder of the token has waited.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/machine/machine.h"

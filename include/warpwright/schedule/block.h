@@ -73,8 +73,8 @@ struct MMABlockSpec {
     return mma_position() + 1 + fused_mma.is_present() + post_mma_set_prio +
            (post_mma_barrier ? 1 + trailing_sched_barrier : 0);
   }
-  // -1: there is no wait for lgkm behind the barrier. schedule/legacy returns what the reference returns, which is one
-  // off when the sync group is wrapped or moved ahead of the loads behind an entry wait.
+  // -1: there is no wait for lgkm after the barrier. schedule/legacy returns what the reference returns, which is one
+  // off when the sync group is wrapped or comes before the loads after an entry wait.
   constexpr int post_barrier_lgkm_position() const {
     if (!post_barrier_lgkm || !pre_mma_barrier) return -1;
     return entry_length() + (barrier_before_pre_ops ? 0 : load_length()) + wraps_sync() + pre_sync.is_present() + 1 +
@@ -108,7 +108,7 @@ struct MMABlockSpec {
     for (int i = 0; i < block.count; ++i) append(out, block.ops[i], phase, block.prefetch[i]);
   }
 
-  // Every op in a place meant for its role. Positions and counts are right either way.
+  // Every op is in a place meant for its role. Positions and counts are right either way.
   constexpr Diagnostic validate(const TargetCostModel* names = nullptr) const {
     const auto wrong = [names](const OpDesc& op, const char* place) {
       return Diagnostic{.code = Code::op_role, .a = name_with(names, op), .b = place};

@@ -40,7 +40,7 @@ constexpr List<MMABlockSpec> drained_blocks(const PipelineProgram& program) {
     MMABlockSpec& before = out.back();
     before.fused_mma = b.mma;
     if (!b.pre_sync.is_present()) continue;
-    // Its wait comes first, and the fragments of the block it joins are waited for behind the barrier.
+    // Its wait comes first, and the fragments of the block it joins are waited for after the barrier.
     before.post_barrier_lgkm = before.pre_sync.is_wait_lgkm();
     before.pre_sync = b.pre_sync;
     before.pre_mma_barrier = b.pre_mma_barrier;
@@ -139,7 +139,7 @@ constexpr Pipeline compile(const BodySpec& spec, const PipelineProgram& program,
   p.schedule.kernel = program.expand(Phase::kernel);
   sources.label(p.schedule.kernel, 0);
   p.schedule.prologue = detail::block_prologue(p.schedule.kernel, tiles, p.costs);
-  // The trailing group lets the leading one pass the barrier behind which the first tile is read.
+  // The trailing group lets the leading one pass the barrier after which the first tile is read.
   p.schedule.warp_stagger_index = int(p.schedule.prologue.size()) - 1;
   for (const MMABlockSpec& b : detail::drained_blocks(program)) {
     b.expand_to_list(p.schedule.epilogue, Phase::epilogue);

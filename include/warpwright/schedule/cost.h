@@ -64,7 +64,7 @@ constexpr Diagnostic annotate(OpDesc& op, const TargetCostModel& model) {
   return {};
 }
 
-// The first op without a cost; the others are annotated nevertheless.
+// The first op without a cost; the others are annotated all the same.
 constexpr Diagnostic annotate(List<OpDesc>& ops, const TargetCostModel& model) {
   Diagnostic first = model.error;
   for (OpDesc& op : ops) {

@@ -12,7 +12,7 @@ struct SharedBuffer {
   uint8_t ring = 0;    // buffers of one ring share the barriers of a slot
 };
 
-// So deep that no reuse is ever felt.
+// So deep that no reuse ever has to wait.
 constexpr int free_depth(const LoopBody& body) { return 64 * body.tiles_per_iteration; }
 
 constexpr List<BufferDepth> uniform_depths(const List<SharedBuffer>& buffers, int depth) {

@@ -31,7 +31,7 @@ struct Exact {
     Search search{body, target, interval, node_budget, {}, 0};
     for (const DepEdge& e : body.edges) {
       search.constraints.push_back({e.producer, e.consumer, detail::issue_delay(body, e) - interval * e.distance});
-      // No pair of neighbours is ever further apart than this, so neither is anything in a schedule that is worth
+      // Neighbours are never further apart than this, and so neither is anything else in a schedule that is worth
       // having.
       search.horizon += detail::issue_delay(body, e);
     }

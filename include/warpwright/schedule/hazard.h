@@ -119,7 +119,7 @@ constexpr Diagnostics find_hazards(const Trace& t, const Model& model, const Tar
   };
   for (int i = 0; i < int(touches.size()); ++i) {
     const detail::Touch& later = touches[size_t(i)];
-    // The parts whose latest write has not been met yet on the way back.
+    // The parts whose latest write has not been found yet, on the way back.
     uint8_t open = later.access.regions;
     for (int j = i - 1; j >= 0 && open != 0; --j) {
       const detail::Touch& earlier = touches[size_t(j)];

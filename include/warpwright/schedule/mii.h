@@ -1,5 +1,5 @@
 // The smallest initiation interval: no unit may be asked for more cycles than an interval has (ResMII), and no cycle of
-// dependences may need more time than the iterations it spans (RecMII). Both come with what makes them so.
+// dependences may need more time than the iterations it spans (RecMII). Both come with what causes them.
 #pragma once
 #include "warpwright/schedule/graph.h"
 #include "warpwright/schedule/target.h"
@@ -81,7 +81,7 @@ constexpr Mii minimum_interval(const LoopBody& body, const Target& target) {
       mii.unit = ResourceKind(r);
     }
   }
-  // Each cycle that does not fit says itself from which interval on it does; the last one found is the certificate.
+  // Each cycle that does not fit tells from which interval on it does; the last one found is the certificate.
   List<int> delay;
   for (const DepEdge& e : body.edges) delay.push_back(edge_delay(body, e));
   for (;;) {

@@ -1,7 +1,7 @@
-// The body of a matmul by mma.sync at the grain at which the instructions are issued. A warp issues in order, so what
-// is to run beside an MMA has to stand between the MMAs: the multiplication of a slice of K is cut into pieces (groups
-// of rows of a warp's tile), and the fragments of the next slice and the copies of a later tile find their places
-// between them. Fragments have two sets of registers, one for each of the two slices of a tile.
+// The body of a matmul by mma.sync at the grain at which the instructions are issued. A warp issues in order, so
+// whatever should run beside an MMA must be placed between the MMAs: the multiplication of a slice of K is cut into
+// pieces (groups of rows of a warp's tile), and the fragments of the next slice and the copies of a later tile find
+// their places between them. Fragments have two sets of registers, one for each of the two slices of a tile.
 #pragma once
 #include "warpwright/schedule/bodies.h"
 
@@ -29,8 +29,8 @@ inline constexpr int kMmaSyncSlices = 2;
 
 constexpr int mma_sync_ops(const MmaSyncShape& s) { return s.copies_a + s.copies_b + kMmaSyncSlices * 3 * s.pieces; }
 
-// The target with the way from L2 to shared memory and the port of shared memory as units, if they are to be shared out
-// evenly.
+// The target with the path from L2 to shared memory and the port of shared memory as units, for when they should be
+// shared out evenly.
 constexpr Target mma_sync_target(const Target& base, const MmaSyncShape& s) {
   Target t = base;
   if (s.spread) t.capacity[int(ResourceKind::global_mem)] = t.capacity[int(ResourceKind::lds)] = 1;
@@ -70,8 +70,8 @@ constexpr BodySpec mma_sync_ring(const Target& target, const MmaSyncShape& s) {
   const auto registers_of = [&](int slice) { return uint8_t(((1 << s.pieces) - 1) << slice * s.pieces); };
   for (int i = 0; i < s.copies_a; ++i) w.op(t::load_a, 0, 0, i, {detail::in_shared(write, kSharedA, detail::part(i))});
   for (int i = 0; i < s.copies_b; ++i) w.op(t::load_b, 1, 0, i, {detail::in_shared(write, kSharedB, detail::part(i))});
-  // Every fragment waits for the whole tile of both operands, so that one barrier serves them all. Of ops that start
-  // together the fragments stand before the multiplication.
+  // Every fragment waits for the whole tile of both operands, so that one barrier serves them all. Among ops that start
+  // together, fragments come before the multiplication.
   for (int k = 0; k < kMmaSyncSlices; ++k) {
     for (const bool b : {true, false}) {
       for (int i = 0; i < s.pieces; ++i) {

@@ -12,7 +12,7 @@
 
 namespace warpwright::schedule {
 
-// What stands at a place of the line of issue.
+// What is at a place of the line of issue.
 struct LineElement {
   int place = 0;
   int op = -1;        // -1: a barrier

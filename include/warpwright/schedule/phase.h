@@ -25,7 +25,7 @@ struct PhaseRing {
 
 struct RoleProgram {
   Name name = {};
-  int copies = 1;  // how often it runs: one warp, or so many warpgroups
+  int copies = 1;  // how often it runs: one warp, or this many warpgroups
   KernelOrder order = {};
   Schedule schedule = {};
   List<Schedule> short_runs = {};  // schedules for 0 .. stages - 2 iterations
@@ -86,8 +86,8 @@ class RoleBody {
     return program("producer", interval);
   }
 
-  // `deps`: what the consumer's ops ask of each other. A slot is handed back when its last reader is known to be done:
-  // behind MMAs that are issued then, and before anything that would keep the wave busy.
+  // `deps`: what the consumer's ops require of each other. A slot is handed back when its last reader is known to be
+  // done: after the MMAs that are issued then, and before anything that would keep the wave busy.
   constexpr RoleProgram consumer(int interval, const List<SyncDep>& deps) {
     for (int i = 0; i < body_.size(); ++i)
       if (!is_copy(i) && is_asynchronous(i)) add_with_waits(i);

@@ -155,7 +155,7 @@ class SplitChecker {
     return book(x.op.phase_barrier(), x.op.phase_ring(), ring(x.op.phase_ring()).slot_of(tile));
   }
 
-  // Behind each instance: the last one of the other role that is known to have been executed.
+  // For each instance: the last one of the other role that is known to have been executed by then.
   constexpr void follow_waits(int role) {
     int known = -1;
     for (int i = 0; i < size(role); ++i) {

@@ -11,7 +11,7 @@ namespace detail {
 constexpr bool continues_cluster(const OpDesc& op) { return op.role == OpRole::compute || op.is_wait(); }
 }  // namespace detail
 
-// The phase with PR1 before the first and PR0 behind the last MFMA of each cluster. Every phase begins and ends low, so
+// The phase with PR1 before the first and PR0 after the last MFMA of each cluster. Every phase begins and ends low, so
 // phases may follow each other in any number.
 constexpr EntryList with_priorities(const EntryList& list) {
   EntryList out;

@@ -120,7 +120,7 @@ constexpr Diagnostics verify(const Pipeline& p, int iterations, Question questio
   return found;
 }
 
-// What both validators find in a run of so many iterations of the body, and every entry that is wrong by itself.
+// What both validators find in a run of this many iterations of the body, and every entry that is wrong by itself.
 constexpr Diagnostics verify(const Pipeline& p, int iterations) {
   Diagnostics found;
   for (const Question q : kQuestions) {
@@ -199,7 +199,7 @@ constexpr Diagnostics find_vacuous_waits(const Pipeline& p) {
 }
 
 // Values that an op writes and no op of the body reads: the names of two buffers do not match, and a proof says nothing
-// of what is in them.
+// about what is in them.
 constexpr Diagnostics find_unread_values(const Pipeline& p) {
   Diagnostics found;
   for (const OpNode& writer : p.body.ops) {

@@ -83,7 +83,7 @@ constexpr int earliest_start(const LoopBody& body, const List<int>& start, int i
   return earliest;
 }
 
-// Longest way from each op to the end of everything that depends on it.
+// The longest way from each op to the end of everything that depends on it.
 constexpr List<int> heights(const LoopBody& body, int interval) {
   List<int> height(body.ops.size(), 0);
   bool changed = true;
@@ -270,7 +270,7 @@ constexpr Placement modulo_schedule(const LoopBody& body, const Target& target, 
       return p;
     }
     if (placed.error.code != Code::ii_infeasible) return p;
-    // An order that cannot change says itself from where on it fits.
+    // An order that cannot change tells from which interval on it fits.
     const bool fixed_order = requires { S::keeps_order; };
     interval = fixed_order && placed.error.need > interval ? placed.error.need : interval + 1;
   }

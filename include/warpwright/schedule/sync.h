@@ -48,7 +48,7 @@ constexpr List<SyncDep> sync_deps(const LoopBody& body, const List<BufferDepth>&
     for (const Access& first : body.ops[size_t(p)].accesses) {
       const bool shared = first.space == Space::shared;
       if (!shared && counter == Counter::none) continue;
-      // Only an MMA that runs on while its wave goes on reads registers behind the wave's back.
+      // Only an MMA that runs on while its wave continues reads registers without the wave knowing when.
       const bool reads_late = shared || counter == Counter::wgmma_group;
       const int depth = depth_of(depths, first);
       for (int c = 0; c < body.size(); ++c) {

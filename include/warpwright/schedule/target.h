@@ -158,7 +158,7 @@ constexpr Counter counter_of_sync(const OpDesc& op) {
   return Counter::none;
 }
 
-// Ops of these counters are counted by the commit behind them, not one by one.
+// Ops of these counters are counted by the commit that follows them, not one by one.
 constexpr bool counts_groups(Counter c) { return c == Counter::copy_group || c == Counter::wgmma_group; }
 
 // Whether a count fits its counter, a wait its target, and buffers and registers the machine.

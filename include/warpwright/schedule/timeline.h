@@ -49,7 +49,7 @@ inline Timeline::MarkKind mark_kind(const OpDesc& op) {
   return op.role == OpRole::fence ? Timeline::MarkKind::hint : Timeline::MarkKind::wait;
 }
 
-// Cycles are counted from one op for all roles, so that what runs at the same time stands above each other.
+// Cycles are counted from one op for all roles, so that ops that run at the same time are drawn one above the other.
 inline void add_kernel(Timeline& t, const Pipeline& p, const EntryList& kernel, int stages, int origin, int role) {
   std::vector<OpDesc> waiting;
   const auto put = [&](int at) {
@@ -57,7 +57,7 @@ inline void add_kernel(Timeline& t, const Pipeline& p, const EntryList& kernel, 
     waiting.clear();
   };
   const Mii& mii = p.placement.mii;
-  int behind = 0;  // where the entries behind the last op stand: a wave does not wait for an asynchronous one
+  int behind = 0;  // where the entries after the last op go: a wave does not wait for an asynchronous one
   for (const ScheduleEntry& e : kernel) {
     if (!e.op.tag.is_data()) {
       waiting.push_back(e.op);

@@ -1,4 +1,4 @@
-// What kernels with groups say of a table that is wrong.
+// What kernels with groups report about a table that is wrong.
 #pragma once
 #include "warpwright/machine/machine.h"
 #include "warpwright/tile/group_table.h"

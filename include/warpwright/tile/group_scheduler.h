@@ -60,7 +60,7 @@ struct ReleaseSlot {
 }  // namespace detail
 
 // The tiles as one converged warp sees them. Call next() until it returns false: the scheduler waits for every reader.
-// Of groups along k a slot has where they begin, of others their first block of factors.
+// A slot says where groups along k begin; for other groups, it has their first block of factors.
 template <int Stages, Groups G = Groups::contiguous>
 class ScheduledGroupTiles {
  public:

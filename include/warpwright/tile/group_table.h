@@ -1,5 +1,5 @@
 // Rows of one matrix that are multiplied by different matrices, group by group (experts and their tokens). World-free:
-// the host fills the table's addresses, the kernel reads its contents, which nobody has checked before.
+// the host fills in the table's addresses; the kernel reads its contents, which nothing has checked before.
 #pragma once
 #include "warpwright/core/std.h"
 

@@ -14,7 +14,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// The rows of one group, and its matrix. Of a group along k, its columns, and all rows.
+// The rows of one group, and its matrix. For a group along k: its columns, and all rows.
 struct GroupRows {
   int first = 0;
   int count = 0;
@@ -53,7 +53,7 @@ class GroupedTiles {
   GroupedTiles& operator=(const GroupedTiles&) = delete;
 
   WW_FN bool next(GroupedTile& tile) {
-    // What never changes is kept by nobody.
+    // What never changes is not kept in registers.
     if constexpr (G == Groups::none) {
       tile.rows = {.count = table_.rows};
       const int all = tiles_of(table_.rows);
@@ -78,7 +78,7 @@ class GroupedTiles {
   WW_FN void add_to_report() const {
     if (machine::lane_index() == 0) add_faults(table_, faults_);
   }
-  // Of the tile that next() has given.
+  // About the tile that next() has given.
   WW_FN int peer_column() const requires(KnowsPeer) { return peer_.column; }
   // By a converged warp, of what it has found beside the table of groups.
   WW_FN void note_fault(uint32_t fault) { faults_ |= fault; }

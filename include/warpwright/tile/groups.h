@@ -211,7 +211,7 @@ class GroupTiles {
   // This lane's group.
   int first_row_ = 0, end_row_ = 0, matrix_ = 0, block_ = 0, depth_ = 0, first_k_ = 0;
   int height_ = 0, width_;  // in tiles
-  int tiles_ = 0;           // in this group and all ahead of it
+  int tiles_ = 0;           // in this group and all before it
 };
 
 // Cluster c of C takes the tiles c, c + C, ... of the groups. Every warp of a role walks its own instance; next() is
@@ -246,7 +246,7 @@ struct GroupJob : GroupTile {
 // those of a tile being neighbours. The grid must be resident as a whole.
 class SplitGroupTiles {
  public:
-  // `split` has the depth of a tile; how many tiles there are nobody knows.
+  // `split` has the depth of a tile; the number of tiles is not known.
   WW_FN SplitGroupTiles(const GroupTable& table, int tile_rows, int tiles_n, const SplitK& split)
       : tiles_(table, tile_rows, tiles_n), split_(split), index_(int(machine::cluster_index())) {}
 

@@ -1,6 +1,6 @@
 // How a cluster of two CTAs takes the tiles of a group of rows whose last row of tiles may have no partner, or only
-// half its rows. Two tiles are stacked where there are two: their columns of B are the same. The last row of tiles is
-// taken two beside each other; if no more than half of its rows are there, which is half the work, four of them, one
+// half its rows. Two tiles are stacked where there are two: their columns of B are the same. Of the last row of tiles,
+// two are taken side by side; if no more than half of its rows are there, which is half the work, four of them, one
 // pair after the other. So every unit is the same work for both CTAs, and a unit can be split into two of half the
 // work, in which each CTA has half the rows of a tile: for a last round that would leave most of the chip without work.
 #pragma once

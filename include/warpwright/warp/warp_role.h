@@ -43,7 +43,7 @@ struct WarpRole {
   }
 };
 
-// The roles of WarpRole1D1D, for who knows its parameters as values.
+// The roles of WarpRole1D1D, for callers that know its parameters as values.
 constexpr void declare_roles_1d1d(BlockPlan& plan, bool has_sfb, int epilogue_warps, bool with_scheduler = true) {
   plan.role("epilogue", epilogue_warps).role("load", 1).role("mma", 1);
   if (has_sfb) plan.role("sfb_tma_load", 1).role("sfb_load", kTmemWarps);

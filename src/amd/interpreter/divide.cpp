@@ -1,7 +1,7 @@
-// The three instructions that a correctly rounded division needs beside v_rcp and v_fma: one scales its operands away
+// The three instructions besides v_rcp and v_fma that a correctly rounded division needs: one scales its operands away
 // from subnormal numbers, one multiplies and undoes that, and the last one gives the special cases their results.
 //
-// Numbers that would be scaled stop the run: the texts of the chips do not agree on what is done to them. The
+// Numbers that would be scaled stop the run: the manuals of the chips do not agree on what is done to them. The
 // reciprocals of the shipped kernels are of 1 and more, up to 2^126, and of infinity; none of them is scaled.
 #include <bit>
 #include <cmath>

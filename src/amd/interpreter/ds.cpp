@@ -12,7 +12,7 @@
 namespace warpwright::amd {
 namespace {
 
-// Byte addresses of the lanes. False: one of them is beyond the LDS of the workgroup.
+// Byte addresses of the lanes. False: one of them is outside the LDS of the workgroup.
 bool addresses(Machine& m, Wave& w, const Op& op, const U* base, U offset, U bytes, uint64_t lanes, U* out) {
   for (int l = 0; l < kLanes; ++l) {
     out[l] = base[l] + offset;

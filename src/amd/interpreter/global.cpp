@@ -153,11 +153,11 @@ void load_or_store(Machine& m, Wave& w, const Op& op) {
   m.launch_flight(w, w.vm, std::move(f));
 }
 
-// A counter of several workgroups: what was stored before it must have been released, what is loaded behind it
+// A counter of several workgroups: what was stored before it must have been released, what is loaded after it
 // acquired.
 constexpr int kCount = 5;
-// Takes effect at once; the old value, if it is asked for, is in flight. entry.a: 0 add, 1 add floats, 2 exchange,
-// 3 or, 4 unsigned maximum, 5 count and begin again at 0 behind the data.
+// Takes effect at once; the old value, if it is asked for, is in flight. entry.a: 0 add, 1 add floats, 2 exchange, 3
+// or, 4 unsigned maximum, 5 count and begin again at 0 after the data.
 void atomic(Machine& m, Wave& w, const Op& op) {
   if (op.entry.a == kCount) {
     const bool open =

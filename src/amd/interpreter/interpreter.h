@@ -25,12 +25,12 @@ enum class Rule {
   lds_raw,             // LDS read that is not ordered after the write
   lds_war,             // LDS write that is not ordered after a read
   lds_waw,             // two LDS writes that are not ordered
-  lds_uninitialised,   // LDS read of bytes that nobody wrote
-  lds_range,           // beyond the LDS of the workgroup
+  lds_uninitialised,   // LDS read of bytes that were never written
+  lds_range,           // outside the LDS of the workgroup
   global_range,        // outside of every buffer of the launch
   buffer_range,        // in range or not depending on whether soffset takes part in the range check
   barrier,             // waves that do not meet at the same number of barriers
-  memory_order,        // a counter of several workgroups without the release before it or the acquire behind it
+  memory_order,        // a counter of several workgroups without the release before it or the acquire after it
 };
 const char* word(Rule rule);
 

@@ -30,7 +30,7 @@ using Lanes = uint32_t[kLanes];
 using LaneFunction = void (*)(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c);
 using ScalarFunction = uint64_t (*)(uint64_t a, uint64_t b, uint32_t& scc);
 
-// What an access to memory or to the LDS is like, in OpEntry::b.
+// What kind of access to memory or to the LDS it is, in OpEntry::b.
 enum AccessFlag { kSigned = 1, kHalf = 2, kHighHalf = 4, kBuffer = 8, kStore = 16, kTwo = 32, kStride64 = 64 };
 
 struct OpEntry {
@@ -96,7 +96,7 @@ struct Wave {
   int passed = 0;  // barriers
   bool done = false;
   bool at_barrier = false;
-  bool unwritten = false;  // has stored what no write-back of the cache has covered
+  bool unwritten = false;  // has stored something that no write-back of the cache has covered
   bool stale = false;      // has come to a counter, and not invalidated its caches since
   uint32_t scc = 0;
   uint64_t steps = 0;

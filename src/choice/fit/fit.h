@@ -75,7 +75,7 @@ enum Feature : uint8_t {
   kFeatures
 };
 constexpr int kTreeDepth = 8;  // how many nodes an answer walks at most
-constexpr int kListed = 9;     // so many plans, the best without the trees, are compared with them
+constexpr int kListed = 9;     // this many plans, the best without the trees, are compared with them
 
 struct Fit {
   Numbers numbers;

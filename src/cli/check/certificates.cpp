@@ -55,7 +55,7 @@ Certified certify(const simulate::Example& example) {
   Certified all;
   std::mutex mutex;
   Progress progress(example.name, example.cases.size());
-  const int threads = example.instance.empty() ? 1 : 0;  // what the kernels of a source file share is the user's
+  const int threads = example.instance.empty() ? 1 : 0;  // what the kernels of a source file share belongs to the user
   std::vector<simulator::Certificate> found(example.cases.size());
   system::on_cores(example.cases.size(), threads, [&](std::size_t i) {
     const reference::Case& c = example.cases[i];

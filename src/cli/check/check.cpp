@@ -105,8 +105,8 @@ std::vector<reference::Case> cases_of(const simulate::Example& example, const Ch
   return cases;
 }
 
-// The landings and schedules that are asked for; of each case, unless the kernel's own sizes were not replaced: then
-// all of those that turn its rings, which come first, and the plainest of the others. Of every kernel at once what
+// The landings and schedules that are asked for, of each case, unless the kernel's own sizes were not replaced: then
+// all of those that turn its rings, which come first, and the plainest of the others. With all kernels at once, what
 // finds nearly all: of 303 planted bugs 299 were found by the plainest run, three with a role frozen and one by a
 // random schedule; so every case gets the plainest, and the one that turns the rings the others.
 std::vector<CheckWork::Run> runs_of(const BlockPlan& plan, const std::vector<reference::Case>& cases,
@@ -243,7 +243,7 @@ int run_in_debugger(CheckOptions options, Output& out) {
   if (options.modes.schedule.empty()) options.modes.schedule = "fifo";
   options.modes.seed = options.seed;
   Mode mode = modes_of(options.modes, *e.plan).front();
-  mode.hang_seconds = 3600;  // somebody who steps through a loop may take long
+  mode.hang_seconds = 3600;  // a person who steps through a loop may take long
   Swept swept;
   run_mode(e, e.workload(size, reference::Data::integers, options.seed), mode, 0, swept);
   const std::string what = fmt::format("{} on {}: ", e.name, shape_text(size));
@@ -293,7 +293,7 @@ int run_check(const CheckOptions& options, Output& out) {
   }
   CheckLimits limits{options.seed, options.max_seconds};
   if (is_source_file(options.kernel)) {
-    limits.threads = 1;  // what they share is the user's
+    limits.threads = 1;  // what they share belongs to the user
     for (std::size_t i = 0; i < work.size(); ++i) {
       work[i].begins_calls = i == 0;
       work[i].judges_calls = i + 1 == work.size();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kInside = "WARPWRIGHT_IN_GDB";
 
-// gdb reads the commands from memory that it inherits: no file is left behind, however it ends.
+// gdb reads the commands from memory that it inherits, so no file is left behind, however it ends.
 int open_commands() {
   const std::string text = system::embedded_gdb().front().text;
   const int file = memfd_create("warpwright-gdb", 0);

@@ -49,7 +49,7 @@ int check_mutants(const std::vector<const simulate::Example*>& examples, Output&
     prepare(*example);
     Progress progress(example->name, 1);
     const auto begin = std::chrono::steady_clock::now();
-    // What the kernels of a source file share is the user's.
+    // What the kernels of a source file share belongs to the user.
     const auto mutants = simulate::run_mutants(*example, example->instance.empty() ? 1 : 0,
                                                [&](std::size_t done, std::size_t all) { progress.set(done, all); });
     const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -30,7 +30,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Of the calling thread.
+// The processor time of the calling thread.
 double processor_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -67,7 +67,7 @@ class Subject {
   }
 
   std::size_t runs() const { return work_.runs.size(); }
-  // Compiles the kernel, once; what fails there is thrown.
+  // Compiles the kernel, once; a failure to do so is thrown.
   void begin() {
     const std::lock_guard lock(mutex_);
     if (coverage_) return;
@@ -78,7 +78,7 @@ class Subject {
   }
   // `seconds_left` 0: no limit.
   void run(std::size_t number, double seconds_left) {
-    if (number > first_failure_) return;  // a report of an earlier run stands
+    if (number > first_failure_) return;  // the report of an earlier run stays
     const std::size_t which = work_.runs[number].which;
     Mode mode = work_.runs[number].mode;
     mode.max_seconds = seconds_left;

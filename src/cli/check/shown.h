@@ -1,4 +1,4 @@
-// What a check tells beside its verdict: a finding in its parts, predicted times.
+// What a check shows besides its verdict: a finding in its parts, predicted times.
 #pragma once
 #include <string>
 #include <vector>

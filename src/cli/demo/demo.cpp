@@ -1,5 +1,5 @@
 // `demo`: real warp-specialized kernels in the simulator, checked, with a timeline to look at; on a machine with a GPU
-// the measured one stands above it.
+// the measured timeline is drawn above it.
 #include "cli/demo/demo.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `demo` with and without a GPU: the tool measures what it shows, the program that has this command alone does not.
+// `demo` with and without a GPU: the tool measures what it shows; the program that has only this command does not.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Measured {
   double measured_us = 0;
   std::optional<timeline::TimelineRun> timeline;
 };
-// Nothing: there is no GPU for it, or it was left out with a note.
+// Nothing if there is no GPU for it, or if it was skipped with a note.
 using Measure = std::optional<Measured> (*)(const simulate::Shown&, const GemmProblem&, Output&);
 
 // `measure` may be null.

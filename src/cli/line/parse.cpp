@@ -65,7 +65,7 @@ std::string wrong_count(const CLI::App& app, const std::string& text) {
 
 std::string complaint_of(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App& app = *deepest(root);
-  // An argument nobody knows explains the error better than the option that is missing because of it.
+  // An unknown argument explains the error better than the option that is missing because of it.
   const bool bad_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
                          dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_count(app, error.what());

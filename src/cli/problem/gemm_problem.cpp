@@ -74,7 +74,7 @@ void read_scaling(const std::string& text, GemmProblem& p) {
   }
 }
 
-// The elements that have such factors. bf16 is what --dtype says when nobody said anything.
+// The elements that have such factors. Without --dtype the options say bf16.
 void set_elements(const ProblemOptions& o, GemmProblem& p) {
   const bool bytes = p.block_scaling == BlockScaling::mxfp8 || p.block_scaling == BlockScaling::w4a8;
   if (p.a.type == DType::bf16) p.a.type = bytes ? DType::e4m3 : DType::e2m1;

@@ -56,10 +56,10 @@ void set_blackwell(const ProblemOptions& o, GroupedProblem& p) {
     throw UsageError(fmt::format("--scaling {}: op = blockwise has blockwise scales", scaling));
   }
   p.scaling = blocks.value_or(BlockScaling::none);
-  // What --dtype says of groups along k is what they are made of: they have no block scales.
+  // For groups along k, --dtype is the type of the operands: they have no block scales.
   if (p.groups == Groups::by_depth && !blocks) return;
   const bool four = p.scaling == BlockScaling::mxfp4 || p.scaling == BlockScaling::nvfp4;
-  // bf16 is what --dtype says when nobody said anything.
+  // Without --dtype the options say bf16.
   p.type = o.dtype == "bf16" ? (four ? DType::e2m1 : DType::e4m3) : dtype_of(o.dtype);
   if (p.activation != Activation::swiglu) return;
   if (!blocks) throw UsageError(fmt::format("--epilogue swiglu: {} {} products do not have it", scaling, o.op));

@@ -129,7 +129,7 @@ std::vector<std::int32_t> take_experts(const OwnOperands& own, std::int64_t give
   return used;
 }
 
-// The chosen ones of matrices of `each` bytes, in so many places.
+// The chosen matrices, of `each` bytes, in this many places.
 std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& all, const std::vector<std::int32_t>& which,
                                  std::size_t each, int places) {
   std::vector<std::uint8_t> bytes(std::size_t(places) * each);

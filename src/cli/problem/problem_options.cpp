@@ -32,7 +32,7 @@ const std::vector<std::string>& dtype_words() {
   return words;
 }
 
-// fp8 is another word for e4m3; everything behind the parser knows only the latter.
+// fp8 is another word for e4m3; after the parser only the latter is known.
 Check dtype() {
   Check words = one_of(dtype_words());
   Check check = words;

@@ -38,7 +38,7 @@ std::vector<measure::GroupedCase> drawn_grouped_shapes(int count, std::uint64_t 
 // Squares of 1024 to 8192.
 std::vector<problem::GemmShape> square_shapes(DType dtype, const std::string& plan);
 
-// The nearest number with so many decimal places: what a document shows of a measurement.
+// The nearest number with this many decimal places: as a document shows a measurement.
 double digits(double value, int places);
 
 }  // namespace warpwright::cli

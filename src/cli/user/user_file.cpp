@@ -34,7 +34,7 @@ std::vector<std::string> compile_line(const std::vector<std::string>& compiler, 
     line.push_back(flag == "-O1" && options.for_debugger ? "-O0" : flag);
   }
   line.emplace_back(options.for_debugger ? "-g" : "-g1");
-  // A frame that is larger than the page behind the stack is found there too.
+  // A frame that is larger than the page after the stack is found there too.
   line.emplace_back("-fstack-clash-protection");
   // A kernel does not end the tool (sim/guard).
   line.emplace_back("-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit");

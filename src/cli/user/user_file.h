@@ -7,7 +7,7 @@
 
 namespace warpwright::cli {
 
-// What the compiler is given beside the file; CXXFLAGS of the environment too.
+// What the compiler is given besides the file; also CXXFLAGS of the environment.
 struct CompileOptions {
   std::vector<std::string> folders;  // -I
   std::vector<std::string> macros;   // -D

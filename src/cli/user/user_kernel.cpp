@@ -30,7 +30,7 @@ struct UserKernel {
   simulate::Example example;
 };
 
-// Arrays lie in the memory of whatever runs the kernel, and the host keeps what it needs of them.
+// Arrays are in the memory of whatever runs the kernel, and the host keeps what it needs of them.
 simulator::Finding fault_of_arrange(const simulator::GivenUp& why) {
   simulator::Finding finding;
   const bool memory = (why.signal == SIGSEGV || why.signal == SIGBUS) && !why.stack;

@@ -1,4 +1,4 @@
-// The images of the library that lies beside this program, as in a wheel, which holds them once.
+// The images of the library next to this program, as in a wheel, which has them only once.
 #include <dlfcn.h>
 #include <fmt/format.h>
 

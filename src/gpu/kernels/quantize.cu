@@ -24,9 +24,9 @@ constexpr int kBlockSteps = kBlock * kBlockLanes / kThreads;
 
 __device__ uint32_t exchange(uint32_t x, int offset) { return __shfl_xor_sync(~0u, x, offset); }
 
-// The largest magnitudes of four rows, each over `Lanes` neighbouring lanes. Lanes take different rows over as they
-// combine them: in the end lane l has row_of(l), or with two lanes row_of(l) and the one behind it, and a factor is
-// made once, not by every lane for every row.
+// The largest magnitudes of four rows, each over `Lanes` neighbouring lanes. Lanes take over different rows as they
+// combine them: in the end lane l has row_of(l), or with two lanes row_of(l) and the one after it, and a factor is
+// computed once, not by every lane for every row.
 template <int Lanes>
 struct FourRows {
   static constexpr int kHeld = Lanes == 2 ? 2 : 1;
@@ -53,7 +53,7 @@ struct FourRows {
 };
 static_assert(kAtOnce == 4);
 
-// Of neighbouring lanes, a power of two of them.
+// The largest of neighbouring lanes, a power of two of them.
 template <int Lanes>
 __device__ uint32_t largest_of_lanes(uint32_t largest) {
   WW_UNROLL
@@ -139,7 +139,7 @@ __device__ __forceinline__ void quantize_squares(const QuantizeArgs& p) {
   const ScaleExtents extents = ScaleExtents::of(Quantization::block, p.layout, p.rows, p.columns);
   const int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32);
   const int64_t column = int64_t(blockIdx.x) * kBlock + int(threadIdx.x) % kBlockLanes * kElements;
-  int turn = 0;  // two slots: who is still reading the last one is not overtaken
+  int turn = 0;  // two slots, so that a slow reader of the last one is not overtaken
   for (int64_t block = blockIdx.y; block < extents.padded_rows; block += gridDim.y, turn ^= 1) {
     const int64_t row = block * kBlock + int(threadIdx.x) / kBlockLanes;
     constexpr int apart = kThreads / kBlockLanes;

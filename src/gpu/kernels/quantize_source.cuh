@@ -59,8 +59,8 @@ inline __device__ float widened(DType type, const void* source, int64_t at) {
   }
 }
 
-// Eight columns of N rows that are `apart` rows apart; zeros beyond the matrix. Without vectors elements of any source
-// become fp32 one by one.
+// Eight columns of N rows that are `apart` rows apart; zeros past the edges of the matrix. Where vectors cannot be
+// used, elements of any source become fp32 one by one.
 template <DType S, bool Vectors, int N>
 __device__ void load(const QuantizeArgs& p, int64_t row, int apart, int64_t column, Raw<S> (&raw)[N]) {
   const int64_t first = row * p.stride + column, step = apart * p.stride;

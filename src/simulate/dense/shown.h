@@ -1,6 +1,6 @@
 // The instances that `demo` shows. They are part of every program that simulates, with their configurations written
-// out: who runs them needs nobody who reads names, chooses or compiles, so that a program that only shows them is built
-// soon.
+// out: running them needs no code that reads names, chooses or compiles, so that a program that only shows them is
+// built quickly.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -37,6 +37,6 @@ uneven(Global<unsigned> out) {
   out[t] = t;
 }
 
-// Reads a word of LDS that nobody wrote, and one beyond the end.
+// Reads a word of LDS that was never written, and one past the end.
 KERNEL(64)
 unwritten(Global<unsigned> out, unsigned at) { out[thread()] = tile[thread() + at]; }

@@ -25,7 +25,7 @@ KERNEL(64) divide(Global<const float> numerators, Global<const float> denominato
   out[i] = numerators[i] / denominators[i];
 }
 
-// What is stored before a counter is there for who finds that it was the last; with nothing that orders either.
+// What is stored before a counter is visible to the wave that finds it was the last; here nothing orders either.
 KERNEL(64) count(Global<unsigned> sums, Global<unsigned> counter, Global<unsigned> out) {
   sums[group() * 64 + thread()] = thread();
   unsigned before = 0;

@@ -15,11 +15,11 @@ namespace hip_recorder {
 
 struct Kernel {
   std::string name;
-  // Of the kernel descriptor.
+  // From the kernel descriptor:
   unsigned lds_bytes = 0;
   unsigned argument_bytes = 0;
   unsigned registers = 0;  // of a lane, of both kinds, as they are handed out
-  // Of the notes.
+  // From the notes:
   unsigned argument_alignment = 0;
   unsigned most_threads = 0;  // of a workgroup
   unsigned wave = 0;

@@ -42,7 +42,7 @@ constexpr size_t kBytesR0600 = 1472, kArchitectureR0600 = 1160, kBytesR0000 = 79
 void describe(const Chip& chip, void* properties, size_t bytes, size_t at) {
   constexpr size_t length = 256;
   auto* const to = static_cast<char*>(properties);
-  std::memset(to, 0x5a, bytes);  // what nobody may read
+  std::memset(to, 0x5a, bytes);  // memory that must not be read
   std::memset(to + at, 0, length);
   chip.architecture.copy(to + at, length - 1);
 }

@@ -87,7 +87,7 @@ struct Kernel;
 struct Launch {
   uint64_t grid[3] = {};  // in workgroups
   uint64_t block[3] = {};
-  unsigned shared_bytes = 0;  // beside the kernel's own
+  unsigned shared_bytes = 0;  // in addition to the kernel's own
   void** parameters = nullptr;
   void** extra = nullptr;
 };

@@ -23,7 +23,7 @@ struct Chip {
   bool has_tensor_maps() const { return major >= 9; }
 };
 
-// CUdevice_attribute, beside those of gpu/driver_abi.h.
+// Values of CUdevice_attribute, in addition to those of gpu/driver_abi.h.
 inline constexpr int kThreadsPerMultiprocessor = 39;
 inline constexpr int kSharedPerMultiprocessor = 81;
 inline constexpr int kBlocksPerMultiprocessor = 106;
@@ -33,7 +33,7 @@ inline constexpr int kSharedWithoutOptIn = 49152;  // dynamic and static bytes o
 inline constexpr int kPortableCluster = 8;
 inline constexpr int kLargestCluster = 16;
 inline constexpr int kMultiprocessorsOfACluster = 16;  // at least so many lie together in a GPC
-// Of every block's shared memory from compute capability 9.0 on, in an image's size but not in the limits.
+// Part of every block's shared memory from compute capability 9.0 on, in an image's size but not in the limits.
 inline constexpr int kSystemShared = 1024;
 
 // "sm_90".

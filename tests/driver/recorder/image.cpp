@@ -18,7 +18,7 @@ constexpr uint16_t kMachineCuda = 190;
 constexpr uint8_t kMaxThreads = 0x05;
 constexpr uint8_t kParameter = 0x17;
 constexpr uint8_t kRegisterCount = 0x2f;
-// Of .nv.compat: the image uses what only this very chip has.
+// In .nv.compat: the image uses what only this very chip has.
 constexpr uint8_t kArchitectureSpecific = 0x09;
 
 struct Attribute {

@@ -16,7 +16,7 @@ namespace recorder {
 
 using Address = unsigned long long;
 
-// Device memory. Of a pretended device it is memory of the host, so that copies and fills can be done.
+// Device memory. For a pretended device it is memory of the host, so that copies and fills can be done.
 struct Buffer {
   int number = 0;  // in the order of allocation
   size_t bytes = 0;
@@ -35,7 +35,7 @@ class Ledger {
   // An allocation that holds all of it.
   std::map<Address, Buffer>::iterator holding(Address at, size_t bytes);
   void add_buffer(Address at, Buffer buffer);
-  // Memory of the host that stands for that of a pretended device; 0: there is none.
+  // Memory of the host that represents that of a pretended device; 0: there is none.
   Address take(size_t bytes);
   // A number that no other handle has.
   template <class Handle>
@@ -45,7 +45,7 @@ class Ledger {
 
   // {"buffer": 3, "offset": 16}; null where the address lies in none.
   nlohmann::json place(Address address);
-  // The addresses among the bytes of arguments, each with where it stands ("at"); zeros take their place.
+  // The addresses among the bytes of arguments, each with its offset ("at"); zeros take their place.
   nlohmann::json take_addresses(std::vector<uint8_t>& bytes);
 
   // Adds what was answered and what the rules say of it, and returns the answer.

@@ -31,7 +31,7 @@ inline constexpr int kCaptureUnsupported = 900;
 inline constexpr int kCaptureInvalidated = 901;
 inline constexpr int kInvalidCluster = 912;
 
-// How a capture begins, beside abi::kCaptureModeThreadLocal and kCaptureModeRelaxed.
+// How a capture begins, in addition to abi::kCaptureModeThreadLocal and kCaptureModeRelaxed.
 inline constexpr int kCaptureModeGlobal = 0;
 
 // The arguments of cuTensorMapEncodeTiled.
@@ -50,7 +50,7 @@ struct Encoding {
   int fill = 0;
 };
 Verdict judge(const Encoding& encoding);
-// Of cuTensorMapReplaceAddress, for a map that was encoded so.
+// For cuTensorMapReplaceAddress, on a map that was encoded in this way.
 Verdict judge_address(const Encoding& encoding, const void* map, const void* address);
 
 // What a kernel was told with cuKernelSetAttribute.

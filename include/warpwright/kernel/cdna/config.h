@@ -15,7 +15,7 @@ namespace warpwright {
 enum class CdnaVariant : uint8_t { standard, ping_pong, four_wave, blocks };
 inline constexpr CdnaVariant kCdnaVariants[] = {CdnaVariant::standard, CdnaVariant::ping_pong, CdnaVariant::four_wave,
                                                 CdnaVariant::blocks};
-// Its word in the names of instances and of compiled kernels.
+// The word for it in the names of instances and of compiled kernels.
 WW_HD constexpr const char* name(CdnaVariant variant) {
   constexpr const char* words[] = {"default", "pingpong", "4wave", "blocks"};
   return words[int(variant)];
@@ -23,7 +23,7 @@ WW_HD constexpr const char* name(CdnaVariant variant) {
 
 // D[m, n] = alpha * sum over k of A[m, k] * B[n, k]; all row-major, sums in fp32.
 //
-// For AMD nothing is compiled while a program runs, so what is seldom asked for is decided by the arguments of a
+// Nothing is compiled for AMD while a program runs, so what is seldom asked for is decided by the arguments of a
 // general kernel and not by its configuration: batches, the nodes between a sum and D, the type of D.
 struct CdnaMatmulConfig {
   Arch arch = Arch::gfx950;
@@ -58,8 +58,8 @@ struct CdnaMatmulConfig {
     return wide_fp8() ? 128 : 32;
   }
 
-  // A wave multiplies two by two quadrants, each of so many MFMA tiles. The rows of a quadrant of A begin at
-  // quadrant * quadrant_step_m + wave row * wave_step_m; those of B likewise.
+  // A wave multiplies two by two quadrants, each of this many MFMA tiles. The rows of a quadrant of A begin at quadrant
+  // * quadrant_step_m + wave row * wave_step_m; those of B likewise.
   WW_HD constexpr int quadrant_m() const { return tile_m() / waves_m() / 2 / kMma; }
   WW_HD constexpr int quadrant_n() const { return tile_n() / waves_n() / 2 / kMma; }
   WW_HD constexpr int quadrant_step_m() const { return variant == CdnaVariant::four_wave ? 64 : quadrant_m() * kMma; }
@@ -77,7 +77,7 @@ struct CdnaMatmulConfig {
   // Rows that one 16-byte load of every lane of the workgroup brings.
   WW_HD constexpr int rows_per_load() const { return threads() * 16 / kTileBytes; }
 
-  // MFMA tiles of a wave along M and N.
+  // How many MFMA tiles a wave has along M and N.
   WW_HD constexpr int wave_tiles_m() const { return 2 * quadrant_m(); }
   WW_HD constexpr int wave_tiles_n() const { return 2 * quadrant_n(); }
 
@@ -114,8 +114,8 @@ WW_HD constexpr const char* refuse(const CdnaMatmulConfig& c) {
   return nullptr;
 }
 
-// Rows are whole 16-byte units of A and B, and begin at multiples of that, unless single elements are loaded; those of
-// D begin at whole elements.
+// Rows of A and B are whole 16-byte units and begin at multiples of them, unless single elements are loaded; those of D
+// begin at whole elements.
 struct CdnaMatmulArgs {
   Global<const uint8_t> a;
   Global<const uint8_t> b;
@@ -124,7 +124,7 @@ struct CdnaMatmulArgs {
   uint32_t a_row_bytes = 0, b_row_bytes = 0, d_row_bytes = 0;
   float alpha = 1;
 
-  // For general kernels alone. From an element to the next one along k, whose rows then begin anywhere.
+  // For general kernels only: the step from an element to the next one along k. Rows then begin anywhere.
   uint32_t a_k_bytes = 0, b_k_bytes = 0;
   uint32_t batches = 1;
   uint32_t splits = 1;  // split_k: parts of a tile, each of which has some of k

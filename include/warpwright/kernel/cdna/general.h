@@ -12,7 +12,7 @@ namespace warpwright::inline WW_WORLD::kernel::cdna {
 
 namespace m = machine::cdna;
 
-// Beyond every buffer, whatever offset below 2^31 is added.
+// Added to any offset below 2^31, it is past the end of every buffer.
 inline constexpr uint32_t kOutside = 0x8000'0000;
 
 // The first row of MFMA tile i of a wave, after the rows of the waves before it.
@@ -20,7 +20,7 @@ WW_FN constexpr int row_of_tile(int i, int quadrant, int step) {
   return i / quadrant * step + i % quadrant * CdnaMatmulConfig::kMma;
 }
 
-// What a general kernel is given beside the arguments of the others, in scalar registers as far as the loop needs it.
+// What a general kernel has beside the arguments of the others, in scalar registers as far as the loop needs it.
 template <CdnaMatmulConfig C>
 WW_FN CdnaMatmulArgs settled(const CdnaMatmulArgs& given) {
   CdnaMatmulArgs args = {{m::settled(pointer_of(given.a))},
@@ -45,7 +45,7 @@ WW_FN CdnaMatmulArgs settled(const CdnaMatmulArgs& given) {
   return args;
 }
 
-// What a workgroup computes: a tile of a product of the batch, over k elements that begin so many bytes behind the
+// What a workgroup computes: a tile of a product of the batch, over k elements that begin this many bytes after the
 // first ones of A and of B.
 struct Job {
   uint32_t tile = 0, batch = 0, part = 0, index = 0;  // index: of the tile in all products
@@ -87,8 +87,8 @@ struct ElementRows {
   uint32_t row_bytes = 0, k_bytes = 0;
 
   WW_FN uint32_t count() const { return rows - first_row < tile_rows ? rows - first_row : tile_rows; }
-  // What is loaded in place of rows that the matrix does not have belongs to rows of D that nobody stores. `depth`
-  // elements of each from `first` on; a tile behind the last element has none.
+  // Whatever is loaded for rows that the matrix does not have goes into rows of D that nobody stores. `depth` elements
+  // of each row from `first` on; a tile past the last element has none.
   WW_FN m::BufferResource buffer(uint32_t first, uint32_t depth, uint32_t element) const {
     const uint32_t bytes = (count() - 1) * row_bytes + (depth - 1) * k_bytes + element;
     return m::make_buffer(matrix + (int64_t(first_row) * row_bytes + int64_t(first) * k_bytes),
@@ -96,9 +96,9 @@ struct ElementRows {
   }
 };
 
-// The parts of a tile leave their sums in the workspace, and the one that comes last adds them, in the order of k: the
-// bits of a sum do not depend on who that is. Each wave has its own sums of the tile in all parts, and its own counter,
-// so no wave waits for another. Whether this wave has all of them now. `tiles`: of one product.
+// The parts of a tile leave their sums in the workspace, and the last one to arrive adds them in the order of k, so
+// that the bits of a sum do not depend on which it is. Each wave has its own sums of the tile in all parts, and its own
+// counter, so no wave waits for another. Returns whether this wave has all of them now. `tiles`: of one product.
 template <CdnaMatmulConfig C, int Rows, int Columns>
 WW_FN bool add_parts(m::Accumulator (&sums)[Rows][Columns], uint32_t wave, const Job& job, uint32_t tiles,
                      const CdnaMatmulArgs& args) {
@@ -155,7 +155,7 @@ template <CdnaMatmulConfig C>
 struct NodeStore {
   static constexpr int kA = C.wave_tiles_m(), kB = C.wave_tiles_n();
 
-  // What a lane has of a row, as bits of fp32.
+  // What a lane has of a row, as the bits of fp32 numbers.
   struct Row {
     m::Lanes v[kB][4];
   };
@@ -170,7 +170,7 @@ struct NodeStore {
       const m::Lanes c = column_of(j, e);
       return m::select(c < columns, line + c * size, kOutside);
     }
-    // The tile of a matrix with such rows.
+    // The tile of a matrix with rows of this kind.
     template <class T>
     WW_FN m::BufferResource buffer(Global<T> matrix, int64_t row_bytes, uint32_t size) const {
       return m::make_buffer(matrix + (first_row * row_bytes + int64_t(first_column) * size),
@@ -181,7 +181,7 @@ struct NodeStore {
     }
   };
 
-  // A table in a constant: of comparisons the compiler makes one in memory, which scalar registers cannot load from.
+  // A table in a constant: from comparisons the compiler makes one in memory, which scalar registers cannot load from.
   WW_FN static uint32_t size_of(DType type) {
     constexpr uint32_t sizes = [] {
       uint32_t all = 0;
@@ -221,7 +221,7 @@ struct NodeStore {
     }
   }
 
-  // The elements of a row of a tensor; without columns, the one that all of them share.
+  // The elements of one row of a tensor; a tensor without columns has one element for all of them.
   template <DType T, bool HasColumns>
   WW_FN static Row fetch(const m::BufferResource& from, const m::Lanes& line, const Frame& f) {
     constexpr uint32_t size = uint32_t(bits(T)) / 8;
@@ -272,7 +272,7 @@ struct NodeStore {
     return load(nodes.bias_type, from, 0u, f);
   }
 
-  // The elements of a row as the type has them, side by side in words.
+  // The elements of a row in the tensor's type, packed into words.
   template <DType T>
   struct Packed {
     static constexpr uint32_t size = uint32_t(bits(T)) / 8;
@@ -389,11 +389,11 @@ struct NodeStore {
     const m::BufferResource to = f.buffer(d, args.d_row_bytes, size_of(nodes.out));
     const auto low = uint32_t(reinterpret_cast<uint64_t>(pointer_of(d)));
     const bool whole = args.n % 4 == 0 && (low | args.d_row_bytes) % 4 == 0;
-    // One row of MFMA tiles after the other, so that the nodes are in the code once. An index into registers is a
-    // constant: the rows move up.
+    // One row of MFMA tiles after the other, so that the nodes are in the code only once. Registers can only be indexed
+    // by constants, so the rows move up.
     WW_ROLLED
     for (int i = 0; i < kA; ++i) {
-      // What belongs to columns is made again for each row, or it would take all registers.
+      // What belongs to columns is computed again for each row; kept, it would take all registers.
       f.column = m::opaque(f.column);
       Row row;
       WW_UNROLL

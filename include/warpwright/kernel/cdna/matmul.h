@@ -30,7 +30,7 @@ constexpr BlockPlan matmul_plan(const CdnaMatmulConfig& c, bool staggered, int d
   p.region("A", uint32_t(c.tile_m()) * row, depth, 1024).region("B", uint32_t(c.tile_n()) * row, depth, 1024);
   return p;
 }
-// The same for who has no compiled schedule: it is made here.
+// The same for callers without a compiled schedule: it is made here.
 constexpr BlockPlan matmul_plan(const CdnaMatmulConfig& c) {
   const schedule::Pipeline p = ::warpwright::cdna::pipeline_of(::warpwright::cdna::schedule_key(c));
   return matmul_plan(c, p.shape.staggered, p.depths.empty() ? 0 : p.depths[0].depth);
@@ -50,7 +50,7 @@ struct Matmul {
   static constexpr int kLoadsA = C.tile_m() / C.rows_per_load(), kLoadsB = C.tile_n() / C.rows_per_load();
   static constexpr uint32_t kSlotA = C.tile_m() * kRow, kSlotB = C.tile_n() * kRow;
 
-  // Whole rounds of the slots in an iteration: each op has a slot of its own.
+  // An iteration goes through the slots a whole number of times: so each op always has the same slot.
   static constexpr bool kFixedSlots = facts.tiles % facts.depth == 0;
   static_assert(kFixedSlots || facts.tiles == 1, "the slot moves on by one in an iteration");
 
@@ -70,7 +70,7 @@ struct Matmul {
     uint32_t a_row_bytes, b_row_bytes, k_bytes;
     uint32_t wave;
     m::Lanes place, chunk;    // bytes: of the lane in a load of a wave, and of what it loads in its row
-    m::Lanes load_a, load_b;  // offset of that in the first rows of the tile
+    m::Lanes load_a, load_b;  // the offset of that in the first rows of the tile
     m::Lanes read_a[kSlices], read_b[kSlices];  // LDS address of a fragment in slot 0
     uint32_t base, slot;                        // iteration that shifts count from, and the slot of its first tile
   };
@@ -91,7 +91,7 @@ struct Matmul {
     return slot < d ? slot : slot - d;
   }
 
-  // What the lanes load of a row in tile `tile`: nothing beyond K, where they get zero.
+  // What the lanes load of a row in tile `tile`: nothing past K, where they get zeros.
   WW_FN static m::Lanes offset_in(const State& s, m::Lanes first, uint32_t tile) {
     const uint32_t k = tile * kRow;
     const uint32_t left = s.k_bytes > k ? s.k_bytes - k : 0;
@@ -112,7 +112,7 @@ struct Matmul {
     }
   }
 
-  // Those of A into staged[0] and following, those of B behind them.
+  // Those of A into staged[0] and following, those of B after them.
   template <bool IsA, ScheduleEntry E>
   WW_FN static void gather(State& s) {
     constexpr uint32_t size = C.element_bytes();
@@ -168,7 +168,7 @@ struct Matmul {
     }
   }
 
-  // The operands change places, so that a lane gets four neighbouring columns of D.
+  // The operands swap sides, so that a lane gets four neighbouring columns of D.
   WW_FN static void multiply(State& s, int i, int j, int slice) {
     if constexpr (C.type == DType::bf16) {
       m::mfma_bf16(s.sums[i][j], s.b[j][slice], s.a[i][slice]);
@@ -274,7 +274,7 @@ struct Matmul {
   WW_FN static m::BufferResource operand(Global<const uint8_t> matrix, uint32_t first_row, uint32_t rows,
                                          uint32_t tile_rows, uint32_t row_bytes, uint32_t k_bytes) {
     const uint32_t left = rows - first_row, count = left < tile_rows ? left : tile_rows;
-    // A part without depth has nothing that it may read.
+    // A part without depth must read nothing.
     const bool none = C.general && k_bytes == 0;
     return m::make_buffer(matrix + int64_t(first_row) * row_bytes, none ? 0 : (count - 1) * row_bytes + k_bytes);
   }

@@ -81,8 +81,8 @@ constexpr FrozenPipeline freeze(const schedule::Pipeline& p) {
   f.staggered = p.shape.staggered;
   f.stagger_at = p.schedule.warp_stagger_index;
   for (int i = 0; i < 8; ++i) f.labels[i] = p.costs.costs[i].label;
-  // The shortest run that has a turn of the kernel; the tests prove the longer ones. There is none without: the kernel
-  // adds tiles of zeros to a shorter product.
+  // The shortest run that has one iteration of the kernel's loop; the tests prove the longer ones. There is no run
+  // without one: the kernel adds tiles of zeros to a shorter product.
   f.proven = f.proven && verify(p, p.stages()).empty();
   return f;
 }

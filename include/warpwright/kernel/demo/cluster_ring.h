@@ -15,7 +15,7 @@ constexpr BlockPlan cluster_ring_plan(const ClusterRingConfig& c) {
   BlockPlan plan("cluster_ring", Arch::sm90, c.cluster);
   plan.role("compute", c.compute_warps).role("load", 1);
   plan.region("tile", c.box().bytes() * uint32_t(c.cluster), c.stages, 128);
-  // A warp of every CTA hands a stage back to each of them.
+  // One warp of every CTA hands a stage back to each of them.
   const int releases = c.compute_warps * c.cluster;
   plan.barrier("tile.full", c.stages, 1, "compute", {"load", 1});
   plan.barrier("tile.empty", c.stages, releases, "load", {"compute", releases});
@@ -57,7 +57,7 @@ struct ClusterRing {
     tile::PersistentTiles walk = tiles(args);
     for (tile::TileCoord tile; walk.next(tile);) {
       input.produce([&](auto stage) {
-        // The bytes of all shares arrive here, the peers' too.
+        // The bytes of all shares arrive here, those from the peers too.
         stage->expect_bytes(kStageBytes);
         const machine::Coords<2> origin{tile.n * C.tile_columns, tile.m * C.tile_rows + rank * share};
         machine::tma_load_multicast(tile_stage(base, stage->index()).plus_bytes(share_bytes * uint32_t(rank)), &args.x,

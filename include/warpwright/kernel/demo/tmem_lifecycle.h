@@ -101,7 +101,7 @@ struct TmemLifecycle {
   }
 
   // The whole warp owns the tensor memory; one lane of it multiplies. An accumulator without a product (k = 0) is
-  // passed on nevertheless: the epilogue knows not to read it.
+  // passed on all the same: the epilogue knows not to read it.
   WW_FN static void multiply(const Args& args, uint32_t base, InputRing input_ring, Storage at) {
     auto mma = MmaWarp::create(at.tmem_address, at.accum, at.done, kOneCta);
     Input input(input_ring);
@@ -151,7 +151,7 @@ struct TmemLifecycle {
     }
     stdx::move(epilogue).release();
   }
-  // A row of the tile, so many columns at a time.
+  // A row of the tile, this many columns at a time.
   WW_FN static void store_tile(const Args& args, tile::TileCoord tile, Tmem sums, uint32_t warp_lanes) {
     const int row = tile.m * C.tile_m + int(warp_lanes + machine::lane_index());
     const bool has_product = k_tiles(args) > 0;

@@ -1,6 +1,6 @@
-// Block-scaled MMAs: the factors of a tile of the ring go from shared memory to columns of tensor memory of their own,
-// then the MMAs read them there. One thread issues both, so the copies are ahead of the MMAs; the commit that frees the
-// stage waits for both, and the next copy into the columns follows the next load of the stage.
+// Block-scaled MMAs: the factors of a tile of the ring are copied from shared memory to columns of tensor memory that
+// are theirs alone, and the MMAs read them there. One thread issues both, so the copies come before the MMAs; the
+// commit that frees the stage waits for both, and the next copy into the columns follows the next load of the stage.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/core/instr_descriptor.h"
@@ -10,8 +10,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-// Copies `tiles` tiles along K for each of `blocks` tiles of rows. In shared memory the tiles of the same rows follow
-// each other, in tensor memory those of the same K, as an MMA reads them.
+// Copies `tiles` tiles along K for each of `blocks` tiles of rows. Shared memory is ordered by rows first, tensor
+// memory by K first, as an MMA reads them.
 template <int CtaGroup>
 WW_FN void copy_scales(Tmem to, Shared<uint8_t> from, int blocks, int tiles) {
   WW_UNROLL
@@ -28,7 +28,7 @@ WW_FN void copy_scales(Tmem to, Shared<uint8_t> from, int blocks, int tiles) {
 }
 
 // An MMA takes `per_mma` factors of a row (1, 2 or 4): MMA i of a tile of the ring finds them in this tile of factors,
-// from this byte of its cells on.
+// starting at this byte of its cells.
 WW_HD constexpr int scale_tile_of(int mma, int per_mma) { return mma * per_mma / kScaleTileColumns; }
 WW_HD constexpr uint8_t scale_id_of(int mma, int per_mma) { return uint8_t(mma * per_mma % kScaleTileColumns); }
 
@@ -58,7 +58,7 @@ struct BlockScaledMultiply {
   // Rows of the second operand begin here in their tile of factors.
   WW_FN static uint32_t shift(int first_row) { return uint32_t(first_row) % kScaleTileRows / 32; }
 
-  // One thread. With `CopiesB` false the factors of the second operand are in tensor memory already.
+  // One thread. If `CopiesB` is false, the factors of the second operand are in tensor memory already.
   template <bool CopiesB = true, class Tile>
   WW_FN static void issue(Tmem sums, Tmem scales, uint32_t b_shift, const Tile& operands, bool fresh) {
     constexpr int a_blocks = C.a_scale_blocks(), b_blocks = C.b_scale_blocks();
@@ -67,7 +67,7 @@ struct BlockScaledMultiply {
     const Tmem of_b = b_scales(scales);
     copy_scales<C.cta_group>(scales, operands.a_scales, a_blocks, kTiles);
     if constexpr (CopiesB) copy_scales<C.cta_group>(of_b, operands.b_scales, b_blocks, kTiles);
-    // A padded element has the place of an 8-bit one, and 8-bit and packed rows are 128 bytes alike.
+    // A padded element takes the space of an 8-bit one, so 8-bit and packed rows are both 128 bytes.
     const uint64_t a = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.tile_m, operands.a.address));
     const uint64_t b = encode_sm100(k_major_desc(C.type, Swizzle::b128, C.b_rows(), operands.b.address));
     WW_UNROLL

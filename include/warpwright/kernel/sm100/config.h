@@ -1,5 +1,5 @@
-// Configuration and arguments of the dense Blackwell kernel, after which the others are made (grouped/config.h).
-// World-free: the host fills these, whichever world compiles the kernel.
+// Configuration and arguments of the dense Blackwell kernel, which serves as the model for the others
+// (grouped/config.h). World-free: the host fills these, whichever world compiles the kernel.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/block_scaling.h"
@@ -18,7 +18,7 @@ struct DenseGemmSm100Config {
   DType type = DType::bf16;      // of A and B: bf16, fp16, tf32 or e4m3, with block scaling as it has it; sums are fp32
   DType out_type = DType::bf16;  // of D: fp32, bf16, fp16, e4m3 or e5m2
   int tile_m = 128;              // rows of one CTA: 64 or 128
-  int tile_n = 256;              // columns of one MMA; a pair of CTAs has them in common
+  int tile_n = 256;              // columns of one MMA, which a pair of CTAs shares
   int stages = 4;                // of the input ring
   int k_group = 1;               // tiles along K in one stage
   int accumulators = 2;
@@ -51,11 +51,11 @@ struct DenseGemmSm100Config {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr int cluster() const { return cluster_m * cluster_n; }
   WW_HD constexpr int mma_m() const { return tile_m * cta_group; }
-  // Pairs, or single CTAs, along M: so many MMAs run in a column of the cluster.
+  // Pairs, or single CTAs, along M: this many MMAs run in a column of the cluster.
   WW_HD constexpr int groups_m() const { return cluster_m / cta_group; }
   // The rows of B in the shared memory of one CTA.
   WW_HD constexpr int b_rows() const { return tile_n / cta_group; }
-  // Each CTA loads only a slice of a tile; the CTAs that share the tile send each other theirs.
+  // Each CTA loads only a slice of a tile; the CTAs that share the tile send each other their slices.
   WW_HD constexpr TensorBox a_box() const { return operand_box(first_type(), tile_m / cluster_n); }
   WW_HD constexpr TensorBox b_box() const { return operand_box(second_type(), b_rows() / groups_m()); }
   // The types of the MMA's operands.
@@ -64,7 +64,7 @@ struct DenseGemmSm100Config {
   // The bytes of one whole tile in the shared memory of a CTA.
   WW_HD constexpr uint32_t a_bytes() const { return a_box().bytes() * uint32_t(cluster_n); }
   WW_HD constexpr uint32_t b_bytes() const { return b_box().bytes() * uint32_t(groups_m()); }
-  // What the loads of a tile do not fill of it.
+  // The bytes that loads of a tile do not fill.
   WW_HD constexpr uint32_t gap_bytes() const {
     return (a_box().bytes() - a_box().transferred()) * uint32_t(cluster_n) +
            (b_box().bytes() - b_box().transferred()) * uint32_t(groups_m());
@@ -94,7 +94,7 @@ struct DenseGemmSm100Config {
   }
   // Stages of the input ring that a tile takes.
   WW_HD constexpr int steps(int k) const { return (k + tile_k() * k_group - 1) / (tile_k() * k_group); }
-  // Pieces that clusters can work on at once: with CLC the grid has a cluster for each.
+  // Jobs that clusters can work on at once: with CLC the grid has a cluster for each.
   WW_HD constexpr int64_t jobs(int m, int n, int k, int batches = 1, int splits = 1) const {
     const int deep = steps(k) > 1 ? steps(k) : 1;
     const int parts = split == DepthSplit::none ? 1 : split == DepthSplit::stream_k || splits > deep ? deep : splits;
@@ -122,8 +122,8 @@ struct DenseGemmSm100Config {
   // Accumulators that make one element of D, and the columns of D.
   WW_HD constexpr int operands() const { return epilogue.pair() ? 2 : 1; }
   WW_HD constexpr int result_columns(int n) const { return n / operands(); }
-  // The epilogue works in steps: so many accumulators a thread holds at once. Where the TMA moves the results or what
-  // is added to them, a step is a box, whose rows are at most one row of the swizzle.
+  // The epilogue works in steps: a thread holds this many accumulators at once. Where the TMA moves the results, or
+  // what is added to them, a step is a box, whose rows are at most one row of the swizzle.
   WW_HD constexpr int step_columns() const {
     int widest = 0;
     const auto moved = [&](bool is, DType type) { widest = is && bits(type) > widest ? bits(type) : widest; };
@@ -159,7 +159,7 @@ struct DenseGemmSm100Config {
   }
 };
 
-// What the epilogue cannot do; part of refuse() below. The sentence says what is wrong.
+// What the epilogue cannot do; refuse() below calls it. The sentence says what is wrong.
 WW_HD constexpr const char* refuse_epilogue(const DenseGemmSm100Config& c) {
   const EpilogueConfig& e = c.epilogue;
   const auto wide = [](bool is, DType t) { return !is || t == DType::fp32 || t == DType::bf16 || t == DType::fp16; };
@@ -196,8 +196,8 @@ WW_HD constexpr const char* refuse_epilogue(const DenseGemmSm100Config& c) {
   }
   return nullptr;
 }
-// The sentence says what is wrong; nullptr when the configuration can be compiled. Whether the rings fit shared memory
-// is a question to the plan of the kernel.
+// The sentence says what is wrong; nullptr when the configuration can be compiled. Whether the rings fit into shared
+// memory depends on the kernel's plan.
 WW_HD constexpr const char* refuse(const DenseGemmSm100Config& c) {
   constexpr int columns_of_tmem = 512;
   if (!c.scaled() && c.type != DType::bf16 && c.type != DType::fp16 && c.type != DType::tf32 && c.type != DType::e4m3) {
@@ -250,7 +250,7 @@ struct EpilogueMaps {
   TensorMap residual;  // config.residual_box() over the residual,
   TensorMap bias;      // config.bias_box() over one row, the bias of the columns
   TensorMap up_bias;
-  // 0: all matrices of a batch share the tensor, whose map has one.
+  // 0: all matrices of a batch share the tensor, and its map has only one.
   int32_t c_batch_step = 1;
   int32_t residual_batch_step = 1;
   int32_t bias_batch_step = 1;
@@ -273,7 +273,7 @@ struct DenseGemmSm100Args {
   // split_k and stream_k: config.workspace_bytes(), of which the first fixup().counter_bytes(tiles) are zero before the
   // first launch. One launch at a time uses it.
   void* workspace = nullptr;
-  // dependent: B was not written by the kernel ahead on the stream, so it is fetched while that one still runs.
+  // dependent: B was not written by the previous kernel on the stream, so it is fetched while that one still runs.
   bool weights_are_constant = false;
   int64_t d_row_stride = 0;  // stored by threads: elements from one row of D to the next; 0: as many as it has columns
   EpilogueMaps maps = {};

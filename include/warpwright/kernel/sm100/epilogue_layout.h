@@ -89,7 +89,7 @@ struct EpilogueLayout {
     WW_FN uint32_t first_accumulator() const { return uint32_t(group * kWidth); }  // a column of tensor memory
     WW_FN int column() const { return first_column(group, half); }
   };
-  // In the tile of the result.
+  // Coordinates in the tile of the result.
   WW_FN static int first_column(int group, int half) { return (half * C.epilogue_groups() + group) * kGroupResults; }
   // The epilogue has the first warps of the CTA.
   WW_FN static Share share() {

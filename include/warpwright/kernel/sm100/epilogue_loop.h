@@ -1,5 +1,5 @@
 // The one loop over accumulators of the Blackwell kernels: who holds tensor memory, tile after tile, and how a tile is
-// read out in steps. What a kernel does with the values is its own.
+// read out in steps. What happens to the values is up to each kernel.
 #pragma once
 #include "warpwright/kernel/sm100/epilogue_layout.h"
 #include "warpwright/warp/epilogue_warp.h"
@@ -22,7 +22,7 @@ struct EpilogueLoop {
     });
   }
 
-  // put(step, values) for every Count accumulators of this thread, in order.
+  // Calls put(step, values) for every Count accumulators of this thread, in order.
   template <int Count, class Epilogue, class Put>
   WW_FN static void in_steps(Epilogue& epilogue, const Share& mine, bool has_product, Put&& put) {
     constexpr int last = Layout::kWidth / Count - 1;
@@ -33,7 +33,7 @@ struct EpilogueLoop {
         if (has_product) read(values, from.column(uint32_t(step * Count)));
         put(step, values);
       }
-      // What is in registers needs no accumulator: the next MMAs may have it during the last stores.
+      // What is in registers no longer needs the accumulator: the next MMAs may have it during the last stores.
       if (has_product) read(values, from.column(uint32_t(last * Count)));
       return stdx::move(sums).release();
     });

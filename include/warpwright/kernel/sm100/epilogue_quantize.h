@@ -10,7 +10,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-// What both have in common. K is the kernel, C its configuration.
+// What both kinds have in common. K is the kernel, C its configuration.
 template <GroupedGemmSm100Config C, class K>
 struct QuantizeParts {
   static constexpr DenseGemmSm100Config kDense = C.dense();
@@ -56,7 +56,7 @@ struct QuantizeParts {
     }
   }
 
-  // Calls put(step, values) for every `kRead` accumulators of this thread, in order, for every tile; begin(tile) ahead.
+  // Calls begin(tile), then put(step, values) for every `kRead` accumulators of this thread in order, for every tile.
   template <int kRead, class Begin, class Put>
   WW_FN static void for_each_step(const Args& args, uint32_t base, const KernelContext& self, Begin&& begin,
                                   Put&& put) {
@@ -71,8 +71,8 @@ struct QuantizeParts {
   }
 };
 
-// Tokens are the rows of the MMA: gate and up projection of a token lie beside each other in tensor memory, a thread
-// has a token and makes whole blocks in its registers.
+// Tokens are the rows of the MMA: the gate and the up projection of a token lie side by side in tensor memory, and a
+// thread has a whole token and makes its blocks in registers.
 template <GroupedGemmSm100Config C, class K>
 struct QuantizeRows : QuantizeParts<C, K> {
   using Parts = QuantizeParts<C, K>;
@@ -159,7 +159,7 @@ struct QuantizeColumns : QuantizeParts<C, K> {
   }
 
  private:
-  // Two buffers: who has passed the second barrier has read the first one.
+  // Two buffers are enough: whoever has passed the second barrier has read the first one.
   WW_FN static void exchange(uint32_t base, int parity, int warp, int lane, float (&largest)[kTokens]) {
     constexpr uint32_t at = K::plan.region("quantize.largest").offset,
                        bytes = K::plan.region("quantize.largest").stage_bytes;

@@ -11,7 +11,7 @@ struct Target {
   int columns;
   int64_t row_stride;
 };
-// Groups along k have a D of `rows` rows each, and a C alike, one behind the other.
+// Groups along k have a D of `rows` rows each, and a C of the same size, stored one after the other.
 template <DType Out, class Tile>
 WW_FN Target of_group(const Target& all, const Tile& tile, int rows) {
   const int64_t before = int64_t(tile.group) * rows * all.row_stride;
@@ -22,14 +22,14 @@ WW_FN void move_to_group(EpilogueArgs& nodes, const Tile& tile, int rows) {
   nodes.c = static_cast<const storage_t<Source>*>(nodes.c) + int64_t(tile.group) * rows * nodes.c_row_stride;
 }
 
-// Every matrix of groups has a bias of its own.
+// With groups, every matrix has its own bias.
 template <DType Type>
 WW_FN void move_to_bias(EpilogueArgs& nodes, int matrix) {
   nodes.bias = static_cast<const storage_t<Type>*>(nodes.bias) + int64_t(matrix) * nodes.bias_batch_stride;
 }
 
-// One for each thread of the epilogue, for all its tiles: begin(tile), then put(step, sums) for every step in order. By
-// whole warpgroups, because steps take and give stages of rings. K is the kernel.
+// One for each thread of the epilogue, for all its tiles: begin(tile), then put(step, sums) for every step in order.
+// Called by whole warpgroups, because steps take and give stages of rings. K is the kernel.
 template <DenseGemmSm100Config C, class K>
 class EpilogueResults {
   using Layout = EpilogueLayout<C>;
@@ -51,7 +51,7 @@ class EpilogueResults {
   EpilogueResults(const EpilogueResults&) = delete;
   EpilogueResults& operator=(const EpilogueResults&) = delete;
 
-  // A tile of a group has rows of D up to the end of the group, and K::adapt gives it the group's factors.
+  // The tile of a group has rows of D up to the end of the group; K::adapt sets the group's factors.
   template <class Tile>
   WW_FN void begin(const Tile& tile, const KernelContext& self) {
     constexpr bool of_group = requires { tile.end_row; };
@@ -96,7 +96,7 @@ class EpilogueResults {
  private:
   static constexpr int at_most(int a, int b) { return a < b ? a : b; }
   static constexpr int at_least(int a, int b) { return a > b ? a : b; }
-  // Results in one store, and in one round: as many as the narrowest type has in 16 bytes.
+  // Results in one store, and in one round: as many as fit into 16 bytes in the narrowest type.
   static constexpr int kVector = at_most(kResults, 128 / bits(C.out_type));
   static constexpr uint32_t kVectorBytes = uint32_t(kVector * bits(C.out_type) / 8);
   static constexpr int kRound =
@@ -132,7 +132,7 @@ class EpilogueResults {
   WW_FN void give(int step, const Sum& sum, Shared<uint8_t> source) {
     if constexpr (kStores) {
       output_.produce([&](auto stage) {
-        // The TMA clips: what it sends of rows and columns beyond D goes nowhere.
+        // The TMA clips: rows and columns past the edges of D are not written.
         if (mine_.used) finish(step, sum, source, Layout::template output_stage<K>(base_, mine_.group, stage->index()));
         return stdx::move(stage).release();
       });

@@ -1,6 +1,6 @@
-// Rows of A that a table names, for the load role of the kernels with groups: Blackwell's TMA takes four rows from a
-// list with one copy, so a lane of the load warp knows four neighbouring rows of the tile and brings them itself. They
-// land where a box of whole tiles would have put them; nothing of A is copied in memory.
+// Rows of A that a table names, for the load role of the kernels with groups. Blackwell's TMA takes four rows from a
+// list with one copy, so each lane of the load warp knows four neighbouring rows of the tile and brings them itself.
+// They land where a box of whole tiles would have put them; nothing of A is copied in memory.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm100/config.h"
@@ -8,7 +8,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-// The rows of one tile in the shared memory of one CTA, as the whole warp knows them.
+// The rows of one tile in the shared memory of one CTA, known to the whole warp.
 template <int Rows>
 class GatheredRows {
   static constexpr int kInCopy = 4, kOfWarp = kInCopy * kWarpThreads;
@@ -16,8 +16,8 @@ class GatheredRows {
   static_assert(Rows % kInCopy == 0, "a copy brings four rows");
 
  public:
-  // Rows of the product from `first` up to `end`. Those past the end, and those that A does not have, are zeros; the
-  // answer says whether the table names such a one.
+  // Rows of the product from `first` up to `end`. Those past the end, and those that A does not have, are zeros;
+  // returns whether the table names such a row.
   WW_FN bool load(const int32_t* index, int a_rows, int first, int end, machine::here at = {}) {
     bool wrong = false;
     WW_UNROLL
@@ -37,7 +37,7 @@ class GatheredRows {
     }
     return wrong;
   }
-  // Of a stage that is free, ahead of the one arrival for it: a lane that brings nothing is not left a round behind.
+  // For a stage that is free, before its one arrival, so that a lane that brings nothing does not fall a round behind.
   WW_FN static void meet([[maybe_unused]] machine::here at = {}) {
     if constexpr (Rows % kOfWarp != 0) machine::sync_warp(machine::kFullMask, at);
   }

@@ -114,8 +114,8 @@ constexpr const char* refuse(const MmaSyncGemmConfig& c) {
   return refuse(c.epilogue);
 }
 
-// Strides count elements, from one stored row to the next and from one matrix of a batch to the next (0: all have the
-// same).
+// Strides count elements: from one stored row to the next, and from one matrix of a batch to the next (0: the whole
+// batch shares one).
 struct MmaSyncGemmArgs {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -131,7 +131,7 @@ struct MmaSyncGemmArgs {
   EpilogueArgs epilogue = {};
 };
 
-// Which copy the rows of a matrix allow.
+// Which way of copying the rows of a matrix allow.
 constexpr RowCopy row_copy(uint64_t address, int64_t row_bytes) {
   const uint64_t low = address | uint64_t(row_bytes);
   return low % 16 == 0 ? RowCopy::bytes16 : low % 4 == 0 ? RowCopy::bytes4 : RowCopy::registers;

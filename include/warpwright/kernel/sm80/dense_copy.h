@@ -7,14 +7,14 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
-// What is left of the job's depth from the loop's tile on, for the two ways in which an operand is stored.
+// What is left of the job's depth, counted from the loop's tile, for the two ways in which an operand is stored.
 struct DepthLeft {
   int bytes = 0;  // of a row along k, from this thread's chunk on
   int elements = 0;
 };
 
-// One operand. A stored row lies along k, or is one element of k along m or n. All threads together copy some rows of
-// its tile in a pass, each a chunk of 16 bytes of one of them; of a tile of fewer rows than that the last threads copy
+// One operand. A stored row lies along k, or is one element of k along m or n. In a pass, all threads together copy
+// some rows of its tile, each a chunk of 16 bytes; where the tile has fewer rows than a pass, the last threads copy
 // nothing.
 template <MmaSyncGemmConfig C, int Operand>
 struct OperandSource {
@@ -36,7 +36,7 @@ struct OperandSource {
   WW_FN static int row() { return int(machine::thread_index()) / kChunksOfRow; }
   WW_FN static int chunk() { return int(machine::thread_index()) % kChunksOfRow; }
 
-  // Rows outside the matrix repeat its last one: they are not stored.
+  // Rows outside the matrix repeat its last one; their results are not stored.
   WW_FN static OperandSource of(const MmaSyncGemmArgs& args, const tile::Job& job, uint32_t ring) {
     const int64_t stride = Operand == 0 ? args.a_stride : args.b_stride;
     const int first = Operand == 0 ? job.m * C.tile_m : job.n * C.tile_n;
@@ -65,7 +65,7 @@ struct OperandSource {
   }
   WW_FN void advance() { from += kAlongK ? C.unroll * schedule::kMmaSyncRowBytes : C.unroll * C.tile_k() * row_bytes; }
 
-  // Part of the tile that lies `Ahead` tiles behind the loop's, to the slot at `slot`.
+  // Part of the tile that is `Ahead` tiles after the loop's, to the slot at `slot`.
   template <int Part, int Ahead>
   WW_FN void copy(uint32_t slot, const DepthLeft& left) const {
     constexpr int passes = kPasses / kParts;

@@ -1,6 +1,6 @@
-// From the sums of a warp to D: those of other CTAs that share the tile's depth are added, then the epilogue's list on
-// the registers, then 16 rows at a time through the warp's own piece of shared memory, so that a row leaves in stores
-// of 16 bytes.
+// From the sums of a warp to D: the sums of other CTAs that share the tile's depth are added, then the epilogue's list
+// runs on the registers, then 16 rows at a time go through the warp's own piece of shared memory, so that a row leaves
+// in stores of 16 bytes.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/ops.h"
@@ -13,7 +13,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
 inline constexpr int kStagedRows = 16;
 
-// The gap behind a row lets the eight rows that a store of fragments touches lie in different banks.
+// The gap after each row puts the eight rows that a store of fragments touches into different banks.
 constexpr uint32_t staged_row_bytes(const MmaSyncGemmConfig& c) {
   const uint32_t size = uint32_t(bits(c.out_type())) / 8, gap = 8 * size;
   return uint32_t(c.warp_n()) * size + (gap < 16 ? 16 : gap);
@@ -50,7 +50,7 @@ struct StoreTile {
     }
   }
 
-  // The sums of the other CTAs that share the tile's depth. True if this one finishes the tile.
+  // Adds the sums of the other CTAs that share the tile's depth. True if this one finishes the tile.
   template <class Sum, int Rows, int Columns>
   WW_FN static bool exchange(Sum (&sums)[Rows][Columns][4], const MmaSyncGemmArgs& args, int64_t tiles,
                              const tile::Job& job) {

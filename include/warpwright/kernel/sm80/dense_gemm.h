@@ -1,6 +1,6 @@
 // D = epilogue(A * B^T) by cp.async, ldmatrix and mma.sync. All warps do the same: each copies its share of a tile of K
-// into a ring of slots and multiplies its part of the tile of D. In which order, how far ahead, and where the warps
-// wait and meet is not written here: the main loop is an expansion of the entries of a compiled schedule
+// into a ring of slots and multiplies its part of the tile of D. The order, how far ahead copies run, and where the
+// warps wait and meet are not written here: the main loop is an expansion of the entries of a compiled schedule
 // (dense_schedule.h).
 //
 // A tile of K is 64 bytes of every row. Operands along m or n lie in a slot as they do in memory, and ldmatrix
@@ -57,7 +57,7 @@ struct DenseGemm {
     uint32_t at;              // offset of the slot of the loop's tile
   };
 
-  // The slot of the tile that lies so many behind the loop's.
+  // The slot of the tile that is `Ahead` tiles after the loop's.
   template <int Ahead>
   WW_FN static uint32_t slot(const State& s) {
     constexpr uint32_t offset = kSlot * uint32_t(Ahead % Run::depth);
@@ -65,8 +65,8 @@ struct DenseGemm {
     return at >= kRing ? at - kRing : at;
   }
 
-  // Which row of a slot a lane names to ldmatrix, from the one for the first slice and the first 16 rows or columns.
-  // Along k a slice is the other half of a row; along m or n 16 rows or columns are two chunks of it.
+  // Which row of a slot a lane names to ldmatrix, counted from the one for the first slice and the first 16 rows or
+  // columns. Along k a slice is the other half of a row; along m or n 16 rows or columns are two chunks of it.
   template <SmemTile T, int Slice>
   WW_FN static uint32_t row_of(uint32_t first, int sixteen) {
     constexpr uint32_t wide = swizzle_bytes(T.swizzle);
@@ -113,7 +113,7 @@ struct DenseGemm {
     }
   }
 
-  // One entry. `Base`: the iteration of the body, counted from the loop's, from which the entry's is counted.
+  // One entry. `Base`: which iteration of the body, counted from the loop's, the entry's own number is relative to.
   template <schedule::Phase P, int I, int Base>
   WW_FN static void issue(State& s) {
     constexpr schedule::ScheduleEntry entry = Run::compiled.phase(P).entries[I];
@@ -217,7 +217,7 @@ struct DenseGemm {
       multiply_tile(s, job);
       more = walk.next(next);
       if (more) {
-        // All warps are done with the slots; their next tile lands while this one is stored.
+        // All warps are done with the slots: the next tile's copies land while this one is stored.
         machine::sync_block();
         begin(s, args, next, ring);
       }

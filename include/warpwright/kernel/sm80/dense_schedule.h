@@ -5,7 +5,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm80 {
 
-// Configurations that differ in types only share a schedule.
+// Configurations that differ only in types share a schedule.
 template <MmaSyncSchedule C>
 struct DenseSchedule {
   static constexpr int kRoom = 160;  // entries of a phase
@@ -41,10 +41,10 @@ struct DenseSchedule {
   static_assert(compiled.ok, "mma_sync_gemm: schedule::compile has no schedule for this configuration");
 
   static constexpr int depth = compiled.depth;
-  // Iterations before the first whole one; a run has at least as many.
+  // Iterations before the first whole one; a run has at least this many.
   static constexpr int peeled = compiled.peeled;
 
-  // Each question in a constant evaluation of its own: together they are more than nvcc evaluates at once.
+  // Each question in a constant evaluation of its own: together they exceed what nvcc evaluates at once.
   template <int Iterations, schedule::Question Q>
   static constexpr bool answered = schedule::verify(mma_sync_pipeline(C), Iterations, Q).empty();
   template <int Iterations>
@@ -58,7 +58,7 @@ struct DenseSchedule {
   static_assert(proven<peeled + depth + 1>(), "mma_sync_gemm: schedule::verify finds a hazard in the loop");
 
   static constexpr int count(schedule::Phase p) { return compiled.phase(p).count; }
-  // Copies that stand before the first wait: nothing but free slots is needed to issue them.
+  // Copies that come before the first wait: they need nothing but free slots.
   static constexpr int fill() {
     int n = 0;
     for (; n < count(schedule::Phase::prologue); ++n) {

@@ -49,8 +49,8 @@ WW_FN void load_panels(Shared<uint8_t> to, const TensorMap* map, TensorBox box, 
   }
 }
 
-// Rows of A from `line` on, `boxes` of them where k is what is contiguous. Of paired CTAs those that are `beside` each
-// other have them in common.
+// Rows of A from `line` on, in `boxes` boxes where k is contiguous. Paired CTAs that work side by side (`beside`) share
+// them.
 template <GroupedGemmConfig C>
 WW_FN void load_a(Shared<uint8_t> to, const TensorMap* map, int boxes, bool beside, int k, int line,
                   Shared<Mbarrier> full) {
@@ -80,9 +80,9 @@ WW_FN auto b_corner(int k, int line, [[maybe_unused]] int matrix) {
     return machine::Coords<2>{k, line};
   }
 }
-// Rows of B from `line` on, those of `matrix` if the map has it as a dimension. With swiglu gates and ups come together
-// in pairs, or one after the other, the ups from half of B further on. Of paired CTAs those that are beside each other
-// have their own.
+// Rows of B from `line` on, those of `matrix` if the map has it as a dimension. With swiglu, gates and ups come
+// together in pairs, or one after the other, the ups from half of B further on. Paired CTAs that work side by side have
+// their own.
 template <GroupedGemmConfig C>
 WW_FN void load_b(Shared<uint8_t> to, const GroupedGemmArgs& args, bool beside, int k, int line, int matrix,
                   Shared<Mbarrier> full) {

@@ -1,6 +1,6 @@
-// Copies the rows of up to two matrices to where each starts at a multiple of 16 bytes, so that the TMA can address
+// Copies the rows of up to two matrices to places that start at multiples of 16 bytes, so that the TMA can address
 // them. A warp takes 2 KiB of a row at a time; a lane makes 16 bytes of the copy from the two aligned vectors that hold
-// them. Only bytes of the row are read: its ends, where a vector would reach beyond it, are read element by element.
+// them. Only bytes of the row are read: its ends, where a vector would reach past it, are read element by element.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
@@ -25,7 +25,7 @@ struct PackRows {
 
   using Element = stdx::conditional_t<C.element_bytes == 2, uint16_t, uint8_t>;
   static constexpr int kChunk = int(sizeof(Chunk));
-  static constexpr int kAtOnce = kPackSegmentBytes / kChunk / 32;  // chunks of a lane, in flight together
+  static constexpr int kAtOnce = kPackSegmentBytes / kChunk / 32;  // chunks of a lane, under way together
 
   struct Row {
     const uint8_t* from;

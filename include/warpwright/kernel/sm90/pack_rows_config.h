@@ -5,7 +5,7 @@
 namespace warpwright {
 
 // Copies matrices whose rows may start at any element to where every row starts at a multiple of 16 bytes, as the TMA
-// wants it.
+// requires.
 struct PackRowsConfig {
   int element_bytes = 2;  // 1 or 2
   int warps = 8;

@@ -9,8 +9,8 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 // Alpha, and the factors of the two operands where each has one for all of its elements: a kernel reads them once and
-// not in the epilogue of every tile. Operands without factors have null. 1 where the epilogue of configuration C is not
-// plain and reads them itself.
+// not in the epilogue of every tile. Operands without factors have null. Returns 1 where the epilogue of configuration
+// C is not plain and reads them itself.
 template <auto C>
 WW_FN float plain_factor(const EpilogueArgs& epilogue, const float* first_scale, const float* second_scale) {
   if constexpr (!C.plain_epilogue()) return 1.f;

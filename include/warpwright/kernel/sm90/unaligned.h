@@ -1,4 +1,4 @@
-// Rows that begin at any byte, read by aligned vectors.
+// Rows that begin at any byte, read with aligned vectors.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/machine/machine.h"
@@ -7,7 +7,7 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 using Chunk = Vec<uint32_t, 4>;
 
-// 16 bytes, from byte `excess` of `low` on.
+// 16 bytes: `low` from byte `excess` on, then the beginning of `high`.
 WW_FN Chunk joined(const Chunk& low, const Chunk& high, int excess) {
   uint32_t words[8];
   WW_UNROLL
@@ -15,7 +15,7 @@ WW_FN Chunk joined(const Chunk& low, const Chunk& high, int excess) {
     words[i] = low[i];
     words[4 + i] = high[i];
   }
-  // A register has no address: the words move by two, then by one.
+  // Registers have no addresses: the words move by two, then by one.
   WW_UNROLL
   for (int i = 0; i < 6; ++i) words[i] = excess & 8 ? words[i + 2] : words[i];
   WW_UNROLL

@@ -15,7 +15,7 @@ using Accumulator = float __attribute__((ext_vector_type(4)));
 struct BufferResource {
   __amdgpu_buffer_rsrc_t descriptor;
 };
-// Sixteen bytes of a lane in elements of so many bytes that are loaded one by one, each into a register of its own.
+// Sixteen bytes of a lane in elements of this many bytes, loaded one by one, each into a register of its own.
 template <int Bytes>
 struct Gathered {
   Lanes elements[16 / Bytes];
@@ -57,7 +57,7 @@ WW_FN T settled(T value) {
   return value;
 }
 
-// The same for a value that all lanes have, wherever the compiler has computed it.
+// The same for a value that is equal in all lanes, wherever the compiler has computed it.
 WW_FN uint32_t uniform(uint32_t value) { return __builtin_amdgcn_readfirstlane(value); }
 // The arguments of the kernel, which are `given`, read from memory here: no register has kept them until now.
 template <class T>
@@ -73,13 +73,13 @@ WW_FN T read_again(const T&) {
   for (unsigned long i = 0; i < sizeof(T) / 8; ++i) words.of[i] = settled(at[i]);
   return __builtin_bit_cast(T, words);
 }
-// The same value, of which the compiler knows nothing: what is made of it stays behind this place.
+// The same value, of which the compiler knows nothing: whatever is computed from it stays after this place.
 WW_FN Lanes opaque(Lanes value) {
   asm volatile("" : "+v"(value));
   return value;
 }
 
-// Loads beyond `bytes` give zero and stores there are dropped. The check covers the lanes' own offset only.
+// Loads past `bytes` give zero and stores there are dropped. The check covers the lanes' own offset only.
 WW_FN BufferResource make_buffer(Global<const uint8_t> base, uint32_t bytes, here = {}) {
   return {__builtin_amdgcn_make_buffer_rsrc(const_cast<uint8_t*>(pointer_of(base)), short(0), int(bytes),
                                             detail::kRawBuffer)};
@@ -222,10 +222,10 @@ WW_FN void wait_lgkm(here = {}) {
   static_assert(N >= 0 && N <= 15, "lgkmcnt has 4 bits");
   __builtin_amdgcn_s_waitcnt(0xc07f | N << 8);
 }
-// What the wave has stored before is there for whoever acquires after it has seen what the wave does next.
+// Whatever the wave has stored before is visible to those who acquire after they have seen what the wave does next.
 WW_FN void release_device(here = {}) { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
 WW_FN void acquire_device(here = {}) { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
-// How many waves have come here before, in memory that counts from 0 to `last` and begins again.
+// How many waves have been here before, counted in memory from 0 to `last`, then from 0 again.
 WW_FN uint32_t count_arrival(Global<uint32_t> counter, uint32_t last, here = {}) {
   using Counter = __attribute__((address_space(1))) uint32_t;
   uint32_t before = 0;
@@ -245,7 +245,7 @@ WW_FN void order_fence() {
 }
 // Where in its schedule the wave is; for reports.
 WW_FN void at_entry(const char*, int, const char*) {}
-// The wave has passed so many barriers more than the leading waves have when they come here: the stagger for which the
+// The wave has passed this many barriers more than the leading waves when they come here: the stagger for which the
 // schedule was proven. For the simulator, which holds the waves to it.
 WW_FN void expect_barriers_ahead(uint32_t, here = {}) {}
 

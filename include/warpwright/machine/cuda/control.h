@@ -53,7 +53,7 @@ WW_FN bool clc_is_canceled(const ClcResponse& r, here = {}) {
       : "l"(halves.x), "l"(halves.y));
   return canceled != 0;
 }
-// Volatile: undefined unless canceled, so it must stay behind the caller's test.
+// Volatile: undefined unless canceled, so it must stay after the caller's test.
 WW_FN Index3 clc_first_ctaid(const ClcResponse& r, here = {}) {
   const auto halves = stdx::bit_cast<ulonglong2>(r);
   Index3 first;

@@ -42,7 +42,7 @@ struct Lanes {
   }
 };
 
-// Four registers that a load fills: what is in them is not there before the load was waited for.
+// Four registers that a load fills: they hold nothing until the load has been waited for.
 class Fragment {
  public:
   Fragment() = default;
@@ -54,7 +54,7 @@ class Fragment {
   uint32_t written = 0;  // a bit for each byte of a lane
   int in_flight = 0;     // loads
 };
-// Sixteen bytes of a lane in elements of so many bytes that are loaded one by one.
+// Sixteen bytes of a lane in elements of this many bytes, loaded one by one.
 template <int Bytes>
 struct Gathered {
   Fragment whole;

@@ -40,7 +40,7 @@ struct PairModel {
   }
   constexpr int tile(const Instance& i, int) const {
     const int base = i.phase == Phase::prologue ? 0 : 2 * (i.iteration + 1);
-    // The K position of the epilogue is K itself, one pair behind the last that the loop loaded.
+    // The K position of the epilogue is K itself, one pair after the last that the loop loaded.
     return k_tiles(i.op.k_offset) + (i.phase == Phase::epilogue ? last_pair : base);
   }
   static constexpr int total_tiles(int iterations) { return 2 * iterations + 2; }

@@ -129,8 +129,8 @@ constexpr int lgkm_per_load(const PipelineConfig& c, const ScheduleConfig& s, in
 // The reference multiplies "no displacement" out to 255 tiles. Its kernels only use the value for loads.
 constexpr int signed_multiplier(KOffset k) { return k == KOffset::k_prev ? -1 : int(k); }
 
-// What the reference returns. It counts the fence behind the sync group as if it stood before it, and forgets the
-// barrier behind entry_wait when the sync group comes first; MMABlockSpec has the true position.
+// What the reference returns. It counts the fence after the sync group as if it came before it, and forgets the barrier
+// after entry_wait when the sync group comes first; MMABlockSpec has the true position.
 constexpr int post_barrier_lgkm_position(const MMABlockSpec& b) {
   if (!b.post_barrier_lgkm || !b.pre_mma_barrier) return -1;
   const int before_barrier = b.barrier_before_pre_ops

@@ -41,8 +41,8 @@ struct DrainedPingPong : PingPong {
   }
 };
 
-// As many entries as the reference, and proven: the load of A's first part moves to the last block of its half, a
-// barrier behind the last read of that part, which makes the drains unnecessary.
+// As many entries as the reference, and proven: the load of A's first part moves to the last block of its half, one
+// barrier after the last read of that part, which makes the drains unnecessary.
 struct SafePingPong : PingPong {
   constexpr SafePingPong() : PingPong(PingPong::fp8()) {}
   constexpr void repair(PipelineProgram& program) const {

@@ -7,12 +7,12 @@
 // Where few tiles leave SMs idle, clusters share the depth of a tile: each adds its blocks, and what the others found
 // comes through device memory (kernel/fixup.h).
 //
-// Groups may be ranges of k, with a D each. Then every row of B has scales as the rows of A have, beside which they
-// travel.
-//
-// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the warp together. Where
-// another table names the rows, the lanes of the load warp bring them (gather_rows.h), and the epilogue reads their
-// scales in device memory, a block ahead.
+// Groups may be ranges of k, with a D each. Then every row of B
+// has scales as the rows of A have, and they travel beside
+// those.
+// With groups of rows (mixtures of experts) every role walks the table of groups for itself, the whole warp together.
+// Where another table names the rows, the lanes of the load warp bring them (gather_rows.h), and the epilogue reads
+// their scales from device memory, a block ahead.
 #pragma once
 #include "warpwright/core/refusal.h"
 #include "warpwright/kernel/sm100/blockwise/quantized_results.h"
@@ -114,7 +114,7 @@ struct BlockwiseFp8 {
       }
     }
   }
-  // Which part of a tile's depth is this cluster's.
+  // Which part of a tile's depth this cluster has.
   WW_FN static const tile::Job& share_of(const Tile& tile) requires(kSplit) {
     if constexpr (C.grouped) {
       return tile.share;
@@ -122,7 +122,7 @@ struct BlockwiseFp8 {
       return tile;
     }
   }
-  // The blocks along k that this cluster multiplies of a tile.
+  // Those blocks along k of a tile that this cluster multiplies.
   WW_FN static int first_block([[maybe_unused]] const Tile& tile) {
     if constexpr (C.by_depth) {
       return tile.first_k / C.block;
@@ -156,9 +156,9 @@ struct BlockwiseFp8 {
       return 0;
     }
   }
-  // As GroupedGemm has it.
+  // As in GroupedGemm.
   WW_FN static int number(const Tile& tile) requires(C.grouped) { return C.by_depth ? tile.group : tile.matrix; }
-  // The factor of a group's matrix, and where its results go.
+  // The factor of a group's matrix, and where the group's results go.
   WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const Tile& tile) {
     if (args.matrix_alpha != nullptr) {
       nodes.alpha = machine::load(Global<const float>{args.matrix_alpha} + matrix(tile));
@@ -175,11 +175,11 @@ struct BlockwiseFp8 {
       return all;
     }
   }
-  // Scales of the rows ahead that a stage begins with.
+  // How many scales at the beginning of a stage belong to rows before the tile.
   WW_FN static int scales_ahead(int row) { return C.grouped && !C.by_depth ? row % 4 : 0; }
   WW_FN static int blocks(const Args& args) { return tile::ceil_div(args.k, C.block); }
 
-  // This CTA's rows of B. Of gates and ups the map has the matrix in front.
+  // This CTA's rows of B. In the map of gates and ups, the matrix is the first dimension.
   WW_FN static void load_b(const Args& args, Shared<uint8_t> to, const Tile& tile, const KernelContext& self, int k,
                            Shared<Mbarrier> full) {
     const int row = first_column(tile, self) + int(self.place_in_pair) * kDense.b_rows();
@@ -251,15 +251,15 @@ struct BlockwiseFp8 {
       }
     }
     if constexpr (C.grouped) jobs.report();
-    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    // Lets the next kernel on the stream have the multiprocessors that the last tiles leave idle.
     if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (kDense.cluster() > 1) {
       if (self.elect_one_thread) input.drain_producer();
     }
   }
 
-  // The whole warp. The leader makes a product without history for every block along k; in a pair the other CTA only
-  // owns its part of tensor memory.
+  // The whole warp. The leader computes a fresh product for every block along k; in a pair the other CTA only owns its
+  // part of tensor memory.
   WW_FN static void own_and_multiply(const Args& args, uint32_t base, const KernelContext& self) {
     FreeInput free;
     if constexpr (kDense.cluster() > 1) free.mask = self.input_release_mask;
@@ -278,11 +278,11 @@ struct BlockwiseFp8 {
     stdx::move(mma).release();
   }
 
-  // Columns with one scale of B; those of a thread start at multiples of it.
+  // Columns that share one scale of B; those of a thread start at multiples of it.
   static constexpr int kScaled = C.block % kSums == 0 ? kSums : kRead;
 
   // Adds one product, times its scales, to the sums of this thread's row. `b_scales` is where those of this block along
-  // k start; columns beyond the matrix have none. Gates and ups, which come in turn, have scales of their own.
+  // k start; columns past the end of the matrix have none. Gates and ups, which come in turn, each have their own.
   WW_FN static void promote(float (&sums)[kSums], Tmem product, float a_scale, Global<const float> b_scales, int column,
                             int columns, int depth) {
     constexpr int turns = kDense.operands();
@@ -357,14 +357,14 @@ struct BlockwiseFp8 {
     float ahead_ = 0;
   };
 
-  // Some sums of a thread, from `first` on, as Fixup takes them.
+  // Some of a thread's sums, from `first` on, in the form that Fixup takes.
   struct SomeSums {
     float (&sums)[kSums];
     int first;
     WW_FN float get(int i) const { return sums[first + i]; }
     WW_FN void set(int i, float value) { sums[first + i] = value; }
   };
-  // With what other clusters multiplied of the tile; false: another one finishes it.
+  // Adds what other clusters have multiplied of the tile; false: another one finishes it.
   WW_FN static bool complete(float (&sums)[kSums], const Args& args, const KernelContext& self,
                              const Tile& job) requires(kSplit) {
     const tile::Job& share = share_of(job);
@@ -443,8 +443,8 @@ struct BlockwiseFp8 {
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     const int warp = int(machine::warp_uniform(self.warp));
     pipeline::run_block<BlockwiseFp8>(base, [&] {
-      // Who reads device memory waits for the kernel ahead: the epilogue, the load warp and, since all walk the table
-      // of groups, the MMA warp. Those that move for the epilogue do it themselves.
+      // All roles that read device memory wait for the previous kernel: the epilogue, the load warp and, since all walk
+      // the table of groups, the MMA warp. The roles that move data for the epilogue wait for themselves.
       if constexpr (C.dependent) {
         constexpr int last_reader = C.grouped ? mma_warp : load_warp;
         if (warp <= last_reader) machine::grid_dependency_wait();

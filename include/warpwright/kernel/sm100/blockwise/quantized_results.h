@@ -1,6 +1,6 @@
 // The end of a blockwise product whose result is the operand of another: swiglu of gates and ups, in e4m3, with a scale
-// for every 128 results of a row. The warpgroups have a part of them each, and tell each other their largest through
-// shared memory. Scales lie by columns, as blockwise_fp8.h reads those of A.
+// for every 128 results of a row. Each warpgroup has a part of these; they exchange their largest values through shared
+// memory. Scales are stored by columns, as blockwise_fp8.h reads those of A.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/quantize_block.h"
@@ -9,7 +9,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-// Adds what the warpgroups tell each other, after the roles. Two tiles in turns: who still reads one is not overtaken.
+// Adds room for that exchange, after the roles. Two buffers in turn, so that a slow reader is not overwritten.
 constexpr void declare_largest(BlockPlan& plan, const BlockwiseFp8Sm100Config& c) {
   plan.region("largest", uint32_t(c.dense().epilogue_groups() * c.dense().tile_m) * sizeof(uint32_t), 2, 128);
   plan.named_barrier("largest", kWarpThreads * c.epilogue_warps);
@@ -66,7 +66,7 @@ class QuantizedResults {
   }
 
  private:
-  // The largest of the row's results, of this warpgroup and of the others.
+  // The largest of the row's results, over this warpgroup and the others.
   WW_FN uint32_t of_all(uint32_t largest) {
     constexpr uint32_t id = K::plan.named_barrier("largest").id, threads = K::plan.named_barrier("largest").threads;
     constexpr uint32_t at = K::plan.region("largest").offset, bytes = K::plan.region("largest").stage_bytes;

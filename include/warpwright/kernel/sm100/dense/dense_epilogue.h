@@ -51,7 +51,7 @@ struct DenseEpilogue {
         });
   }
 
-  // By the warps of the epilogue and of the roles that serve it; `warp` is uniform.
+  // Called by the warps of the epilogue and of the roles that serve it; `warp` is uniform.
   template <class K>
   WW_FN static void run(int warp, const typename K::Args& args, uint32_t base, const KernelContext& self) {
     run<K>(warp, args, base, self, [&] { finish_tiles<K>(args, base, self); });

@@ -23,7 +23,7 @@ WW_HD constexpr ClusterConfig cluster_of(const DenseGemmSm100Config& c) {
   return {c.cluster_m, c.cluster_n, c.cta_group};
 }
 
-// The smallest legal allocation of so many columns of tensor memory.
+// The smallest legal allocation that has this many columns of tensor memory.
 WW_HD constexpr uint32_t allocation_of(int columns) {
   return OutputPipelineConfig{.num_stages = 1, .stage_stride_cols = columns}.allocated_columns();
 }
@@ -34,8 +34,8 @@ struct DenseGemmDesign {
 };
 constexpr DenseGemmDesign dense_gemm_design(const DenseGemmSm100Config& c) {
   BlockPlan plan("dense_gemm_sm100", Arch::sm100, c.cluster());
-  // The roles stand as in warp::WarpRole. Warp i may read lanes 32 * (i % 4) and up: four epilogue warps from a
-  // multiple of four cover all lanes.
+  // The roles are ordered as in warp::WarpRole. Warp i may read lanes 32 * (i % 4) and up, so four epilogue warps that
+  // begin at a multiple of four cover all lanes.
   plan.role("epilogue", c.epilogue_warps);
   if (c.clc().scheduled()) plan.role("scheduler", 1);
   plan.role("load", 1).role("mma", 1);
@@ -97,7 +97,7 @@ struct DenseGemm {
       return matrix;
     }
   }
-  // The jobs of this cluster, the same for every role. `Signals`: the load role, which the scheduler follows.
+  // The jobs of this cluster, the same for every role. `Signals`: set for the load role, which the scheduler follows.
   template <tile::Walker W, bool Signals = false>
   WW_FN static auto walk(const Args& args, [[maybe_unused]] uint32_t base) {
     const auto tiles = raster(args);

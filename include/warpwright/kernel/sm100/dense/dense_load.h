@@ -92,7 +92,7 @@ struct DenseLoad {
       load_b(tile.b, k, full);
       if constexpr (C.scaled()) load_scales(tile.b_scales, args.b_scales, C.b_scale_blocks(), b_scale_row, k, full);
     }
-    // B of the problem, and what is multiplied by it.
+    // B of the problem, and the operand that it multiplies.
     WW_FN void load_weights(const auto& tile, int k, Shared<Mbarrier> full) const {
       if constexpr (C.swap_ab) {
         load_first(tile, k, full);
@@ -160,7 +160,7 @@ struct DenseLoad {
         if (C.dependent && begun > 0) --begun;
       }
     }
-    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    // Lets the next kernel on the stream have the multiprocessors that the last tiles leave idle.
     if constexpr (C.dependent) machine::grid_dependency_launch();
     // The MMAs of other CTAs report here until the last one has read what this CTA sent.
     if constexpr (C.cluster() > 1) input.producer().drain();

@@ -59,7 +59,7 @@ struct DenseMultiply {
     }
   }
 
-  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on nevertheless: the epilogue knows
+  // The MMA warp of the leader. An accumulator without a product (k = 0) is passed on all the same: the epilogue knows
   // not to read it.
   template <class K>
   WW_FN static void multiply(const DenseGemmSm100Args& args, uint32_t base, const KernelContext& self,
@@ -87,8 +87,8 @@ struct DenseMultiply {
     }
   }
 
-  // The whole warp; in a pair that of the other CTA only owns its part of tensor memory. A scheduler waits for every
-  // reader of a response, so that warp reads them too.
+  // The whole warp; in a pair, the warp of the other CTA only owns its part of tensor memory. A scheduler waits for
+  // every reader of a response, so that warp reads the responses too.
   template <class K>
   WW_FN static void run(const DenseGemmSm100Args& args, uint32_t base, const KernelContext& self) {
     using Warp = warp::MmaWarpContext<K::output, K::kMmaThreads, K::kEpilogueThreads>;

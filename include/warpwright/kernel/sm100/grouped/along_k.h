@@ -1,6 +1,6 @@
-// Groups along k of the grouped Blackwell kernel: each is a range of columns of A and of B that begins and ends
-// anywhere. The TMA brings whole stages, the first one from a multiple of 16 bytes on where operands are stored along
-// k; the MMA warp makes zero what the first and the last one have of other groups, as far as an MMA reads it.
+// Groups along k of the grouped Blackwell kernel: each is a range of columns of A and B, with any beginning and end.
+// The TMA brings whole stages, the first from a multiple of 16 bytes on where operands are stored along k; the MMA warp
+// clears what belongs to other groups in the first and the last stage, as far as an MMA reads it.
 #pragma once
 #include "warpwright/kernel/clear_depth.h"
 #include "warpwright/kernel/sm100/dense/dense_load.h"
@@ -11,8 +11,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
-// Releases a stage that MMAs read and that the warp may have written to: the commit vouches for the MMAs, the arrival
-// of a lane, which has met the others behind their writes, for these.
+// Releases a stage that MMAs read and that the warp may have written to: the commit vouches for the MMAs; a lane, which
+// has met the others after their writes, arrives for those.
 struct ReleaseCleared {
   static constexpr int cta_group = 1;
   WW_FN static void acquired(machine::here) {}
@@ -29,7 +29,7 @@ struct AlongK {
   static constexpr int kTileK = kDense.tile_k(), kMmaK = mma_k(C.type);
   using Multiply = PlainMultiply<kDense, C.a_major>;
 
-  // Elements of other groups ahead of the first one, with which its stage begins.
+  // Elements of other groups before the first one of this group, at the beginning of its first stage.
   WW_FN static int head(const tile::GroupTile& tile) { return kAlongK ? tile.first_k % (128 / bits(C.type)) : 0; }
   // Stages of a tile.
   WW_FN static int steps(const tile::GroupTile& tile) {

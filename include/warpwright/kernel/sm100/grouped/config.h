@@ -16,14 +16,14 @@ struct BlockwiseFp8Sm100Config {
   int accumulators = 2;
   int cta_group = 1;  // 2: in pairs, the cluster is one pair
   int raster_group = 8;
-  // As DenseGemmSm100Config has them.
+  // As in DenseGemmSm100Config.
   EpilogueConfig epilogue = {};
   int epilogue_warps = kTmemWarps;
   int store_stages = 0;
   int epilogue_load_stages = 0;
   // Rows of A are in groups, each of which is multiplied by a matrix of its own: args.groups. D is stored by threads.
   bool grouped = false;
-  // As GroupedGemmSm100Config has it. The scales of A are read where they lie, by rows.
+  // As in GroupedGemmSm100Config. The scales of A are read from where they are, by rows.
   bool gathered = false;
   bool dependent = false;               // as the dense kernel has it
   DepthSplit split = DepthSplit::none;  // or split_k
@@ -62,7 +62,7 @@ struct BlockwiseFp8Sm100Config {
     return box;
   }
   WW_HD constexpr TensorBox b_box() const { return dense().b_box(); }
-  // Tiles, at most, of `rows` rows: how many a group has is known on the device only.
+  // At most how many tiles of `rows` rows there are: the rows of each group are known on the device only.
   WW_HD constexpr int64_t tiles(int64_t rows, int64_t groups, int64_t n) const {
     const int64_t tall = dense().mma_m(), wide = (n + tile_n - 1) / tile_n;
     if (!grouped || by_depth) return (rows + tall - 1) / tall * wide * (by_depth ? groups : 1);
@@ -166,7 +166,7 @@ struct GroupedGemmSm100Config {
   bool clamped_swiglu = false;
   // Groups have matrices of their own, of any size, through args.problems and extents in the table.
   bool pointers = false;
-  // Row r of the product is row args.a_index[r] of A, which has args.a_rows; what is not there is zeros.
+  // Row r of the product is row args.a_index[r] of A, which has args.a_rows; a row that is not there counts as zeros.
   bool gathered = false;
   bool dependent = false;  // may start before the kernel ahead on the stream has ended
   // Groups are columns of A and of B, from any on; C of the epilogue is as D, one for each group.
@@ -175,7 +175,7 @@ struct GroupedGemmSm100Config {
   Major a_major = Major::K;
   Major b_major = Major::K;
 
-  // Between the scheduler and the other roles. A load role that gathers looks a tile ahead.
+  // The ring between the scheduler and the other roles. A load role that gathers looks a tile ahead.
   WW_HD constexpr int slots() const { return gathered ? 3 : 2; }
 
   // The same product of one matrix: tiles, boxes and MMAs are the same.
@@ -197,25 +197,25 @@ struct GroupedGemmSm100Config {
   WW_HD constexpr TensorBox panel_box() const {
     return {type, int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type), dense().tile_k(), Swizzle::b128};
   }
-  // Of the map of the tokens: gathered rows come one by one.
+  // The box of the tokens' map: gathered rows come one by one.
   WW_HD constexpr TensorBox token_box() const {
     if (a_major == Major::MN) return panel_box();
     TensorBox box = swap_ab ? dense().b_box() : dense().a_box();
     if (gathered) box.outer = 1;
     return box;
   }
-  // Of the map of the matrices.
+  // The box of the matrices' map.
   WW_HD constexpr TensorBox matrix_box() const {
     if (b_major == Major::MN) return panel_box();
     return swap_ab ? dense().a_box() : dense().b_box();
   }
-  // tcgen05.cp cannot place the factors of so few columns where the MMA wants them: warps do it.
+  // tcgen05.cp cannot put the factors of so few columns where the MMA needs them: warps do it.
   WW_HD constexpr bool has_sfb() const { return scaling != BlockScaling::none && tile_n < 64; }
   // Their part of tiles of factors: rows of 16 bytes in which four rows of the matrix lie.
   WW_HD constexpr TensorBox sfb_box() const { return {DType::fp32, tile_n * 4, dense().scale_tiles(), Swizzle::none}; }
   WW_HD constexpr int tile_tokens() const { return swap_ab ? tile_n : dense().mma_m(); }
   WW_HD constexpr int tile_columns() const { return swap_ab ? dense().mma_m() : tile_n; }
-  // Tiles, at most, of `rows` tokens in `groups` groups.
+  // At most how many tiles of `rows` tokens there are in `groups` groups.
   WW_HD constexpr int64_t tiles(int64_t rows, int64_t groups, int64_t n) const {
     const int64_t tall = by_depth ? (rows + tile_tokens() - 1) / tile_tokens() * groups
                                   : rows / tile_tokens() + (groups < rows ? groups : rows);
@@ -275,7 +275,7 @@ WW_HD constexpr const char* refuse(const GroupedGemmSm100Config& c) {
   }
   if (c.swap_ab && c.epilogue_warps != kTmemWarps)
     return "grouped_gemm: four warps quantize where tokens are the columns";
-  // A result has two accumulators, gate and up.
+  // A result comes from two accumulators, gate and up.
   if (!c.swap_ab && d.group_columns() % (2 * scale_block(c.out_scaling)) != 0) {
     return "grouped_gemm: a thread has whole blocks of quantized results";
   }

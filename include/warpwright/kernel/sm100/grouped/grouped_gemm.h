@@ -1,8 +1,8 @@
-// Grouped products on Blackwell (mixtures of experts): every group of rows of A has a matrix of its own. A scheduler
-// warp in each CTA walks the table of groups and hands tiles to the other roles; the rest is the dense kernel's story.
-// The roles stand as in WarpRole1D1D. With an MMA of fewer than 64 columns (few tokens in a group, operands exchanged)
-// the scale factors of those columns come through warps of their own: grouped_scales.h.
-//
+// Grouped products on Blackwell (mixtures of experts): every group of rows of A has a matrix of its own. A
+// scheduler warp in each CTA walks the table of groups and hands tiles to the other roles; the rest is as in the
+// dense kernel. The roles are ordered as in WarpRole1D1D. With an MMA of fewer than 64 columns (few tokens in a
+// group, operands exchanged) the scale factors of those columns come through warps of their own:
+// grouped_scales.h.
 // A tile never reaches over the end of its group: loads may read rows of the next one, whose products are not stored.
 // Where a table names the rows, the lanes of the load warp bring them: gather_rows.h. Groups may be columns of A and B
 // instead, with a D each: along_k.h.
@@ -25,7 +25,7 @@ constexpr DenseGemmDesign grouped_gemm_design(const GroupedGemmSm100Config& conf
   plan.region("input.b", c.b_bytes(), c.stages, alignment);
   if (c.scaled()) plan.region("input.a_scales", c.a_scale_bytes(), c.stages, 128);
   if (c.scaled() && !config.has_sfb()) plan.region("input.b_scales", c.b_scale_bytes(), c.stages, 128);
-  // By depth a lane of the MMA warp arrives beside the commits: ReleaseCleared.
+  // For groups along k a lane of the MMA warp arrives in addition to the commits: ReleaseCleared.
   const int releases = cluster_of(c).input_empty_arrivals() + (config.by_depth ? 1 : 0);
   plan.barrier("input.full", c.stages, 1, "mma", {"load", 1});
   plan.barrier("input.empty", c.stages, releases, "load", {"mma", releases});
@@ -94,7 +94,7 @@ struct GroupedGemm {
       return {&args.a, &args.b, &args.a_scales, &args.b_scales};
     }
   }
-  // By the thread that loads through them: maps in device memory were written by others than the TMA.
+  // Called by the thread that loads through them: maps in device memory were written by others than the TMA.
   WW_FN static void acquire(const Maps& maps) {
     if constexpr (C.pointers) {
       for (const TensorMap* map : {maps.a, maps.b}) machine::fence_tensormap_acquire(map);
@@ -104,7 +104,7 @@ struct GroupedGemm {
     }
   }
 
-  // Where a tile begins: rows of the first operand of the MMA in D, then of the second one.
+  // Where a tile begins in D: rows of the first operand of the MMA, then of the second one.
   WW_FN static int first_token(const tile::GroupTile& tile) { return tile.first_row + tile.m * C.tile_tokens(); }
   WW_FN static int first_row(const tile::GroupTile& tile, const KernelContext& self) {
     const int within = int(self.rank_m) * kDense.tile_m;
@@ -113,7 +113,7 @@ struct GroupedGemm {
   WW_FN static int first_column(const tile::GroupTile& tile, const KernelContext&) {
     return C.swap_ab ? first_token(tile) : tile.n * C.tile_columns();
   }
-  // The same counted in the tiles of factors, of which each group and each matrix begins a new one.
+  // The same, counted in tiles of factors; each group and each matrix begins a new one.
   WW_FN static int token_scale_row(const tile::GroupTile& tile) {
     return tile.first_block * kScaleTileRows + tile.m * C.tile_tokens();
   }
@@ -128,7 +128,7 @@ struct GroupedGemm {
     return C.swap_ab ? token_scale_row(tile) : matrix_scale_row(args, tile);
   }
 
-  // Rows of the second operand of the MMA. Of gates and ups the map has the matrix in front, of which `row` counts.
+  // Rows of the second operand of the MMA. In the map of gates and ups, `row` counts within the matrix.
   WW_FN static void load_second(Shared<uint8_t> to, const TensorMap* map, int k, int row,
                                 [[maybe_unused]] const tile::GroupTile& tile, Shared<Mbarrier> full) {
     if constexpr (C.epilogue.pair()) {
@@ -227,7 +227,7 @@ struct GroupedGemm {
         });
       }
     }
-    // Whatever follows on the stream may take the multiprocessors that the last tiles leave idle.
+    // Lets the next kernel on the stream have the multiprocessors that the last tiles leave idle.
     if constexpr (C.dependent) machine::grid_dependency_launch();
     if constexpr (C.cta_group > 1) {
       if (self.elect_one_thread) input.producer().drain();
@@ -294,9 +294,9 @@ struct GroupedGemm {
     });
   }
 
-  // What a function of the user's own is told of a tile: its matrix or, where every group has a result, its group.
+  // What a user-defined function is told about a tile: its matrix or, where every group has a result, its group.
   WW_FN static int number(const tile::GroupTile& tile) { return C.pointers || C.by_depth ? tile.group : tile.matrix; }
-  // The factor of a tile's matrix, and where its results go.
+  // The factor of a tile's matrix, and where the tile's results go.
   WW_FN static void adapt(EpilogueArgs& nodes, const Args& args, const tile::GroupTile& tile) {
     if constexpr (C.pointers) {
       nodes.alpha = machine::load(Global<const float>{&args.problems[tile.group].alpha});
@@ -349,7 +349,7 @@ struct GroupedGemm {
     const uint32_t base = machine::shared_base();
     const KernelContext self = warp::kernel_context<cluster_of(kDense)>();
     pipeline::run_block<GroupedGemm>(base, [&] {
-      // Who reads device memory waits for the kernel ahead; barriers and tensor memory were set up before.
+      // All roles that read device memory wait for the previous kernel; barriers and tensor memory were set up before.
       if constexpr (C.dependent) {
         if (!Role::is_mma() && !is_sfb_writer()) machine::grid_dependency_wait();
       }

@@ -14,8 +14,8 @@
 namespace warpwright::inline WW_WORLD::kernel::sm100 {
 
 namespace detail {
-// What was read from shared memory stands in tensor memory, where an MMA will read it; the next write to shared memory
-// is the TMA's. `EmptyFrom`: where the barriers sfb.empty begin, from those of sfb.ready.
+// What was read from shared memory is in tensor memory, where an MMA will read it; the next write to shared memory is
+// the TMA's. `EmptyFrom`: where the barriers sfb.empty begin, counted from those of sfb.ready.
 template <int32_t EmptyFrom>
 struct HandOnScales {
   WW_FN static void acquired(machine::here at) { machine::tcgen05_fence_after(at); }
@@ -27,8 +27,8 @@ struct HandOnScales {
     if (machine::lane_index() == 0) machine::mbarrier_arrive(ready.plus_bytes(uint32_t(EmptyFrom)), 1, at);
   }
 };
-// The TMA fills the slot. Who waits for its bytes will write to tensor memory that MMAs have read: the loading thread,
-// which was told that they are complete, passes that on.
+// The TMA fills the slot. The warps that wait for its bytes will then write to tensor memory that MMAs have read: the
+// loading thread, which knows that these are complete, passes that on.
 struct PublishScales : pipeline::PublishByTma {
   WW_FN static void acquired(machine::here at) {
     machine::tcgen05_fence_after(at);

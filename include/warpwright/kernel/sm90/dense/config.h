@@ -20,7 +20,7 @@ struct DenseGemmConfig {
   int output_stages = 2;
   int cluster = 2;  // CTAs that share an operand by multicast
   ClusterAxis axis = ClusterAxis::m;
-  int across = 1;  // with axis m: so many of the cluster's CTAs lie beside each other, and both operands are shared
+  int across = 1;  // with axis m: how many of the cluster's CTAs lie side by side; both operands are then shared
   int raster_group = 8;
   bool overlapped = true;  // hand back stage k-1 while the MMAs of stage k run
   bool mixed = false;      // A is e4m3 and B e5m2, or the other way round
@@ -51,8 +51,8 @@ struct DenseGemmConfig {
   WW_HD constexpr int tile_k() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
   WW_HD constexpr DType b_type() const { return !mixed ? type : type == DType::e4m3 ? DType::e5m2 : DType::e4m3; }
   WW_HD constexpr DType out_type() const { return epilogue.out; }
-  // Columns of the product for one of D. With two of them B is [gates; ups], and 16 rows of its tile are 8 gates and
-  // their 8 ups (kernel/config.h), so that a thread holds the sums of both.
+  // Columns of the product for one of D. Where there are two, B is [gates; ups], and 16 rows of its tile are 8 gates
+  // and their 8 ups (kernel/config.h), so that a thread holds the sums of both.
   WW_HD constexpr int operands() const { return epilogue.pair() ? 2 : 1; }
   WW_HD constexpr int mma_m() const { return swapped ? tile_n : tile_m; }
   WW_HD constexpr int mma_n() const { return swapped ? tile_m : tile_n; }
@@ -61,7 +61,7 @@ struct DenseGemmConfig {
   WW_HD constexpr int group_n() const { return sharing == TileSharing::halves ? mma_n() / 2 : mma_n(); }
   // Blocks of 64 rows that a warpgroup accumulates.
   WW_HD constexpr int group_blocks() const { return group_rows / 64; }
-  // What a warpgroup makes of a block of 64 of the M side: elements of D along the M side, and along the N side.
+  // What a warpgroup makes of 64 rows of the M side: this many elements of D along the M side, and along the N side.
   WW_HD constexpr int block_results_m() const { return swapped ? 64 / operands() : 64; }
   WW_HD constexpr int results_n() const { return swapped ? group_n() : group_n() / operands(); }
   // Registers of a thread that hold sums.
@@ -70,15 +70,15 @@ struct DenseGemmConfig {
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : across; }
   // CTAs whose loads fill a stage of this one: those of its row and of its column of the cluster.
   WW_HD constexpr int fillers() const { return cluster_m() + cluster_n() - 1; }
-  // What CTAs beside each other or below each other have in common, a tile of A or B, comes in parts of so many rows,
-  // which they load in turn. Each loads one at least: who loads nothing for a CTA does not hold it back, and its stages
-  // could come back twice before they were awaited once.
+  // What CTAs share, a tile of A in a row of the cluster or of B in a column, comes in parts of this many rows, which
+  // they load in turn. Each loads at least one: a CTA that loads nothing for another would not hold it back, and its
+  // stages could come back twice before they were awaited once.
   WW_HD constexpr int a_part() const { return part_of(tile_m, cluster_n(), unit_of(a_major)); }
   WW_HD constexpr int b_part() const { return part_of(tile_n, cluster_m(), unit_of(b_major) * operands()); }
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(b_type()) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
-  // What one TMA load brings. A K-major part is one box; of an MN-major one each box holds 64 rows, a panel of the
+  // What one TMA load brings. A K-major part is one box; an MN-major one has a box for every 64 rows, a panel of the
   // swizzle.
   WW_HD constexpr TensorBox a_box() const { return operand_box(type, a_major, a_part()); }
   WW_HD constexpr TensorBox b_box() const { return operand_box(b_type(), b_major, b_part()); }
@@ -111,11 +111,11 @@ struct DenseGemmConfig {
   WW_HD constexpr uint32_t output_bytes() const {
     return store == Mover::tma ? output_stage_bytes() * uint32_t(output_stages * warpgroups()) : 0;
   }
-  // Threads that load bring lines of 128 bytes as they lie in memory, some stages ahead, and move them to their places
-  // (dense_realign.h): where rows run along k, and a ring for these lines leaves room for two stages of the other.
+  // Threads that load bring lines of 128 bytes as they lie in memory, some stages ahead, and then move them to their
+  // places (dense_realign.h): where rows run along k, and room is left for two stages of the input ring.
   static constexpr int kLineBytes = int(swizzle_bytes(Swizzle::b128));
   WW_HD constexpr uint32_t raw_slot_bytes() const { return uint32_t((tile_m + tile_n) * kLineBytes); }
-  // About 40 KiB on their way, which is what an SM's share of the memory's rate times its latency asks for.
+  // About 40 KiB under way, which is an SM's share of the memory's rate times its latency.
   WW_HD constexpr int raw_slots() const {
     if (load != Mover::threads || a_major != Major::K || b_major != Major::K) return 0;
     const int wanted = 2 + int(40960 / raw_slot_bytes());
@@ -123,7 +123,7 @@ struct DenseGemmConfig {
     return stages_that_fit(stage_bytes(), raw_slot_bytes() * uint32_t(slots)) < 2 ? 0 : slots;
   }
   WW_HD constexpr uint32_t raw_bytes() const { return raw_slot_bytes() * uint32_t(raw_slots()); }
-  // One warp for the TMA. One of threads for each scheduler of the SM, or two where the sums leave them registers.
+  // One warp for the TMA. For threads, one for each scheduler of the SM, or two where the sums leave them registers.
   WW_HD constexpr int load_warps() const {
     return load == Mover::tma ? 1 : warpgroups() == 1 && accumulators() <= 64 ? 8 : 4;
   }
@@ -141,7 +141,7 @@ struct DenseGemmConfig {
                                                           : 0;
     return fixup().bytes(shared, slots);
   }
-  // Nothing but a factor, the same for all tiles, and a conversion: what the plain instances are made for.
+  // Nothing but a factor that is the same for all tiles, and a conversion: what the plain instances are made for.
   WW_HD constexpr bool plain_epilogue() const {
     return epilogue == factor_and_conversion(out_type()) &&
            (scaling == Scaling::none || (scaling == Scaling::tensor && !batched));
@@ -169,7 +169,7 @@ struct DenseGemmConfig {
 
 struct DenseGemmArgs {
   // Boxes of the configuration over the matrices as they are stored; three-dimensional with `batched`. Without depth a
-  // and b are not read. Not used by the mover `threads`.
+  // and b are not read. The mover `threads` does not use them.
   TensorMap a;
   TensorMap b;
   TensorMap d;
@@ -177,10 +177,10 @@ struct DenseGemmArgs {
   int32_t n = 0;
   int32_t k = 0;
   int32_t batches = 1;
-  int32_t a_batch_step = 1;  // 0: all matrices of a batch share A, whose map has one
+  int32_t a_batch_step = 1;  // 0: all matrices of a batch share A, and its map has only one
   int32_t b_batch_step = 1;
   EpilogueArgs epilogue = {};
-  // Scaling::tensor: one factor each, or null with a plain epilogue; row_column: m and n of them. Strides from one
+  // Scaling::tensor: one factor each, or null with a plain epilogue; row_column: m and n of them. Strides are from one
   // matrix of a batch to the next.
   const float* a_scales = nullptr;
   const float* b_scales = nullptr;
@@ -225,7 +225,7 @@ WW_HD constexpr const char* refuse(const DenseGemmConfig& c) {
   if (c.epilogue.pair() && !c.swapped && c.group_n() % 32 != 0)
     return "dense_gemm: with swiglu a warpgroup has a multiple of 32 columns";
   if (c.swapped && bits(c.out_type()) != 16) return "dense_gemm: swapped operands are for results of 16 bits";
-  // ptxas compiles for the 128 registers a thread has at launch with 512 threads, whatever setmaxnreg gives later.
+  // ptxas compiles for the 128 registers that a thread has at launch with 512 threads, whatever setmaxnreg gives later.
   if (c.accumulators() > (c.warpgroups() == 3 ? 96 : 208)) return "dense_gemm: the sums do not fit in registers";
   if (c.cluster < 1 || c.cluster > 8) return "dense_gemm: a cluster has 1 to 8 CTAs";
   if (c.across < 1 || c.cluster % c.across != 0 || c.cluster_m() * c.cluster_n() != c.cluster) {

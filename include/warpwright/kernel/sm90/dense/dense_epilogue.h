@@ -33,9 +33,9 @@ struct DenseEpilogue {
     return {base + offset + bytes * uint32_t(group * C.output_stages + stage)};
   }
 
-  // Where a thread's results lie in D. Register r of block b of the sums is 64 b + 8 * (r / 2 % 2) further along the M
-  // side and 8 * (r / 4) + r % 2 along the N side; results of pairs are counted likewise where the N side has the
-  // pairs, and a pair is what lies 8 apart.
+  // Where a thread's results are in D. Register r of block b of the sums is 64 b + 8 * (r / 2 % 2) further along the M
+  // side and 8 * (r / 4) + r % 2 along the N side. Results of pairs are counted in the same way where the N side has
+  // the pairs; the two of a pair are 8 apart.
   struct Place {
     int row, column;
     WW_FN static Place of(const tile::TileCoord& tile, int group) {
@@ -67,8 +67,8 @@ struct DenseEpilogue {
     }
   }
 
-  // The whole list for one element. Elements beyond the matrix are not stored; for them nothing is read. `Whole` tiles
-  // have no such elements.
+  // The whole list for one element. Elements past the edges of the matrix are not stored, and nothing is read for them.
+  // `Whole` tiles have no such elements.
   template <bool Whole>
   struct Finish {
     Place place;
@@ -92,7 +92,7 @@ struct DenseEpilogue {
     WW_FN bool inside(int block, int r) const {
       return Whole || (place.row_of(block, r) < m && place.column_of(block, r) < n);
     }
-    // `column` is one of the product.
+    // `column` is a column of the product.
     WW_FN float scaled(float sum, int row, int column) const {
       if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
       if constexpr (C.scaling == Scaling::row_column) {
@@ -146,7 +146,7 @@ struct DenseEpilogue {
           put(column, packed);
         }
       } else {
-        // Nothing is stored until all is computed: what the list reads from memory is in flight together.
+        // Nothing is stored until everything is computed: so what the list reads from memory is loaded together.
         uint32_t packed[subtile.cols / 16][4];
         WW_UNROLL
         for (int i = 0; i < subtile.cols / 16; ++i) pack(16 * i, packed[i]);
@@ -194,14 +194,14 @@ struct DenseEpilogue {
         machine::stmatrix<true>(tile.plus_bytes(subtile.offset(8 * i + lane % 8, column)), packed[i]);
       }
     };
-    // Nothing is stored until all is computed: what the list reads from memory is in flight together.
+    // Nothing is stored until everything is computed: so what the list reads from memory is loaded together.
     WW_UNROLL
     for (int i = 0; i < Rows / 8; ++i) pack(i);
     WW_UNROLL
     for (int i = 0; i < Rows / 8; i += 2) put(i);
   }
 
-  // The same of pairs: a warp has eight columns.
+  // The same for pairs: a warp has eight columns.
   template <int Rows, class Sums, class F>
   WW_FN static void write_swapped_pairs(Shared<Element> to, const Sums& sums, int block, int first, F& finish) {
     constexpr SmemTile subtile{C.out_type(), Rows, C.block_results_m(), C.d_box().swizzle};
@@ -214,7 +214,7 @@ struct DenseEpilogue {
       const int r = first + 2 * i;
       packed[i] = tile::pack2<C.out_type()>(result(sums, block, r, finish), result(sums, block, r + 1, finish));
     }
-    // stmatrix takes four 8x8 matrices, two or one; the lanes that name no row of one name some row.
+    // stmatrix takes four 8x8 matrices, two or one; lanes whose row is not needed name any row.
     const auto at = [&](int i, int count) {
       return tile.plus_bytes(subtile.offset(8 * (i + lane / 8 % count) + lane % 8, column));
     };
@@ -260,7 +260,7 @@ struct DenseEpilogue {
           } else {
             write_subtile(to, sums[block], block, s * C.d_box().inner / 2, finish);
           }
-          // C may be D: what was read there through ordinary loads is overwritten by the TMA.
+          // C may be D: where ordinary loads have read, the TMA writes next.
           if constexpr (C.epilogue.source || C.epilogue.residual) machine::fence_proxy_async<ProxySpace::global>();
           return stdx::move(stage).release();
         });

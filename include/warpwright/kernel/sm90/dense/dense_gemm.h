@@ -33,7 +33,7 @@ struct DenseGemm {
   static constexpr BlockPlan plan = dense_gemm_plan(C);
   static constexpr int kBlocks = C.group_blocks();
   static constexpr bool kPingPong = C.sharing == TileSharing::ping_pong;
-  // Otherwise all tiles are alike to an MMA warpgroup.
+  // Otherwise an MMA warpgroup treats all tiles alike.
   static constexpr bool kPlaceMatters =
       kPingPong || C.split != DepthSplit::none || C.store == Mover::threads || !C.plain_epilogue();
 
@@ -52,7 +52,7 @@ struct DenseGemm {
   template <DType T, Major M>
   static constexpr uint32_t kStepBytes = SmemTile{T, 64, C.tile_k(), Swizzle::b128, M}.linear(0, mma_k(T));
 
-  // The operands by the sides of the MMA.
+  // The operands, named by the sides of the MMA.
   static constexpr DType kMType = C.swapped ? C.b_type() : C.type, kNType = C.swapped ? C.type : C.b_type();
   static constexpr Major kMMajor = C.swapped ? C.b_major : C.a_major, kNMajor = C.swapped ? C.a_major : C.b_major;
   WW_FN static Shared<uint8_t> m_stage(uint32_t base, int stage) {
@@ -86,7 +86,7 @@ struct DenseGemm {
     machine::wgmma_commit();
   }
 
-  // The sums of the other clusters that share the tile's depth. True if this one finishes the tile.
+  // Adds the sums of the other clusters that share the tile's depth. True if this one finishes the tile.
   template <class Values>
   WW_FN static bool exchange(Values (&values)[kBlocks], const Args& args, const tile::Job& job) {
     if constexpr (C.split == DepthSplit::none) return true;
@@ -105,7 +105,7 @@ struct DenseGemm {
   WW_FN static void put_out(Values (&values)[kBlocks], const Args& args, uint32_t base, Output& output,
                             const tile::Job& job, int group, [[maybe_unused]] float alpha) {
     if constexpr (C.store == Mover::tma && C.plain_epilogue()) {
-      // The tensor cores wait during this: a multiplication that changes nothing is 1 % of a tile of depth 4096.
+      // The tensor cores wait meanwhile: a multiplication that changes nothing costs 1 % of a tile of depth 4096.
       if (alpha == 1.f) {
         Epilogue::hand_out(values, output, base, group, [](float sum, int, int) { return sum; });
       } else {
@@ -127,7 +127,7 @@ struct DenseGemm {
     }
   }
 
-  // Ping-pong: the MMAs of one warpgroup follow those of the other, tile by tile.
+  // Ping-pong: the MMAs of one warpgroup come after those of the other, tile by tile.
   WW_FN static void await_turn(int group) { machine::named_barrier_sync(turn_of(group), 256); }
   WW_FN static void pass_turn(int group) { machine::named_barrier_arrive(turn_of(1 - group), 256); }
   WW_FN static uint32_t turn_of(int group) { return uint32_t(plan.named_barrier("turn.0").id + group); }
@@ -141,7 +141,7 @@ struct DenseGemm {
     const float alpha = plain_factor<C>(args.epilogue, args.a_scales, args.b_scales);
     auto walk = Tiles::jobs(args);
     const auto finish_job = [&](const tile::Job& job) {
-      // Nobody waits for the turn after the last tile.
+      // Nobody waits for a turn after the last tile.
       const auto issued = [&] {
         if constexpr (kPingPong) {
           if (walk.remaining() > 0) pass_turn(group);
@@ -216,7 +216,7 @@ struct DenseGemm {
     }
   }
 
-  // Every role but the MMA's and the loader's, by whole warps.
+  // Every role except the MMA's and the loader's, by whole warps.
   WW_FN static void move_data(const Args& args, uint32_t base, InputRing input, int warp) {
     constexpr int load_warp = plan.role("load").first_warp, load_warps = plan.role("load").warps;
     if (warp < load_warp + load_warps) {
@@ -233,7 +233,7 @@ struct DenseGemm {
     }
   }
 
-  // The first loading warp: the first bytes are what everybody waits for, so it starts as early as it can.
+  // The first loading warp: all others wait for the first bytes, so it starts as early as it can.
   WW_FN static void start_and_load(const Args& args, uint32_t base, InputRing input) {
     constexpr int registers = plan.role("load").registers;
     const bool elected = machine::elect_one();
@@ -283,7 +283,7 @@ struct DenseGemm {
     }
     pipeline::await_barriers<DenseGemm>();
     if (warp < mma_warps) {
-      // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+      // Not for the operands' sake, since without depth none are loaded: the previous kernel may still be reading D.
       // The store follows the MMA warps.
       if constexpr (C.dependent) machine::grid_dependency_wait();
       if constexpr (mma_registers != 0) machine::registers_increase<mma_registers>();

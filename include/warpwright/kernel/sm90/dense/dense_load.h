@@ -32,8 +32,8 @@ struct DenseLoad {
     }
   }
 
-  // Who has a tile of an operand in common, and which of its parts this CTA loads for all of them. The CTAs of a row of
-  // the cluster share A, those of a column B.
+  // Who shares a tile of an operand, and which of its parts this CTA loads for all of them. The CTAs of a row of the
+  // cluster share A, those of a column B.
   struct Sharing {
     int part = 0;
     uint16_t receivers = 1;
@@ -80,7 +80,7 @@ struct DenseLoad {
     }
   }
 
-  // One thread. await_peers() returns when the peers' barriers may be used; what can be done before is.
+  // One thread. await_peers() returns when the peers' barriers may be used; all that can be done before, is.
   template <class AwaitPeers>
   WW_FN static void by_tma(const Args& args, uint32_t base, InputRing ring, AwaitPeers&& await_peers) {
     pipeline::Producer<C.stages, pipeline::PublishByTma> input(ring);
@@ -95,7 +95,7 @@ struct DenseLoad {
       const int a_batch = job.batch * args.a_batch_step, b_batch = job.batch * args.b_batch_step;
       for (int k = job.k.first; k < job.k.end(); ++k) {
         input.produce([&](auto stage) {
-          // The bytes of all shares arrive here, the peers' too.
+          // The bytes of all shares arrive here, those from the peers too.
           stage->expect_bytes(kABytes + kBBytes);
           const Shared<uint8_t> b = b_stage(base, stage->index());
           load_operand<C.a_major, C.tile_m / C.a_part(), C.cluster_n(), C.a_hint, false>(
@@ -107,7 +107,7 @@ struct DenseLoad {
         });
       }
     }
-    // The peers hand stages back to this CTA until the last one: it must not leave before.
+    // The peers hand stages back to this CTA until the last one, so it must not leave before.
     if constexpr (C.cluster > 1) input.drain();
   }
 
@@ -137,7 +137,7 @@ struct DenseLoad {
       }
       return chunk;
     }
-    // Without what does not belong to the row.
+    // Clears what does not belong to the row.
     WW_FN Chunk cut(Chunk chunk) const {
       WW_UNROLL
       for (int i = 0; i < 4; ++i) {
@@ -162,7 +162,7 @@ struct DenseLoad {
       if constexpr (M == Major::K) return {matrix, from.row_stride, k, depth, line, lines, to};
       return {matrix, from.row_stride, line, lines, k, depth, to};
     }
-    // 16 bytes of run `run` of the tile.
+    // The 16 bytes of run `run` of the tile.
     WW_FN Piece piece(int run, int chunk) const {
       int row = outer + (M == Major::K ? run : run % C.tile_k());
       if constexpr (Paired) row = paired_row(row, outer_end);
@@ -174,7 +174,7 @@ struct DenseLoad {
       p.from = reinterpret_cast<const uint8_t*>(matrix + (row * row_stride + column));
       const int left = (inner_end - column) * int(sizeof(Element));
       p.valid = left < kChunk ? left : kChunk;
-      // The vectors may hold what lies beside the row, but nothing outside the matrix.
+      // The vectors may hold bytes next to the row, but none outside the matrix.
       const auto* const begin = reinterpret_cast<const uint8_t*>(matrix);
       const auto* const end = reinterpret_cast<const uint8_t*>(matrix + ((outer_end - 1) * row_stride + inner_end));
       p.safe = p.from - begin >= p.excess() && end - p.from >= 2 * kChunk - p.excess();
@@ -182,13 +182,13 @@ struct DenseLoad {
     }
   };
 
-  // Copies the tiles of A and B of a stage into the swizzled layout; beyond the matrices they are zero. Eight lanes
-  // move a run of 128 bytes. Nothing is assumed of the matrices' alignment: a lane joins two aligned vectors.
+  // Copies the tiles of A and B of a stage into the swizzled layout; past the edges of the matrices they are zero.
+  // Eight lanes move a run of 128 bytes. The matrices need no alignment: a lane joins two aligned vectors.
   using SourceB = Source<C.b_major, C.epilogue.pair()>;
   WW_FN static void copy_stage(const Source<C.a_major>& a, const SourceB& b) {
     constexpr int a_runs = C.tile_m * C.tile_k() / kRunElements, runs = a_runs + C.tile_n * C.tile_k() / kRunElements;
     constexpr int warps = plan.role("load").warps, rounds = tile::ceil_div(runs, 4 * warps);
-    // In flight; with two MMA warpgroups this role has few registers.
+    // How many are under way; with two MMA warpgroups this role has few registers.
     constexpr int most = C.warpgroups() == 1 ? 9 : 4, together = rounds < most ? rounds : most;
     const int warp = int(machine::warp_index()) - plan.role("load").first_warp;
     const int lane = int(machine::lane_index());
@@ -202,7 +202,7 @@ struct DenseLoad {
         safe = safe && (pieces[i].valid == 0 || pieces[i].safe);
       }
       Chunk low[together] = {}, high[together] = {};
-      // Without a branch between them the loads are in flight together.
+      // Without a branch between them the loads are under way together.
       if (safe) {
         WW_UNROLL
         for (int i = 0; i < together; ++i) {

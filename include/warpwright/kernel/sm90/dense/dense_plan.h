@@ -106,7 +106,7 @@ struct DenseTiles {
     }
   }
 
-  // Where this CTA lies in its cluster. Its rank counts along n first.
+  // Where this CTA is in its cluster. Its rank counts along n first.
   WW_FN static int row_in_cluster() {
     if constexpr (C.cluster_m() == 1) return 0;
     const int rank = int(machine::cluster_rank());
@@ -124,7 +124,7 @@ struct DenseTiles {
   WW_FN static int first_column(const tile::TileCoord& tile) {
     return (tile.n * C.cluster_n() + column_in_cluster()) * C.tile_n;
   }
-  // The same for the part of it that a warpgroup has. From one warpgroup to the next, along the sides of the MMA:
+  // The same for a warpgroup's part of it. The step from one warpgroup to the next, along the sides of the MMA:
   static constexpr int kGroupM = C.sharing == TileSharing::cooperative ? C.group_rows : 0;
   static constexpr int kGroupN = C.sharing == TileSharing::halves ? C.group_n() : 0;
   WW_FN static int first_row(const tile::TileCoord& tile, int group) {
@@ -133,7 +133,7 @@ struct DenseTiles {
   WW_FN static int first_column(const tile::TileCoord& tile, int group) {
     return first_column(tile) + group * (C.swapped ? kGroupM : kGroupN);
   }
-  // A map of the batch has a third coordinate.
+  // The map of a batch has a third coordinate.
   WW_FN static auto corner(int inner, int outer, [[maybe_unused]] int batch) {
     if constexpr (C.batched) {
       return machine::Coords<3>{inner, outer, batch};
@@ -141,7 +141,7 @@ struct DenseTiles {
       return machine::Coords<2>{inner, outer};
     }
   }
-  // The same of B of swiglu: blocks of 8 rows of each half (launch/dense.cpp).
+  // The same for B of swiglu: blocks of 8 rows of each half (launch/dense.cpp).
   WW_FN static auto paired_corner(int k, int line, [[maybe_unused]] int batch) {
     if constexpr (C.batched) {
       return machine::Coords<5>{k, 0, 0, line / kPairedRows, batch};

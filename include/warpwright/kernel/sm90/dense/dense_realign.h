@@ -1,7 +1,7 @@
 // The load role of the Hopper GEMM where rows of A and B begin at any byte, which the TMA does not take. cp.async
-// brings the aligned vectors that hold them, as they lie in memory, some stages ahead; when they are there, the lanes
-// that asked for them move them to where the MMA wants them. The copies in flight are held by shared memory and not by
-// registers, so nobody waits for memory once the first are there.
+// brings the aligned vectors that hold them, as they are in memory, some stages ahead. When they have arrived, the
+// lanes that asked for them move them to where the MMA wants them. Shared memory holds the copies under way, not
+// registers, so no lane waits for memory once the first have arrived.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/dense/dense_plan.h"
@@ -24,18 +24,18 @@ class RealignedLoad {
   static constexpr int kAtOnce = plan.role("load").warps * 32 / kVectors;  // lines
   static_assert(kAtOnce % atom_rows(Swizzle::b128) == 0, "a lane's lines lie alike in the swizzle");
 
-  // A tile's part of A or B, as a lane sees it. A line is 128 bytes of a row, a stage has one of each row of the tile;
-  // a lane has a vector of every kAtOnce-th line.
+  // A tile's part of A or B, as one lane sees it. A line is 128 bytes of a row, and a stage has one line of each row of
+  // the tile; a lane has one vector of every kAtOnce-th line.
   template <int Lines, bool Paired>
   struct Operand {
     static constexpr int kLines = Lines;
-    // Rows from one of the lane's lines to the next: of lines in pairs of 8 gates and 8 ups every other one.
+    // Rows from one of the lane's lines to the next: where lines are pairs of 8 gates and 8 ups, every other one.
     static constexpr int kStep = Paired ? kAtOnce / 2 : kAtOnce;
 
     const uint8_t* matrix;
     const uint8_t* begin;  // the row of the lane's first line
     int64_t step;          // bytes from the row of one of its lines to that of the next
-    int rows_left;         // rows of the matrix from the first one's on; gates may be followed by ups that nobody wants
+    int rows_left;         // rows of the matrix from the first one on; gates may be followed by ups that nobody wants
     bool at_the_top;       // of the matrix
     Shared<uint8_t> raw;
 
@@ -46,7 +46,7 @@ class RealignedLoad {
       const int row = Paired ? paired_row(first + line, rows) : first + line;
       return {matrix, matrix + row * row_bytes, kStep * row_bytes, rows - row, first < 2 * kVector, raw};
     }
-    // Bytes of a row that its first aligned vector has before it. Lines are whole vectors: it is the same in all.
+    // Bytes from a row's first aligned vector to the row. Lines are whole vectors, so all of them have the same.
     WW_FN int excess(int i) const {
       return int((uint32_t(reinterpret_cast<uint64_t>(begin)) + uint32_t(i) * uint32_t(step)) % kVector);
     }
@@ -86,7 +86,7 @@ class RealignedLoad {
     int raw = 0;
     auto walk = Tiles::jobs(args_);
     for (tile::Job job; args_.k > 0 && walk.next(job);) {
-      // A stage's last bytes lie in the vectors after it, so a job asks for one stage more than it fills.
+      // A stage's last bytes are in the vectors after it, so a job asks for one stage more than it fills.
       for (int i = 0; i <= job.k.count; ++i) {
         ask(raw == 0 ? kAhead : raw - 1);
         const int next = raw + 1 == kSlots ? 0 : raw + 1;
@@ -101,7 +101,7 @@ class RealignedLoad {
             return stdx::move(stage).release();
           });
         }
-        // Of this slot the lanes are done, and the next copies go there.
+        // The lanes are done with this slot, and the next copies go there.
         machine::sync_warp();
         raw = next;
       }
@@ -114,7 +114,7 @@ class RealignedLoad {
     k_ = job_.k.first;
   }
 
-  // The copies of the next stage, as a group of their own; an empty one when there is no more.
+  // The copies of the next stage, as a group of their own, which is empty when there are no more.
   WW_FN void ask(int raw) {
     if (any_) {
       const bool after = k_ == job_.k.end();
@@ -126,7 +126,7 @@ class RealignedLoad {
     machine::cp_async_commit();
   }
 
-  // This lane's vectors of a stage. `after`: of the one after a job's last only the first vectors are needed.
+  // This lane's vectors of a stage. `after`: of the stage after a job's last, only the first vectors are needed.
   template <class Source>
   WW_FN void ask_for(const Source& from, bool after) const {
     if (after && vector_ != 0) return;
@@ -135,7 +135,7 @@ class RealignedLoad {
     const int left = (rest < 2 * kLine ? int(rest) : 2 * kLine) - vector_ * kVector;
     const uint8_t* const first = from.begin + at + vector_ * kVector;
     const Shared<uint8_t> to = from.raw.plus_bytes(uint32_t(first_line_ * kLine + vector_ * kVector));
-    // Before the matrix there may be nothing to read.
+    // There may be nothing to read before the matrix.
     if (k_ == 0 && from.at_the_top) {
       WW_ROLLED
       for (int i = 0; i * kAtOnce + first_line_ < Source::kLines; ++i) {
@@ -157,14 +157,14 @@ class RealignedLoad {
       copy(to, i, first + i * from.step - excess, valid);
     }
   }
-  // The vector of the lane's line `i`, of which `valid` bytes or none are wanted; the others become zero.
+  // The vector of the lane's line `i`. The first `valid` bytes are wanted, which may be none; the others become zero.
   WW_FN static void copy(Shared<uint8_t> to, int i, const uint8_t* vector, int valid) {
     machine::cp_async<kVector>(to.plus_bytes(uint32_t(i * kAtOnce * kLine)), Global<const uint8_t>{vector},
                                uint32_t(valid < 0         ? 0
                                         : valid < kVector ? valid
                                                           : kVector));
   }
-  // Those of a vector's elements that belong to the row.
+  // Those elements of a vector that belong to the row.
   WW_FN static Chunk elements(const uint8_t* vector, int excess, int valid) {
     Chunk chunk = {};
     WW_UNROLL
@@ -177,7 +177,7 @@ class RealignedLoad {
     return chunk;
   }
 
-  // This lane's vectors of a stage to their places; `next_raw` has the vectors after those of `from`.
+  // Moves this lane's vectors of a stage to their places; `next_raw` has the vectors that follow those of `from`.
   template <class Source>
   WW_FN void move(const Source& from, Shared<uint8_t> next_raw, Shared<uint8_t> to) const {
     constexpr int most = 4;  // in flight

@@ -6,10 +6,10 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// Every block of a stage goes through the same registers: its sums must be added up before the next one starts. What
-// does not depend on them, the wait for the next stage and the reading of its scales, is done while the tensor core
-// works. `offset` is that of the tile's first column in its 128. Only the first `Blocks` of a stage are there.
-//   start(block, stage)  starts the MMAs of one block and commits them
+// Every block of a stage goes through the same registers, so its sums must be added up before the next one starts.
+// What does not depend on them, the wait for the next stage and the reading of its scales, is done while the
+// tensor core works. `offset` is that of the tile's first column in its 128. Only the first `Blocks` of a stage
+// are there.
 //   leave_out()          stands for each block that is not there
 //   begun()              once, while the first MMAs run if others follow
 //   done(block)          the totals of a block are complete; while the MMAs of the next one run

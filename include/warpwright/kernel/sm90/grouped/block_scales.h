@@ -6,7 +6,7 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// Where a thread's sums are in its tile: the first of its rows, and, of 16 columns, its four (ScaleSlots::side_place).
+// Where a thread's sums are in its tile: its first row, and its four of 16 columns (ScaleSlots::side_place).
 struct SumPlace {
   int row = 0;
   int columns = 0;
@@ -40,8 +40,8 @@ struct StageScales {
     return s;
   }
 
-  // `offset`: of the tile's first column in its block of 128. Scales of single columns are read here: there are too
-  // many to be held.
+  // `offset`: of the tile's first column in its block of 128. Scales of single columns are read here, since there are
+  // too many to hold.
   template <class Totals, class Sums>
   WW_FN void promote(int block, int offset, Totals& totals, const Sums& sums) const {
     const int row_block = block / C.column_blocks(), column_block = block % C.column_blocks();
@@ -67,7 +67,7 @@ struct StageScales {
       }
       WW_UNROLL
       for (int g = 0; g < C.block_scales(); ++g) {
-        // Columns of the second block of 128: always, never, or where the tile lies so.
+        // Whether a column is in the second block of 128: always, never, or depending on where the tile begins.
         const bool second = lines == 2 && (g * step >= kScaleBlock || (g > 0 && offset + g * step >= kScaleBlock));
         const float of[2] = {second ? scale[lines - 1][0] : scale[0][0], second ? scale[lines - 1][1] : scale[0][1]};
         WW_UNROLL

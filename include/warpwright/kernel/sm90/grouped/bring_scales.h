@@ -1,4 +1,4 @@
-// What the warp that brings scales does in grouped_gemm.h: it walks over the tiles like everybody else.
+// What the warp that brings scales does in grouped_gemm.h: it walks over the tiles like all other roles.
 #pragma once
 #include "warpwright/kernel/sm90/grouped/gather_rows.h"
 #include "warpwright/kernel/sm90/grouped/stage_scales.h"
@@ -41,7 +41,7 @@ class BringScales {
         [this](auto fetch) { return this->advance(fetch); },
         [this](auto& of_columns, int block) { of_columns.load(of_b(), line_of_b(), k_ + block, end_); });
   }
-  // To the next blocks that come at once.
+  // Goes on to the next blocks that come together.
   template <class Fetch>
   WW_FN typename StagedScales<C>::Range advance(Fetch fetch) {
     int begin = 0;
@@ -65,7 +65,7 @@ class BringScales {
     return {Global<const float>{args_.b_scales} + int64_t(tile_.rows.matrix) * b_lines() * blocks(), blocks(),
             b_lines(), blocks()};
   }
-  // Those of the rows that the load role gathers. What an index means is said there, and what is wrong with it.
+  // The scales of the rows that the load role gathers. gather_rows.h says what an index means and which are wrong.
   struct GatheredLines {
     GatheredRows<C> known;
     Global<const int32_t> table;

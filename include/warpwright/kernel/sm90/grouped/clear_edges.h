@@ -1,4 +1,4 @@
-// Stages of grouped_gemm.h that have elements of other groups along k: threads make them zero before they are
+// Stages of grouped_gemm.h that hold elements of other groups along k: threads make them zero before they are
 // multiplied.
 #pragma once
 #include "warpwright/core/layout.h"
@@ -23,9 +23,9 @@ struct ReleaseCleared {
   }
 };
 
-// What a stage of the kernel G has of other groups, in front of `begin` and from `end` on, is made zero: each warpgroup
-// clears its rows of A and its share of those of B, and all wait for each other before they multiply. The peers' copies
-// are their own.
+// Clears what belongs to other groups in a stage of the kernel G, before `begin` and from `end` on. Each warpgroup
+// clears its rows of A and its share of those of B, and all wait for each other before they multiply. The peers clear
+// their own copies.
 template <class G>
 WW_FN void clear_edges(uint32_t base, int stage, int begin, int end, int group) {
   constexpr GroupedGemmConfig C = G::config;
@@ -39,7 +39,7 @@ WW_FN void clear_edges(uint32_t base, int stage, int begin, int end, int group) 
     clear_lines<tile, threads>(G::b_stage(base, stage).plus_bytes(line_bytes * uint32_t(group * b_lines)), b_lines,
                                begin, end, C.tile_k());
   } else {
-    // The first warpgroup has the odd panel of B.
+    // If the panels of B are odd in number, the first warpgroup has one more.
     constexpr int a_panels = C.group_rows / C.panel_rows(), b_panels = C.tile_n / C.panel_rows();
     constexpr int b_first = (b_panels + C.warpgroups() - 1) / C.warpgroups();
     constexpr uint32_t bytes = C.panel_box().bytes();

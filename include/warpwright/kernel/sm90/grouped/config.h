@@ -9,7 +9,7 @@
 
 namespace warpwright {
 
-// Elements along k, and rows of B, that share a scale.
+// How many elements along k, and rows of B, share a scale.
 inline constexpr int kScaleBlock = 128;
 
 // sm90/grouped/grouped_gemm.h: D[m, n] = sum over k of A[m, k] * B[n, k]. e4m3 operands have scales: one for each row
@@ -21,7 +21,7 @@ struct GroupedGemmConfig {
   int tile_n = 128;  // a multiple of 16
   int stages = 4;
   int output_stages = 2;
-  int output_boxes = 1;  // side by side in an output stage: handed on, and fenced, at once
+  int output_boxes = 1;  // side by side in an output stage: handed on, and fenced, together
   int cluster = 1;
   ClusterAxis axis = ClusterAxis::m;
   int group_rows = 64;  // rows of a tile for each MMA warpgroup: 64 or 128
@@ -38,7 +38,7 @@ struct GroupedGemmConfig {
   // K: stored [m, k] and [n, k]. MN: stored [k, m] and, each B, [k, n]; 16-bit types only.
   Major a_major = Major::K;
   Major b_major = Major::K;
-  bool adds = false;  // one product, with an fp32 result: a launch may add it to D, as it may with groups along k
+  bool adds = false;  // one product, with an fp32 result: a launch may add it to D, as with groups along k
   // own_id() of a function of the user's own (epilogue/own.h), 0: there is none. It is given the sum, a bias if there
   // is one, and where the element lies. With row_bias that has an element for each row of D.
   uint64_t own = 0;
@@ -47,8 +47,8 @@ struct GroupedGemmConfig {
   WW_HD constexpr bool scaled() const { return bits(type) == 8; }
   WW_HD constexpr bool by_depth() const { return groups == Groups::by_depth; }
   WW_HD constexpr bool row_scales() const { return scaled() && b_scale_rows == 1; }
-  // Groups along k may end inside a stage, and begin there if k is what is contiguous; where every block along k has a
-  // scale of its own they may not.
+  // Groups along k may end inside a stage, and begin inside one if k is contiguous; not where every block along k has a
+  // scale of its own.
   WW_HD constexpr bool clears_edges() const { return by_depth() && !scaled(); }
   WW_HD constexpr bool adds_to_result() const { return out == DType::fp32 && (by_depth() || adds); }
   WW_HD constexpr int depth_unit() const { return scaled() ? kScaleBlock : 1; }
@@ -69,8 +69,8 @@ struct GroupedGemmConfig {
   WW_HD constexpr int accumulators() const { return (group_blocks() + (scaled() ? 1 : 0)) * block_columns() / 2; }
   WW_HD constexpr int cluster_m() const { return axis == ClusterAxis::m ? cluster : 1; }
   WW_HD constexpr int cluster_n() const { return axis == ClusterAxis::n ? cluster : 1; }
-  // Two CTAs above each other take the last rows of tiles of a group beside each other: tile/paired_raster.h. With
-  // scales, which are read row by row, it costs more than it brings.
+  // Two CTAs that otherwise work one above the other share the last rows of tiles of a group, side by side:
+  // tile/paired_raster.h. With scales, which are read row by row, this costs more than it brings.
   WW_HD constexpr bool paired() const {
     return cluster_m() == 2 && tile_m == 128 && group_rows == 64 && !scaled() && !by_depth();
   }
@@ -84,8 +84,8 @@ struct GroupedGemmConfig {
   WW_HD constexpr uint32_t a_bytes() const { return uint32_t(tile_m * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t b_bytes() const { return uint32_t(tile_n * tile_k() * bits(type) / 8); }
   WW_HD constexpr uint32_t stage_bytes() const { return a_bytes() + b_bytes(); }
-  // Stages whose gathered rows are still on their way when another one is begun. A consumer holds one stage until the
-  // next is there, so two at least must have been published.
+  // Stages whose gathered rows are still under way when another one is begun. A consumer holds one stage until it has
+  // the next, so at least two must have been published.
   WW_HD constexpr int stages_behind() const { return stages < 4 ? stages - 2 : stages / 2; }
   // What one TMA load brings: a K-major share, or of an MN-major one 64 rows, a panel of the swizzle.
   WW_HD constexpr int panel_rows() const { return int(swizzle_bytes(Swizzle::b128)) * 8 / bits(type); }
@@ -107,7 +107,7 @@ struct GroupedGemmConfig {
     return {.type = type, .tile_m = tile_m, .tile_n = out_columns(), .epilogue = factor_and_conversion(out)};
   }
   WW_HD constexpr TensorBox d_box() const { return dense().d_box(); }
-  // Columns of a block that have one scale of B wherever the tile starts, and how often they fit it.
+  // Columns of a block that have one scale of B wherever the tile starts, and how many times they fit into it.
   WW_HD constexpr int scaled_columns() const {
     if (row_scales()) return 1;
     int step = kScaleBlock;
@@ -118,12 +118,12 @@ struct GroupedGemmConfig {
   // Lines of scales of B: for each column, or for the one or two blocks of 128 that a block of columns touches.
   WW_HD constexpr int block_lines() const { return row_scales() ? out_columns() : block_scales() == 1 ? 1 : 2; }
   WW_HD constexpr int scale_lines() const { return column_blocks() * block_lines(); }
-  // The scales of one block along k. There is a slot for each stage.
+  // The scales of one block along k. There is one slot for each stage.
   WW_HD constexpr uint32_t slot_bytes() const {
     return scaled() ? uint32_t(tile_m + (scale_lines() + 3) / 4 * 4) * 4 : 0;
   }
-  // Where there are many lines the TMA brings eight blocks along k at once, where their alignment allows it
-  // (scales_staged in the arguments), and a warp hands them out to the slots.
+  // Where there are many lines, the TMA brings eight blocks along k together if their alignment allows it
+  // (scales_staged in the arguments), and a warp distributes them to the slots.
   WW_HD constexpr bool stages_scales() const {
     return scaled() && (tile_m == 256 || by_depth() || (adds && row_scales()));
   }
@@ -221,7 +221,7 @@ struct GroupedGemmArgs {
   TensorMap d;             // config.d_box() over [rows of D, columns of D]
   void* d_data = nullptr;  // the same: where a group ends inside a box, threads store
   int64_t d_stride = 0;
-  GroupTable groups = {};  // Groups::none: `rows` alone
+  GroupTable groups = {};  // Groups::none: only `rows`
   int32_t n = 0;
   int32_t k = 0;
   // [groups.rows, blocks of k], rows `a_scales_stride` apart, and [groups.matrix_count][n, or its blocks][blocks of k].
@@ -258,8 +258,8 @@ struct SkinnyBlockwiseConfig {
   int split = 1;
   int stages = 8;
   int output_stages = 2;
-  // The tokens are the M side of the MMA, 64 for each warpgroup, and the rows of W the N side. A thread has two tokens
-  // then, and reads two scales of a block instead of one for every fourth token.
+  // The tokens are the M side of the MMA, 64 for each warpgroup, and the rows of W the N side. Then a thread has two
+  // tokens, and reads two scales of a block instead of one for every fourth token.
   bool tokens_first = false;
 
   // The kernel whose rings and exchange this one shares. With tokens_first its weights are the tokens.
@@ -287,7 +287,7 @@ struct SkinnyBlockwiseConfig {
   // Products of the scales of tokens and weights, for the block along k of a stage.
   WW_HD constexpr uint32_t slot_bytes() const { return uint32_t(tokens) * 4; }
   WW_HD constexpr uint32_t stage_room() const { return skinny().stage_bytes() + slot_bytes(); }
-  // After setmaxnreg: two warpgroups with three sets of sums for so many tokens need more than their part.
+  // After setmaxnreg: two warpgroups with three sets of sums for this many tokens need more than their part.
   WW_HD constexpr int mma_registers() const { return rows == 128 && tokens > 64 ? 224 : 0; }
   WW_HD constexpr int other_registers() const { return mma_registers() != 0 ? 56 : 0; }
   WW_HD constexpr uint32_t used_bytes() const { return skinny().partial_bytes() + skinny().output_bytes() + 16; }

@@ -1,7 +1,7 @@
 // The load role of grouped_gemm.h where a table says which row of A each row of the product takes. Hopper's TMA cannot
 // gather, so the lanes of the load warp copy the rows by cp.async, eight lanes the 128 bytes that a row has in a stage,
-// while the TMA brings B; nothing of A is copied in memory. No lane waits for its copies when it has begun them: a
-// stage is published when some more have been begun, so several are on their way at any time.
+// while the TMA brings B; nothing of A is copied in memory. No lane waits for the copies that it has just begun: a
+// stage is published when some more have been begun, so several are under way at any time.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
@@ -12,8 +12,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// By a whole warp, whose lanes each filled a part of the stage by cp.async and of which one expected the bytes of the
-// TMA. A stage is published when the copies of `Behind` later ones have been begun; finish() publishes the last ones.
+// For a whole warp, whose lanes have each filled a part of the stage by cp.async and one of which expects the TMA's
+// bytes. A stage is published when the copies of `Behind` later ones have begun; finish() publishes the last ones.
 template <int Stages, int Behind>
 struct PublishBehind {
   static_assert(Behind >= 0 && Behind <= Stages - 2, "a consumer that holds a stage until the next one is there waits");
@@ -57,8 +57,8 @@ class GatheredRows {
  public:
   static constexpr int kGroups = C.tile_m / 32;
 
-  // `rows` rows of the product from `first` on. What is behind them, or is not in A, is none; the answer says whether
-  // there was such an index.
+  // `rows` rows of the product from `first` on. A row past their end, or an index outside of A, becomes none; returns
+  // whether there was such an index.
   WW_FN bool load(const GroupedGemmArgs& args, int first, int rows) {
     bool wrong = false;
     WW_UNROLL
@@ -74,16 +74,16 @@ class GatheredRows {
     }
     return wrong;
   }
-  // Of row `row`, one of the lane's own.
+  // The row of A for row `row`, one of the lane's own.
   WW_FN int own(int row) const { return index_[row / 32]; }
-  // Of row `row` of the tile, whose group of 32 is known when the kernel is compiled; negative: none.
+  // That for row `row` of the tile, whose group of 32 is known when the kernel is compiled; negative: none.
   WW_FN int at(int group, int row) const { return machine::shuffle(index_[group], uint32_t(row % 32)); }
 
  private:
   int index_[kGroups];
 };
 
-// How many a tile has.
+// How many of them a tile has.
 template <class Kernel>
 WW_FN int gathered_rows(const tile::GroupedTile& tile) {
   const int left = tile.rows.count - Kernel::first_row(tile);
@@ -114,14 +114,14 @@ class GatherLoad {
       const tile::GroupedTile tile = next_tile_;
       const int peer_column = next_peer_column_;
       const GatheredRows<C> rows = next_rows_;
-      // The next tile's part of the table is on its way while this one is loaded.
+      // The next tile's part of the table is under way while this one is loaded.
       look_ahead();
       load_tile(input, tile, peer_column, rows);
     }
     how.finish();
     if (machine::ballot(wrong_) != 0) walk_.note_fault(kIndexOutOfRange);
     walk_.add_to_report();
-    // The peers hand stages back to this CTA until the last one: it must not leave before.
+    // The peers hand stages back to this CTA until the last one, so it must not leave before.
     if constexpr (C.cluster > 1) input.drain();
   }
 
@@ -154,9 +154,9 @@ class GatherLoad {
     }
   }
 
-  // This CTA's part of B for all that have the tile's columns. Two CTAs with the same rows and columns of their own
-  // have no operand in common, and yet neither may be a round of stages ahead of the other, at whose empty barriers it
-  // arrives: each loads half of its columns and half of its peer's.
+  // This CTA's part of B for all CTAs that have the tile's columns. Two CTAs with the same rows, but columns of their
+  // own, share no operand, and yet neither may get a round of stages ahead of the other, on whose empty barriers it
+  // arrives: so each loads half of its columns and half of its peer's.
   WW_FN void load_b(const tile::GroupedTile& tile, [[maybe_unused]] int peer_column, int k, int stage,
                     Shared<Mbarrier> full) const {
     constexpr uint32_t bytes = C.b_bytes() / C.column_blocks();
@@ -183,8 +183,8 @@ class GatherLoad {
     }
   }
 
-  // 64 rows; those that are none, and what lies beyond k, become zero. The rows of several copies are asked for at
-  // once: one warp makes all copies of a stage, and waiting for a shuffle takes it longer than making one.
+  // 64 rows; those that are none, and what is past the end of k, become zero. Several copies' rows are fetched
+  // together: one warp makes all copies of a stage, and waiting for a shuffle takes it longer than making one.
   WW_FN void copy_block(Shared<uint8_t> to, const GatheredRows<C>& rows, int block, int k) const {
     constexpr int size = bits(C.type) / 8, at_once = 8;
     static_assert(64 % (kRowsAtOnce * at_once) == 0 && 2 * kRowsAtOnce == atom_rows(Swizzle::b128));
@@ -193,7 +193,7 @@ class GatherLoad {
     const bool inside = k + chunk * (kChunk / size) < args_.k;
     // Unsigned, so that an address is one multiplication.
     const uint32_t row_bytes = uint32_t(args_.k) * uint32_t(size);
-    // Two copies are as many rows as the swizzle repeats after.
+    // The swizzle repeats after as many rows as two copies bring.
     const auto place = [&](int row) {
       return to.plus_bytes(swizzle(Swizzle::b128, uint32_t((row + line) * kLineBytes + chunk * kChunk)));
     };

@@ -1,7 +1,7 @@
-// The MMA warpgroups of grouped_gemm.h where sums are converted and nothing else. G is the kernel. When a tile is
-// complete its results are packed, which frees the accumulators, and wait in registers. They are written to the output
-// ring while the tensor core works on the first stages of the next tile. Each of two warpgroups waits for its own MMAs
-// of a stage, hands it back and goes on while those of the other one run: so the two do not end a tile together.
+// The MMA warpgroups of grouped_gemm.h where sums are only converted. G is the kernel. When a tile is complete its
+// results are packed, which frees the accumulators, and wait in registers. They are written to the output ring while
+// the tensor core works on the first stages of the next tile. Each of two warpgroups waits for its own MMAs of a stage,
+// hands it back and goes on while those of the other one run: so the two do not end a tile together.
 #pragma once
 #include "warpwright/kernel/sm90/accumulate.h"
 #include "warpwright/machine/machine.h"
@@ -24,7 +24,7 @@ class GroupedDeferred {
   WW_FN GroupedDeferred(const Args& args, uint32_t base, Output& output, int group)
       : args_(args), base_(base), output_(output), group_(group), walk_(G::tiles(args)) {}
 
-  // The four warps of a warpgroup. Stages that it does not read are handed back too.
+  // The four warps of a warpgroup. Stages that the warpgroup does not read are handed back too.
   WW_FN void multiply(Input& input) {
     look_ahead();
     while (any_) {
@@ -97,7 +97,7 @@ class GroupedDeferred {
     waiting_ = blocks();
   }
 
-  // Output stage i of the tile before, if that one has it.
+  // Output stage i of the previous tile, if that one has it.
   WW_FN void write(int i) {
     const int block = i / kBlockOutputs;
     if (block >= waiting_) return;

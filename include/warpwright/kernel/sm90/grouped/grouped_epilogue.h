@@ -1,5 +1,5 @@
-// From the sums of an MMA warpgroup to what grouped_gemm.h stores: bias and swiglu, or a function of the user's own,
-// and the scales of a result in e4m3. All of it happens in the registers of the sums.
+// From the sums of an MMA warpgroup to what grouped_gemm.h stores: bias and swiglu, or a user-defined function, and the
+// scales of a result in e4m3. All of it happens in the registers of the sums.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/epilogue/activation.h"
@@ -17,14 +17,14 @@ struct GroupedEpilogue {
   static constexpr int kColumns = C.out_columns();
   static constexpr bool kPlain = !C.bias && !C.swiglu && C.out != DType::e4m3 && C.own == 0;
 
-  // Where the tile's part of this warpgroup is.
+  // Where this warpgroup's part of the tile is.
   struct Place {
     int matrix;   // the matrix B
     int row;      // the first one of D
     int rows;     // how many from there on
     int column;   // the first one of D
-    int own_row;  // the same row in the matrix of D that a function of the user's own is told of
-    int batch;    // and what it is told is the number of that
+    int own_row;  // the same row in the matrix of D, as a user-defined function is told
+    int batch;    // the number of that matrix
   };
 
   template <DType T>
@@ -42,8 +42,8 @@ struct GroupedEpilogue {
     return C.in_pairs() ? gate_register(r) + operand * kGateToUp : r;
   }
 
-  // Adds those of the columns from `column` of D on, to gates and to ups. Two columns beside each other are inside D or
-  // not.
+  // Adds the biases of the columns from `column` of D on, to gates and to ups. Two neighbouring columns are both inside
+  // D or both outside.
   template <DType T, class Values, int Blocks>
   WW_FN static void add_bias(Values (&values)[Blocks], const Args& args, const Place& place, int row_block) {
     using Element = storage_t<T>;
@@ -79,7 +79,7 @@ struct GroupedEpilogue {
     return machine::load(Global<const float>{static_cast<const float*>(args.bias)} + at);
   }
 
-  // The function of the user's own of every sum. What lies beyond the group or beyond D has no bias, and goes nowhere.
+  // Applies the user-defined function to every sum. Past the end of the group or of D there is no bias, and no store.
   template <class Values>
   WW_FN static void apply_own(Values& sums, const Args& args, const Place& place, int row_block) {
     const int lane = int(machine::lane_index());
@@ -155,7 +155,7 @@ struct GroupedEpilogue {
     }
     if constexpr (C.swiglu) {
       const Values& ups = values[first + C.column_blocks() - 1];
-      // A result takes the place of a sum that was read for it or for one before it.
+      // A result takes the place of a sum that was read for it or for an earlier one.
       WW_UNROLL
       for (int r = 0; r < kColumns / 2; ++r) {
         const float gate = values[first].get(register_of(0, r)), up = ups.get(register_of(1, r));

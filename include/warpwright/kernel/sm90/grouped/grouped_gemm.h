@@ -2,8 +2,8 @@
 // operands have blockwise scales. The arrangement is that of dense_gemm.h: a load role, MMA warpgroups with their rows
 // in registers, an output ring and a store warp for each. The tensor core knows nothing of scales: the sums of every
 // block along k are multiplied by theirs and added to a second set in fp32, while the tensor core works for the other
-// warpgroup. Scales come with the stages. Rows beyond a group are loaded, since they hurt nobody, but never
-// stored; what a stage has of k beyond a group is cleared before it is multiplied.
+// warpgroup. Scales travel with the stages. Rows past the end of a group are loaded, which does no harm, but never
+// stored; what a stage holds of k past the end of a group is cleared before it is multiplied.
 #pragma once
 #include "warpwright/core/descriptor.h"
 #include "warpwright/kernel/sm90/dense/dense_epilogue.h"
@@ -25,8 +25,8 @@ namespace warpwright::inline WW_WORLD::kernel::sm90 {
 constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
   BlockPlan plan("grouped_gemm", Arch::sm90, c.cluster);
   const int groups = c.warpgroups(), mma_warps = groups * 4;
-  // Two warpgroups and the others share the 3*168 of the launch. The walk over groups needs more than the 40 of
-  // dense_gemm_plan(), the scales of 256 rows, the walk over groups along k and a warp that gathers more than that.
+  // Two warpgroups and the others share the 3*168 of the launch. Walking over groups needs more than the 40 of
+  // dense_gemm_plan(); scales of 256 rows, walking over groups along k and a warp that gathers need still more.
   const bool many_scales = c.scaled() && c.tile_m == 256;
   const bool many_sums = c.defers() || (c.accumulators() > 160 && !many_scales);
   const int mma = groups == 1 ? 0 : c.by_depth() || c.gathered ? 216 : many_sums ? 224 : 216;
@@ -44,7 +44,7 @@ constexpr BlockPlan grouped_gemm_plan(const GroupedGemmConfig& c) {
     plan.region("scales", c.slot_bytes(), c.stages, 16);
     if (c.stages_scales()) plan.region("staged", c.staged_bytes(), 1, smem_alignment(Swizzle::b32));
   }
-  // Of gathered rows the load role arrives for what the TMA brings and for what its lanes have copied.
+  // For gathered rows the load role arrives once for what the TMA brings and once for what its lanes have copied.
   const int loads = c.gathered ? 2 : 1;
   if (c.scaled()) {
     plan.barrier("input.full", c.stages, loads + 1, "mma", {"load", loads}, {"scales", 1});
@@ -105,7 +105,7 @@ struct GroupedGemm {
     return {base + offset};
   }
 
-  // The TMA begins at multiples of 16 bytes: elements of a group along k in front of which its first stage has others.
+  // The TMA begins at multiples of 16 bytes: this many elements of other groups come before those of a group along k.
   WW_FN static int head(const tile::GroupedTile& tile) {
     return C.clears_edges() && C.a_major == Major::K ? tile.rows.first_k % (128 / bits(C.type)) : 0;
   }
@@ -153,7 +153,7 @@ struct GroupedGemm {
       const bool beside = C.paired() && tile.beside, halved = C.paired() && tile.halved;
       for (int k = 0; k < stages; ++k) {
         input.produce([&](auto stage) {
-          // The bytes of all shares arrive here, the peers' too.
+          // The bytes of all shares arrive here, those from the peers too.
           stage->expect_bytes(C.stage_bytes() - (halved ? C.a_box().bytes() : 0));
           const int at = begin + k * C.tile_k();
           load_a<C>(a_stage(base, stage->index()), &args.a, C.paired() && !halved ? 2 : 1, beside, at, a_line,
@@ -164,13 +164,13 @@ struct GroupedGemm {
       }
     }
     walk.report();
-    // The peers hand stages back to this CTA until the last one: it must not leave before.
+    // The peers hand stages back to this CTA until the last one, so it must not leave before.
     if constexpr (C.cluster > 1) {
       if (elected) input.drain();
     }
   }
 
-  // The descriptor of an address further on. Shared memory has too few bytes for a carry out of the field: a plain
+  // The descriptor of an address further on. Shared memory is too small for a carry out of the field, so a plain
   // addition will do, and the tensor core waits for it.
   WW_FN static uint64_t ahead(uint64_t desc, uint32_t bytes) {
     return (desc & ~uint64_t(UINT32_MAX)) | (uint32_t(desc) + (bytes >> 4));
@@ -196,7 +196,7 @@ struct GroupedGemm {
     }
   }
 
-  // Rows of the group from the first row of this warpgroup's part on; none: it has nothing to do for this tile.
+  // How many rows the group has from the first row of this warpgroup's part on; none: it has no work in this tile.
   WW_FN static int rows_left(const tile::GroupedTile& tile, int group) {
     return int(machine::warp_uniform(uint32_t(tile.rows.count - first_row(tile) - group * C.group_rows)));
   }
@@ -233,7 +233,7 @@ struct GroupedGemm {
     }
   }
 
-  // The four warps of a warpgroup. Stages that it does not read are handed back too; without an MMA nothing keeps the
+  // The four warps of a warpgroup. Stages that it does not read are handed back too. Without an MMA nothing keeps the
   // lanes together, and one lane hands a stage back for all.
   WW_FN static void multiply_scaled(const Args& args, uint32_t base, Input& input, Output& output, int group) {
     const Turns<GroupedGemm> turns;
@@ -283,7 +283,7 @@ struct GroupedGemm {
         accumulate(AllBlocks{}, [] {});
       }
     }
-    if (group == 0) turns.await();  // the other one passed it on behind its last MMA
+    if (group == 0) turns.await();  // the other one passed it on after its last MMA
   }
   WW_FN static void multiply_plain(const Args& args, uint32_t base, Input& input, bool& cleared, Output& output,
                                    int group) {
@@ -295,7 +295,7 @@ struct GroupedGemm {
       machine::wgmma_commit();
     };
     const auto issue_all = [&](int stage, bool fresh) { issue_blocks(AllBlocks{}, stage, fresh); };
-    // A stage with elements of other groups.
+    // A stage that holds elements of other groups.
     [[maybe_unused]] const auto multiply_edge = [&](bool fresh, int begin, int end) {
       input.consume([&](auto stage) {
         if constexpr (C.clears_edges()) clear_edges<GroupedGemm>(base, stage->index(), begin, end, group);
@@ -419,7 +419,7 @@ struct GroupedGemm {
     if (first_lane) machine::bulk_wait<0>();
   }
 
-  // The loading warp: the first bytes are what everybody waits for, so it starts as early as it can.
+  // The loading warp: all others wait for the first bytes, so it starts as early as it can.
   WW_FN static void start_and_load(const Args& args, uint32_t base, InputRing input) {
     constexpr int registers = plan.role("load").registers;
     const bool elected = machine::elect_one();
@@ -449,7 +449,7 @@ struct GroupedGemm {
     constexpr int store_warp = plan.role("store").first_warp, store_warps = plan.role("store").warps;
     constexpr int scale_warp = plan.role("scales").first_warp;
     static_assert(plan.role("mma").first_warp == 0, "a warpgroup starts at a multiple of four warps");
-    // Uniform, and not computed again wherever it is used.
+    // Uniform, and kept rather than computed again wherever it is used.
     const uint32_t base = machine::warp_uniform(machine::shared_base());
     const int warp = int(machine::warp_uniform(machine::warp_index()));
     const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);

@@ -1,5 +1,5 @@
-// From a subtile of grouped_gemm.h's output ring to D. A box that has rows of its group only is stored by the TMA, one
-// in which the group ends by threads.
+// From a subtile of grouped_gemm.h's output ring to D. The TMA stores a box all of whose rows belong to its group;
+// threads store one in which the group ends.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
@@ -12,7 +12,7 @@ template <GroupedGemmConfig C>
 struct GroupedStore {
   using Args = GroupedGemmArgs;
   using Element = storage_t<C.out>;
-  // Added to what D holds, if the launch says so.
+  // Adds to what D holds, if the launch says so.
   static constexpr bool kAdds = C.adds_to_result();
   WW_FN static Vec<uint32_t, 4> sum_of(const Vec<uint32_t, 4>& x, const Vec<uint32_t, 4>& y) {
     Vec<uint32_t, 4> sum;
@@ -22,7 +22,7 @@ struct GroupedStore {
     }
     return sum;
   }
-  // By the whole warp.
+  // Called by the whole warp.
   WW_FN static void store_rows(const Args& args, Shared<Element> from, int rows, int64_t row, int column) {
     constexpr SmemTile subtile{C.out, 64, C.d_box().inner, C.d_box().swizzle};
     constexpr int in_unit = 16 / int(sizeof(Element)), units = subtile.cols / in_unit;  // units of 16 bytes in a row

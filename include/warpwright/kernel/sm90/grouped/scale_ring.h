@@ -40,7 +40,7 @@ struct ScaleSource {
     return blocks % 4 == 0 && stride % 4 == 0 && reinterpret_cast<uint64_t>(tokens) % 16 == 0;
   }
 
-  // From block k on, a multiple of four. What a matrix does not have is zero.
+  // From block k on, a multiple of four. Scales past the end of a matrix are zero.
   template <int Tokens>
   WW_FN ScaleGroup<Tokens> read(int k) const {
     using Group = ScaleGroup<Tokens>;

@@ -1,7 +1,7 @@
 // Scales on their way to the MMA warps of grouped_gemm.h: each stage has a slot for those of its block along k, which a
-// warp fills while the TMA fills the stage. They lie in memory as a quantizer writes them, a line for each row and in
-// it a float for each block. An access to every line costs the memory that feeds the tensor core as much for four bytes
-// as for sixteen, so the warp reads four blocks of a line at once and hands them out over four stages.
+// warp fills while the TMA fills the stage. They lie in memory as a quantizer writes them, a line for each row with a
+// float for each block. An access to every line costs the memory that feeds the tensor core as much for four bytes as
+// for sixteen, so the warp reads four blocks of a line together and distributes them over four stages.
 #pragma once
 #include "warpwright/core/unroll.h"
 #include "warpwright/kernel/sm90/grouped/config.h"
@@ -11,8 +11,8 @@
 
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
-// A stage was read by MMAs and its slot by all lanes. Lane r of each warp tells CTA r. The plain remote arrival orders
-// what threads have read for their own CTA alone, but the peers' slots are their own; it takes no branch.
+// MMAs have read the stage, and all lanes its slot. Lane r of each warp tells CTA r. The plain remote arrival orders
+// threads' reads for their own CTA only, which is enough, since the peers have slots of their own; it takes no branch.
 template <int Cluster>
 struct ReleaseScaled {
   WW_FN static void acquired(machine::here) {}
@@ -27,7 +27,7 @@ struct ReleaseScaled {
   }
 };
 
-// A matrix of scales: `lines` by `blocks` along k.
+// A matrix of scales: `lines` lines of `blocks` blocks along k.
 struct ScaleLines {
   Global<const float> at;
   int64_t stride = 0;
@@ -82,7 +82,7 @@ template <int Lines>
 using Singles = AlignedBlocks<Lines, 1>;
 
 // Four blocks from any block on, in memory of any alignment: four lanes read a line, one block each, and then exchange
-// what they have, so that a lane has all four of a line.
+// what they have, so that a lane has all four blocks of a line.
 template <int Lines>
 class AnyFours {
  public:
@@ -105,7 +105,7 @@ class AnyFours {
   }
   // Loads the scales of a run of lines.
   WW_FN void load(const ScaleLines& from, int line, int k, int end) {
-    // From a shuffle: there are no registers for its multiples, which the compiler would compute only once.
+    // From a shuffle: there are no registers for its multiples, which the compiler would otherwise keep.
     const int stride = int(machine::warp_uniform(uint32_t(from.stride)));
     const int mine = k + rank(), left = mine < end ? from.lines - line - quad() : 0;
     Global<const float> at = from.at + ((line + quad()) * from.stride + mine);
@@ -117,7 +117,7 @@ class AnyFours {
       at = at + int64_t(stride) * 8;
     }
   }
-  // When what was loaded is there.
+  // Called when the loads have arrived.
   WW_FN void arrange() {
     WW_UNROLL
     for (int i = 0; i < kGroups; ++i) {
@@ -145,14 +145,14 @@ class AnyFours {
 
 template <GroupedGemmConfig C>
 struct ScaleSlots {
-  // So many that what is not aligned is worth an exchange between lanes.
+  // From this many on, an exchange between lanes pays for unaligned lines.
   static constexpr bool kManyLines = C.tile_m + C.scale_lines() > 192;
   using Producer = pipeline::Producer<C.stages, TellByWarp>;
 
   WW_FN static Shared<float> slot(Shared<float> slots, int stage) {
     return slots.plus_bytes(C.slot_bytes() * uint32_t(stage));
   }
-  // Those of B, behind those of the rows.
+  // The scales of B, after those of the rows.
   WW_FN static Shared<float> side(Shared<float> slot) { return slot + C.tile_m; }
   // Where line i of B is. Of 16 that are columns of a result, an MMA gives a thread the columns 2q, 2q + 1, 2q + 8 and
   // 2q + 9: they lie together.
@@ -160,7 +160,7 @@ struct ScaleSlots {
     return C.row_scales() ? i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2 : i;
   }
 
-  // Those of block j of those that were read at once.
+  // The scales of block j of those that were read together.
   template <class OfRows, class OfColumns>
   WW_FN static void put(Shared<float> to, const OfRows& of_rows, const OfColumns& of_columns, int j) {
     WW_UNROLL
@@ -174,11 +174,11 @@ struct ScaleSlots {
 
   // By the whole warp: the scales of blocks `first` to first + blocks of a tile that begins in line a_line; or, where
   // rows are gathered, whose line i is a_line.own(i) for the lane that reads it, and a_line.any(i) for every lane.
-  // line_of_b(i) is the matrix line of line i of B. What a matrix does not have is zero.
+  // line_of_b(i) is the matrix line of line i of B. Scales past the end of a matrix are zero.
   template <class LineOfA, class LineOfB>
   WW_FN static void bring(Producer& ring, Shared<float> slots, const ScaleLines& a, LineOfA a_line, const ScaleLines& b,
                           LineOfB line_of_b, int first, int blocks) {
-    // Staged scales are in memory of the other kind.
+    // A kernel that stages scales comes here only where they are not aligned.
     if (!C.stages_scales() && a.in_fours() && b.in_fours()) {
       bring_by<AlignedFours>(ring, slots, a, own(a_line), b, line_of_b, first, blocks);
     } else if constexpr (kManyLines) {

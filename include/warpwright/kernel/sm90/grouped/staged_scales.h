@@ -1,6 +1,6 @@
 // Scales of many lines on their way to the slots of stage_scales.h. Where lines are aligned for it, the TMA brings
-// eight blocks of each at once, which takes nothing from the port that the tensor core reads its operands through; a
-// warp copies four of them to its registers and hands them out over four stages.
+// eight blocks of each together, without using the port through which the tensor core reads its operands; a warp copies
+// four of them at a time to its registers and distributes them over four stages.
 #pragma once
 #include "warpwright/kernel/sm90/grouped/stage_scales.h"
 
@@ -36,7 +36,7 @@ struct StagedScales {
   using OfRows = StagedFours<C.tile_m>;
   using OfColumns = stdx::conditional_t<C.row_scales(), StagedFours<C.scale_lines()>, AnyFours<C.scale_lines()>>;
 
-  // Which blocks of a box are meant. A box begins at a multiple of 16 bytes, which may be ahead of them.
+  // Which blocks of a box are wanted. A box begins at a multiple of 16 bytes, which may be before them.
   struct Range {
     int begin = 0, end = 0;
   };

@@ -1,5 +1,5 @@
-// Two warpgroups start their MMAs in turns. If both were free to, they would end together, add up together, and the
-// tensor core would wait for both; so one adds up while the other multiplies.
+// Two warpgroups start their MMAs in turns. If both could start freely, they would end together and add up together
+// while the tensor core waits for both; so one adds up while the other multiplies.
 #pragma once
 #include "warpwright/machine/machine.h"
 
@@ -14,7 +14,7 @@ class Turns {
       constexpr uint32_t first = Kernel::plan.named_barrier("turn.first").id,
                          second = Kernel::plan.named_barrier("turn.second").id;
       static_assert(second == first + 1, "which is whose is computed");
-      // From a shuffle, so that they are kept: to compute them again costs time when the tensor core waits.
+      // From a shuffle, so that they are kept: computing them again costs time while the tensor core waits.
       own_ = machine::shuffle(first + machine::warp_index() / 4, machine::lane_index());
       other_ = machine::shuffle(second - machine::warp_index() / 4, machine::lane_index());
     }

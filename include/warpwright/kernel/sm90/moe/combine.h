@@ -1,7 +1,7 @@
 // out[t] = the sum over a token's pairs, in their order and in fp32, of weight * row. The rows of a token lie anywhere;
-// each is read once, as a whole, so this takes what memory takes for them. Weights stand here and not in the product
-// before: there a row would be rounded after its weight, here it was rounded before, which costs no more and leaves the
-// product the kernel that everybody else uses.
+// each is read once, as a whole, so this takes as long as memory takes. Weights are applied here and not in the product
+// before: there a row would be rounded after its weight, here it was rounded before, which is no less accurate and
+// leaves the product the kernel that all others use.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
@@ -25,7 +25,7 @@ struct Combine {
   using Element = storage_t<C.type>;
   using Eight = Vec<uint32_t, 4>;
   static constexpr BlockPlan plan = combine_plan(C);
-  static constexpr int kAtOnce = 4;  // rows of a token that are on their way together
+  static constexpr int kAtOnce = 4;  // rows of a token that are loaded together
 
   // Pairs of a token.
   WW_FN static int each(const Args& args) {
@@ -35,7 +35,7 @@ struct Combine {
       return args.top_k;
     }
   }
-  // Of pair j of a token, whose own weights these are.
+  // The weight of pair j of a token; `weights` are the token's own.
   WW_FN static float weight_of(const Args& args, Global<const float> weights, int token, int j) {
     if constexpr (C.shared) {
       if (j >= args.top_k) {

@@ -1,6 +1,6 @@
 // Configurations and arguments of the small kernels around the two products of a mixture of experts. World-free, like
-// kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j. Experts that every token
-// takes, the shared ones, are the last ones; their pairs follow the others of a token in slots, and stand nowhere else.
+// kernel/config.h. A pair is a token and one of the experts it is sent to: pair t * top_k + j. The shared experts,
+// which every token takes, are the last ones; their pairs follow a token's others in slots and are listed nowhere else.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/dtype.h"
@@ -9,7 +9,7 @@
 namespace warpwright {
 
 // What the kernels found wrong in the routing. A pair whose expert does not exist, or whose weight is not a number,
-// adds nothing to its token; of more tokens than there is room for the first ones are taken.
+// adds nothing to its token; of more tokens than there is room for, only the first are taken.
 enum RouteFault : uint32_t {
   kExpertOutOfRange = 1,
   kWeightNotANumber = 2,
@@ -29,7 +29,7 @@ struct RouteConfig {
 struct RouteArgs {
   const void* ids = nullptr;              // [tokens, top_k], signed, of id_bytes each
   const float* weights = nullptr;         // [tokens, top_k]
-  const uint32_t* token_count = nullptr;  // one word: how many of the tokens are there; null: all
+  const uint32_t* token_count = nullptr;  // one word: how many of the tokens are valid; null: all
   int32_t tokens = 0;                     // how many there is room for
   int32_t top_k = 0;
   int32_t experts = 0;  // all of them, with the shared ones
@@ -38,7 +38,7 @@ struct RouteArgs {
   int32_t* index = nullptr;     // [tokens * (top_k + shared)]: the token of each row
   int32_t* slots = nullptr;     // [tokens, top_k + shared]: the row of each pair; -1: none
   uint32_t* status = nullptr;   // receives the RouteFault bits that were found; may be null
-  // Of RouteConfig::shared.
+  // With RouteConfig::shared:
   int32_t shared = 0;                     // how many of the experts are shared
   const float* shared_weights = nullptr;  // [tokens, shared]; null: they are all 1
 };

@@ -1,9 +1,9 @@
-// The rows of each expert, from the experts of each token, in one launch without a look from the host: where they
+// The rows of each expert, from the experts of each token, in one launch, without a look from the host: where they
 // begin, which token each row is, and which row each pair has. A block works for one expert at a time and reads the
-// experts of all pairs twice, once to count those ahead of its own and once to number its own. So the rows stand in the
+// experts of all pairs twice, once to count those before its own and once to number its own. So the rows are in the
 // order of the pairs, whatever runs when, and no block waits for another. All that is read lies in the L2: for 4096
-// tokens of 8 experts it is 128 KiB. An expert that every token takes has its rows behind those of all that are chosen,
-// a row for each token in their order: its block counts as the others do, and then writes numbers that need no search.
+// tokens of 8 experts it is 128 KiB. An expert that every token takes has its rows after those of all chosen ones, a
+// row for each token in their order: its block counts as the others do, and then writes numbers that need no search.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/unroll.h"
@@ -30,7 +30,7 @@ struct Route {
   static constexpr BlockPlan plan = route_plan(C);
   static constexpr int kAtOnce = 4;  // pairs of a lane that are on their way together
 
-  // Of a warp's share of the pairs: how many belong to experts ahead of this one, and to this one.
+  // In a warp's share of the pairs: how many belong to experts before this one, and how many to this one.
   struct Counts {
     int ahead = 0, own = 0;
   };
@@ -136,7 +136,7 @@ struct Route {
       expert_wrong = expert_wrong || expert(args, pair) < 0;
     }
     if constexpr (C.shared) {
-      // The whole block in turns: what a warp looks at does not matter.
+      // All threads of the block take these in turn: which warp looks at which does not matter.
       const int all = args.shared_weights == nullptr ? 0 : tokens(args) * args.shared;
       for (int i = int(machine::thread_index()); i < all; i += C.warps * 32) {
         const float weight = machine::load(Global<const float>{args.shared_weights} + i);

@@ -36,8 +36,8 @@ struct SkinnyGemmConfig {
     return int64_t((m + tokens - 1) / tokens) * ((n + rows - 1) / rows);
   }
   WW_HD constexpr int warpgroups() const { return rows / 64; }
-  // The CTAs that add the parts of a tile, each those of its own tokens, all of them as many: MMA results come in
-  // blocks of 8 tokens.
+  // The CTAs that add the parts of a tile, each for its own tokens, an equal number each: MMA results come in blocks of
+  // 8 tokens.
   WW_HD constexpr int owners() const {
     int count = split < tokens / 8 ? split : tokens / 8;
     while (count > 1 && tokens / 8 % count != 0) --count;
@@ -47,7 +47,7 @@ struct SkinnyGemmConfig {
   WW_HD constexpr TensorBox w_box() const { return {type, tile_k(), rows, Swizzle::b128}; }
   WW_HD constexpr TensorBox x_box() const { return {type, tile_k(), tokens, Swizzle::b128}; }
   WW_HD constexpr uint32_t stage_bytes() const { return w_box().bytes() + x_box().bytes(); }
-  // The tokens of an owner by the columns of D that a warpgroup makes: one box, of 64 in fp32 two.
+  // An owner's tokens by the columns of D that a warpgroup makes: one box, or two for 64 tokens in fp32.
   WW_HD constexpr TensorBox d_box() const {
     const int inner = out_type() == DType::fp32 ? 32 : group_columns(), row = inner * bits(out_type()) / 8;
     return {out_type(), inner, owned_tokens(), row == 128 ? Swizzle::b128 : row == 64 ? Swizzle::b64 : Swizzle::b32};

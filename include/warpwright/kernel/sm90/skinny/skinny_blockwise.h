@@ -11,7 +11,7 @@
 namespace warpwright::inline WW_WORLD::kernel::sm90 {
 
 constexpr BlockPlan skinny_blockwise_plan(const SkinnyBlockwiseConfig& c) {
-  // What is added stands behind what is there: the places of the skinny kernel do not move.
+  // What is added comes after what is there: the places of the skinny kernel do not move.
   BlockPlan plan = skinny_gemm_plan(c.skinny());
   plan.kernel = "skinny_blockwise";
   plan.role("scales", 1);
@@ -38,7 +38,7 @@ struct SkinnyBlockwise {
   using Tiles = typename Skinny::Tiles;
   using Sums = typename Skinny::Sums;
   using Quad = typename Skinny::Quad;
-  // A stage is read by MMAs, and its scales by all lanes.
+  // MMAs read a stage, and all lanes read its scales.
   using Input = pipeline::Consumer<C.stages, TellByWarp>;
   static constexpr int kN = kSkinny.tokens;  // N of the MMA
   static constexpr BlockPlan plan = skinny_blockwise_plan(C);
@@ -51,7 +51,7 @@ struct SkinnyBlockwise {
     return Tiles({tile::ceil_div(p.m, C.tokens), tile::ceil_div(p.n, C.rows)});
   }
 
-  // The whole warp. The scales of the next blocks are on their way while those of the last ones wait for their stages.
+  // The whole warp. The scales of the next blocks are under way while those of the last ones wait for their stages.
   WW_FN static void bring_scales(const Args& args, uint32_t base, typename Skinny::InputRing input) {
     using Group = ScaleGroup<C.tokens>;
     pipeline::Producer<C.stages, TellByWarp> ring(input);
@@ -114,8 +114,8 @@ struct SkinnyBlockwise {
   }
 
   // The sums of one tile, as far as this CTA has its depth. While one set of sums is added up, the tensor core fills
-  // the other. ptxas takes this only where no MMA is under way at the end of a round of a loop: so several blocks
-  // follow each other without one.
+  // the other. ptxas accepts this only if no MMA is under way at the end of a loop iteration: so several blocks follow
+  // each other without a loop.
   WW_FN static void accumulate(Totals<kN>& totals, Sums (&sums)[2], Input& input, uint32_t base, int group, int depth) {
     clear(totals);
     // Waits for the MMAs that read `held`, with `Left` later ones under way.
@@ -125,7 +125,7 @@ struct SkinnyBlockwise {
         machine::wgmma_wait<Left>();
         stdx::move(held).release();
         promote(totals, of, by);
-      } else {  // the scales have no room beside all sums
+      } else {  // the scales do not fit beside all sums
         machine::wgmma_wait<Left>();
         promote(totals, of, Scales::read(scale_slot(base, held->index()), group));
         stdx::move(held).release();
@@ -148,7 +148,7 @@ struct SkinnyBlockwise {
     if (depth & 1) run(stdx::integral_constant<int, 1>{});
   }
 
-  // As Skinny::hand_out(), and with tokens first as they lie: a row in memory is a row of the MMA.
+  // Like Skinny::hand_out(), and with tokens first in their order: a row in memory is a row of the MMA.
   template <class Quads>
   WW_FN static void hand_out(typename Skinny::Output& output, uint32_t base, const SkinnyGemmArgs& p, int group,
                              Quads quad) {
@@ -193,7 +193,7 @@ struct SkinnyBlockwise {
     }
   }
 
-  // One thread. With tokens first a stage holds them where the skinny kernel has its weights.
+  // One thread. With tokens first, they are in a stage where the skinny kernel has its weights.
   WW_FN static void load(const SkinnyGemmArgs& p, uint32_t base, typename Skinny::InputRing ring) {
     if constexpr (!C.tokens_first) {
       Skinny::load(p, base, ring);
@@ -273,12 +273,12 @@ struct SkinnyBlockwise {
           return stdx::move(slot).release();
         });
       }
-      // The owners report here until the last one has read what this warp sent: the CTA must not leave before.
+      // The owners report here until the last one has read what this warp sent, so the CTA must not leave before.
       send.drain();
     }
   }
 
-  // The loading warp: the first bytes are what everybody waits for, so it starts as early as it can.
+  // The loading warp: all others wait for the first bytes, so it starts as early as it can.
   WW_FN static void start_and_load(const SkinnyGemmArgs& p, uint32_t base, typename Skinny::InputRing input) {
     constexpr int registers = plan.role("load").registers;
     const bool elected = machine::elect_one();
@@ -318,7 +318,7 @@ struct SkinnyBlockwise {
     pipeline::await_barriers<SkinnyBlockwise>();
     if (warp < mma_warps) {
       if constexpr (mma_registers != 0) machine::registers_increase<mma_registers>();
-      // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+      // Not for the operands' sake, since without depth none are loaded: the previous kernel may still be reading D.
       machine::grid_dependency_wait();
       multiply(args, base, input, warp / 4);
     } else {

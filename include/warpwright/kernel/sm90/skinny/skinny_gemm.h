@@ -1,9 +1,9 @@
-// D = epilogue(X * W^T) on Hopper for few rows of X (tokens), bound by reading W (weights), or for few tiles, where the
-// split fills the chip. The operands change sides: rows of W are the M side of the MMA, tokens its N side, so that no
-// MMA row is wasted. A cluster splits the depth of a tile among its CTAs; each sends its partial sums through
+// D = epilogue(X * W^T) on Hopper for few rows of X (tokens), limited by reading W (weights), or for few tiles, where
+// the split fills the chip. The operands change sides: rows of W are the M side of the MMA, tokens its N side, so that
+// no MMA row is wasted. A cluster splits the depth of a tile among its CTAs; each sends its partial sums through
 // distributed shared memory to the CTAs that own the tokens, which add them in the order of the ranks: the result does
 // not depend on timing. Owners pass their sums, transposed by stmatrix, through an output ring to a store warp. Tails
-// are the TMA's.
+// are left to the TMA.
 #pragma once
 #include "warpwright/core/block_plan.h"
 #include "warpwright/core/descriptor.h"
@@ -48,8 +48,8 @@ constexpr BlockPlan skinny_gemm_plan(const SkinnyGemmConfig& c) {
   return plan;
 }
 
-// A warp wrote its share of a slot in each of the first `To` CTAs of the cluster, or read it on their behalf; lane r
-// tells CTA r. Ordinary accesses, so at cluster scope on both sides.
+// A warp has written its share of a slot in each of the first `To` CTAs of the cluster, or read it on their behalf;
+// lane r tells CTA r. The accesses are ordinary ones, so both sides use cluster scope.
 template <int To>
 struct TellCluster {
   static constexpr bool expects_bytes = false;
@@ -105,7 +105,7 @@ struct SkinnyGemm {
   WW_FN static Shared<Result> output_stage(uint32_t base, int group, int stage) {
     return {base + kOutput + kOutputBytes * uint32_t(group * C.output_stages + stage)};
   }
-  // Where the quad of a block comes to lie at its owner, from CTA `source`.
+  // Where the quad of a block goes in its owner's memory, from CTA `source`.
   WW_FN static Shared<Quad> partial(uint32_t base, int source, int block, int thread) {
     constexpr uint32_t offset = plan.region("partial").offset;
     return Shared<Quad>{base + offset} + ((source * kBlocks + block) * kThreads + thread);
@@ -206,8 +206,8 @@ struct SkinnyGemm {
   WW_FN static int first_token() { return C.split == 1 ? 0 : int(machine::cluster_rank()) * C.owned_tokens(); }
 
   // The whole list for one element. Sum i of a block is that of weight + 8 * (i / 2) and token + 8 * block + i % 2; of
-  // pairs the first two are gates, the others their ups. Elements beyond the matrix are not stored; for them nothing is
-  // read.
+  // pairs, the first two are gates and the others their ups. Elements past the edges of the matrix are not stored, and
+  // nothing is read for them.
   struct Finish {
     int token, weight, m, n;
     typename Ops::Args args;
@@ -228,7 +228,7 @@ struct SkinnyGemm {
       }
       return f;
     }
-    // `column` is one of the product.
+    // `column` is a column of the product.
     WW_FN float scaled(float sum, int row, int column) const {
       if constexpr (C.scaling == Scaling::tensor) sum = tile::multiply(scale, sum);
       if constexpr (C.scaling == Scaling::row_column) {
@@ -310,7 +310,7 @@ struct SkinnyGemm {
     Output output(output_ring);
     Sums sums[1];
     const Depth part = depth(args);
-    // The factor of a plain epilogue, loaded while the first weights are on their way.
+    // The factor of a plain epilogue, loaded while the first weights are under way.
     const float alpha = plain_factor<C>(args.epilogue, args.x_scales, args.w_scales);
     const auto step = [&](int stage, bool fresh) { issue(sums[0], base, group, stage, fresh); };
     // Calls then(tile, own) with own(block) the sums of this CTA.
@@ -377,7 +377,7 @@ struct SkinnyGemm {
           return stdx::move(slot).release();
         });
       });
-      // The owners report here until the last one has read what this warp sent: the CTA must not leave before.
+      // The owners report here until the last one has read what this warp sent, so the CTA must not leave before.
       send.drain();
     }
   }
@@ -413,7 +413,7 @@ struct SkinnyGemm {
     const InputRing input = pipeline::ring_at<C.stages>(base, full, empty);
     machine::grid_dependency_launch();
     if (warp == load_warp) {
-      // It starts at once: only its own CTA's barriers are needed, and the first bytes are what everybody waits for.
+      // It starts at once: only its own CTA's barriers are needed, and all others wait for the first bytes.
       const bool elected = machine::elect_one();
       if (elected) {
         if (args.k > 0) {
@@ -431,7 +431,7 @@ struct SkinnyGemm {
       machine::sync_warp();
       pipeline::await_barriers<SkinnyGemm>();
       if (warp < mma_warps) {
-        // Not for the operands' sake: without depth nothing is loaded, and D may be what the kernel ahead still reads.
+        // Not for the operands' sake, since without depth none are loaded: the previous kernel may still be reading D.
         // The store follows the MMA warps.
         machine::grid_dependency_wait();
         multiply(args, base, input, output_ring(base, warp / 4), warp / 4);
