@@ -2,10 +2,10 @@
 """What it is worth to compile plans that are not in the library: regret and how often one is compiled, by how much faster
 than the best plan in the library one must be by the model.
 
-Usage: worth_compiling.py TABLE...
+Usage: worth_compiling.py TABLE... [--judge TABLE...]
 
-The model is that of fit.py by cross-validation. Only problems count at which plans of both kinds were timed. Rows: all,
-then by the time of the fastest plan.
+The model is that of fit.py by cross-validation over all tables. What is reported are the problems of those behind
+--judge, without it of all, at which plans of both kinds were timed: first of any rows, then by their number.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from fit import ROOT, SHORT_LIST, cross_validated, cross_validation
 from model import Data
 
 THRESHOLDS = (1.0, 1.03, 1.05, 1.1, 1.15, np.inf)
-SPANS = ((0, np.inf), (0, 6), (6, 12), (12, 30), (30, np.inf))
+SPANS = ((1, np.inf), (1, 64), (65, 1024), (1025, np.inf))
 
 
 def plans_ahead():
@@ -42,15 +42,21 @@ def chosen(rows, log_us, with_trees, factor):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="+", metavar="TABLE")
-    data = Data(load(parser.parse_args().tables, keep_parts=True))
+    parser.add_argument("--judge", nargs="+", default=[], metavar="TABLE")
+    options = parser.parse_args()
+    data = Data(load([*options.tables, *options.judge], keep_parts=True))
+    judged = load(options.judge) if options.judge else data.problems
     times = cross_validated(data, cross_validation(data))
     names = plans_ahead()
     ahead = np.array([without_parts(name) in names for name in data.name])
-    problems = [np.where(data.problem == i)[0] for i, p in enumerate(data.problems) if p.dtype == "bf16"]
+    problems = [np.where(data.problem == i)[0] for i, p in enumerate(data.problems) if p in judged]
     problems = [rows for rows in problems if ahead[rows].any() and not ahead[rows].all()]
-    print("us of the fastest\tproblems\tfaster by\tregret\t95th percentile\tcompiled\tdifferent plans")
+    rows_of = {id(rows): data.extents[data.problem[rows[0]], 0] for rows in problems}
+    print("rows\tproblems\tfaster by\tregret\t95th percentile\tcompiled\tdifferent plans")
     for least, most in SPANS:
-        of = [rows for rows in problems if least <= data.us[rows].min() < most]
+        of = [rows for rows in problems if least <= rows_of[id(rows)] <= most]
+        if not of:
+            continue
         for threshold in THRESHOLDS:
             factor = np.where(ahead, 0, np.log(threshold))
             taken = np.array([chosen(rows, *times, factor) for rows in of])

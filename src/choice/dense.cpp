@@ -54,7 +54,7 @@ bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && 
 // load: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing else
 // serves.
 double worth_compiling(const GemmShape& shape) {
-  if (shape.load == Mover::tma) return 1.05;
+  if (shape.load == Mover::tma) return 1.03;
   return runs_along_k(shape) ? 1.3 : 1e6;
 }
 
