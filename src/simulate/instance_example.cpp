@@ -63,7 +63,7 @@ GemmProblem addends_as_given(const GemmProblem& problem) {
   return p;
 }
 
-// The last element of A is NaN: so is whatever its row produces.
+// The last element of A is no number: what its row makes is none either.
 void spoil_an_element(Workload& w) {
   Array& a = w.arrays.front();
   if (a.type == DType::s8 || a.bytes.empty()) return;

@@ -33,7 +33,7 @@ void share_a(GemmProblem& p, Case s) {
   if (p.batch > 1 && s.condition == Condition::real) p.a.batch_stride = 0;
 }
 
-// C and the residual have gaps of their own after their rows.
+// C and the residual lie with gaps of their own behind their rows.
 void space_addends(GemmProblem& p, Case s) {
   if (s.condition == Condition::in_place) return;
   const auto spaced = [&](MatrixLayout& m, int64_t units) {
@@ -68,7 +68,7 @@ GemmProblem hopper_dense(const catalog::Instance& instance, Case s) {
   p.d.stride = stored_by_threads ? odd_stride(s.n) : aligned_stride(s.n, p.d.type);
   if (by_threads) p.alignment = std::max({bits(p.a.type), bits(p.d.type), 8}) / 8;
   if (batched) {
-    // A gap between the matrices; one B for all where it is stored along n.
+    // A gap between the matrices; one B for all where it lies along n.
     p.batch = 3;
     const auto step = [&](int64_t rows, int64_t stride, DType type) {
       return by_threads ? rows * stride + 1 : round_up(rows * stride + 1, 128 / bits(type));
@@ -112,7 +112,7 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
   return p;
 }
 
-// The operands are just as well aligned as the copies of the instance need, and no better.
+// The operands lie where the copies of the instance can read them, and no better.
 GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmConfig& c, Case s) {
   GemmProblem p = blank(instance, s);
   p.a.type = p.b.type = c.type;
@@ -224,8 +224,8 @@ std::vector<int32_t> many_matrices(int count) {
   return matrices;
 }
 
-// Rows of A of a product that gathers: fewer than the product has, so that some are taken more than once. Every
-// sixteenth is never taken.
+// Rows of A of a product that gathers: fewer than it has, so that some are taken more than once. Every sixteenth is
+// taken by nobody.
 int64_t gathered_from(Case s) { return s.m / 2 + 16; }
 std::vector<int32_t> index_of(Case s) {
   std::vector<int32_t> index;
@@ -395,7 +395,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
 }
 
 reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
-  // Rows of D that begin anywhere, after a first one that begins at a vector.
+  // Rows of D that begin anywhere, behind a first one that begins at a vector too.
   const int result = condition == Condition::real ? 0 : 1;
   if (const auto* c = instance.as<DenseGemmConfig>())
     return c->load == Mover::threads ? reference::Offset{1, result} : reference::Offset{0, 0};

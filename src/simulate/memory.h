@@ -36,14 +36,14 @@ class Arrays {
     buffers_.push_back({at, bytes, std::move(name), use, from_primary, own});
     return at;
   }
-  // Where the bytes at an address that add() or pointers() returned can be read and written.
+  // Where what lies at an address that add() or pointers() gave can be read and written.
   void* host(const void* address) const {
     for (const simulator::Buffer& b : buffers_)
       if (b.data == address) return b.host;
     return nullptr;
   }
 
-  // D begins as C does: both are aligned alike.
+  // D begins as C does: both lie alike.
   void start_in_place(const reference::Workload& w) {
     for (const reference::Array& a : w.arrays) {
       if (a.name == "C") std::memcpy(host(pointers_.back()), a.bytes.data(), a.bytes.size());
@@ -56,7 +56,7 @@ class Arrays {
 
   // What the kernel is given for the workload's arrays.
   const std::vector<void*>& pointers() const { return pointers_; }
-  // Where the host finds the bytes there.
+  // Where the host finds what lies there.
   std::vector<void*> contents() const {
     std::vector<void*> list;
     for (void* const at : pointers_) list.push_back(host(at));

@@ -31,7 +31,7 @@ using reference::Workload;
 // Experts of the tokens whose rows are added up.
 constexpr int64_t kCombined = 5;
 
-// How many of a token's k pairs belong to experts that every token takes.
+// Of k pairs of a token, those of experts that every token takes.
 int64_t shared_of(Case s, bool shared) { return shared ? std::clamp<int64_t>(s.k / 2, 1, kCombined - 1) : 0; }
 
 // What a case of the small kernels sends where: m tokens of k pairs among `experts`.
@@ -39,9 +39,9 @@ Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t see
   const int64_t everybody = shared_of(s, shared);
   Routing r = reference::drawn_routing(s.m, s.k - everybody, experts - everybody,
                                        s.condition == Condition::varied ? Draw::bad : Draw::skewed, data, seed);
-  // In one condition all weights are 1, and the arguments have none.
+  // In one condition all their weights are 1, and nobody says so.
   if (shared) r = reference::with_shared(std::move(r), everybody, s.condition != Condition::real, data, seed);
-  // If the number of tokens is odd, not all are there.
+  // Of an odd number of tokens not all are there.
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
   return r;
 }

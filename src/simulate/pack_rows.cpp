@@ -20,7 +20,7 @@ using reference::Case;
 using reference::Data;
 using reference::Workload;
 
-constexpr int64_t kPackedMatrices = 2, kAheadOfRows = 3;  // elements before the first row
+constexpr int64_t kPackedMatrices = 2, kAheadOfRows = 3;  // elements ahead of the first row
 constexpr int64_t kPackedUnit = 16;                       // bytes, to which rows of the copy are filled up
 
 ArrayLayout source_of(Case s) {
@@ -30,7 +30,7 @@ ArrayLayout source_of(Case s) {
 int64_t copied_row(const PackRowsConfig& c, Case s) {
   return ceil_div(s.n * c.element_bytes, kPackedUnit) * kPackedUnit;
 }
-// After each row of the copy come bytes that must not be written.
+// Behind each row of the copy lie bytes that nobody writes.
 int64_t row_bytes(const PackRowsConfig& c, Case s) { return copied_row(c, s) + kPackedUnit; }
 
 Workload rows_workload(const PackRowsConfig& c, Case s, Data data, uint64_t seed) {
