@@ -154,11 +154,13 @@ Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
 }
 // A table of many groups that is not legal everywhere. Offsets, of rows or of columns along k in units: one that is
-// below the one ahead of it, one that is between two units, and a last one beyond the end.
+// below the one ahead of it, one below all that a warp has read at once before, one that is between two units, and a
+// last one beyond the end.
 std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
   std::vector<uint32_t> offsets;
   for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
   offsets[20] = offsets[10];
+  offsets[33] = offsets[25];
   if (unit > 1) offsets[30] += 5;
   offsets[kManyGroups - 2] = extent + 1000;
   return offsets;
@@ -234,9 +236,12 @@ std::vector<int32_t> index_of(Case s) {
     const auto row = int32_t(i * 37 + 5) % rows;
     index.push_back(row % 16 == 7 ? row - 1 : row);
   }
+  // Rows that A does not have, on one side of it at a time: one fault says the same of both.
   if (s.condition == Condition::varied) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : rows;
-    if (s.m > 40) index[40] = INT32_MIN;
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : INT32_MIN;
+  }
+  if (s.condition == Condition::real) {
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? INT32_MAX : rows;
   }
   return index;
 }
@@ -340,9 +345,44 @@ GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
 
 }  // namespace
 
+// Matrices whose rows threads find by a stride, and a stride at which the third row begins beyond 2^31 elements. AMD's
+// kernels take no such distances, and see a matrix as a whole.
+class FarRows {
+ public:
+  explicit FarRows(const catalog::Instance& instance) {
+    const auto* const dense = instance.as<DenseGemmConfig>();
+    const auto* const blackwell = instance.as<DenseGemmSm100Config>();
+    const bool copies = instance.as<MmaSyncGemmConfig>() != nullptr;
+    by_threads_ = dense != nullptr && dense->load == Mover::threads;
+    operands_ = by_threads_;
+    result_ = copies || (dense != nullptr && dense->store == Mover::threads) ||
+              (blackwell != nullptr && blackwell->store_stages == 0);
+    addends_ = copies || dense != nullptr || instance.as<SkinnyGemmConfig>() != nullptr ||
+               (blackwell != nullptr && blackwell->epilogue_load_stages == 0);
+  }
+  bool any(const GemmProblem& p) const {
+    return p.batch == 1 && (operands_ || result_ || (addends_ && (p.beta != 0 || p.epilogue.residual)));
+  }
+  GemmProblem of(GemmProblem p) const {
+    const auto spread = [&](MatrixLayout& m) { m.stride = (int64_t(1) << 30) + 64 + (by_threads_ ? 1 : 0); };
+    if (operands_) spread(p.a), spread(p.b);
+    if (result_) spread(p.d);
+    if (addends_ && p.beta != 0) spread(p.c);
+    if (addends_ && p.epilogue.residual) spread(p.epilogue.residual_layout);
+    return p;
+  }
+
+ private:
+  bool operands_ = false, result_ = false, addends_ = false, by_threads_ = false;
+};
+
+GemmProblem far_apart(const catalog::Instance& instance, const GemmProblem& p) { return FarRows(instance).of(p); }
+
 GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
   GemmProblem p = dense_alone(instance, s);
   p.b_is_constant = s.condition == Condition::constant;
+  // With the factors of tensors it is above 1 too.
+  if (p.alpha > 0 && s.condition == Condition::real) p.alpha = p.scaling == Scaling::none ? 2 : 16;
   space_addends(p, s);
   if (s.condition == Condition::in_place) p.d.stride = p.d.batch_stride = kPacked;
   return p;
@@ -387,6 +427,10 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
     case Condition::varied:
       if (is_dense(instance)) return problem::refused("it has no tables.");
       break;
+    case Condition::far:
+      if (!is_dense(instance) || !FarRows(instance).any(dense_alone(instance, {9, 16, 16, condition})))
+        return problem::refused("its threads find no rows by a stride.");
+      break;
     case Condition::alone:
     case Condition::real:
       break;
@@ -395,15 +439,18 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
 }
 
 reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
+  if (condition == Condition::far) return {0, 0};
   // Rows of D that begin anywhere, behind a first one that begins at a vector too.
   const int result = condition == Condition::real ? 0 : 1;
   if (const auto* c = instance.as<DenseGemmConfig>())
-    return c->load == Mover::threads ? reference::Offset{1, result} : reference::Offset{0, 0};
+    return c->load == Mover::threads ? reference::Offset{result, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<MmaSyncGemmConfig>())
     return c->copy == RowCopy::registers ? reference::Offset{1, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<CdnaMatmulConfig>()) return {c->by_elements ? 1 : 0, 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
-  return {0, c != nullptr && is_fused(*c) && c->store_stages == 0 && !c->batched ? 1 : 0};
+  if (c == nullptr || c->store_stages > 0 || c->batched) return {0, 0};
+  // Rows whose distances would let vectors be stored, behind a first one that does not.
+  return {0, is_fused(*c) || condition == Condition::real ? 1 : 0};
 }
 
 GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {

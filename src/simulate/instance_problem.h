@@ -13,6 +13,8 @@ namespace warpwright::simulate {
 
 // A problem for an instance that makes a dense product.
 GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
+// The same with rows as far apart as the condition says, where threads find them.
+GemmProblem far_apart(const catalog::Instance& instance, const GemmProblem& problem);
 // What keeps an instance from being run under this condition.
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
 // Lists of nodes that a general kernel for AMD is checked with.
