@@ -218,8 +218,8 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     }
     if (product.bias && product.formula.empty()) clear_row(bias, 0);
     // And some of the zeros in A meet gates near -87, whose results are the smallest numbers there are.
-    if (product.swiglu && product.bias && product.formula.empty() && bias.rows > 1) {
-      for (int64_t c = columns - kScaleBlock; c < columns; ++c) set_number(bias, n + c, -86.5f);
+    if (product.swiglu && product.bias && product.formula.empty() && bias.rows > 2) {
+      for (int64_t c = columns - kScaleBlock; c < columns; ++c) set_number(bias, 2 * n + c, -86.5f);
     }
   }
   // Powers of two, so that every sum stays exact.

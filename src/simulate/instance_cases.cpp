@@ -158,6 +158,9 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
       {64, small * 3, 0}};
   // A depth of a single stage in tiles that follow each other.
   list.push_back({8, in_units(clusters * wide + 1, small), c.tile_k()});
+  if (c.gathered) list.push_back({64, small, in_units(c.tile_k() + unit, unit), Condition::far});
+  // Whole fours of factors, which do not begin at 16 bytes.
+  if (c.scaled()) list.push_back({8, small, 4 * kScaleBlock, Condition::real});
   // Results that are deferred leave during the stages of the next tile: here are not quite enough of them.
   if (c.defers() && c.outputs() > 2) list.push_back({tall * 4, wide, int64_t(c.tile_k()) * (c.outputs() - 1)});
   return list;
@@ -169,7 +172,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwise
   return {{c.tokens, kSkinnyTiles * c.rows, in_units(deep * deep_steps(c.stages, 2), 4 * kScaleBlock)},
           {std::max<int64_t>(least, c.tokens - 3), tiles * clusters * c.rows - 40, deep + 16},
           {least, 8, 16},
-          {least, 64, 0}};
+          {least, 64, 0},
+          {c.tokens, 8, 4 * kScaleBlock, Condition::real}};
 }
 
 // Elements along k that a row of operands counts in.

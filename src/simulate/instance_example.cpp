@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <utility>
@@ -79,6 +80,23 @@ void spread_rows(Workload& w, const GemmProblem& compact, const GemmProblem& far
       if (array.name != name || (there.*matrix).stride == (here.*matrix).stride) continue;
       array.row_bytes = uint64_t((here.*matrix).stride * bits(array.type) / 8);
       array.distance = uint64_t((there.*matrix).stride * bits(array.type) / 8);
+    }
+  }
+}
+
+// Each row that a table names is so many behind the one that it was.
+void spread_gathered(Workload& w, int64_t apart) {
+  for (Array& array : w.arrays) {
+    if (array.name == "A" || array.name == "a_scales") {
+      array.row_bytes = uint64_t(array.columns * bits(array.type) / 8);
+      array.distance = array.row_bytes * uint64_t(apart);
+    }
+    if (array.name != "index") continue;
+    for (size_t at = 0; at < array.bytes.size(); at += sizeof(int32_t)) {
+      int32_t row = 0;
+      std::memcpy(&row, array.bytes.data() + at, sizeof row);
+      row = int32_t(row * apart);
+      std::memcpy(array.bytes.data() + at, &row, sizeof row);
     }
   }
 }
@@ -173,6 +191,7 @@ void complete_grouped(Example& e, const catalog::Instance& instance) {
     Workload w =
         workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data, seed);
     if (s.condition == Condition::real) begin_anywhere(w, instance, true);
+    if (s.condition == Condition::far) spread_gathered(w, rows_apart(s));
     w.shape = s;
     return w;
   };

@@ -149,6 +149,14 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
 
 constexpr uint32_t kGroups = 4;
 
+bool gathers(const catalog::Instance& instance) {
+  const auto* const hopper = instance.as<GroupedGemmConfig>();
+  const auto* const blackwell = instance.as<GroupedGemmSm100Config>();
+  const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
+  return (hopper != nullptr && hopper->gathered) || (blackwell != nullptr && blackwell->gathered) ||
+         (blockwise != nullptr && blockwise->gathered);
+}
+
 // The kernel for either sort of table has offsets or, varied, counts.
 Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
@@ -160,7 +168,7 @@ std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
   std::vector<uint32_t> offsets;
   for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
   offsets[20] = offsets[10];
-  offsets[33] = offsets[25];
+  offsets[33] = offsets[34] = offsets[25];
   if (unit > 1) offsets[30] += 5;
   offsets[kManyGroups - 2] = extent + 1000;
   return offsets;
@@ -264,7 +272,7 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
     p.gathered = c->gathered;
-    if (c->gathered) p.a_rows = gathered_from(s);
+    if (c->gathered) p.a_rows = gathered_from(s) * rows_apart(s);
   } else {
     p.out = instance.as<SkinnyBlockwiseConfig>()->out;
   }
@@ -326,7 +334,7 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     return p;
   }
   p.gathered = gathered;
-  if (gathered) p.a_rows = gathered_from(s);
+  if (gathered) p.a_rows = gathered_from(s) * rows_apart(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
@@ -428,6 +436,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (is_dense(instance)) return problem::refused("it has no tables.");
       break;
     case Condition::far:
+      if (gathers(instance)) break;
       if (!is_dense(instance) || !FarRows(instance).any(dense_alone(instance, {9, 16, 16, condition})))
         return problem::refused("its threads find no rows by a stride.");
       break;
@@ -450,8 +459,10 @@ reference::Offset offset_of(const catalog::Instance& instance, Condition conditi
   const auto* c = instance.as<DenseGemmSm100Config>();
   if (c == nullptr || c->store_stages > 0 || c->batched) return {0, 0};
   // Rows whose distances would let vectors be stored, behind a first one that does not.
-  return {0, is_fused(*c) || condition == Condition::real ? 1 : 0};
+  return {0, is_fused(*c) || (condition == Condition::real && c->scaling == BlockScaling::none) ? 1 : 0};
 }
+
+int64_t rows_apart(Case s) { return s.condition == Condition::far ? int64_t(1) << 24 : 1; }
 
 GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
   return catalog::arch_of(instance) == Arch::sm100 ? blackwell_grouped(instance, s) : hopper_grouped(instance, s);
@@ -473,7 +484,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     product.rows = table_of(*c, s);
     if (c->gathered) {
       product.index = index_of(s);
-      product.a_rows = p.a_rows;
+      product.a_rows = gathered_from(s);
     }
     if (s.condition == Condition::varied && has_matrices(*c)) {
       product.matrices = many_matrices(int(kGroups));
@@ -496,7 +507,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
       if (varied) product.rows = many_offsets(uint32_t(s.m), 1);
       if (p.gathered) {
         product.index = index_of(s);
-        product.a_rows = p.a_rows;
+        product.a_rows = gathered_from(s);
       }
     }
   }

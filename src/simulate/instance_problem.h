@@ -27,6 +27,10 @@ inline constexpr int kManyGroups = 40;
 // The part of the result that a block computes at a time; empty where more than the configuration decides it.
 reference::Tile tile_of(const catalog::Instance& instance);
 
+// Of rows that are gathered: where they are few among very many, of which the others are not there, each is so many
+// behind the last.
+int64_t rows_apart(reference::Case shape);
+
 // The same for products by groups or with blockwise scales; the groups are uneven, and one of them has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);
 reference::GroupedProduct grouped_product(const catalog::Instance& instance, reference::Case shape);
