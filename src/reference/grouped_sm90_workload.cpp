@@ -217,9 +217,9 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
       for (int64_t r = 5; r < a_rows; r += 16) clear_row(a, r);
     }
     if (product.bias && product.formula.empty()) clear_row(bias, 0);
-    // And some of the zeros in A meet gates near -87, whose results are the smallest numbers there are.
+    // And some of the zeros in A meet gates of -87, whose results are the smallest numbers there are.
     if (product.swiglu && product.bias && product.formula.empty() && bias.rows > 2) {
-      for (int64_t c = columns - kScaleBlock; c < columns; ++c) set_number(bias, 2 * n + c, -86.5f);
+      for (int64_t c = columns - kScaleBlock; c < columns; ++c) set_number(bias, 2 * n + c, -87.f);
     }
   }
   // Powers of two, so that every sum stays exact.

@@ -25,7 +25,8 @@ namespace {
 
 constexpr size_t kSignalStack = 64 * 1024;
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-constexpr int kAsleepFor = 3;           // times as long as who computes
+constexpr int kAsleepFor = 3;      // times as long as who computes
+constexpr double kIdle = 0.001;    // seconds that who is looked at may compute and still be asleep
 constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault is still one of the stack
 thread_local Guard* active = nullptr;
 struct sigaction before[64];
@@ -76,6 +77,12 @@ void forget_signal_stack() {
   stack_t now = {};
   if (sigaltstack(nullptr, &now) == 0 && now.ss_sp != nullptr) __asan_unpoison_memory_region(now.ss_sp, now.ss_size);
 #endif
+}
+
+double seconds_of_thread() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
 const void* instruction_of(const void* context) {
@@ -160,11 +167,14 @@ Guard::~Guard() {
   active = outer_;
 }
 
-void Guard::rung(Watch& watch, int most, const GivenUp& why) {
+void Guard::rung(Watch& watch, bool asleep, const GivenUp& why) {
   const uint64_t beat = engine_.beat();
-  watch.same = beat == watch.beat && engine_.is_inside() ? watch.same + 1 : 0;
+  const double computed = seconds_of_thread();
+  const bool idle = computed - watch.computed < kIdle;
+  watch.same = beat == watch.beat && (!asleep || idle) && engine_.is_inside() ? watch.same + 1 : 0;
   watch.beat = beat;
-  if (watch.same < most) return;
+  watch.computed = computed;
+  if (watch.same < (asleep ? 2 : 1)) return;
   forget_signal_stack();
   engine_.give_up(why);
 }
@@ -179,8 +189,8 @@ void Guard::caught(int signal, siginfo_t* info, void* context) {
       take_out({kHang, nullptr, instruction_of(context)});
     }
     if (guard == nullptr) return;
-    if (who == kComputing) guard->rung(guard->computing_, 1, {kHang, nullptr, instruction_of(context)});
-    if (who == kWaiting) guard->rung(guard->waiting_, 2, {kAsleep, nullptr, call_from_outside()});
+    if (who == kComputing) guard->rung(guard->computing_, false, {kHang, nullptr, instruction_of(context)});
+    if (who == kWaiting) guard->rung(guard->waiting_, true, {kAsleep, nullptr, call_from_outside()});
     return;
   }
   forget_signal_stack();

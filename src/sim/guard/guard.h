@@ -34,8 +34,8 @@ class Guarded {
 };
 
 // For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
-// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only if it has been looked at three
-// times, so that a program that was stopped for a while is not taken for one.
+// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only when three looks have found so,
+// since a program may be stopped for a while.
 class Guard {
  public:
   static constexpr int kHang = -1, kExit = -2 /* it called exit() */, kAsleep = -3;
@@ -49,15 +49,16 @@ class Guard {
   static void take_out(const GivenUp& why);  // returns where nobody is guarded
 
  private:
-  // By processor time, or by the clock on the wall: the engine's beat when it last rang, and how often it was the same.
+  // What was found when a timer last rang, and how often it was the same.
   struct Watch {
     timer_t timer = {};
     bool set = false;
-    uint64_t beat = ~uint64_t(0);
+    uint64_t beat = ~uint64_t(0);  // of the engine
+    double computed = 0;           // seconds of this thread
     int same = 0;
   };
   static void caught(int signal, siginfo_t* info, void* context);
-  void rung(Watch& watch, int most, const GivenUp& why);
+  void rung(Watch& watch, bool asleep, const GivenUp& why);
 
   Guarded& engine_;
   Guard* outer_;
