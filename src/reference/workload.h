@@ -87,6 +87,9 @@ struct Verdict {
   uint64_t others_wrong = 0;  // elements of such arrays
 };
 
+// Bytes that are multiplied so deep are near the largest.
+inline constexpr int64_t kLargeSums = 1728;
+
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);
 double element(const Array& array, int64_t index);

@@ -191,8 +191,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100C
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .streams = c.split == DepthSplit::stream_k,
                .columns = 32};
-  std::vector<Case> list = {deep_case(w), many_case(w, unit), {9, 17, unit}, {10, 17, unit}, {8, 32, c.tile_k()},
-                            {64, 64, 0}};
+  std::vector<Case> list = {deep_case(w),   many_case(w, unit),  {9, 17, unit},
+                            {10, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
   if (w.streams) list.push_back(shallow_case(w));
   return list;
 }
@@ -256,10 +256,13 @@ int64_t slots_of(const catalog::Instance& instance) {
 std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
   const int64_t slots = slots_of(instance);
   const int64_t tiles = c.split == DepthSplit::split_k ? 3 * (slots + 1) : 2 * slots + 1;
-  return {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
-          {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
-          {3, 5, 1},
-          {3, 8, 0}};
+  std::vector<Case> list = {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
+                            {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
+                            {3, 5, 1},
+                            {3, 8, 0}};
+  // So deep that whole numbers of two parts have no place in a float.
+  if (c.type == DType::s8 && c.split == DepthSplit::split_k) list.push_back({3, 5, reference::kLargeSums + 1});
+  return list;
 }
 
 std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
@@ -275,6 +278,8 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
       list.push_back({6 * kNodeLists + i, 40, c.tile_k() + unit});
       list.push_back({7 * kNodeLists + i, 37, unit});
     }
+    // Rows of D at whole words, behind a first one that begins in a word.
+    list.push_back({8 * kNodeLists - 1, 40, unit, Condition::real});
     // One row; rows of D that begin anywhere, in groups of four elements.
     list.push_back({1, 9, unit});
     list.push_back({8 * kNodeLists, 44, unit});

@@ -132,7 +132,7 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
   p.d.stride = stride(s.n, c.out_type());
   const bool split = c.split == DepthSplit::split_k;
   if (split && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
-  if (split || c.a_major != Major::K || c.b_major != Major::K) {
+  if (split || c.a_major != Major::K || c.b_major != Major::K || s.m <= 3) {
     // Two products with a row between the matrices that belongs to none; one B for both where it lies along n.
     p.batch = 2;
     p.a.batch_stride = (a_rows + 1) * p.a.stride;
@@ -455,7 +455,8 @@ reference::Offset offset_of(const catalog::Instance& instance, Condition conditi
     return c->load == Mover::threads ? reference::Offset{result, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<MmaSyncGemmConfig>())
     return c->copy == RowCopy::registers ? reference::Offset{1, result} : reference::Offset{0, 0};
-  if (const auto* c = instance.as<CdnaMatmulConfig>()) return {c->by_elements ? 1 : 0, 0};
+  if (const auto* c = instance.as<CdnaMatmulConfig>())
+    return {c->by_elements ? 1 : 0, c->general && condition == Condition::real ? 1 : 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
   if (c == nullptr || c->store_stages > 0 || c->batched) return {0, 0};
   // Rows whose distances would let vectors be stored, behind a first one that does not.

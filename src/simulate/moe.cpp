@@ -156,7 +156,11 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
                                       [&](const CombineArgs& args) { return launch::work_of(c, args); });
   };
   describe(e, {}, "the sum of each token's rows, times their weights",
-           {{63, 264, 8}, {40, 520, 3, Condition::varied}, {9, 256, 2, Condition::real}, {1, 8, c.shared ? 2 : 1}, {12, 256, 3, Condition::far}});
+           {{63, 264, 8},
+            {40, 520, 3, Condition::varied},
+            {9, 256, 2, Condition::real},
+            {1, 8, c.shared ? 2 : 1},
+            {12, 256, 3, Condition::far}});
   return true;
 }
 

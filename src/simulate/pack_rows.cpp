@@ -21,8 +21,9 @@ using reference::Condition;
 using reference::Data;
 using reference::Workload;
 
-constexpr int64_t kPackedMatrices = 2, kBehindAligned = 3;  // elements behind what is aligned, where the first row begins
-constexpr int64_t kPackedUnit = 16;                       // bytes, to which rows of the copy are filled up
+constexpr int64_t kPackedMatrices = 2,
+                  kBehindAligned = 3;  // elements behind what is aligned, where the first row begins
+constexpr int64_t kPackedUnit = 16;    // bytes, to which rows of the copy are filled up
 
 ArrayLayout source_of(Case s) {
   const int64_t stride = s.n + 3 - s.n % 2;
@@ -30,9 +31,7 @@ ArrayLayout source_of(Case s) {
   return {s.m, s.n, stride, s.m * stride + (s.condition == Condition::far ? 0 : 5), 0};
 }
 // From row to row as the kernel finds them.
-int64_t far_stride(Case s) {
-  return s.condition == Condition::far ? (int64_t(1) << 30) + 67 : source_of(s).row_stride;
-}
+int64_t far_stride(Case s) { return s.condition == Condition::far ? (int64_t(1) << 30) + 67 : source_of(s).row_stride; }
 int64_t copied_row(const PackRowsConfig& c, Case s) {
   return ceil_div(s.n * c.element_bytes, kPackedUnit) * kPackedUnit;
 }
@@ -78,15 +77,15 @@ bool complete(Example& e, const catalog::Instance& instance, const PackRowsConfi
                                     [&](PackRowsArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
                                       const bool far = w.shape.condition == Condition::far;
                                       args = {};
-                                      args.list[0] = {p[0],
-                                                      p[1],
-                                                      far_stride(w.shape),
-                                                      far ? w.shape.m * far_stride(w.shape)
-                                                          : source_of(w.shape).batch_stride,
-                                                      row_bytes(c, w.shape),
-                                                      int32_t(w.shape.m),
-                                                      int32_t(w.shape.n),
-                                                      int32_t(kPackedMatrices)};
+                                      args.list[0] = {
+                                          p[0],
+                                          p[1],
+                                          far_stride(w.shape),
+                                          far ? w.shape.m * far_stride(w.shape) : source_of(w.shape).batch_stride,
+                                          row_bytes(c, w.shape),
+                                          int32_t(w.shape.m),
+                                          int32_t(w.shape.n),
+                                          int32_t(kPackedMatrices)};
                                       return Status();
                                     });
   };

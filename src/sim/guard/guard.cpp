@@ -25,8 +25,8 @@ namespace {
 
 constexpr size_t kSignalStack = 64 * 1024;
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-constexpr int kAsleepFor = 3;      // times as long as who computes
-constexpr double kIdle = 0.001;    // seconds that who is looked at may compute and still be asleep
+constexpr int kAsleepFor = 3;            // times as long as who computes
+constexpr double kIdle = 0.001;          // seconds that who is looked at may compute and still be asleep
 constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault is still one of the stack
 thread_local Guard* active = nullptr;
 struct sigaction before[64];
@@ -208,8 +208,9 @@ void describe(Finding& f, const GivenUp& why, const std::string& who, machine::h
   const Buffer* const near = fault ? buffer_near(buffers, address) : nullptr;
   f.rule = hang ? "hang" : fault ? "bounds.bare" : "exception";
   if (asleep) {
-    f.message = fmt::format("{} neither computes nor says a word for more than {:.3g} s: it sleeps, or waits for the host",
-                            who, 2 * kAsleepFor * hang_seconds);
+    f.message =
+        fmt::format("{} neither computes nor says a word for more than {:.3g} s: it sleeps, or waits for the host", who,
+                    2 * kAsleepFor * hang_seconds);
   } else if (hang) {
     f.message =
         fmt::format("{} computes for more than {:.3g} s without a word: a loop that never finishes", who, hang_seconds);

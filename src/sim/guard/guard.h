@@ -34,8 +34,8 @@ class Guarded {
 };
 
 // For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
-// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only when three looks have found so,
-// since a program may be stopped for a while.
+// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only when three looks have found
+// so, since a program may be stopped for a while.
 class Guard {
  public:
   static constexpr int kHang = -1, kExit = -2 /* it called exit() */, kAsleep = -3;
