@@ -94,7 +94,7 @@ MISTAKES = {
         Mistake(in_math("    if (row == 7) __builtin_trap();\n"), ["trap", "exception"], ["math"], "__builtin_trap()"),
     "a kernel sleeps":
         Mistake(including("thread", *in_math("    if (row == 7) std::this_thread::sleep_for(std::chrono::hours(1));\n")),
-                ["hang"], ["math"], "sleep_for"),
+                ["hang"], ["math", "sleeps", "its last word was at row_norms\\.h:\\d+"]),
     "arrange never ends":
         Mistake([(ARRANGE, ARRANGE + "  for (volatile int i = 0; i >= 0;) i = 0;\n", SOURCE)], [], ["arrange"], file=SOURCE),
     "a box whose rows are no multiple of 16 bytes":
