@@ -38,8 +38,9 @@ simulator::Finding wrong_result(const simulate::Example& example, const referenc
     if (v.others_wrong > 1) finding.message += fmt::format(", and {} more are wrong", v.others_wrong - 1);
     finding.object = v.other.substr(0, v.other.find('['));
   } else {
-    finding.message = fmt::format("{} of {} elements are wrong, {} of them were never written; relative error {:.3g}",
-                                  v.wrong, workload.expected.size(), v.unwritten, v.max_rel_error);
+    finding.message =
+        fmt::format("{} of {} elements of {} are wrong, {} of them were never written; relative error {:.3g}", v.wrong,
+                    workload.expected.size(), workload.output().name, v.unwritten, v.max_rel_error);
     finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
     if (!v.other.empty()) finding.details.push_back(v.other);
     finding.object = workload.output().name;

@@ -45,7 +45,7 @@ RoutingTables tables_of(const Routing& routing);
 
 // m tokens, n experts, k pairs of a token. Arrays: ids, weights, shared_weights and token_count if they are there,
 // index, slots, status, offsets.
-Workload route_workload(const Routing& routing, int id_bytes, uint64_t seed);
+Workload route_workload(Routing routing, int id_bytes, uint64_t seed);
 // m tokens of n columns and k pairs. Arrays: rows, slots, weights, shared_weights and token_count if they are there,
 // out.
 Workload combine_workload(const Routing& routing, int64_t columns, Data data, uint64_t seed);

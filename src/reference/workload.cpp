@@ -300,6 +300,10 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   };
   add_matrix("A", s.a_type, s.a, 1);
   add_matrix("B", s.b_type, s.b, 2);
+  if (s.a_type == DType::s8 && s.shape.k > kLargeSums) {
+    for (Array& operand : w.arrays)
+      for (uint8_t& byte : operand.bytes) byte = uint8_t(120 + byte % 8);
+  }
   const EpilogueConfig& e = s.epilogue;
   // Two columns of the product make one of D where the epilogue takes pairs.
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;

@@ -20,7 +20,8 @@ enum class Condition : uint8_t {
   in_place,  // C is D
   again,     // the second launch on one workspace
   varied,    // what may be given or left out, tables and addends of groups, is the other way round
-  real,      // real numbers, rounded; all others have whole ones
+  real,      // real numbers, rounded; all others have whole ones; what may begin at any element does
+  far,       // rows that threads find themselves lie so far apart that offsets have more than 32 bits
 };
 
 // What an example is run on. A GEMM reads all three; a copy is m x n.
@@ -40,6 +41,10 @@ struct Array {
   bool output = false;
   std::vector<uint8_t> bytes;
   bool scratch = false;  // written and read by the kernel, its contents mean nothing to the caller
+  // Where a kernel under the checker finds it: so many bytes behind a multiple of 256 and, where there is a distance,
+  // every `row_bytes` of it so far from those before.
+  uint32_t behind_aligned = 0;
+  uint64_t row_bytes = 0, distance = 0;
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 
@@ -81,6 +86,9 @@ struct Verdict {
   std::string other = {};     // the first wrong element of another array than the output
   uint64_t others_wrong = 0;  // elements of such arrays
 };
+
+// Bytes that are multiplied so deep are near the largest.
+inline constexpr int64_t kLargeSums = 1728;
 
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);

@@ -24,8 +24,8 @@ inline GemmProblem blank(const catalog::Instance& instance, reference::Case s) {
 inline int64_t aligned_stride(int64_t columns, DType type) {
   return std::max<int64_t>(round_up(columns, 128 / bits(type)), 128 / bits(type));
 }
-// Rows that begin anywhere.
-inline int64_t odd_stride(int64_t columns) { return columns + (columns % 2 == 0 ? 3 : 2); }
+// Rows that begin anywhere; of one element without a gap.
+inline int64_t odd_stride(int64_t columns) { return columns == 1 ? 1 : columns + (columns % 2 == 0 ? 3 : 2); }
 
 inline void set_features(GemmProblem& p, const EpilogueConfig& e, Scaling scaling, bool promoted) {
   p.d.type = e.out;

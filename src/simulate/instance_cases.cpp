@@ -56,6 +56,9 @@ Case many_case(const Walk& w, int64_t k_tail) {
   return {w.tall * w.tiles * w.clusters - w.rows, n, w.parts * w.deep + k_tail};
 }
 
+// Shares of k that end where tiles end: one stage of each, and a tile more than there are clusters.
+Case shallow_case(const Walk& w) { return {w.tall * (w.clusters + 1), w.wide, w.deep}; }
+
 // The same under every condition that the instance may meet; who starts early has a ring to fill ahead of the end.
 void add_conditions(std::vector<Case>& list, Case small, Case deep) {
   for (const Condition c : {Condition::behind, Condition::constant, Condition::in_place, Condition::again,
@@ -92,6 +95,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   std::vector<Case> list = {deep_case(w), many_case(w, 11)};
   list.push_back(any_columns ? Case{133, 77, 75} : Case{133, in_units(80, unit), 75});
   list.push_back(any_columns ? Case{9, 9, 0} : Case{9, unit, 0});
+  if (w.streams) list.push_back(shallow_case(w));
   // Rows that end in the vector in which they begin.
   if (c.load == Mover::threads) list.push_back({9, any_columns ? 9 : unit, 3});
   return list;
@@ -147,10 +151,19 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const bool few = !c.paired() && c.groups != Groups::masked;
   const int64_t many = few ? in_units(tiles * clusters, columns) / columns : tiles * clusters;
   // With 208 rows more, of what pairs take, groups end in odd and in half rows of tiles, and the last round is halved.
-  return {{in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
-          {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
-          {8, small, unit},
-          {64, small * 3, 0}};
+  std::vector<Case> list = {
+      {in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
+      {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
+      {8, small, unit},
+      {64, small * 3, 0}};
+  // A depth of a single stage in tiles that follow each other.
+  list.push_back({8, in_units(clusters * wide + 1, small), c.tile_k()});
+  if (c.gathered) list.push_back({64, small, in_units(c.tile_k() + unit, unit), Condition::far});
+  // Whole fours of factors, which do not begin at 16 bytes.
+  if (c.scaled()) list.push_back({8, small, 4 * kScaleBlock, Condition::real});
+  // Results that are deferred leave during the stages of the next tile: here are not quite enough of them.
+  if (c.defers() && c.outputs() > 2) list.push_back({tall * 4, wide, int64_t(c.tile_k()) * (c.outputs() - 1)});
+  return list;
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwiseConfig& c) {
@@ -159,7 +172,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwise
   return {{c.tokens, kSkinnyTiles * c.rows, in_units(deep * deep_steps(c.stages, 2), 4 * kScaleBlock)},
           {std::max<int64_t>(least, c.tokens - 3), tiles * clusters * c.rows - 40, deep + 16},
           {least, 8, 16},
-          {least, 64, 0}};
+          {least, 64, 0},
+          {c.tokens, 8, 4 * kScaleBlock, Condition::real}};
 }
 
 // Elements along k that a row of operands counts in.
@@ -177,7 +191,10 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100C
                .parts = c.split == DepthSplit::split_k ? 3 : 1,
                .streams = c.split == DepthSplit::stream_k,
                .columns = 32};
-  return {deep_case(w), many_case(w, unit), {9, 17, unit}, {10, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
+  std::vector<Case> list = {deep_case(w),   many_case(w, unit),  {9, 17, unit},
+                            {10, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
+  if (w.streams) list.push_back(shallow_case(w));
+  return list;
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm100Config& c) {
@@ -200,7 +217,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
   if (c.epilogue.pair()) {
     return {{3 * w.tall + 16, 2 * w.wide, w.deep * (2 * w.stages + 1)},
             {w.tall * w.tiles * w.clusters, w.wide, w.deep + 16},
-            {9, w.wide, w.deep},
+            {9, 2 * w.wide, w.deep},
             {9, 256, 16},
             {64, 256, 0}};
   }
@@ -239,10 +256,13 @@ int64_t slots_of(const catalog::Instance& instance) {
 std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConfig& c) {
   const int64_t slots = slots_of(instance);
   const int64_t tiles = c.split == DepthSplit::split_k ? 3 * (slots + 1) : 2 * slots + 1;
-  return {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
-          {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
-          {3, 5, 1},
-          {3, 8, 0}};
+  std::vector<Case> list = {{2 * c.tile_m, 2 * c.tile_n, (tiles - 1) * c.tile_k() + 4},
+                            {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
+                            {3, 5, 1},
+                            {3, 8, 0}};
+  // So deep that whole numbers of two parts have no place in a float.
+  if (c.type == DType::s8 && c.split == DepthSplit::split_k) list.push_back({3, 5, reference::kLargeSums + 1});
+  return list;
 }
 
 std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
@@ -258,6 +278,8 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
       list.push_back({6 * kNodeLists + i, 40, c.tile_k() + unit});
       list.push_back({7 * kNodeLists + i, 37, unit});
     }
+    // Rows of D at whole words, behind a first one that begins in a word.
+    list.push_back({8 * kNodeLists - 1, 40, unit, Condition::real});
     // One row; rows of D that begin anywhere, in groups of four elements.
     list.push_back({1, 9, unit});
     list.push_back({8 * kNodeLists, 44, unit});
@@ -286,6 +308,12 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       ahead.n = ahead.n / kSkinnyTiles * 2;
     add_conditions(list, list[1], ahead);
   }
+  // Few rows, which are enough to go beyond 2^31 elements.
+  if (is_dense(instance) && list.size() > 2) list.push_back({9, list[2].n, list[2].k, Condition::far});
+  // Rows of a byte, of which the last ones of the second tile still begin in the vector ahead of the first one.
+  const auto* const dense = instance.as<DenseGemmConfig>();
+  if (dense != nullptr && dense->load == Mover::threads && !dense->batched)
+    list.push_back({15, list[2].n, 1, Condition::real});
   // Many groups along k have a result each: a box that is stored whole, and a part of one.
   const auto* const hopper = instance.as<GroupedGemmConfig>();
   const auto* const blackwell = instance.as<GroupedGemmSm100Config>();

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "problem/lower.h"
 #include "problem/refused.h"
 #include "reference/problem_workload.h"
 #include "simulate/executor.h"
@@ -61,6 +64,55 @@ GemmProblem addends_as_given(const GemmProblem& problem) {
   p.c = problem.c;
   p.epilogue.residual_layout = problem.epilogue.residual_layout;
   return p;
+}
+
+// The rows of these matrices lie in memory as the other problem has them.
+void spread_rows(Workload& w, const GemmProblem& compact, const GemmProblem& far) {
+  const problem::Lowered here = problem::lower(compact), there = problem::lower(far);
+  const std::pair<const char*, const problem::StoredMatrix problem::Lowered::*> matrices[] = {
+      {"A", &problem::Lowered::a},
+      {"B", &problem::Lowered::b},
+      {"C", &problem::Lowered::c},
+      {"residual", &problem::Lowered::residual},
+      {"D", &problem::Lowered::d}};
+  for (const auto& [name, matrix] : matrices) {
+    for (Array& array : w.arrays) {
+      if (array.name != name || (there.*matrix).stride == (here.*matrix).stride) continue;
+      array.row_bytes = uint64_t((here.*matrix).stride * bits(array.type) / 8);
+      array.distance = uint64_t((there.*matrix).stride * bits(array.type) / 8);
+    }
+  }
+}
+
+// Each row that a table names is so many behind the one that it was.
+void spread_gathered(Workload& w, int64_t apart) {
+  for (Array& array : w.arrays) {
+    if (array.name == "A" || array.name == "a_scales") {
+      array.row_bytes = uint64_t(array.columns * bits(array.type) / 8);
+      array.distance = array.row_bytes * uint64_t(apart);
+    }
+    if (array.name != "index") continue;
+    for (size_t at = 0; at < array.bytes.size(); at += sizeof(int32_t)) {
+      int32_t row = 0;
+      std::memcpy(&row, array.bytes.data() + at, sizeof row);
+      row = int32_t(row * apart);
+      std::memcpy(array.bytes.data() + at, &row, sizeof row);
+    }
+  }
+}
+
+// What the API asks no more of begins at any element, and not at a vector; nothing lies ahead of it.
+void begin_anywhere(Workload& w, const catalog::Instance& instance, bool pairs) {
+  if (catalog::arch_of(instance) == Arch::sm100) return;  // some of it is the TMA's
+  const auto* const dense = instance.as<DenseGemmConfig>();
+  for (Array& array : w.arrays) {
+    const auto is = [&](const char* name) { return array.name == name; };
+    if (dense != nullptr && dense->load == Mover::threads && (is("A") || is("B")))
+      array.behind_aligned = uint32_t(bits(array.type) / 8);
+    if (is("a_scales") || is("b_scales") || is("d_scales") || is("rows") || is("matrices") || is("index"))
+      array.behind_aligned = 4;
+    if (is("bias")) array.behind_aligned = uint32_t(bits(array.type) / 8 * (pairs ? 2 : 1));
+  }
 }
 
 // The last element of A is no number: what its row makes is none either.
@@ -119,6 +171,8 @@ void complete_dense(Example& e, const catalog::Instance& instance) {
       spoil_an_element(w);
       reference::expect_again(p, offset, w);
     }
+    if (s.condition == Condition::real) begin_anywhere(w, instance, false);
+    if (s.condition == Condition::far) spread_rows(w, p, far_apart(instance, p));
     w.shape = s;
     return w;
   };
@@ -136,6 +190,8 @@ void complete_grouped(Example& e, const catalog::Instance& instance) {
   e.workload = [instance](Case s, Data data, uint64_t seed) {
     Workload w =
         workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data, seed);
+    if (s.condition == Condition::real) begin_anywhere(w, instance, true);
+    if (s.condition == Condition::far) spread_gathered(w, rows_apart(s));
     w.shape = s;
     return w;
   };
@@ -163,7 +219,8 @@ bool behind_api(const catalog::Instance& instance) {
   return has_example(instance) && (is_dense(instance) || is_grouped(instance));
 }
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {
-  return spaced_product(addends_as_given(dense_problem(instance, shape)), chip_of(instance),
+  const GemmProblem p = addends_as_given(dense_problem(instance, shape));
+  return spaced_product(shape.condition == Condition::far ? far_apart(instance, p) : p, chip_of(instance),
                         offset_of(instance, shape.condition));
 }
 Result<GroupedRun> grouped_case(const catalog::Instance& instance, Case shape) {

@@ -9,6 +9,7 @@
 #include "problem/lower.h"
 #include "problem/refused.h"
 #include "simulate/dense_parts.h"
+#include "simulate/far_rows.h"
 #include "simulate/product.h"
 
 namespace warpwright::simulate {
@@ -132,7 +133,7 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
   p.d.stride = stride(s.n, c.out_type());
   const bool split = c.split == DepthSplit::split_k;
   if (split && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
-  if (split || c.a_major != Major::K || c.b_major != Major::K) {
+  if (split || c.a_major != Major::K || c.b_major != Major::K || s.m <= 3) {
     // Two products with a row between the matrices that belongs to none; one B for both where it lies along n.
     p.batch = 2;
     p.a.batch_stride = (a_rows + 1) * p.a.stride;
@@ -149,16 +150,26 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
 
 constexpr uint32_t kGroups = 4;
 
+bool gathers(const catalog::Instance& instance) {
+  const auto* const hopper = instance.as<GroupedGemmConfig>();
+  const auto* const blackwell = instance.as<GroupedGemmSm100Config>();
+  const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
+  return (hopper != nullptr && hopper->gathered) || (blackwell != nullptr && blackwell->gathered) ||
+         (blockwise != nullptr && blockwise->gathered);
+}
+
 // The kernel for either sort of table has offsets or, varied, counts.
 Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
 }
 // A table of many groups that is not legal everywhere. Offsets, of rows or of columns along k in units: one that is
-// below the one ahead of it, one that is between two units, and a last one beyond the end.
+// below the one ahead of it, one below all that a warp has read at once before, one that is between two units, and a
+// last one beyond the end.
 std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
   std::vector<uint32_t> offsets;
   for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
   offsets[20] = offsets[10];
+  offsets[33] = offsets[34] = offsets[25];
   if (unit > 1) offsets[30] += 5;
   offsets[kManyGroups - 2] = extent + 1000;
   return offsets;
@@ -234,9 +245,12 @@ std::vector<int32_t> index_of(Case s) {
     const auto row = int32_t(i * 37 + 5) % rows;
     index.push_back(row % 16 == 7 ? row - 1 : row);
   }
+  // Rows that A does not have, on one side of it at a time: one fault says the same of both.
   if (s.condition == Condition::varied) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : rows;
-    if (s.m > 40) index[40] = INT32_MIN;
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : INT32_MIN;
+  }
+  if (s.condition == Condition::real) {
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? INT32_MAX : rows;
   }
   return index;
 }
@@ -259,7 +273,7 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
     if (varied && has_matrices(*c)) p.matrix_count = kGroups;
     p.gathered = c->gathered;
-    if (c->gathered) p.a_rows = gathered_from(s);
+    if (c->gathered) p.a_rows = gathered_from(s) * rows_apart(s);
   } else {
     p.out = instance.as<SkinnyBlockwiseConfig>()->out;
   }
@@ -321,7 +335,7 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
     return p;
   }
   p.gathered = gathered;
-  if (gathered) p.a_rows = gathered_from(s);
+  if (gathered) p.a_rows = gathered_from(s) * rows_apart(s);
   p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
   p.matrix_count = kMatrixCount;
   return p;
@@ -340,9 +354,13 @@ GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
 
 }  // namespace
 
+GemmProblem far_apart(const catalog::Instance& instance, const GemmProblem& p) { return FarRows(instance).of(p); }
+
 GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
   GemmProblem p = dense_alone(instance, s);
   p.b_is_constant = s.condition == Condition::constant;
+  // With the factors of tensors it is above 1 too.
+  if (p.alpha > 0 && s.condition == Condition::real) p.alpha = p.scaling == Scaling::none ? 2 : 16;
   space_addends(p, s);
   if (s.condition == Condition::in_place) p.d.stride = p.d.batch_stride = kPacked;
   return p;
@@ -387,6 +405,11 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
     case Condition::varied:
       if (is_dense(instance)) return problem::refused("it has no tables.");
       break;
+    case Condition::far:
+      if (gathers(instance)) break;
+      if (!is_dense(instance) || !FarRows(instance).any(dense_alone(instance, {9, 16, 16, condition})))
+        return problem::refused("its threads find no rows by a stride.");
+      break;
     case Condition::alone:
     case Condition::real:
       break;
@@ -395,16 +418,22 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
 }
 
 reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
+  if (condition == Condition::far) return {0, 0};
   // Rows of D that begin anywhere, behind a first one that begins at a vector too.
   const int result = condition == Condition::real ? 0 : 1;
   if (const auto* c = instance.as<DenseGemmConfig>())
-    return c->load == Mover::threads ? reference::Offset{1, result} : reference::Offset{0, 0};
+    return c->load == Mover::threads ? reference::Offset{result, result} : reference::Offset{0, 0};
   if (const auto* c = instance.as<MmaSyncGemmConfig>())
     return c->copy == RowCopy::registers ? reference::Offset{1, result} : reference::Offset{0, 0};
-  if (const auto* c = instance.as<CdnaMatmulConfig>()) return {c->by_elements ? 1 : 0, 0};
+  if (const auto* c = instance.as<CdnaMatmulConfig>())
+    return {c->by_elements ? 1 : 0, c->general && condition == Condition::real ? 1 : 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
-  return {0, c != nullptr && is_fused(*c) && c->store_stages == 0 && !c->batched ? 1 : 0};
+  if (c == nullptr || c->store_stages > 0 || c->batched) return {0, 0};
+  // Rows whose distances would let vectors be stored, behind a first one that does not.
+  return {0, is_fused(*c) || (condition == Condition::real && c->scaling == BlockScaling::none) ? 1 : 0};
 }
+
+int64_t rows_apart(Case s) { return s.condition == Condition::far ? int64_t(1) << 24 : 1; }
 
 GroupedProblem grouped_problem(const catalog::Instance& instance, Case s) {
   return catalog::arch_of(instance) == Arch::sm100 ? blackwell_grouped(instance, s) : hopper_grouped(instance, s);
@@ -426,7 +455,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     product.rows = table_of(*c, s);
     if (c->gathered) {
       product.index = index_of(s);
-      product.a_rows = p.a_rows;
+      product.a_rows = gathered_from(s);
     }
     if (s.condition == Condition::varied && has_matrices(*c)) {
       product.matrices = many_matrices(int(kGroups));
@@ -449,7 +478,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
       if (varied) product.rows = many_offsets(uint32_t(s.m), 1);
       if (p.gathered) {
         product.index = index_of(s);
-        product.a_rows = p.a_rows;
+        product.a_rows = gathered_from(s);
       }
     }
   }

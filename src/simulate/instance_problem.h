@@ -13,6 +13,8 @@ namespace warpwright::simulate {
 
 // A problem for an instance that makes a dense product.
 GemmProblem dense_problem(const catalog::Instance& instance, reference::Case shape);
+// The same with rows as far apart as the condition says, where threads find them.
+GemmProblem far_apart(const catalog::Instance& instance, const GemmProblem& problem);
 // What keeps an instance from being run under this condition.
 Status refuse(const catalog::Instance& instance, reference::Condition condition);
 // Lists of nodes that a general kernel for AMD is checked with.
@@ -24,6 +26,10 @@ reference::Offset offset_of(const catalog::Instance& instance, reference::Condit
 inline constexpr int kManyGroups = 40;
 // The part of the result that a block computes at a time; empty where more than the configuration decides it.
 reference::Tile tile_of(const catalog::Instance& instance);
+
+// Of rows that are gathered: where they are few among very many, of which the others are not there, each is so many
+// behind the last.
+int64_t rows_apart(reference::Case shape);
 
 // The same for products by groups or with blockwise scales; the groups are uneven, and one of them has no rows.
 GroupedProblem grouped_problem(const catalog::Instance& instance, reference::Case shape);

@@ -1,10 +1,11 @@
 // The arrays of a workload in memory that the simulator watches.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "reference/workload.h"
@@ -22,24 +23,44 @@ class Arrays {
                            a.output && !in_place   ? simulator::Buffer::Use::output
                            : a.output || a.scratch ? simulator::Buffer::Use::inout
                                                    : simulator::Buffer::Use::input,
-                           w.shape.condition != reference::Condition::constant || a.name != "B");
+                           w.shape.condition != reference::Condition::constant || a.name != "B",
+                           {a.behind_aligned, a.row_bytes, a.distance});
       if (!a.bytes.empty()) std::memcpy(host(at), a.bytes.data(), a.bytes.size());
       pointers_.push_back(at);
     }
   }
+  // As reference::Array has it.
+  struct Place {
+    uint32_t behind_aligned = 0;
+    uint64_t row_bytes = 0, distance = 0;
+  };
   // The address of zeroed memory beside the workload's arrays. `from_primary`: a kernel ahead on the stream writes it.
-  void* add(std::string name, size_t bytes, simulator::Buffer::Use use, bool from_primary = false) {
+  void* add(const std::string& name, size_t bytes, simulator::Buffer::Use use, bool from_primary, Place place) {
     memory_.emplace_back((bytes + sizeof(Line) - 1) / sizeof(Line) + 1);
-    void* const own = memory_.back().data();
-    addresses_.emplace_back(bytes);
-    void* const at = addresses_.back().begin() != nullptr ? addresses_.back().begin() : own;
-    buffers_.push_back({at, bytes, std::move(name), use, from_primary, own});
+    auto* const own = reinterpret_cast<uint8_t*>(memory_.back().data());
+    const bool spread = place.distance != 0 && bytes > place.row_bytes;
+    const uint64_t row = spread ? place.row_bytes : bytes, rows = spread ? (bytes + row - 1) / row : 1;
+    addresses_.emplace_back(place.behind_aligned + (rows - 1) * place.distance + row);
+    auto* at = static_cast<uint8_t*>(addresses_.back().begin());
+    at = at != nullptr ? at + place.behind_aligned : own;
+    if (spread && at == own) throw std::runtime_error("the system has no addresses left for rows that lie far apart.");
+    for (uint64_t r = 0; r < rows; ++r) {
+      // Vectors that hold the ends of a row may hold some of what lies between rows, where nobody writes.
+      const bool input = use == simulator::Buffer::Use::input;
+      const uint64_t ahead = spread && input && r > 0 ? kVector : 0, after = spread && input ? kVector : 0;
+      const uint64_t first = r * row - ahead, end = std::min<uint64_t>((r + 1) * row + after, bytes);
+      buffers_.push_back({at + r * place.distance - ahead, end - first, name, use, from_primary, own + first});
+    }
+    wholes_.push_back({at, own, bytes});
     return at;
+  }
+  void* add(const std::string& name, size_t bytes, simulator::Buffer::Use use, bool from_primary = false) {
+    return add(name, bytes, use, from_primary, Place{});
   }
   // Where what lies at an address that add() or pointers() gave can be read and written.
   void* host(const void* address) const {
-    for (const simulator::Buffer& b : buffers_)
-      if (b.data == address) return b.host;
+    for (const Whole& a : wholes_)
+      if (a.at == address) return a.host;
     return nullptr;
   }
 
@@ -64,16 +85,22 @@ class Arrays {
   }
   const std::vector<simulator::Buffer>& buffers() const { return buffers_; }
   std::vector<uint8_t> output() const {
-    const simulator::Buffer& last = buffers_[pointers_.size() - 1];
-    const auto* const from = static_cast<const uint8_t*>(last.host);
-    return {from, from + last.bytes};
+    const Whole& last = wholes_[pointers_.size() - 1];
+    return {last.host, last.host + last.bytes};
   }
 
  private:
   struct alignas(128) Line {  // device allocations are aligned; the TMA wants 16 bytes
     uint8_t b[128] = {};
   };
+  static constexpr uint64_t kVector = 16;
+  struct Whole {
+    void* at;
+    uint8_t* host;
+    size_t bytes;
+  };
   std::vector<std::vector<Line>> memory_;
+  std::vector<Whole> wholes_;
   std::vector<simulator::Addresses> addresses_;  // the addresses of each
   std::vector<void*> pointers_;
   std::vector<simulator::Buffer> buffers_;

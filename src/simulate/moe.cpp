@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -41,8 +42,9 @@ Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t see
                                        s.condition == Condition::varied ? Draw::bad : Draw::skewed, data, seed);
   // In one condition all their weights are 1, and nobody says so.
   if (shared) r = reference::with_shared(std::move(r), everybody, s.condition != Condition::real, data, seed);
-  // Of an odd number of tokens not all are there.
+  // Of an odd number of tokens not all are there, of a multiple of four exactly all.
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
+  if (s.condition != Condition::varied && s.m % 4 == 0) r.token_count = s.m;
   return r;
 }
 Status takes_small(Case s, bool shared) {
@@ -51,6 +53,24 @@ Status takes_small(Case s, bool shared) {
   if (s.m < 1 || s.n < 1 || s.k < 1) return problem::refused("m, n and k: at least 1.");
   if (s.condition == Condition::alone || s.condition == Condition::varied || s.condition == Condition::real) return {};
   return problem::refused("it has no such condition.");
+}
+
+// Every row that is added up is one of very many, of which the others are not there: their offsets are beyond 2^31.
+constexpr int32_t kRowsApart = 1 << 20;
+void spread_rows(Workload& w) {
+  for (reference::Array& a : w.arrays) {
+    if (a.name == "rows") {
+      a.row_bytes = uint64_t(a.columns) * uint64_t(bits(a.type)) / 8;
+      a.distance = a.row_bytes * uint64_t(kRowsApart);
+    }
+    if (a.name != "slots") continue;
+    for (size_t at = 0; at < a.bytes.size(); at += sizeof(int32_t)) {
+      int32_t slot = 0;
+      std::memcpy(&slot, a.bytes.data() + at, sizeof slot);
+      if (slot > 0) slot *= kRowsApart;
+      std::memcpy(a.bytes.data() + at, &slot, sizeof slot);
+    }
+  }
 }
 
 Status fill_route(RouteArgs& args, const RouteConfig& c, const Workload& w, const std::vector<void*>& p) {
@@ -113,9 +133,13 @@ bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& 
 }
 
 bool complete(Example& e, const catalog::Instance& instance, const CombineConfig& c) {
-  e.takes = [c](Case s) { return s.n % 8 != 0 ? problem::refused("n: a multiple of 8.") : takes_small(s, c.shared); };
+  e.takes = [c](Case s) {
+    if (s.condition == Condition::far) s.condition = Condition::alone;
+    return s.n % 8 != 0 ? problem::refused("n: a multiple of 8.") : takes_small(s, c.shared);
+  };
   e.workload = [c](Case s, Data data, uint64_t seed) {
     Workload w = reference::combine_workload(routing_of(s, kCombined, c.shared, data, seed), s.n, data, seed);
+    if (s.condition == Condition::far) spread_rows(w);
     w.shape.condition = s.condition;
     return w;
   };
@@ -132,7 +156,11 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
                                       [&](const CombineArgs& args) { return launch::work_of(c, args); });
   };
   describe(e, {}, "the sum of each token's rows, times their weights",
-           {{63, 264, 8}, {40, 520, 3, Condition::varied}, {9, 256, 2, Condition::real}, {1, 8, c.shared ? 2 : 1}});
+           {{63, 264, 8},
+            {40, 520, 3, Condition::varied},
+            {9, 256, 2, Condition::real},
+            {1, 8, c.shared ? 2 : 1},
+            {12, 256, 3, Condition::far}});
   return true;
 }
 

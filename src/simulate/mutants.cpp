@@ -42,7 +42,7 @@ std::vector<std::unique_ptr<Ground>> grounds_of(const Example& example, int thre
   std::vector<Case> cases;
   // Rounding hides a small error.
   for (const Case& c : example.cases)
-    if (c.condition != Condition::real) cases.push_back(c);
+    if (c.condition != Condition::real && c.condition != Condition::far) cases.push_back(c);
   std::vector<std::unique_ptr<Ground>> grounds(cases.size());
   system::on_cores(cases.size(), threads, [&](size_t i) {
     grounds[i] = std::make_unique<Ground>();

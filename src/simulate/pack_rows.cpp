@@ -17,16 +17,21 @@ namespace {
 using reference::Array;
 using reference::ArrayLayout;
 using reference::Case;
+using reference::Condition;
 using reference::Data;
 using reference::Workload;
 
-constexpr int64_t kPackedMatrices = 2, kAheadOfRows = 3;  // elements ahead of the first row
-constexpr int64_t kPackedUnit = 16;                       // bytes, to which rows of the copy are filled up
+constexpr int64_t kPackedMatrices = 2,
+                  kBehindAligned = 3;  // elements behind what is aligned, where the first row begins
+constexpr int64_t kPackedUnit = 16;    // bytes, to which rows of the copy are filled up
 
 ArrayLayout source_of(Case s) {
   const int64_t stride = s.n + 3 - s.n % 2;
-  return {s.m, s.n, stride, s.m * stride + 5, kAheadOfRows};
+  // Nothing that may be read lies ahead of the first row.
+  return {s.m, s.n, stride, s.m * stride + (s.condition == Condition::far ? 0 : 5), 0};
 }
+// From row to row as the kernel finds them.
+int64_t far_stride(Case s) { return s.condition == Condition::far ? (int64_t(1) << 30) + 67 : source_of(s).row_stride; }
 int64_t copied_row(const PackRowsConfig& c, Case s) {
   return ceil_div(s.n * c.element_bytes, kPackedUnit) * kPackedUnit;
 }
@@ -41,6 +46,11 @@ Workload rows_workload(const PackRowsConfig& c, Case s, Data data, uint64_t seed
   w.data = data;
   Array x{"x", type, 1, from.at(kPackedMatrices - 1, s.m - 1, s.n - 1) + 1, false, {}};
   x.bytes.resize(x.size());
+  x.behind_aligned = uint32_t(kBehindAligned * c.element_bytes);
+  if (s.condition == Condition::far) {
+    x.row_bytes = uint64_t(from.row_stride * c.element_bytes);
+    x.distance = uint64_t(far_stride(s) * c.element_bytes);
+  }
   fill(x, data, seed);
   Array y{"y", type, kPackedMatrices * s.m, row_bytes(c, s) / c.element_bytes, true, {}};
   y.bytes.resize(y.size());
@@ -65,21 +75,22 @@ bool complete(Example& e, const catalog::Instance& instance, const PackRowsConfi
   e.simulate = [instance, c](const Workload& w, const simulator::Options& o, int ctas) {
     return run_filled<PackRowsArgs>(instance, w, o, ctas ? ctas : 2,
                                     [&](PackRowsArgs& args, const std::vector<void*>& p, const launch::MapEncoder&) {
-                                      const ArrayLayout from = source_of(w.shape);
+                                      const bool far = w.shape.condition == Condition::far;
                                       args = {};
-                                      args.list[0] = {static_cast<const uint8_t*>(p[0]) + from.offset * c.element_bytes,
-                                                      p[1],
-                                                      from.row_stride,
-                                                      from.batch_stride,
-                                                      row_bytes(c, w.shape),
-                                                      int32_t(w.shape.m),
-                                                      int32_t(w.shape.n),
-                                                      int32_t(kPackedMatrices)};
+                                      args.list[0] = {
+                                          p[0],
+                                          p[1],
+                                          far_stride(w.shape),
+                                          far ? w.shape.m * far_stride(w.shape) : source_of(w.shape).batch_stride,
+                                          row_bytes(c, w.shape),
+                                          int32_t(w.shape.m),
+                                          int32_t(w.shape.n),
+                                          int32_t(kPackedMatrices)};
                                       return Status();
                                     });
   };
   describe(e, {}, "rows that begin anywhere, copied to where the TMA can address them",
-           {{5, 2 * kPackSegmentBytes + 100, 0}, {40, 1021, 0}, {3, 40, 0}, {1, 1, 0}});
+           {{5, 2 * kPackSegmentBytes + 100, 0}, {40, 1021, 0}, {3, 40, 0}, {1, 1, 0}, {5, 40, 0, Condition::far}});
   return true;
 }
 

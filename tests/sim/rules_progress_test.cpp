@@ -1,9 +1,11 @@
 // A run that does not end is ended by the checker, which names the role and the line that went on for ever.
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "rules.h"
 #include "sim/guard/guard.h"
@@ -106,6 +108,17 @@ TEST(Progress, ALoopWithoutWordsIsGivenUpAndItsLastWordNamed) {
   EXPECT_EQ(f.warp, 1) << f.text();
   EXPECT_EQ(f.lane, 1) << f.text();
   EXPECT_EQ(f.line, line) << f.text();
+}
+
+TEST(Progress, WhoSleepsTakesNoProcessorTimeAndIsGivenUpToo) {
+  const auto kernel = [](bool sleeps) {
+    return [sleeps] {
+      m::store(word(int(thread())), 1u);
+      if (sleeps && thread() == 33) std::this_thread::sleep_for(std::chrono::hours(1));
+    };
+  };
+  EXPECT_EQ(verdict(block(2), kernel(true), {}, guarded()), "hang");
+  EXPECT_EQ(verdict(block(2), kernel(false), {}, guarded()), "");
 }
 
 TEST(Progress, MemoryThatIsTouchedWithoutAWordAndIsNotThereIsAFinding) {

@@ -83,8 +83,9 @@ class Subject {
     Mode mode = work_.runs[number].mode;
     mode.max_seconds = seconds_left;
     mode.hang_seconds = 1;
-    // A kernel that loops for ever with words is stopped within a minute; the shipped ones do not.
-    if (work_.example->instance.empty()) mode.step_limit = kUsersSteps;
+    // A kernel that loops for ever with words is stopped within a minute. The shipped ones do not; with other headers
+    // one may, and AMD's, which have no barriers to stand at, are not seen to stand still.
+    if (work_.example->instance.empty() || is_cdna(work_.example->arch)) mode.step_limit = kUsersSteps;
     mode.certify = mode.landing == simulator::Landing::eager && mode.scheduling == simulator::Scheduling::fifo;
     const double begin = processor_seconds();
     const auto workload = workload_of(which);
@@ -180,7 +181,8 @@ std::string shape_text(const reference::Case& c) {
                                        " with C as D",
                                        " for the second time on one workspace",
                                        " with other tables",
-                                       " with real numbers"};
+                                       " with real numbers",
+                                       " with rows far apart"};
   return (c.k == 0 ? fmt::format("{}x{}", c.m, c.n) : fmt::format("{}x{}x{}", c.m, c.n, c.k)) +
          condition[int(c.condition)];
 }

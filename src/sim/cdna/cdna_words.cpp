@@ -44,10 +44,12 @@ void fetch(uint8_t* to, const BufferResource& from, uint32_t offset, uint32_t co
 void aligned(const char* word, const BufferResource& b, uint32_t offset, uint32_t bytes, int lane, here at) {
   const uint32_t unit = std::min(bytes, 4u);
   if (!inside(b, offset, unit) || (reinterpret_cast<uintptr_t>(b.base) + offset) % unit == 0) return;
-  Engine::self().fail("bounds.alignment",
-                      fmt::format("{} of {} bytes begins at byte {} of a buffer at {:#x}: it must be a multiple of {}",
-                                  word, bytes, offset, reinterpret_cast<uintptr_t>(b.base), unit),
-                      at, {}, {}, lane);
+  Engine& e = Engine::self();
+  e.fail("bounds.alignment",
+         fmt::format("{} of {} bytes at {}, which is not a multiple of {}", word, bytes,
+                     simulator::name_of_global(e.launch().buffers, static_cast<const uint8_t*>(b.base) + offset, unit),
+                     unit),
+         at, {}, {}, lane);
 }
 void reads(const char* word, const BufferResource& from, const Lanes& offset, uint32_t bytes, here at) {
   Engine& e = Engine::self();

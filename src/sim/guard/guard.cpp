@@ -25,6 +25,8 @@ namespace {
 
 constexpr size_t kSignalStack = 64 * 1024;
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+constexpr int kAsleepFor = 3;            // times as long as who computes
+constexpr double kIdle = 0.001;          // seconds that who is looked at may compute and still be asleep
 constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault is still one of the stack
 thread_local Guard* active = nullptr;
 struct sigaction before[64];
@@ -33,11 +35,29 @@ struct sigaction before[64];
 struct Way {
   sigjmp_buf back;
   GivenUp why;
+  int seconds = 0;  // in the user's code
 };
 thread_local Way* way_out = nullptr;
 
 // Rings in this process alone, and nobody else has a reason to use it.
 int ring() { return SIGRTMAX - 2; }
+// Who rings.
+constexpr int kComputing = 1, kWaiting = 2, kHost = 3;
+
+// Rings again and again in the calling thread. False: there are no timers.
+bool set_timer(timer_t& timer, clockid_t clock, int number, double seconds) {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = ring();
+  event.sigev_value.sival_int = number;
+  event._sigev_un._tid = gettid();
+  if (timer_create(clock, &event, &timer) != 0) return false;
+  const auto whole = time_t(seconds);
+  const timespec period = {whole, long((seconds - double(whole)) * 1e9)};
+  const itimerspec every = {period, period};
+  timer_settime(timer, 0, &every, nullptr);
+  return true;
+}
 
 // A handler cannot stand on the stack that has overflowed. Threads that have none get one, for as long as they live.
 void have_signal_stack() {
@@ -57,6 +77,12 @@ void forget_signal_stack() {
   stack_t now = {};
   if (sigaltstack(nullptr, &now) == 0 && now.ss_sp != nullptr) __asan_unpoison_memory_region(now.ss_sp, now.ss_size);
 #endif
+}
+
+double seconds_of_thread() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
 const void* instruction_of(const void* context) {
@@ -131,33 +157,40 @@ Guard::Guard(Guarded& engine, double hang_seconds) : engine_(engine), outer_(act
   if (hang_seconds <= 0) return;
   install();
   active = this;
-  sigevent event = {};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = ring();
-  event._sigev_un._tid = gettid();
-  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) != 0) return;
-  timed_ = true;
-  const auto whole = time_t(hang_seconds);
-  const timespec period = {whole, long((hang_seconds - double(whole)) * 1e9)};
-  const itimerspec every = {period, period};
-  timer_settime(timer_, 0, &every, nullptr);
+  computing_.set = set_timer(computing_.timer, CLOCK_THREAD_CPUTIME_ID, kComputing, hang_seconds);
+  waiting_.set = set_timer(waiting_.timer, CLOCK_MONOTONIC, kWaiting, kAsleepFor * hang_seconds);
 }
 
 Guard::~Guard() {
-  if (timed_) timer_delete(timer_);
+  for (const Watch* watch : {&computing_, &waiting_})
+    if (watch->set) timer_delete(watch->timer);
   active = outer_;
+}
+
+void Guard::rung(Watch& watch, bool asleep, const GivenUp& why) {
+  const uint64_t beat = engine_.beat();
+  const double computed = seconds_of_thread();
+  const bool idle = computed - watch.computed < kIdle;
+  watch.same = beat == watch.beat && (!asleep || idle) && engine_.is_inside() ? watch.same + 1 : 0;
+  watch.beat = beat;
+  watch.computed = computed;
+  if (watch.same < (asleep ? 2 : 1)) return;
+  forget_signal_stack();
+  engine_.give_up(why);
 }
 
 void Guard::caught(int signal, siginfo_t* info, void* context) {
   Guard* const guard = active;
   if (signal == ring()) {
+    const int who = info->si_value.sival_int;
+    if (who == kHost) {
+      if (guard != nullptr || way_out == nullptr || ++way_out->seconds < kHostSeconds) return;
+      forget_signal_stack();
+      take_out({kHang, nullptr, instruction_of(context)});
+    }
     if (guard == nullptr) return;
-    const uint64_t beat = guard->engine_.beat();
-    const bool same = beat == guard->beat_;
-    guard->beat_ = beat;
-    if (!same || !guard->engine_.is_inside()) return;
-    forget_signal_stack();
-    guard->engine_.give_up({kHang, nullptr, instruction_of(context)});
+    if (who == kComputing) guard->rung(guard->computing_, false, {kHang, nullptr, instruction_of(context)});
+    if (who == kWaiting) guard->rung(guard->waiting_, true, {kAsleep, nullptr, call_from_outside()});
     return;
   }
   forget_signal_stack();
@@ -170,10 +203,15 @@ void Guard::caught(int signal, siginfo_t* info, void* context) {
 void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
               const std::vector<Buffer>& buffers) {
   const auto [signal, address, instruction, stack] = why;
-  const bool fault = (signal == SIGSEGV || signal == SIGBUS) && !stack, hang = signal == Guard::kHang;
+  const bool fault = (signal == SIGSEGV || signal == SIGBUS) && !stack;
+  const bool asleep = signal == Guard::kAsleep, hang = signal == Guard::kHang || asleep;
   const Buffer* const near = fault ? buffer_near(buffers, address) : nullptr;
   f.rule = hang ? "hang" : fault ? "bounds.bare" : "exception";
-  if (hang) {
+  if (asleep) {
+    f.message =
+        fmt::format("{} neither computes nor says a word for more than {:.3g} s: it sleeps, or waits for the host", who,
+                    2 * kAsleepFor * hang_seconds);
+  } else if (hang) {
     f.message =
         fmt::format("{} computes for more than {:.3g} s without a word: a loop that never finishes", who, hang_seconds);
   } else if (near != nullptr) {
@@ -195,6 +233,11 @@ void describe(Finding& f, const GivenUp& why, const std::string& who, machine::h
 
 std::string reason_of(const GivenUp& why) {
   if (why.signal == Guard::kExit) return "called exit(), which ends the whole program";
+  if (why.signal == Guard::kHang) {
+    return fmt::format(
+        "computes for more than {} s: a loop that never finishes, or a shape that is too large to be simulated",
+        kHostSeconds);
+  }
   if (why.stack)
     return "uses more stack than there is: a recursion without an end, or an array that is too large for the stack";
   if (why.signal == SIGILL || why.signal == SIGTRAP) {
@@ -219,15 +262,21 @@ GivenUp call_guarded(const std::function<void()>& code) {
   Way way;
   Way* const outer = way_out;
   way_out = &way;
+  timer_t timer = {};
+  const bool timed = set_timer(timer, CLOCK_THREAD_CPUTIME_ID, kHost, 1);
+  const auto leave = [&] {
+    if (timed) timer_delete(timer);
+    way_out = outer;
+  };
   if (sigsetjmp(way.back, 1) == 0) {
     try {
       code();
     } catch (...) {
-      way_out = outer;
+      leave();
       throw;
     }
   }
-  way_out = outer;
+  leave();
   return way.why;
 }
 

@@ -16,7 +16,7 @@ namespace warpwright::simulator {
 
 // Why a thread was taken out of its code.
 struct GivenUp {
-  int signal = 0;  // 0: it was not; Guard::kHang, Guard::kExit
+  int signal = 0;  // 0: it was not; Guard::kHang, Guard::kAsleep, Guard::kExit
   const void* address = nullptr;
   const void* instruction = nullptr;
   bool stack = false;  // the fault is where the stack ends
@@ -34,10 +34,11 @@ class Guarded {
 };
 
 // For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
-// like a hang.
+// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only when three looks have found
+// so, since a program may be stopped for a while.
 class Guard {
  public:
-  static constexpr int kHang = -1, kExit = -2;  // it called exit()
+  static constexpr int kHang = -1, kExit = -2 /* it called exit() */, kAsleep = -3;
 
   Guard(Guarded& engine, double hang_seconds);
   ~Guard();
@@ -48,13 +49,20 @@ class Guard {
   static void take_out(const GivenUp& why);  // returns where nobody is guarded
 
  private:
+  // What was found when a timer last rang, and how often it was the same.
+  struct Watch {
+    timer_t timer = {};
+    bool set = false;
+    uint64_t beat = ~uint64_t(0);  // of the engine
+    double computed = 0;           // seconds of this thread
+    int same = 0;
+  };
   static void caught(int signal, siginfo_t* info, void* context);
+  void rung(Watch& watch, bool asleep, const GivenUp& why);
 
   Guarded& engine_;
   Guard* outer_;
-  timer_t timer_ = {};
-  bool timed_ = false;
-  uint64_t beat_ = ~uint64_t(0);  // of the engine when the timer last rang
+  Watch computing_, waiting_;
 };
 
 // What exit() is for a kernel of its own object: it does not end the program as if all had been right.
@@ -67,7 +75,10 @@ std::string reason_of(const GivenUp& why);
 // Where the code of a thread that was given up stays: nobody may unwind what a signal has interrupted.
 void abandon(boost::context::fiber&& code, const void* stack);
 
-// Calls host code that a user wrote; a fault in it ends the call, not the program. What it held is not given back.
+// Calls host code that a user wrote; a fault in it ends the call, not the program, and so do kHostSeconds of processor
+// time outside of what is guarded there: to simulate what takes a host so long would take hours. What it held is not
+// given back.
+inline constexpr int kHostSeconds = 30;
 GivenUp call_guarded(const std::function<void()>& code);
 
 }  // namespace warpwright::simulator
