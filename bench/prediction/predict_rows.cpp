@@ -39,8 +39,9 @@ double model_us(const catalog::Instance& instance, int64_t m, int64_t n, int64_t
 }
 
 std::string written(const std::string& line, const simulator::Prediction& p, double model) {
-  return fmt::format(R"({{"launch": "{}", "cycles": {}, "us": {:.3f}, "single_us": {:.3f}, "tensor_busy": {:.3f}, )",
-                     line, p.cycles, p.us, p.single_us, p.tensor_busy) +
+  return fmt::format(R"({{"launch": "{}", "cycles": {}, "us": {:.3f}, "early_us": {:.3f}, "single_us": {:.3f}, )"
+                     R"("tensor_busy": {:.3f}, )",
+                     line, p.cycles, p.us, p.early_us, p.single_us, p.tensor_busy) +
          fmt::format(R"("memory_busy": {:.3f}, )", p.memory_busy) +
          (model > 0 ? fmt::format(R"("model_us": {:.3f}, )", model) : std::string()) +
          fmt::format(R"("wall_s": {:.2f}}})", p.result.stats.wall_s);
@@ -75,7 +76,8 @@ Result<simulator::Prediction> predict_row(const std::string& line) {
     return Status(Code::invalid_argument, fmt::format("groups, m, n and k must be at least 1: {}", line));
   measure::GroupedTable table = measure::table_for(shape);
   table.problem.plan = plan;
-  return simulate::predict(table.problem, table.rows);
+  // tune rotates A, B and D alone.
+  return simulate::predict(table.problem, table.rows, {}, simulate::Scales::warm);
 }
 
 // "plan m n k"

@@ -4,12 +4,13 @@
 
 namespace warpwright::simulator {
 
-void ask_for_box(Engine& e, const model::TensorMapFields& m, const int32_t* coords) {
+double ask_for_box(Engine& e, const model::TensorMapFields& m, const int32_t* coords) {
   const int64_t first = std::max(coords[0], 0), last = std::min(int64_t(coords[0]) + m.box[0], int64_t(m.dims[0]));
-  if (first >= last) return;
+  if (first >= last) return 1;
   const int bits = model::element_bits(m.type);
   const uint64_t base = e.device_address(m.base);
   uint32_t i[5] = {};
+  int rows = 0, outside = 0;
   while (true) {
     int64_t offset = first * bits / 8;
     bool inside = true;
@@ -18,10 +19,12 @@ void ask_for_box(Engine& e, const model::TensorMapFields& m, const int32_t* coor
       inside &= at >= 0 && at < int64_t(m.dims[d]);
       offset += at * int64_t(m.strides[d]);
     }
+    ++rows;
+    outside += int(!inside);
     if (inside) e.timing.cached.ask(base + uint64_t(offset), uint64_t(last - first) * uint64_t(bits) / 8);
     int d = 1;
     while (d < m.rank && ++i[d] == m.box[d]) i[d++] = 0;
-    if (d >= m.rank) return;
+    if (d >= m.rank) return double(outside) / rows;
   }
 }
 
@@ -30,6 +33,7 @@ StoreDone store_done(Engine& e, const Thread& t, uint32_t bytes) {
   const uint64_t read = t.cta->store.carry(t.time, bytes, c.tma_store_bytes_per_cycle) + c.tma_store_latency;
   e.timing.look_at_clock(t.time, e.stats.tensor_busy_cycles);
   e.timing.through_memory(t.time, bytes);  // written back some time, for room
+  e.timing.written += bytes;
   return {read, read + c.tma_write_latency};
 }
 

@@ -7,13 +7,14 @@
 
 namespace warpwright::simulator {
 
-// The rows of a box that lie in the tensor: what a load reads of device memory.
-void ask_for_box(Engine& e, const model::TensorMapFields& map, const int32_t* coords);
+// The rows of a box that lie in the tensor: what a load reads of device memory. Returns the share of the box that does
+// not.
+double ask_for_box(Engine& e, const model::TensorMapFields& map, const int32_t* coords);
 
 // When a load ends whose lines were asked for. `to` are the destinations: whatever has
 // a `cta`.
 template <class Destinations>
-uint64_t load_done(Engine& e, const Thread& t, uint32_t bytes, const Destinations& to) {
+uint64_t load_done(Engine& e, const Thread& t, double bytes, const Destinations& to) {
   Timing& time = e.timing;
   const ChipTiming& c = time.chip;
   time.look_at_clock(t.time, e.stats.tensor_busy_cycles);

@@ -238,6 +238,10 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
   t.time = std::max(t.time, t.loads_due) + cycles;
   t.where = at;
   if (timed() && timing.chip.fetch) {
+    if (t.sums_read > 0) {
+      const bool beside = t.cta->tensor.free_at > t.time;  // MMAs of other warpgroups use the registers too
+      t.time += uint64_t(std::exchange(t.sums_read, 0) * (beside ? timing.chip.sum_read_beside : timing.chip.sum_read));
+    }
     const size_t p = place(at);
     if (t.cta->fetched.size() <= p) t.cta->fetched.resize(p + 1);
     if (!t.cta->fetched[p]) t.time += timing.chip.fetch;
@@ -262,11 +266,26 @@ void Engine::load_word(Thread& t, const void* p, uint32_t bytes, here at) {
     if (const uint64_t missing = timing.cached.missing_bytes()) {
       timing.look_at_clock(t.time, stats.tensor_busy_cycles);
       came = timing.through_memory(t.time, missing);
+      if (timing.chip.l2_load > 0) came += timing.chip.memory_latency;
     }
     came = std::max(came, timing.cached.latest());
     timing.cached.came(came);
   }
-  t.loads_due = std::max(in_flight, came + timing.chip.global_load);
+  t.loads_due = std::max(in_flight, timing.chip.l2_load > 0 ? through_l1(t, device_address(p), bytes, came)
+                                                            : came + timing.chip.global_load);
+}
+
+uint64_t Engine::through_l1(Thread& t, uint64_t address, uint32_t bytes, uint64_t in_l2) {
+  constexpr uint64_t kSector = 32;
+  uint64_t due = t.time + timing.chip.l1_load;
+  for (uint64_t sector = address / kSector; sector <= (address + bytes - 1) / kSector; ++sector) {
+    const auto [unit, fresh] = t.cta->l1.try_emplace(sector, 0);
+    if (fresh)
+      unit->second =
+          std::max(in_l2, t.cta->loads.carry(t.time, kSector, timing.chip.tma_bytes_per_cycle)) + timing.chip.l2_load;
+    due = std::max(due, unit->second);
+  }
+  return due;
 }
 
 void Engine::async(uint64_t due, std::function<void()> land, uint64_t* in_order) {
@@ -357,7 +376,7 @@ Result Engine::run() {
       while (!t->done) enter(*t);  // its next word throws Abort, which unwinds it
   Result r;
   if (timed()) {
-    uint64_t last = now_;
+    uint64_t last = std::max(now_, timing.stored_at);
     for (const auto& c : ctas)
       for (const auto& t : c->threads) last = std::max(last, t->time);
     stats.predicted_cycles = last;

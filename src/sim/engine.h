@@ -152,6 +152,7 @@ struct Thread {
   here where{"", 0};
   uint64_t time = 0;
   uint64_t loads_due = 0;  // when the last of its loads from global memory in flight comes
+  uint32_t sums_read = 0;  // of MMAs, since its latest word
   int polls = 0;
 
   // what this thread has in flight
@@ -278,8 +279,9 @@ struct Cta {
   };
   std::vector<Remote> remote;
   Server tensor;
-  Path ingest, store, peers;
-  std::vector<bool> fetched;  // by Engine::place: what was executed
+  Path ingest, loads, store, peers;
+  std::unordered_map<uint64_t, uint64_t> l1;  // when each unit of 32 bytes that threads have loaded comes
+  std::vector<bool> fetched;                  // by Engine::place: what was executed
   bool clc_failed = false;
   std::map<const TensorMap*, uint64_t> seen_maps;  // version seen through the tensor-map proxy
   Channel new_channel() { return (id << kChannelBits) | channels++; }
@@ -339,6 +341,8 @@ class Engine final : public Guarded {
   // The same for a load from global memory. Loads that follow each other are in flight together: a thread waits where
   // it uses a value, and what comes after a row of loads is taken for that place.
   void load_word(Thread& t, const void* p, uint32_t bytes, here at);
+  // When the bytes of a load come by way of the L1, if the L2 has them at `in_l2`.
+  uint64_t through_l1(Thread& t, uint64_t address, uint32_t bytes, uint64_t in_l2);
   // Schedules an effect. `latency` in cycles matters in timed runs; `in_order` keeps effects of one queue in order.
   void async(uint64_t due, std::function<void()> land, uint64_t* in_order = nullptr);
   uint64_t now() const { return now_; }

@@ -2,6 +2,7 @@
 // no tiles and MMAs compute nothing.
 #pragma once
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Prediction {
          memory_busy = 0;  // shares of them: of the tensor cores of all SMs, of
                            // the device memory
   double us = 0;           // of each of many launches in a graph, one after the other
+  double early_us = 0;     // the same where each may start before the one ahead has ended
   double single_us = 0;    // of the kernel alone, after a rest
   Result result;           // findings and statistics
 };
@@ -22,8 +24,10 @@ struct Prediction {
 // Lanes that come to a wgmma at one time need not meet there, which is faster. Those that load or poll on the way do.
 enum class Lanes { meet, pass };
 
-// Operands that only the TMA moves need addresses but no memory behind them.
-Prediction predict(const Launch& launch, const std::function<void()>& body, Lanes lanes = Lanes::pass);
+// Operands that only the TMA moves need addresses but no memory behind them. What is `warm` is in the L2 before the
+// launch.
+Prediction predict(const Launch& launch, const std::function<void()>& body, Lanes lanes = Lanes::pass,
+                   std::span<const Buffer> warm = {});
 
 template <class K>
 Prediction predict_kernel(const typename K::Args& args, Index3 grid, std::vector<Buffer> buffers) {

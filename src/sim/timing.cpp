@@ -56,7 +56,14 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.shared_store = 6;
       c.matrix_store = 13;  // [s] with conversions: 128 tokens are handed out in 195 cycles more than 8
       c.global_load = 600;
-      c.global_store = 10;
+      c.l1_load = 40;           // published
+      c.l2_load = 280;          // published; device memory takes memory_latency more, as for the TMA
+      c.shuffle = 24;           // published
+      c.sum_read = 1;           // one instruction of a warp a cycle: an FFMA, or half of the conversion of two
+      c.sum_read_beside = 2.4;  // blockwise-log.md, run 4: 360 cycles for the additions of a block, by counters
+      // basis-blockwise-5002: of products of one round by grouped-128x128-c1, a row of the last tile that threads store
+      // costs 48 cycles, and is half a round of their loop, which has a load from shared memory too
+      c.global_store = 60;
       c.barrier_init = 5;     // [s] a loader with 44 barriers starts 138 cycles after one with 20
       c.barrier_arrive = 40;  // [w] 60 between two clocks; 110 until a waiter goes on, however many arrive
       c.barrier_wake = 60;
@@ -69,6 +76,7 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.tma_issue = 45;                  // [w] 73 with its expect_tx
       c.tma_store_issue = 88;            // [w]
       c.tma_latency = 390;               // [w] 465 with the issue
+      c.tma_outside = 1.33;              // choice/fit/blockwise.inc, fitted to random products
       c.tma_bytes_per_cycle = 73;        // [w] a further box of 8 KB: 112 cycles
       c.tma_store_latency = 65;          // [w] 409 with issue and bytes
       c.tma_write_latency = 6;           // [w]
@@ -76,13 +84,15 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.l2_gbps = 13500;                 // [w] 4.3 MB in 0.3 us; 57 B a cycle and SM, as in choice/wave_model.cpp
       c.memory_latency = 835;            // [w] 1300 against 465
       c.memory_gbps = 4300;              // [w] 973 MB in 225 to 232 us
+      c.memory_write = 2;                // choice/fit: 1.2 to 2.1 in the three families
       c.memory_start_bytes = 16e6;       // [w] 17 MB take 10650 cycles beyond the latency, not 7970
       c.memory_start_share = 0.75;
       c.mma_issue = 17;
       c.mma_tail = 64;
       c.mma_flop_per_cycle = 4096;
       c.mma_bytes_per_cycle = 128;  // [w] 18.6 cycles at a width of 8, 32.4 at 64, 128.5 at 256
-      c.launch = 1400;              // [w] 0.59 to 0.73 us of a graph's node are not in its kernel
+      c.dependency = 600;
+      c.launch = 1400;        // [w] 0.59 to 0.73 us of a graph's node are not in its kernel
       c.start = 190;          // [s] the first load is issued after 930 to 1070 cycles in the skinny kernels, 1230 in
       c.cluster_start = 250;  // the dense one, 1180 and 1415 to 1440 in clusters
       c.fetch = 60;           // [s] the same

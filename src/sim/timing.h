@@ -23,7 +23,11 @@ struct ChipTiming {
                            // rest, which power does not limit yet
   uint32_t word_issue;     // an ordinary instruction
   uint32_t shared_load, shared_store, global_load, global_store;
-  uint32_t matrix_store;  // stmatrix, with the conversion of what it stores
+  uint32_t l1_load, l2_load;  // of a plain load by a thread, in whose memory its bytes are; 0: global_load for all
+  uint32_t shuffle;           // lanes exchange a register
+  double sum_read;            // what is computed with one sum of an MMA in registers
+  double sum_read_beside;     // the same while MMAs of another warpgroup run
+  uint32_t matrix_store;      // stmatrix, with the conversion of what it stores
   uint32_t barrier_init, barrier_arrive, barrier_wake, named_barrier;
   uint32_t proxy_fence;  // fence.proxy.async
   uint32_t set_registers;
@@ -34,6 +38,7 @@ struct ChipTiming {
   uint32_t tma_store_issue;
   uint32_t tma_latency;        // first byte, from L2
   double tma_bytes_per_cycle;  // into one SM
+  double tma_outside;          // what a byte of a row beyond the matrix takes, of one in it
   uint32_t tma_store_latency;  // until the source was read, beside its bytes
   uint32_t tma_write_latency;  // from there until the result is visible
   double tma_store_bytes_per_cycle;
@@ -41,6 +46,7 @@ struct ChipTiming {
                             // destinations
   uint32_t memory_latency;  // of a miss, beside tma_latency
   double memory_gbps;
+  double memory_write;  // what writing a byte back takes, of reading one; launches that follow each other wait for it
   double memory_start_bytes,
       memory_start_share;  // the first bytes of a launch come at this share of
                            // the rate
@@ -53,6 +59,7 @@ struct ChipTiming {
   uint32_t start;          // from there to a CTA's first instruction
   uint32_t cluster_start;  // how much later that of a cluster comes
   uint32_t fetch;          // what a CTA executes for the first time
+  uint32_t dependency;     // from the end of a kernel to the first word behind griddepcontrol.wait of the next
   int sms;
   static ChipTiming of(Arch);
   double clock_at(double tensor_busy, double memory_busy) const {
@@ -80,8 +87,8 @@ struct Server {
 struct Path {
   double free_at = 0;
   double busy = 0;
-  uint64_t carry(uint64_t now, uint64_t bytes, double bytes_per_cycle) {
-    const double cycles = bytes_per_cycle > 0 ? double(bytes) / bytes_per_cycle : 0;
+  uint64_t carry(uint64_t now, double bytes, double bytes_per_cycle) {
+    const double cycles = bytes_per_cycle > 0 ? bytes / bytes_per_cycle : 0;
     free_at = std::max(free_at, double(now)) + cycles;
     busy += cycles;
     return uint64_t(std::ceil(free_at));
@@ -133,6 +140,9 @@ struct Timing {
   Path memory;
   CachedLines cached;
   double clock_ghz = 0;
+  double written = 0;          // bytes
+  uint64_t stored_at = 0;      // when the last bytes that threads have stored are there: a kernel ends then
+  uint64_t dependency_at = 0;  // when the last thread of the first CTAs came to griddepcontrol.wait
 
   void look_at_clock(uint64_t now, uint64_t tensor_busy_cycles) {
     const double cycles = double(std::max<uint64_t>(now, 1));
@@ -143,7 +153,7 @@ struct Timing {
   uint64_t through_memory(uint64_t now, uint64_t bytes) {
     const double share = moved_ < chip.memory_start_bytes ? chip.memory_start_share : 1;
     moved_ += double(bytes);
-    return memory.carry(now, bytes, chip.memory_gbps / clock_ghz * share);
+    return memory.carry(now, double(bytes), chip.memory_gbps / clock_ghz * share);
   }
 
  private:

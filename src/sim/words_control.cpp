@@ -144,6 +144,8 @@ void grid_dependency_wait(here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   if (is_dropped(t, "grid_dependency_wait", at)) return;
+  if (e.timed() && t.cta->id < uint32_t(e.ctas_at_once()))
+    e.timing.dependency_at = std::max(e.timing.dependency_at, t.time);
   t.primary_waited = true;
   waited(t, {"griddepcontrol.wait", at, &e});
   e.learn_primary_ended(t);

@@ -48,6 +48,22 @@ void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes,
   }
 }
 
+// Where a chip's loads go through the L1, stores by threads take the path of the TMA's out of the SM, and stay in the
+// L2.
+void store_ordinary(Engine& e, const Thread& t, const void* p, uint32_t bytes) {
+  const ChipTiming& c = e.timing.chip;
+  if (c.l2_load == 0) return;
+  const uint64_t sent = t.cta->store.carry(t.time, bytes, c.tma_store_bytes_per_cycle);
+  e.timing.stored_at = std::max(e.timing.stored_at, sent + c.l2_load);
+  e.timing.cached.ask(e.device_address(p), bytes);
+  e.timing.cached.came(sent);
+}
+// When they are where others see them: a release to the GPU waits for them.
+uint64_t stored(const Engine& e, const Thread& t) {
+  if (e.timing.chip.l2_load == 0) return t.time;
+  return std::max(t.time, uint64_t(t.cta->store.free_at)) + e.timing.chip.cluster_release;
+}
+
 // Synchronisation through global memory: what the writes to an address have published.
 void publish(Engine& e, Thread& t, const void* p, Order order) {
   if (!e.options().check) return;
@@ -138,6 +154,9 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
     e.let_earlier_run(t);
     e.timing.look_at_clock(t.time, e.stats.tensor_busy_cycles);
     e.timing.through_memory(t.time, bytes);  // written back some time, for room
+    e.timing.written += bytes;
+    if (strong) t.time = stored(e, t);
+    store_ordinary(e, t, p, bytes);
   }
   touch_global(e, own_access(e, t, word, at, strong), p, bytes, true);
   if (strong && !f) publish(e, t, p, order);  // altered: the value without what was written before it
@@ -201,6 +220,7 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
       if (f->action == Fault::Action::drop) return;
       if (f->action == Fault::Action::alter) order = Order::relaxed;
     }
+  if (e.timed() && !is_shared && (order == Order::release || order == Order::acq_rel)) t.time = stored(e, t);
   e.path_may_change(fmt::format("an atomic operation at {}: its answer depends on the order", where(at)));
   const Toucher now = own_access(e, t, "atom", at, true);
   if (is_shared) {

@@ -252,7 +252,7 @@ namespace {
 // Every lane offers a word; returns what they offered.
 const uint32_t* exchange(Engine& e, Thread& t, uint32_t value, const char* word, here at) {
   Collective& c = t.warp->collective;
-  e.word(t, e.timing.chip.word_issue, at);
+  e.word(t, std::max(e.timing.chip.word_issue, e.timing.chip.shuffle), at);
   c.in[t.lane()] = value;
   rendezvous(e, t, word, t.warp->live, Meeting::here, at, [&] {
     for (int i = 0; i < 32; ++i) c.out[i] = c.arrived >> i & 1 ? c.in[i] : 0;

@@ -204,8 +204,10 @@ void load_boxes(Thread& t, const Load& how, uint32_t dst, const TensorMap* map, 
     const uint64_t begin = t.time;
     uint64_t due = 0;
     if (e.timed()) {
-      for (uint32_t i = 0; i < boxes.count; ++i) ask_for_box(e, m, boxes.corners[i].data());
-      due = load_done(e, t, bytes, to);
+      double outside = 0;
+      for (uint32_t i = 0; i < boxes.count; ++i) outside += ask_for_box(e, m, boxes.corners[i].data()) / boxes.count;
+      const double extra = std::max(0.0, e.timing.chip.tma_outside - 1);
+      due = load_done(e, t, bytes * (1 + extra * outside), to);
     }
     e.async(due, [&e, &t, m = on_host(e, m), boxes, dst, bytes, to, at, word, begin] {
       const int s = e.engine_span(t, "TMA", e.name_of(*t.cta, dst & kSharedOffsetMask), begin, e.now(), at);

@@ -107,6 +107,7 @@ void fragment_read(const FragmentState& s, int i, here at) {
                        "there",
                        i),
            &t, at);
+  t.sums_read += t.cta->engine->timed();
   if (s.used_by > t.warp->wgmma_completed)
     t.cta->engine->fail("wgmma.register",
                         "an accumulator is read while a wgmma that owns it is not covered by a wgmma.wait_group", &t,
@@ -208,6 +209,7 @@ void stmatrix(uint32_t address, const uint32_t* r, int count, bool transpose, he
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
+  t.sums_read -= std::min<uint32_t>(t.sums_read, uint32_t(2 * count));  // its cost has those that it stores
   e.word(t, e.timing.chip.matrix_store, at);
   if (address % 16) e.fail("bounds.alignment", "stmatrix: the address of a row is a multiple of 16", &t, at);
   w.collective.in[t.lane()] = address;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -93,10 +94,11 @@ class Zeros {
   uint64_t bytes_;
 };
 
-// A launch of which everything is known but the memory of the sums that clusters leave to each other.
+// A launch of which everything is known but the memory of the sums that clusters leave to each other. What is `warm` is
+// in the L2.
 Result<simulator::Prediction> predict(const catalog::Instance& instance, const simulator::Instance& compiled,
                                       launch::Arguments& args, std::vector<Buffer> buffers, int multiprocessors,
-                                      simulator::Lanes lanes) {
+                                      simulator::Lanes lanes, std::span<const Buffer> warm = {}) {
   const BlockPlan& plan = *compiled.plan;
   const int64_t clusters = choice::resident_clusters(multiprocessors, plan.cluster);
   const int64_t bytes = launch::workspace_bytes(instance, args, clusters);
@@ -109,7 +111,7 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, const s
   if (!ctas) return ctas.status();
   const simulator::Launch launch{&plan, {*ctas, 1, 1}, uint32_t(plan.threads()), plan.shared_bytes, std::move(buffers)};
   auto prediction = simulator::predict(
-      launch, [&] { compiled.body(launch::bytes_of(args)); }, lanes);
+      launch, [&] { compiled.body(launch::bytes_of(args)); }, lanes, warm);
   if (!prediction.result.ok()) return Status(Code::failed, prediction.result.findings.front().text());
   return prediction;
 }
@@ -146,7 +148,7 @@ Result<simulator::Prediction> predict(const GemmProblem& problem, Arch arch) {
 }
 
 Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<const uint32_t> rows,
-                                      std::span<const int32_t> matrices) {
+                                      std::span<const int32_t> matrices, Scales scales) {
   const choice::Chip chip = choice::simulated_chip(Arch::sm90);
   const auto choice = choice::choose(problem, chip);
   if (!choice) return choice.status();
@@ -175,15 +177,16 @@ Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<c
   if (Status s = launch::check_pointers(problem, pointers, chip.arch); !s) return s;
   launch::Arguments args;
   if (Status s = launch::fill_arguments(args, choice->instance, problem, pointers, map_encoder()); !s) return s;
-  return predict(choice->instance, **compiled, args,
-                 {{operand(0), uint64_t(problem.m * problem.k * size), "A"},
-                  {operand(1), uint64_t(count * problem.n * problem.k * size), "B"},
-                  {a_scales.data(), a_scales.bytes(), "scales of A"},
-                  {b_scales.data(), b_scales.bytes(), "scales of B"},
-                  {table.data(), table.size() * sizeof(uint32_t), "table of groups"},
-                  {listed.data(), listed.size() * sizeof(int32_t), "matrices of groups"},
-                  {result.data(), result.bytes(), "D", Buffer::Use::output}},
-                 chip.multiprocessors, simulator::Lanes::meet);
+  const std::vector<Buffer> small = {{a_scales.data(), a_scales.bytes(), "scales of A"},
+                                     {b_scales.data(), b_scales.bytes(), "scales of B"},
+                                     {table.data(), table.size() * sizeof(uint32_t), "table of groups"},
+                                     {listed.data(), listed.size() * sizeof(int32_t), "matrices of groups"}};
+  std::vector<Buffer> buffers = {{operand(0), uint64_t(problem.m * problem.k * size), "A"},
+                                 {operand(1), uint64_t(count * problem.n * problem.k * size), "B"},
+                                 {result.data(), result.bytes(), "D", Buffer::Use::output}};
+  buffers.insert(buffers.end(), small.begin(), small.end());
+  return predict(choice->instance, **compiled, args, std::move(buffers), chip.multiprocessors, simulator::Lanes::meet,
+                 scales == Scales::warm ? small : std::vector<Buffer>{});
 }
 
 }  // namespace warpwright::simulate

@@ -20,10 +20,13 @@ Result<simulator::Prediction> predict(const catalog::Instance& instance, int64_t
 // threads load its operands or copy them first.
 Result<simulator::Prediction> predict(const GemmProblem& problem, Arch arch = Arch::sm90);
 
+// Whether scales and tables are in the L2 before the launch, as where every launch uses the same.
+enum class Scales { cold, warm };
+
 // A product by groups or with blockwise scales on Hopper, by the plan that it names or else by the choice's; `rows` and
 // `matrices` are what GroupedPointers has under these names. Scales are zeros. Unsupported: it needs more than A, B,
 // their scales and D.
 Result<simulator::Prediction> predict(const GroupedProblem& problem, std::span<const uint32_t> rows,
-                                      std::span<const int32_t> matrices = {});
+                                      std::span<const int32_t> matrices = {}, Scales scales = Scales::cold);
 
 }  // namespace warpwright::simulate

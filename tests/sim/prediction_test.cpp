@@ -53,6 +53,31 @@ TEST(Prediction, ProductOfOneRowIsNearWhatWasMeasuredAndNotBelowItsBytes) {
   EXPECT_GT(p.memory_busy, 0.75);
 }
 
+TEST(Prediction, LaunchesThatStartEarlyAreNearWhatWasMeasured) {
+  const Prediction dense = predict(kDense, 1024, 1024, 1024);
+  expect_near(dense.early_us, 5.98, 0.10);  // bench-launches.json
+  EXPECT_LT(dense.early_us, dense.us);
+  GroupedProblem problem{.groups = Groups::none, .type = DType::e4m3};
+  problem.m = 1;
+  problem.n = 576;
+  problem.k = 7168;
+  problem.plan = "blockwise-64x8-split8-s20";
+  const auto row = simulate::predict(problem, {});
+  ASSERT_TRUE(row) << row.status().message();
+  expect_near(row->early_us, 3.6, 0.10);  // bench-deepgemm.json
+  // Kernels of groups wait for the one ahead.
+  problem.groups = Groups::masked;
+  problem.m = 64;
+  problem.k = 384;
+  problem.plan = "grouped-64x64-c1-s12";
+  const std::vector<uint32_t> rows = {64};
+  const auto cold = simulate::predict(problem, rows);
+  const auto warm = simulate::predict(problem, rows, {}, simulate::Scales::warm);
+  ASSERT_TRUE(cold && warm);
+  EXPECT_EQ(cold->early_us, cold->us);
+  EXPECT_LT(warm->cycles, cold->cycles);
+}
+
 TEST(Prediction, IsTheSameEveryTime) {
   const Prediction first = predict(kDense, 256, 512, 256), second = predict(kDense, 256, 512, 256);
   EXPECT_EQ(first.cycles, second.cycles);
