@@ -20,7 +20,7 @@ def plan_word(plan: str | None, tuning: str | None) -> str | None:
     """One object for both; a plan that is named is used as it is."""
     if tuning not in (None, "usual", *TUNED):
         raise ValueError(f"tuning: {tuning!r} is not one of usual, {', '.join(TUNED)}")
-    return plan or TUNED.get(tuning)
+    return plan or TUNED.get(tuning or "usual")
 
 
 def named_plan(plan: str | None) -> str | None:
