@@ -49,10 +49,10 @@ constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be before it is worth waiting for the compiler: for a smaller gain more is
-// compiled, and the choice is no better (docs/evidence/worth-compiling.txt). The model knows less about rows that threads
-// load: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing else
-// serves.
+// How much faster by the model an instance must be before it is worth waiting for the compiler: with less, more would be
+// compiled and the choice would be no better (docs/evidence/worth-compiling.txt). The model knows less about rows that
+// threads load: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing
+// else serves.
 double worth_compiling(const GemmShape& shape) {
   if (shape.load == Mover::tma) return 1.03;
   return runs_along_k(shape) ? 1.3 : 1e6;
