@@ -182,7 +182,7 @@ uint64_t Engine::device_address(const void* p) const {
     if (offset < b.bytes) return begin + offset;
     begin += (b.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  return reinterpret_cast<uint64_t>(p);  // of no buffer: nobody has placed it but the caller
+  return reinterpret_cast<uint64_t>(p);  // in no buffer: only the caller has placed it
 }
 
 Shadow& Engine::shadow_of(const Buffer* b) {

@@ -29,7 +29,7 @@ class Arrays {
       pointers_.push_back(at);
     }
   }
-  // As reference::Array has it.
+  // As reference::Array defines it.
   struct Place {
     uint32_t behind_aligned = 0;
     uint64_t row_bytes = 0, distance = 0;
@@ -57,7 +57,7 @@ class Arrays {
   void* add(const std::string& name, size_t bytes, simulator::Buffer::Use use, bool from_primary = false) {
     return add(name, bytes, use, from_primary, Place{});
   }
-  // Where what lies at an address that add() or pointers() gave can be read and written.
+  // Where the memory at an address that add() or pointers() gave can be read and written.
   void* host(const void* address) const {
     for (const Whole& a : wholes_)
       if (a.at == address) return a.host;

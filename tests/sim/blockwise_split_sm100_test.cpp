@@ -1,5 +1,5 @@
-// Blockwise products on Blackwell whose depth clusters share: exact, also in a second launch on the same workspace, and
-// no fault at the hand-over passes unseen.
+// Blockwise products on Blackwell whose depth is shared by clusters: exact, also in a second launch on the same
+// workspace, and no fault at the hand-over passes unseen.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -89,7 +89,7 @@ Result Engine::run() {
   return std::move(result_);
 }
 
-// As the hardware starts them, or in any order: which one comes last at a counter is not theirs to know.
+// As the hardware starts them, or in any order: they cannot know which one comes last at a counter.
 std::vector<uint32_t> Engine::order_of_workgroups() {
   std::vector<uint32_t> order(launch_.grid.x * launch_.grid.y * launch_.grid.z);
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;

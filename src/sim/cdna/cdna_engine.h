@@ -80,7 +80,7 @@ struct Wave {
   uint64_t rank = 0;                    // pct
   uint64_t time = 0, product_done = 0;  // cycles: of its next instruction, and of its last MFMA
   uint64_t entered = 0;                 // its place
-  // Bars of the timeline: what its place has on the units so far, and the end of which let it go on last.
+  // Bars of the timeline: what its place has on the units so far, and the one whose end last let it go on.
   int loads = -1, reads = -1, products = -1, released_by = -1;
   Releases seen, acquired;  // of other waves: at counters, and before its last acquire
   std::map<const Fault*, int> fault_counts;
@@ -117,7 +117,7 @@ class Engine final : public Guarded {
   void enter(const Place& place);
   void poison(uint32_t address, uint32_t bytes);
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
-  uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
+  uint8_t* host(const void* p) const;  // where the bytes at an address that the kernel was given lie
   // Bytes of device memory that a wave has written, or reads.
   void stored(const void* p, uint32_t bytes, here at);
   void loaded(const void* p, uint32_t bytes, here at);
@@ -156,7 +156,7 @@ class Engine final : public Guarded {
   double microseconds(uint64_t cycles) const { return double(cycles) / (timing_.clock_ghz * 1e3); }
   std::string track(const Wave& w) const;
   int bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
-  // On a lane of a unit: one bar for all that a place of the schedule has there.
+  // On a lane of a unit: one bar for everything that a place of the schedule does there.
   void on_unit(int& bar, const char* unit, uint64_t begin, uint64_t end);
 
   Launch launch_;
