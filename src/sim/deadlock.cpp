@@ -20,7 +20,7 @@ struct Stuck {
   Wait why = Wait::none;
   const void* object = nullptr;
   std::vector<const Thread*> waiters;
-  uint64_t since = ~uint64_t(0);       // of the first waiter
+  uint64_t since = ~uint64_t(0);       // when the first waiter came
   std::vector<const Thread*> missing;  // who would have to come and is alive
   std::string gone;                    // who would have to come but has exited
   const Thread* passed = nullptr;      // one of the missing that has gone on without coming

@@ -62,12 +62,12 @@ struct Bar {  // an mbarrier object
   uint64_t announced = 0;  // cluster-barrier generation in which a relaxed arrival told of the fenced initialisation
   // A release at cluster scope from another CTA publishes its thread's accesses only to waits at cluster scope.
   SyncBuilder collecting, collecting_cluster;
-  SyncClocks released[2], released_cluster[2];  // of generation g in [g & 1]
+  SyncClocks released[2], released_cluster[2];  // of generation g at [g & 1]
   uint64_t completed_at = 0;
   int completing_span = -1;
   std::vector<Thread*> waiters;
-  std::vector<Arrival> arrivals;                       // of the current phase
-  std::vector<Arrival> last_arrivals;                  // of the previous one
+  std::vector<Arrival> arrivals;                       // in the current phase
+  std::vector<Arrival> last_arrivals;                  // in the previous one
   std::vector<const Thread*> copiers, last_copiers;    // who issued copies that land on it, likewise
   bool awaited = false;                                // somebody has waited on it
   std::vector<std::pair<Stamp, const Thread*>> waits;  // that passed on the current generation, for the certificate
@@ -81,7 +81,7 @@ struct NamedBarrier {
   bool aligned = false;
   here first_at;
   std::vector<const Warp*> arrived;
-  std::vector<const Warp*> last_arrived;  // of the previous generation
+  std::vector<const Warp*> last_arrived;  // in the previous generation
   Channel channel = 0;                    // its completions
   std::vector<Thread*> waiters;
   SyncBuilder collecting;
@@ -114,7 +114,7 @@ struct Warpgroup {
   uint64_t landed_ops = 0;  // all ops below have landed
   uint64_t last_due = 0;
   std::vector<uint64_t> group_end;  // group g (0-based) holds ops below group_end[g]
-  int last_span = -1;               // of the operation that landed last
+  int last_span = -1;               // bar of the operation that landed last
   std::vector<Thread*> waiters;
   int registers = 0;                        // per thread, at present
   int set_max_warps = 0, set_max_want = 0;  // warps that have reached a setmaxnreg
@@ -146,7 +146,7 @@ struct Thread {
   bool ready = true, done = false;
   Wait waiting = Wait::none;
   const void* wait_object = nullptr;
-  uint64_t polled = 0;  // what it saw there last
+  uint64_t polled = 0;  // the value that it last saw there
   int64_t wait_phase = 0;
   uint64_t waiting_since = 0;  // which wait of the run it is; a poll that comes again keeps its number
   here where{"", 0};
@@ -162,7 +162,7 @@ struct Thread {
   Channel tcgen_channel = 0;  // mma and cp issued by this thread, in order
   uint32_t tcgen_seq = 0;
   uint64_t tcgen_last_due = 0;
-  int tcgen_last_span = -1;  // of the operation that landed last
+  int tcgen_last_span = -1;  // bar of the operation that landed last
   int bulk_last_span = -1;
   ClockRef tcgen_known;  // tensor-memory accesses ordered before this thread's next one
   struct CpOp {
@@ -270,7 +270,7 @@ struct Cta {
   std::vector<Thread*> dealloc_waiters;  // cta_group::2: until the peer deallocates as well
   struct Remote {                        // an access by another CTA, which must be over before this CTA exits
     uint32_t access = 0;
-    Stamp stamp;  // of a thread's own access
+    Stamp stamp;  // if it is a thread's own access
     const Thread* by = nullptr;
     const char* word = "";
     here at{"", 0};
@@ -460,7 +460,7 @@ class Engine final : public Guarded {
   bool inside_ = false;
   std::chrono::steady_clock::time_point begin_;
   uint64_t waits_ = 0;
-  uint64_t words_in_a_row_ = 0;  // of the running thread, since it was switched to
+  uint64_t words_in_a_row_ = 0;  // by the running thread, since it was switched to
   uint64_t rng_ = 0;
   std::vector<Finding> findings_;
   std::map<const Buffer*, std::unique_ptr<Shadow>> global_shadow_;

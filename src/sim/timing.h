@@ -33,8 +33,8 @@ struct ChipTiming {
   uint32_t set_registers;
   uint32_t cluster_barrier, cluster_latency;
   uint32_t cluster_release;        // what a release at the scope of the cluster adds
-  double cluster_bytes_per_cycle;  // of ordinary stores out of one SM to its peers
-  uint32_t tma_issue;              // of a load, the issuing thread
+  double cluster_bytes_per_cycle;  // for ordinary stores out of one SM to its peers
+  uint32_t tma_issue;              // for the thread that issues a load
   uint32_t tma_store_issue;
   uint32_t tma_latency;        // first byte, from L2
   double tma_bytes_per_cycle;  // into one SM
@@ -44,7 +44,7 @@ struct ChipTiming {
   double tma_store_bytes_per_cycle;
   double l2_gbps;           // to all SMs together; a multicast counts for each of its
                             // destinations
-  uint32_t memory_latency;  // of a miss, beside tma_latency
+  uint32_t memory_latency;  // of a miss, in addition to tma_latency
   double memory_gbps;
   double memory_write;  // cost of writing a byte back, relative to reading one; launches that follow wait for it
   double memory_start_bytes,

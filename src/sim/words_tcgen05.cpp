@@ -367,7 +367,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   use_group(e, t, cta_group, at, word);
   struct To {
     Bar* bar;
-    uint32_t access;  // of an arrival at another CTA, which must not exit before it
+    uint32_t access;  // in the log, for an arrival at another CTA, which must not exit before it
   };
   std::vector<To> to;
   Cluster& c = *t.cta->cluster;

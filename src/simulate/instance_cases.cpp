@@ -50,7 +50,7 @@ Case deep_case(const Walk& w) {
       std::max(deep_steps(w.stages, 2 * columns * w.parts / w.clusters), w.skips ? 2 * w.stages + 1 : 0);
   return {2 * w.tall, w.wide * columns, w.parts * w.deep * steps};
 }
-// Many tiles of little depth, the last of which end before their edges.
+// Many tiles of little depth, with edges inside the last ones.
 Case many_case(const Walk& w, int64_t k_tail) {
   const int64_t n = w.wide > w.columns ? w.wide - w.columns : w.wide;
   return {w.tall * w.tiles * w.clusters - w.rows, n, w.parts * w.deep + k_tail};
@@ -123,7 +123,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   const int64_t wide = c.tile_n * c.cluster_n();
   // Pairs of CTAs take the last rows of tiles four columns at a time: here with three columns, and with five.
   const int64_t halves = c.operands();
-  const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // of the columns of gates and ups
+  const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // for the columns of gates and ups
   const int64_t n = c.swiglu && whole_blocks ? 512
                     : c.out == DType::e4m3   ? 256
                     : c.paired()             ? 2 * wide + 8 * halves

@@ -1,4 +1,4 @@
-// What `check` runs of an instance: problems that only it serves, at sizes that reach its edges and wrap its rings.
+// What `check` runs for an instance: problems that only it serves, at sizes that reach its edges and wrap its rings.
 #include <fmt/format.h>
 
 #include <algorithm>

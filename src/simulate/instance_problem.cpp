@@ -419,7 +419,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
 
 reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
   if (condition == Condition::far) return {0, 0};
-  // Rows of D that begin anywhere, behind a first one that begins at a vector too.
+  // Rows of D that begin anywhere, also after a first one that begins at a vector.
   const int result = condition == Condition::real ? 0 : 1;
   if (const auto* c = instance.as<DenseGemmConfig>())
     return c->load == Mover::threads ? reference::Offset{result, result} : reference::Offset{0, 0};

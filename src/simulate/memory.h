@@ -77,7 +77,7 @@ class Arrays {
 
   // What the kernel is given for the workload's arrays.
   const std::vector<void*>& pointers() const { return pointers_; }
-  // Where the host finds what lies there.
+  // Where the host finds the contents of each.
   std::vector<void*> contents() const {
     std::vector<void*> list;
     for (void* const at : pointers_) list.push_back(host(at));

@@ -132,7 +132,7 @@ TEST(KernelContext, MasksOfEveryClusterUpTo4x4) {
           uint32_t a = 0, b = 0, done = 0, freed = 0;
           for (int other = 0; other < m * n; ++other) {
             const int om = other % m, on = other / m;
-            // A tile of A belongs to a row of CTAs of the result, one of B to a column; paired CTAs have half of B each.
+            // A tile of A belongs to a row of CTAs of the result, one of B to a column; each of a pair has half of B.
             if (om == rm) a |= 1u << other;
             if (on == rn && om % group == rm % group) b |= 1u << other;
             if (other == rank || other == peer) done |= 1u << other;

@@ -32,7 +32,7 @@ struct Outcome {
   reference::Verdict verdict;
 };
 
-// `launches` in a row on the same workspace, each of which writes D anew.
+// `launches` in a row on the same workspace, each of which writes the whole of D again.
 template <Config C, class Fill>
 Outcome run(const reference::Workload& w, const Options& o, int clusters, int splits, int launches, const Fill& fill) {
   Outcome out;

@@ -22,7 +22,7 @@ Options certified() {
   return o;
 }
 
-// A ring of one stage between a producer and two readers, of which `freeing` hand the stage back.
+// A ring of one stage between a producer and two readers; `freeing` of them hand the stage back.
 Result one_stage(int freeing, bool reader_waits = true, bool producer_waits = true) {
   BlockPlan plan("one_stage", Arch::sm90);
   plan.role("producer", 1).role("readers", 2).region("data", 8, 1, 8);

@@ -35,7 +35,7 @@ TEST(GroupedDeferred, PairsOfScaledProductsDoToo) {
       .tile_m = 128, .tile_n = 64, .stages = 3, .cluster = 2, .groups = Groups::contiguous};
   expect_exact<e4m3>(spec<e4m3>({700, 136, 144}, {0, 300, 640, 680}));
 }
-// Fewer stages than a tile has output stages: nothing is written after MMAs that are not there.
+// Fewer stages than a tile has output stages: nothing is written after MMAs that do not exist.
 TEST(GroupedDeferred, ShortDepths) {
   constexpr GroupedGemmConfig c = kPaired<Groups::contiguous>;
   for (int k : {0, 64, 136}) {

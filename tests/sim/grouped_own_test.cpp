@@ -242,7 +242,7 @@ TEST(GroupedOwn, OfSharedDepth) {
   expect_meaning({Arch::sm100, with(p, "x * x"), "-splitk2/"}, square);
 }
 
-// A launch that begins early reads a bias that the one ahead may still write: only after its wait.
+// A launch that begins early may read a bias that the one ahead still writes only after its wait.
 TEST(GroupedOwn, WaitsForTheLaunchAhead) {
   GroupedProblem p = groups_of(Groups::none, DType::e4m3, 72, 136, 256);
   p.plan = "blockwise-n128-s4-e8-o2-early";

@@ -18,7 +18,7 @@
 
 namespace warpwright::inline WW_WORLD::epilogue {
 
-// What the list adds from other tensors to one element, as fp32.
+// What the nodes add to one element from other tensors, as fp32.
 struct Source {
   float c = 0;
   float residual = 0;

@@ -1,4 +1,4 @@
-// Results of which a few neighbours share a scale factor: the form that a block-scaled product takes for its operands.
+// Results where a few neighbours share a scale factor: the form that a block-scaled product takes for its operands.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/block_scaling.h"

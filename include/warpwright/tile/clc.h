@@ -29,7 +29,7 @@ namespace detail {
 constexpr int role_warps(const BlockPlan& plan, const char* name) {
   for (int i = 0; i < plan.role_count; ++i)
     if (warpwright::detail::same_text(plan.roles[i].name, name)) return plan.roles[i].warps;
-  return 0;  // check_block_plan says that the role is not there
+  return 0;  // check_block_plan reports that the role is missing
 }
 }  // namespace detail
 

@@ -15,7 +15,7 @@ enum GroupFault : uint32_t {
   kBlocksOutOfRange = 8,
   kExtentsOutOfRange = 16,
   kDepthUnaligned = 32,   // groups along k, a scale for 128 elements: an offset was rounded down to a multiple of 128
-  kIndexOutOfRange = 64,  // of a row of A that the product gathers: it was taken as zeros
+  kIndexOutOfRange = 64,  // the product gathers a row that A does not have: it was taken as zeros
 };
 
 // All arrays are in device memory.

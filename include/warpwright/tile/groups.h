@@ -101,7 +101,7 @@ class GroupTiles {
  private:
   static constexpr int kWindow = 32;
   WW_FN static int at_most(uint32_t value, int limit) { return value > uint32_t(limit) ? limit : int(value); }
-  // What offsets divide.
+  // The extent that offsets divide: rows, or columns along k.
   WW_FN int extent() const { return kByDepth ? table_.depth : table_.rows; }
 
   // Combines the values of all lanes up to this one.

@@ -99,7 +99,7 @@ std::vector<uint32_t> Engine::order_of_workgroups() {
 }
 
 void Engine::run_workgroup() {
-  // What a workgroup finds in LDS is what another left there: nothing to rely on.
+  // A workgroup finds in LDS what another one left there, which is nothing to rely on.
   lds_.assign(launch_.shared_bytes, 0xff);
   const int count = int(launch_.threads / machine::cdna::kWave);
   cells_.assign((lds_.size() + kCell - 1) / kCell, {-1, std::vector<int>(size_t(count), -1)});

@@ -55,7 +55,7 @@ void misdirect(Thread& t, uint32_t can, here at, Arriving& a);
 void misdirect(Thread& t, const char* word, uint32_t can, here at, Announcing& a);
 void misdirect(Thread& t, here at, Waiting& w);
 
-// Where a copy or a commit reports its completion.
+// The place where a copy or a commit reports its completion.
 struct Aim {
   uint32_t bar = 0;
   uint16_t mask = 0;

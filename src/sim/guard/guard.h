@@ -1,5 +1,5 @@
-// What a kernel does between its words: it may compute for ever, or touch memory that is not there. Both end the thread
-// that does it, and the run, with a finding.
+// What a kernel may do between its words: compute for ever, or touch memory that is not there. Both end the thread that
+// does it, and the run, with a finding.
 #pragma once
 #include <boost/context/fiber.hpp>
 #include <csignal>
@@ -53,7 +53,7 @@ class Guard {
   struct Watch {
     timer_t timer = {};
     bool set = false;
-    uint64_t beat = ~uint64_t(0);  // of the engine
+    uint64_t beat = ~uint64_t(0);  // Guarded::beat() at that time
     double computed = 0;           // seconds of this thread
     int same = 0;
   };
@@ -70,9 +70,9 @@ class Guard {
 // Fills in the rule, sentence, object and place of the report: `who` did it, and its last word was at `last`.
 void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
               const std::vector<Buffer>& buffers);
-// What such a reason is called.
+// The name of such a reason.
 std::string reason_of(const GivenUp& why);
-// Where the code of a thread that was given up stays: what a signal has interrupted must not be unwound.
+// The place where the code of a thread that was given up stays: what a signal has interrupted must not be unwound.
 void abandon(boost::context::fiber&& code, const void* stack);
 
 // Calls host code that a user wrote; a fault in it ends the call, not the program, and so does using more than

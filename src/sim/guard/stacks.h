@@ -1,4 +1,4 @@
-// Where the threads of a kernel have their stacks.
+// The stacks of a kernel's threads.
 #pragma once
 #include <boost/context/stack_context.hpp>
 
