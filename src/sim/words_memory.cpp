@@ -48,8 +48,8 @@ void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes,
   }
 }
 
-// On a chip whose loads go through the L1, stores by threads share the path of the TMA's out of the SM, and stay in the
-// L2.
+// On a chip whose loads go through the L1, stores by threads take the same path out of the SM as those of the TMA, and
+// they stay in the L2.
 void store_ordinary(Engine& e, const Thread& t, const void* p, uint32_t bytes) {
   const ChipTiming& c = e.timing.chip;
   if (c.l2_load == 0) return;

@@ -103,7 +103,7 @@ void spread_gathered(Workload& w, int64_t apart) {
 
 // Arrays of which the API asks nothing more begin at any element, not at a vector; nothing lies ahead of them.
 void begin_anywhere(Workload& w, const catalog::Instance& instance, bool pairs) {
-  if (catalog::arch_of(instance) == Arch::sm100) return;  // some of it is the TMA's
+  if (catalog::arch_of(instance) == Arch::sm100) return;  // the TMA moves some of these
   const auto* const dense = instance.as<DenseGemmConfig>();
   for (Array& array : w.arrays) {
     const auto is = [&](const char* name) { return array.name == name; };

@@ -122,7 +122,7 @@ TEST(Route, expertsForAll) {
       }
     }
   }
-  // The rule itself, by hand: two experts that are chosen and one for all tokens, which nobody chooses.
+  // The rule itself, by hand: two experts to choose from and one for all tokens, which must not be chosen.
   const Routing r{2, 2, 3, {1, 0, 2, 1}, {1, 1, 1, 1}, -1, 1, {}};
   const reference::RoutingTables t = reference::tables_of(r);
   EXPECT_EQ(t.offsets, (std::vector<uint32_t>{0, 1, 3, 5}));
