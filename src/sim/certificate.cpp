@@ -1,10 +1,10 @@
 // The certificate: the run's barriers would go through the same phases in every interleaving. It follows from three
-// conditions on each mbarrier, which are checked with what was executed before what (View kControl), not with what came
-// first this time:
-//   A  who arrives in phase p knows that phase p - 1 is complete: the arrival cannot fall into an older phase
-//   B  who waits for the completion of phase p - 1 is known to an arrival of phase p: the wait cannot be overtaken
-//   C  who waits for the completion of phase p knows that phase p - 1 is complete: the parity of an older phase cannot
-//      let it through
+// conditions on each mbarrier, which are checked by what was executed before what (View kControl), not by what happened
+// to come first this time:
+//  A  whoever arrives in phase p knows that phase p - 1 is complete: the arrival cannot fall into an older phase
+//  B  every wait for the completion of phase p - 1 is known to an arrival of phase p: the wait cannot be overtaken
+//  C  whoever waits for the completion of phase p knows that phase p - 1 is complete: the parity of an older phase
+//     cannot let it through
 // Then, by induction along the run, each wait is enabled by the same arrivals in every order, so no order deadlocks;
 // and the order that the race checker uses is the same in all of them, so no order races. Named barriers have the same
 // conditions in named.lap and named.over, and the cluster's barrier in cluster.lap: what breaks them is a finding. What
@@ -40,7 +40,7 @@ void Engine::gap(const Bar& of, std::string why) {
 
 Certificate Engine::certificate() const {
   Certificate c{options_.certify, {}, {certificate_path.begin(), certificate_path.end()}};
-  // In the order of the block plan, then those that it does not have.
+  // In the order of the block plan, followed by those that it does not have.
   auto rest = proofs_;
   const auto add = [&](BarrierProof&& p) {
     c.gaps.insert(c.gaps.end(), p.gaps.begin(), p.gaps.end());
@@ -74,8 +74,8 @@ Issue Engine::issue(Thread& t) {
   return i;
 }
 
-// Lanes that execute a word together have all come before any of them goes on. Nearly always they know the same
-// already, and none has waited since they met last: then there is nothing to tell.
+// Lanes that execute a word together have all arrived before any of them goes on. Nearly always they already know the
+// same, and none has waited since they last met: then there is nothing to exchange.
 void Engine::meet(Warp& w, uint32_t lanes) {
   if (!options_.certify) return;
   const auto for_present = [&](auto&& f) {
@@ -94,7 +94,7 @@ void Engine::meet(Warp& w, uint32_t lanes) {
   const SyncClocks met = all.freeze();
   for_present([&](Thread& t) {
     ClockRef& known = t.view[kControl].base;
-    // All that the thread knew is in it, unless a fault has moved its release ahead.
+    // It holds all that the thread knew, unless a fault has moved its release ahead.
     known = t.releases_early ? clocks.join(known, met.view[kControl]) : met.view[kControl];
     t.has_waited = false;
   });

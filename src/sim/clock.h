@@ -1,6 +1,6 @@
-// Vector clocks. A channel is anything whose progress somebody can know: a thread (its epochs), a barrier (its
-// completed generations), a warpgroup's wgmma groups, a thread's bulk groups. Clocks are shared and immutable once
-// published, and joins are remembered, so that the 32 lanes of a warp that wait on one barrier pay for one join.
+// Vector clocks. A channel is anything whose progress can be known: a thread (its epochs), a barrier (its completed
+// generations), a warpgroup's wgmma groups, a thread's bulk groups. Clocks are shared and immutable once published, and
+// joins are remembered, so that the 32 lanes of a warp that wait on one barrier pay for one join.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ class Clock {
   uint32_t refs = 0;
   std::vector<Chunk> chunks;  // sorted by cta
 
-  // Clocks come and go by the hundred thousand, with arrays too long for the heap's quick lists: a thread keeps some.
+  // Clocks come and go by the hundred thousand, with arrays too long for the heap's quick lists: threads keep some.
   static Clock* take() {
     auto& kept = Kept::of_thread().list;
     if (kept.empty()) return new Clock;
@@ -180,14 +180,14 @@ struct View {
   bool knows(Channel self, Stamp s) const { return s.channel == self ? s.epoch <= own : base.at(s.channel) >= s.epoch; }
 };
 
-// The views of the memory model (spec: one clock a thread is not enough).
+// The views of the memory model, for which one clock per thread is not enough.
 enum ViewName : uint8_t {
   kHb,         // generic accesses ordered by synchronisation; completions of asynchronous operations
   kToShared,   // generic accesses made visible to the async proxy for shared::cta ...
   kToCluster,  // ... for shared::cluster
   kToGlobal,   // ... for global memory
   kTcgen,      // tensor-memory accesses ordered by tcgen05 fences
-  kControl,    // what was executed before, whatever it published; for the certificate only
+  kControl,    // everything executed before, published or not; for the certificate only
   kViews
 };
 

@@ -32,7 +32,7 @@ StoreDone store_done(Engine& e, const Thread& t, uint32_t bytes) {
   const ChipTiming& c = e.timing.chip;
   const uint64_t read = t.cta->store.carry(t.time, bytes, c.tma_store_bytes_per_cycle) + c.tma_store_latency;
   e.timing.look_at_clock(t.time, e.stats.tensor_busy_cycles);
-  e.timing.through_memory(t.time, bytes);  // written back some time, for room
+  e.timing.through_memory(t.time, bytes);  // written back at some time, to make room
   e.timing.written += bytes;
   return {read, read + c.tma_write_latency};
 }

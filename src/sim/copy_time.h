@@ -1,4 +1,4 @@
-// When the copies of the TMA are done, in a timed run.
+// When TMA copies are done, in a timed run.
 #pragma once
 #include <algorithm>
 
@@ -7,12 +7,12 @@
 
 namespace warpwright::simulator {
 
-// The rows of a box that lie in the tensor: what a load reads of device memory. Returns the share of the box that does
-// not.
+// The rows of a box that lie inside the tensor: what a load reads from device memory. Returns the share of the box that
+// lies outside.
 double ask_for_box(Engine& e, const model::TensorMapFields& map, const int32_t* coords);
 
-// When a load ends whose lines were asked for. `to` are the destinations: whatever has
-// a `cta`.
+// When a load whose lines have been requested ends. `to` holds the destinations: anything with a
+// `cta`.
 template <class Destinations>
 uint64_t load_done(Engine& e, const Thread& t, double bytes, const Destinations& to) {
   Timing& time = e.timing;

@@ -20,9 +20,9 @@ struct Stuck {
   Wait why = Wait::none;
   const void* object = nullptr;
   std::vector<const Thread*> waiters;
-  uint64_t since = ~uint64_t(0);       // of the first waiter
-  std::vector<const Thread*> missing;  // who would have to come, and lives
-  std::string gone;                    // who would have to come, and has exited
+  uint64_t since = ~uint64_t(0);       // when the first waiter came
+  std::vector<const Thread*> missing;  // who would have to come and is alive
+  std::string gone;                    // who would have to come but has exited
   const Thread* passed = nullptr;      // one of the missing that has gone on without coming
   std::vector<size_t> on;              // what the missing wait for
 
@@ -70,8 +70,8 @@ bool may_arrive(const Bar& b, const Thread& t) {
          });
 }
 
-// Who arrived on a barrier when it last completed, or has copied to it; stages of one ring stand for each other. By
-// role where none has: everybody who may arrive, of those who copy the ones that a barrier holds back.
+// Who arrived on a barrier when it last completed, or has copied to it; stages of one ring stand for each other. If
+// nobody has, by role: everybody who may arrive; of those who copy, only the ones that a barrier holds back.
 std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) {
   std::set<const Thread*> all;
   for (const auto& [offset, other] : b.cta->bars) {
@@ -84,12 +84,12 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
         if (a.by) all.insert(a.by);
     }
   }
-  // Warpgroups that take turns come in turn: where all who came before have exited, those of their role who are left
-  // come into question.
+  // Warpgroups that take turns arrive in turn: if all who came before have exited, the remaining ones of their role are
+  // candidates.
   if (!copies && std::all_of(all.begin(), all.end(), [](const Thread* t) { return t->done; })) all.clear();
   known = !all.empty();
   if (known) return {all.begin(), all.end()};
-  // The whole cluster counts if somebody of another CTA has come, or nobody of this CTA is left.
+  // The whole cluster counts if a thread of another CTA has come, or if none of this CTA is left.
   const auto add = [&](const Cta& cta) {
     for (const auto& t : cta.threads)
       if (may_arrive(b, *t) && (!copies || t->waiting == Wait::mbarrier)) all.insert(t.get());
@@ -106,8 +106,8 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
   return {all.begin(), all.end()};
 }
 
-// Lanes of a warp that wait for the one that is elected, or at the end of the kernel ahead of it, do not stand for
-// their role.
+// Lanes of a warp that wait for the elected lane, or at the end of the kernel ahead of it, do not stand for their
+// role.
 bool is_idle_lane(const Thread& t) {
   const auto meets = [](const Thread& o) {
     return o.waiting == Wait::warp || o.waiting == Wait::cluster || o.waiting == Wait::named;
@@ -132,11 +132,11 @@ class Deadlock {
 
   const std::vector<Stuck>& all() const { return stuck_; }
 
-  // The wait that the others follow from: one that can no longer end because whoever would end it has exited or has
-  // gone on; else the first of those that wait for each other in a circle and for nobody else.
+  // The wait that causes the others: one that can no longer end because whoever would end it has exited or has gone on;
+  // otherwise the first of those that wait for each other in a circle and for nobody else.
   const Stuck* root() const {
     if (stuck_.empty()) return nullptr;
-    // The barriers wait for a warpgroup that gets no registers, unless others have still to give theirs.
+    // The barriers wait for a warpgroup that gets no registers, unless others have yet to give theirs back.
     for (const Stuck& s : stuck_)
       if (s.why == Wait::registers && s.missing.empty()) return &s;
     if (const Stuck* s = oldest([](const Stuck& x) { return !x.gone.empty() && x.missing.empty(); })) return s;
@@ -146,7 +146,7 @@ class Deadlock {
       return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return waits_for_nothing_filled(x); })) return s;
     if (const Stuck* s = oldest([](const Stuck& x) { return x.passed != nullptr; })) return s;
-    // Bytes that everybody who copies there has brought, and more were announced.
+    // Everybody who copies there has brought its bytes, but more were announced.
     if (const Stuck* s = oldest(
             [](const Stuck& x) { return x.bar() && x.bar()->pending == 0 && x.bar()->tx > 0 && x.missing.empty(); }))
       return s;
@@ -156,15 +156,15 @@ class Deadlock {
       return !x.on.empty() && std::all_of(x.on.begin(), x.on.end(), [&](size_t i) { return place(stuck_[i]); });
     };
     const auto all_meet = [&](const Stuck& x) { return all_at(x, is_meeting); };
-    // Lanes of one warp that went different ways, and a meeting that all whom the barriers need have gone to: there the
-    // kernel hangs, and the others follow.
+    // Lanes of one warp that went different ways, and a meeting to which everyone that the barriers need has gone:
+    // there the kernel hangs, and the other waits follow.
     if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.why == Wait::warp && all_meet(x); }))
       return s;
     if (std::all_of(stuck_.begin(), stuck_.end(),
                     [&](const Stuck& x) { return !in_circle(x) || !x.bar() || all_meet(x); }))
       if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && is_meeting(x); })) return s;
     // Whoever has gone to the end of the kernel does nothing more for a barrier. All others wait there too in the end,
-    // so the meeting itself says nothing while a barrier does.
+    // so the meeting itself explains nothing while a barrier does.
     if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar() && all_at(x, is_end); })) return s;
     if (const Stuck* s = oldest([&](const Stuck& x) { return in_circle(x) && x.bar(); })) return s;
     return oldest(in_circle);
@@ -176,11 +176,11 @@ class Deadlock {
     if (!s.gone.empty()) list.push_back(s.gone);
     const Cta* home = s.waiters.front()->cta;
     std::vector<const Thread*> others = s.missing;
-    // Who has to come to a barrier of the block nobody says: what has become of the rest of it.
+    // Nothing says who has to come to a barrier of the block: tell what has become of the rest of the block.
     if (others.empty() && s.why == Wait::named)
       for (const auto& t : home->threads)
         if (!t->done && t->wait_object != s.object && !is_idle_lane(*t)) others.push_back(t.get());
-    // One who has gone on is why; the others only wait as well.
+    // A thread that has gone on is the reason; the others merely wait as well.
     if (s.passed) std::erase_if(others, [&](const Thread* t) { return !has_passed(*s.bar(), *t); });
     const bool all_idle = std::all_of(others.begin(), others.end(), [](const Thread* t) { return is_idle_lane(*t); });
     for (const Thread* t : others) {
@@ -200,7 +200,7 @@ class Deadlock {
 
  private:
   static bool is_meeting(const Stuck& s) { return s.why == Wait::named || s.why == Wait::cluster; }
-  // Where a thread waits that has done its work: a meeting, or a barrier with a single phase.
+  // Where a thread that has done its work waits: a meeting, or a barrier with a single phase.
   static bool is_end(const Stuck& s) { return is_meeting(s) || (s.bar() && s.bar()->spec && s.bar()->spec->once); }
 
   template <class Is>
@@ -211,7 +211,7 @@ class Deadlock {
     return best;
   }
 
-  // A producer that waits for a stage to be emptied which nobody has ever filled.
+  // A producer that waits for a stage to be emptied although nobody has ever filled it.
   static bool waits_for_nothing_filled(const Stuck& s) {
     const Bar* b = s.bar();
     if (!b || !b->spec || is_full(*b) || b->generation != 0 || !b->arrivals.empty()) return false;
@@ -253,7 +253,7 @@ class Deadlock {
             if (!t->done && t->waiting != Wait::cluster) s.missing.push_back(t.get());
         return;
       case Wait::registers: {
-        // A role gives its registers before its loop: one that waits on an mbarrier has gone on without.
+        // A role gives its registers back before its loop: one that waits on an mbarrier has gone on without doing so.
         const Cta& cta = *s.waiters.front()->cta;
         for (const auto& w : cta.warps)
           if (w->role && w->role->registers > 0 && cta.warpgroups[size_t(w->index / 4)]->registers > w->role->registers)
@@ -278,10 +278,10 @@ class Deadlock {
   }
 
   static void find_missing(Stuck& s, const Bar& b) {
-    std::map<std::string, const Thread*> gone;  // of each role the one that came farthest
+    std::map<std::string, const Thread*> gone;  // for each role, the one that got farthest
     std::set<std::string> there;
     std::vector<const Thread*> idle;
-    bool known = false;  // from the phases before
+    bool known = false;  // from earlier phases
     const auto look = [&](bool copies, const auto& has_come) {
       for (const Thread* t : contributors(b, copies, known)) {
         if (has_come(*t)) continue;
@@ -297,7 +297,7 @@ class Deadlock {
       }
     };
     if (b.pending > 0) {
-      // By role nobody knows how many of its threads arrive: one of a warp stands for it.
+      // A role does not tell how many of its threads arrive: one thread of a warp stands for it.
       std::set<const Thread*> came;
       std::set<const Warp*> warps;
       for (const Arrival& a : b.arrivals)
@@ -316,13 +316,13 @@ class Deadlock {
       });
     }
     if (s.missing.empty()) s.missing = idle;
-    // Where some threads of a role live, nobody waits for those that have exited.
+    // While some threads of a role live, nobody waits for those that have exited.
     for (const auto& [role, t] : gone)
       if (there.count(role) == 0)
         s.gone += fmt::format("{}{} has exited (last word at {})", s.gone.empty() ? "" : "; ", role, where(t->where));
   }
 
-  // Which of the stuck lie in a circle, or at an end, from which no wait leads elsewhere.
+  // Which of the stuck waits lie in a circle, or at an end, from which no wait leads elsewhere.
   std::vector<bool> last_circles() const {
     const size_t n = stuck_.size();
     std::vector<std::vector<bool>> reaches(n, std::vector<bool>(n));
@@ -361,7 +361,7 @@ std::string span_text(const std::set<int>& numbers) {
                                                  : fmt::format("{} to {}, {} of them", first, last, numbers.size());
 }
 
-// All who wait, those alike together.
+// All who wait, with equal ones listed together.
 std::vector<std::string> waiting_list(const Engine& e) {
   struct Alike {
     std::set<int> ctas, warps;

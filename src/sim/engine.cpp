@@ -222,7 +222,7 @@ void Engine::block(Thread& t, Wait why, const void* object, here at) {
 }
 
 size_t Engine::place(here at) {
-  constexpr size_t lines = 1024;  // of a file; more would share numbers
+  constexpr size_t lines = 1024;  // per file; more would share numbers
   size_t file = 0;
   while (file < files_.size() && files_[file] != at.file) ++file;
   if (file == files_.size()) files_.push_back(at.file);
@@ -324,7 +324,7 @@ bool Engine::land_next(bool anything) {
   return true;
 }
 
-// A tenth of the steps in which nothing was stored, arrived or landed: nobody waits, and nobody comes any further.
+// For a tenth of the steps nothing was stored, arrived or landed: nobody waits, and nobody gets any further.
 bool Engine::stands_still() {
   if (progress_seen_ != last_progress_) {
     progress_seen_ = last_progress_;

@@ -38,7 +38,7 @@ struct Arrival {
   bool asynchronous = false;  // made when an operation of that thread completed
 };
 
-// What had been executed when an operation was issued that completes later.
+// What had been executed when an operation that completes later was issued.
 struct Issue {
   View view;
   Channel self = 0;
@@ -59,15 +59,15 @@ struct Bar {  // an mbarrier object
   Stamp init;
   here init_at;
   bool init_fenced = false;
-  uint64_t announced = 0;  // generation of the cluster's barrier at which the initialisation, fenced, was told relaxed
+  uint64_t announced = 0;  // cluster-barrier generation in which a relaxed arrival told of the fenced initialisation
   // A release at cluster scope from another CTA publishes its thread's accesses only to waits at cluster scope.
   SyncBuilder collecting, collecting_cluster;
-  SyncClocks released[2], released_cluster[2];  // of generation g in [g & 1]
+  SyncClocks released[2], released_cluster[2];  // of generation g at [g & 1]
   uint64_t completed_at = 0;
   int completing_span = -1;
   std::vector<Thread*> waiters;
-  std::vector<Arrival> arrivals;                       // of the current phase
-  std::vector<Arrival> last_arrivals;                  // of the previous one
+  std::vector<Arrival> arrivals;                       // in the current phase
+  std::vector<Arrival> last_arrivals;                  // in the previous one
   std::vector<const Thread*> copiers, last_copiers;    // who issued copies that land on it, likewise
   bool awaited = false;                                // somebody has waited on it
   std::vector<std::pair<Stamp, const Thread*>> waits;  // that passed on the current generation, for the certificate
@@ -81,7 +81,7 @@ struct NamedBarrier {
   bool aligned = false;
   here first_at;
   std::vector<const Warp*> arrived;
-  std::vector<const Warp*> last_arrived;  // of the previous generation
+  std::vector<const Warp*> last_arrived;  // in the previous generation
   Channel channel = 0;                    // its completions
   std::vector<Thread*> waiters;
   SyncBuilder collecting;
@@ -95,7 +95,7 @@ struct WgmmaOp {
   machine::detail::WgmmaOp op;
   uint64_t a_desc = 0, b_desc = 0;
   bool accumulate = false, from_registers = false;
-  int warps = 0;  // of four that have issued it
+  int warps = 0;  // how many of the four have issued it
   uint32_t issued_mask = 0;
   float* acc[128] = {};
   const uint32_t* a_regs[128] = {};
@@ -114,9 +114,9 @@ struct Warpgroup {
   uint64_t landed_ops = 0;  // all ops below have landed
   uint64_t last_due = 0;
   std::vector<uint64_t> group_end;  // group g (0-based) holds ops below group_end[g]
-  int last_span = -1;               // of the operation that landed last
+  int last_span = -1;               // bar of the operation that landed last
   std::vector<Thread*> waiters;
-  int registers = 0;                        // a thread, now
+  int registers = 0;                        // per thread, at present
   int set_max_warps = 0, set_max_want = 0;  // warps that have reached a setmaxnreg
 };
 
@@ -146,13 +146,13 @@ struct Thread {
   bool ready = true, done = false;
   Wait waiting = Wait::none;
   const void* wait_object = nullptr;
-  uint64_t polled = 0;  // what it saw there last
+  uint64_t polled = 0;  // the value that it last saw there
   int64_t wait_phase = 0;
   uint64_t waiting_since = 0;  // which wait of the run it is; a poll that comes again keeps its number
   here where{"", 0};
   uint64_t time = 0;
-  uint64_t loads_due = 0;  // when the last of its loads from global memory in flight comes
-  uint32_t sums_read = 0;  // of MMAs, since its latest word
+  uint64_t loads_due = 0;  // when the last of its global loads in flight arrives
+  uint32_t sums_read = 0;  // sums of MMAs, since its latest word
   int polls = 0;
 
   // what this thread has in flight
@@ -162,7 +162,7 @@ struct Thread {
   Channel tcgen_channel = 0;  // mma and cp issued by this thread, in order
   uint32_t tcgen_seq = 0;
   uint64_t tcgen_last_due = 0;
-  int tcgen_last_span = -1;  // of the operation that landed last
+  int tcgen_last_span = -1;  // bar of the operation that landed last
   int bulk_last_span = -1;
   ClockRef tcgen_known;  // tensor-memory accesses ordered before this thread's next one
   struct CpOp {
@@ -199,7 +199,7 @@ struct Thread {
   struct Repeated {
     const Bar* bar = nullptr;
     int64_t generation = 0;
-    uint32_t epoch = 0;  // of the thread: later accesses were made on the strength of this wait
+    uint32_t epoch = 0;  // of the thread: later accesses relied on this wait
     here at{"", 0};
   } repeated;
   Trail trail;
@@ -213,7 +213,7 @@ struct Warp {
   bool queued = false;
   uint64_t runs = 0;  // how often the scheduler has picked it
   uint32_t live = 0xffff'ffffu;
-  bool waited = false;  // a lane has, since they last were together
+  bool waited = false;  // a lane has waited since they were last together
   Collective collective;
   std::map<uint32_t, LaneGroup> groups;  // by mask: they meet independently of each other
   uint32_t matrix[32 * 4] = {};          // registers of an ldmatrix or stmatrix
@@ -249,7 +249,7 @@ struct Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::map<uint32_t, std::unique_ptr<Bar>> bars;
-  uint32_t bars_begin = ~0u, bars_end = 0;  // all of them lie there
+  uint32_t bars_begin = ~0u, bars_end = 0;  // all of them lie in this range
   NamedBarrier named[16];
   int alive = 0;
   uint32_t channels = 0;
@@ -270,7 +270,7 @@ struct Cta {
   std::vector<Thread*> dealloc_waiters;  // cta_group::2: until the peer deallocates as well
   struct Remote {                        // an access by another CTA, which must be over before this CTA exits
     uint32_t access = 0;
-    Stamp stamp;  // of a thread's own access
+    Stamp stamp;  // if it is a thread's own access
     const Thread* by = nullptr;
     const char* word = "";
     here at{"", 0};
@@ -280,7 +280,7 @@ struct Cta {
   std::vector<Remote> remote;
   Server tensor;
   Path ingest, loads, store, peers;
-  std::unordered_map<uint64_t, uint64_t> l1;  // when each unit of 32 bytes that threads have loaded comes
+  std::unordered_map<uint64_t, uint64_t> l1;  // when each unit of 32 bytes that threads have loaded arrives
   std::vector<bool> fetched;                  // by Engine::place: what was executed
   bool clc_failed = false;
   std::map<const TensorMap*, uint64_t> seen_maps;  // version seen through the tensor-map proxy
@@ -334,21 +334,21 @@ class Engine final : public Guarded {
   void wake(Thread& t, uint64_t time);
   void wake_all(std::vector<Thread*>& list, uint64_t time);
   void maybe_yield(Thread& t);
-  // In a timed run: whoever is behind this thread comes first, in its own warp too. For words whose time depends on
-  // what others have asked for.
+  // In a timed run: threads that are behind this one run first, those of its own warp too. For words whose time depends
+  // on what others have requested.
   void let_earlier_run(Thread& t);
   void word(Thread& t, uint64_t cycles, here at);  // accounts for one word
   // The same for a load from global memory. Loads that follow each other are in flight together: a thread waits where
-  // it uses a value, and what comes after a row of loads is taken for that place.
+  // it uses a value, and the first word after a run of loads is taken for that place.
   void load_word(Thread& t, const void* p, uint32_t bytes, here at);
-  // When the bytes of a load come by way of the L1, if the L2 has them at `in_l2`.
+  // When the bytes of a load arrive through the L1, if the L2 has them at `in_l2`.
   uint64_t through_l1(Thread& t, uint64_t address, uint32_t bytes, uint64_t in_l2);
   // Schedules an effect. `latency` in cycles matters in timed runs; `in_order` keeps effects of one queue in order.
   void async(uint64_t due, std::function<void()> land, uint64_t* in_order = nullptr);
   uint64_t now() const { return now_; }
   bool timed() const { return options_.landing == Landing::timed; }
   uint64_t random();
-  // Whether a word that waits for a limited time comes back without success (PTX 9.7.13.15.16: try_wait may).
+  // Whether a word that waits for a limited time returns without success (PTX 9.7.13.15.16: try_wait may).
   bool gives_up() {
     return (options_.scheduling == Scheduling::random || options_.scheduling == Scheduling::pct) && (random() & 1);
   }
@@ -380,7 +380,7 @@ class Engine final : public Guarded {
     here at;
     uint32_t can = 0;  // FaultSite::can
   };
-  bool looks_at(const Call& call) const;  // whether fault() has anything to do there
+  bool looks_at(const Call& call) const;  // whether fault() has anything to do for it
   const Fault* fault(Thread& t, const Call& call, const std::string& object = {});
   void keep_moment(Thread& t);
 
@@ -391,13 +391,13 @@ class Engine final : public Guarded {
   void check_phase(Bar& b);
   std::string name_of(const Cta& cta, uint32_t offset) const;  // name of a shared address in the block plan
   std::string name_of_global(const void* p, uint64_t bytes = 1) const;
-  std::string name_near(const void* p) const;  // of the buffer that an address meant; empty: of none
+  std::string name_near(const void* p) const;  // of the buffer that an address was meant for; empty: none
   // Whether shared bytes, counted from the plan's first, lie in one stage of one region of the block plan.
   bool in_one_stage(uint32_t at, uint32_t bytes) const;
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
-  uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
-  // A thread learns from griddepcontrol.wait that the kernel ahead of a dependent launch has ended; this is then handed
-  // on like everything else.
+  uint8_t* host(const void* p) const;  // where the bytes at an address that the kernel was given lie
+  // A thread learns from griddepcontrol.wait that the kernel ahead of a dependent launch has ended, and passes this on
+  // like everything else it knows.
   void learn_primary_ended(Thread& t);
   bool knows_primary_ended(const Thread& t) const;
   // Where an address would lie on a GPU: there the buffers of a launch begin at multiples of 256 bytes. The clock
@@ -405,7 +405,7 @@ class Engine final : public Guarded {
   uint64_t device_address(const void* p) const;
   Shadow& shadow_of(const Buffer* b);
   std::vector<Thread*>& pollers() { return pollers_; }
-  void wake_pollers(const void* p, uint64_t time);  // of a value in global memory that was written
+  void wake_pollers(const void* p, uint64_t time);  // when a value in global memory was written
   void progress() { ++last_progress_; }
   int ctas_at_once() const { return ctas_at_once_; }
   // -1 without Options::timeline.
@@ -447,7 +447,7 @@ class Engine final : public Guarded {
   void report_thrown(Thread& t, const std::string& what);
   Finding finding_of(std::string rule, std::string message, const Thread* t, here at) const;
   bool stands_still();
-  bool is_late();  // Options::max_seconds are over
+  bool is_late();  // Options::max_seconds have passed
 
   Launch launch_;
   Options options_;
@@ -460,7 +460,7 @@ class Engine final : public Guarded {
   bool inside_ = false;
   std::chrono::steady_clock::time_point begin_;
   uint64_t waits_ = 0;
-  uint64_t words_in_a_row_ = 0;  // of the running thread, since it was switched to
+  uint64_t words_in_a_row_ = 0;  // by the running thread, since it was switched to
   uint64_t rng_ = 0;
   std::vector<Finding> findings_;
   std::map<const Buffer*, std::unique_ptr<Shadow>> global_shadow_;
@@ -470,7 +470,7 @@ class Engine final : public Guarded {
   uint64_t pct_low_ = 0;
   std::vector<Thread*> pollers_;
   static constexpr uint32_t kStageGrain = 4;
-  std::vector<uint16_t> stage_at_;  // of each grain of shared memory, a number for each stage of a region; 0: of none
+  std::vector<uint16_t> stage_at_;  // for each grain of shared memory, a number for its stage of a region; 0: in none
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> fault_sites_;
   bool keeps_moments_ = false;  // of threads, for Fault::Action::advance
   std::map<std::string, BarrierProof, std::less<>> proofs_;

@@ -24,7 +24,7 @@ struct TensorMapFields {
   int rank;  // 1..5
   void* base;
   uint64_t dims[5];     // elements, innermost first
-  uint64_t strides[5];  // bytes; strides[0] is the element size and not looked at
+  uint64_t strides[5];  // bytes; strides[0] is the element size and is ignored
   uint32_t box[5];
   Swizzle swizzle;
   bool nan_fill;
@@ -85,8 +85,8 @@ void gather_operand(const MatrixDesc&, Arch, DType, Major, int mn, int k, const 
 void multiply(int m, int n, int k, const float* a, const float* b, float* acc, int ld, bool accumulate);
 // The same with a pointer for each row.
 void multiply_rows(int m, int n, int k, const float* a, const float* b, float* const* rows, bool accumulate);
-// Keeps multiply and its variants from using more than this, as far as the machine has it. For tests: the bits of
-// the result do not depend on it. Not safe beside a running multiply.
+// Keeps multiply and its variants from using more than this, as far as the machine has it. For tests: the bits of the
+// result do not depend on it. Not safe while a multiply is running.
 enum class InstructionSet : uint8_t { baseline, avx2, avx512 };
 void limit_instruction_set(InstructionSet);
 

@@ -27,7 +27,7 @@ namespace {
 // Rows of accumulators of one length and what each is updated with.
 struct Update {
   int rows, length, k;
-  float* const* acc;   // one pointer a row
+  float* const* acc;   // one pointer per row
   const float* a;      // [row][k] scalars, or [row][k][4]: a pattern that repeats every four accumulators
   const float* panel;  // [k][stride]
   int stride;          // length rounded up to kBlock, the rest zero

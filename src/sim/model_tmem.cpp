@@ -33,7 +33,7 @@ constexpr CopyShape kCopyShapes[] = {
 TmemCell tmem_register_cell(int shape, int reg, int lane, uint32_t address) {
   int row = 0, column = 0;
   switch (shape) {
-    case 0:  // 32x32b: a lane a thread, a column a register
+    case 0:  // 32x32b: one lane per thread, one column per register
       row = lane;
       column = reg;
       break;

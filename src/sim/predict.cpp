@@ -35,7 +35,7 @@ Prediction predict(const Launch& launch, const std::function<void()>& body, Lane
   const double us_per_cycle = p.result.stats.predicted_us / double(p.result.stats.predicted_cycles);
   const auto us_of = [&](uint64_t cycles) { return std::max(double(cycles), again) * us_per_cycle; };
   p.us = us_of(p.cycles + chip.launch);
-  // What a CTA does before it waits for the launch ahead, it does while that one ends.
+  // A CTA does whatever comes before its wait for the launch ahead while that launch ends.
   const uint64_t before = engine.timing.dependency_at > 0 ? engine.timing.dependency_at - chip.launch : 0;
   p.early_us = before > 0 ? us_of(p.cycles - std::min(p.cycles, before) + chip.dependency) : p.us;
   p.single_us = double(p.cycles) * 1e-3 / sustained * (by_memory + (1 - by_memory) * clocks);

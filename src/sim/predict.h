@@ -13,9 +13,9 @@ namespace warpwright::simulator {
 struct Prediction {
   uint64_t cycles = 0;  // from the start of the first CTA to the end of the last
   double tensor_busy = 0,
-         memory_busy = 0;  // shares of them: of the tensor cores of all SMs, of
-                           // the device memory
-  double us = 0;           // of each of many launches in a graph, one after the other
+         memory_busy = 0;  // shares of those in which they are busy: the tensor cores of all SMs,
+                           // and device memory
+  double us = 0;           // per launch, of many in a graph, one after the other
   double early_us = 0;     // the same where each may start before the one ahead has ended
   double single_us = 0;    // of the kernel alone, after a rest
   Result result;           // findings and statistics

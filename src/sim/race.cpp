@@ -27,7 +27,7 @@ std::string describe(const Access& a, bool write) {
                                  : "");
 }
 
-// The same generic access would be ordered if only the proxies were the same: then a fence is what is missing.
+// The same access would be ordered if only the proxies were the same: then what is missing is a fence.
 bool ordered_but_for_proxy(const Access& prior, const Thread& t) {
   if (prior.asynchronous) return false;
   return prior.by == &t || t.view[kHb].knows(t.channel, prior.stamp);
@@ -82,7 +82,7 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
     v = {"tcgen05.elect",
          "lanes of one warp issue the same operation: one elected thread issues tcgen05.mma and tcgen05.cp"};
   // A thread touches what an operation has not delivered yet, or what is being replaced, after a wait that did not
-  // wait: the wait is to blame.
+  // wait: that wait is to blame.
   const Thread* misled = nullptr;
   if (prior.asynchronous && now.proxy == Proxy::generic) misled = now.thread;
   if (!prior.asynchronous && prior.by && now.proxy == Proxy::async && prior.stamp.epoch >= prior.by->repeated.epoch)
@@ -229,7 +229,7 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
            fmt::format("{} {} {} bytes outside of every buffer of the launch: {}", now.word, write ? "writes" : "reads",
                        bytes, e.name_of_global(p, bytes)),
            now.thread, now.at, e.name_near(p));
-  // Who reads waits itself; who writes has waited, or follows one who has.
+  // A reader waits itself; a writer has waited, or follows a thread that has.
   if (e.options().primary_pending && b->from_primary && !now.thread->primary_waited &&
       !(write && e.knows_primary_ended(*now.thread))) {
     e.fail("dependent_launch.stale",

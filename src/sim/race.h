@@ -27,6 +27,6 @@ void touch_tmem(Engine&, Cta& owner, const Toucher&, uint32_t lane, uint32_t lan
                 bool write);
 
 bool ordered(const Access& prior, const Thread& t, const Access& mine, Proxy proxy, bool other_cta, bool global);
-void complete(Engine&, uint32_t access, Stamp);  // the operation is done; who knows the stamp knows it
+void complete(Engine&, uint32_t access, Stamp);  // the operation is done; whoever knows the stamp knows it
 
 }  // namespace warpwright::simulator

@@ -100,7 +100,7 @@ std::string waited_for(const Engine& e, const Thread& t, Wait why, const void* o
   }
 }
 
-// Who runs most is who does not come to an end; the others show what they were waiting for meanwhile.
+// The thread that runs most is the one that does not end; the others show what they were waiting for meanwhile.
 void report_livelock(Engine& e, uint64_t steps, bool late) {
   const Warp* busiest = nullptr;
   const Thread* at_work = nullptr;

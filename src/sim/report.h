@@ -1,4 +1,4 @@
-// What the engine tells people: names, the deadlock report, and the rules that are checked when a thread, a CTA or a
+// What the engine says to people: names, the deadlock report, and the rules that are checked when a thread, a CTA or a
 // cluster ends.
 #pragma once
 #include <string>

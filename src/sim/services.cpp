@@ -175,14 +175,14 @@ const Buffer* Engine::buffer_of(const void* p, uint64_t bytes) const {
 uint8_t* Engine::host(const void* p) const { return host_of(launch_.buffers, p); }
 
 uint64_t Engine::device_address(const void* p) const {
-  constexpr uint64_t kAlignment = 256;  // of cudaMalloc (CUDA C++ Programming Guide, 5.3.2)
+  constexpr uint64_t kAlignment = 256;  // of memory from cudaMalloc (CUDA C++ Programming Guide, 5.3.2)
   uint64_t begin = kAlignment;
   for (const Buffer& b : launch_.buffers) {
     const uint64_t offset = reinterpret_cast<uint64_t>(p) - reinterpret_cast<uint64_t>(b.data);
     if (offset < b.bytes) return begin + offset;
     begin += (b.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  return reinterpret_cast<uint64_t>(p);  // of no buffer: nobody has placed it but the caller
+  return reinterpret_cast<uint64_t>(p);  // in no buffer: only the caller has placed it
 }
 
 Shadow& Engine::shadow_of(const Buffer* b) {

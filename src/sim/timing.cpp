@@ -54,15 +54,15 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.memory_drop_ghz = 0.18;  // [s] 1.80 GHz where only the memory is busy
       c.shared_load = 29;
       c.shared_store = 6;
-      c.matrix_store = 13;  // [s] with conversions: 128 tokens are handed out in 195 cycles more than 8
+      c.matrix_store = 13;  // [s] with conversions: handing out 128 tokens takes 195 cycles more than 8
       c.global_load = 600;
       c.l1_load = 40;           // published
       c.l2_load = 280;          // published; device memory takes memory_latency more, as for the TMA
       c.shuffle = 24;           // published
       c.sum_read = 1;           // one instruction of a warp a cycle: an FFMA, or half of the conversion of two
       c.sum_read_beside = 2.4;  // blockwise-log.md, run 4: 360 cycles for the additions of a block, by counters
-      // basis-blockwise-5002: of products of one round by grouped-128x128-c1, a row of the last tile that threads store
-      // costs 48 cycles, and is half a round of their loop, which has a load from shared memory too
+      // basis-blockwise-5002: in products of one round by grouped-128x128-c1, a row of the last tile that threads store
+      // costs 48 cycles, which is half a round of their loop; the loop has a load from shared memory too
       c.global_store = 60;
       c.barrier_init = 5;     // [s] a loader with 44 barriers starts 138 cycles after one with 20
       c.barrier_arrive = 40;  // [w] 60 between two clocks; 110 until a waiter goes on, however many arrive
@@ -72,7 +72,7 @@ ChipTiming ChipTiming::of(Arch arch) {
       c.set_registers = 165;             // [w] 163 to give back, 194 to 204 to get
       c.cluster_barrier = 100;           // [w] 97 to 121, relaxed
       c.cluster_release = 450;           // [w] an arrival with its wait takes 500 to 720
-      c.cluster_bytes_per_cycle = 20;    // [w] 16 KB more take 800 cycles more
+      c.cluster_bytes_per_cycle = 20;    // [w] another 16 KB take another 800 cycles
       c.tma_issue = 45;                  // [w] 73 with its expect_tx
       c.tma_store_issue = 88;            // [w]
       c.tma_latency = 390;               // [w] 465 with the issue

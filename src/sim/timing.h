@@ -23,9 +23,9 @@ struct ChipTiming {
                            // rest, which power does not limit yet
   uint32_t word_issue;     // an ordinary instruction
   uint32_t shared_load, shared_store, global_load, global_store;
-  uint32_t l1_load, l2_load;  // of a plain load by a thread, in whose memory its bytes are; 0: global_load for all
+  uint32_t l1_load, l2_load;  // of a plain load by a thread, by where its bytes are; 0: global_load for all
   uint32_t shuffle;           // lanes exchange a register
-  double sum_read;            // what is computed with one sum of an MMA in registers
+  double sum_read;            // computing with one sum of an MMA in registers
   double sum_read_beside;     // the same while MMAs of another warpgroup run
   uint32_t matrix_store;      // stmatrix, with the conversion of what it stores
   uint32_t barrier_init, barrier_arrive, barrier_wake, named_barrier;
@@ -33,20 +33,20 @@ struct ChipTiming {
   uint32_t set_registers;
   uint32_t cluster_barrier, cluster_latency;
   uint32_t cluster_release;        // what a release at the scope of the cluster adds
-  double cluster_bytes_per_cycle;  // of ordinary stores out of one SM to its peers
-  uint32_t tma_issue;              // of a load, the issuing thread
+  double cluster_bytes_per_cycle;  // for ordinary stores out of one SM to its peers
+  uint32_t tma_issue;              // for the thread that issues a load
   uint32_t tma_store_issue;
   uint32_t tma_latency;        // first byte, from L2
   double tma_bytes_per_cycle;  // into one SM
-  double tma_outside;          // what a byte of a row beyond the matrix takes, of one in it
+  double tma_outside;          // cost of a byte of a row beyond the matrix, relative to one inside
   uint32_t tma_store_latency;  // until the source was read, beside its bytes
-  uint32_t tma_write_latency;  // from there until the result is visible
+  uint32_t tma_write_latency;  // after that, until the result is visible
   double tma_store_bytes_per_cycle;
   double l2_gbps;           // to all SMs together; a multicast counts for each of its
                             // destinations
-  uint32_t memory_latency;  // of a miss, beside tma_latency
+  uint32_t memory_latency;  // of a miss, in addition to tma_latency
   double memory_gbps;
-  double memory_write;  // what writing a byte back takes, of reading one; launches that follow each other wait for it
+  double memory_write;  // cost of writing a byte back, relative to reading one; launches that follow wait for it
   double memory_start_bytes,
       memory_start_share;  // the first bytes of a launch come at this share of
                            // the rate
@@ -57,9 +57,9 @@ struct ChipTiming {
   uint32_t launch;         // from the end of one kernel of a graph to the start of the
                            // CTAs of the next
   uint32_t start;          // from there to a CTA's first instruction
-  uint32_t cluster_start;  // how much later that of a cluster comes
-  uint32_t fetch;          // what a CTA executes for the first time
-  uint32_t dependency;     // from the end of a kernel to the first word behind griddepcontrol.wait of the next
+  uint32_t cluster_start;  // how much later that is in a cluster
+  uint32_t fetch;          // of code that a CTA executes for the first time
+  uint32_t dependency;     // from the end of a kernel to the next one's first word after griddepcontrol.wait
   int sms;
   static ChipTiming of(Arch);
   double clock_at(double tensor_busy, double memory_busy) const {
@@ -83,7 +83,7 @@ struct Server {
   }
 };
 
-// A path for so many bytes a cycle, one request after another.
+// A path for a given number of bytes per cycle, one request after another.
 struct Path {
   double free_at = 0;
   double busy = 0;
@@ -117,7 +117,7 @@ class CachedLines {
     }
   }
   uint64_t missing_bytes() const { return missing_.size() * kLine; }
-  uint64_t latest() const { return latest_; }  // arrival of what was asked for and is not missing
+  uint64_t latest() const { return latest_; }  // arrival of what was requested and is not missing
   void came(uint64_t time) {
     for (uint32_t* line : missing_) *line = uint32_t(time);
     missing_.clear();

@@ -48,8 +48,8 @@ void shared_access(uint32_t address, void* to, const void* from, uint32_t bytes,
   }
 }
 
-// Where a chip's loads go through the L1, stores by threads take the path of the TMA's out of the SM, and stay in the
-// L2.
+// On a chip whose loads go through the L1, stores by threads take the same path out of the SM as those of the TMA, and
+// they stay in the L2.
 void store_ordinary(Engine& e, const Thread& t, const void* p, uint32_t bytes) {
   const ChipTiming& c = e.timing.chip;
   if (c.l2_load == 0) return;
@@ -58,7 +58,7 @@ void store_ordinary(Engine& e, const Thread& t, const void* p, uint32_t bytes) {
   e.timing.cached.ask(e.device_address(p), bytes);
   e.timing.cached.came(sent);
 }
-// When they are where others see them: a release to the GPU waits for them.
+// When others can see them: a release to the GPU waits for them.
 uint64_t stored(const Engine& e, const Thread& t) {
   if (e.timing.chip.l2_load == 0) return t.time;
   return std::max(t.time, uint64_t(t.cta->store.free_at)) + e.timing.chip.cluster_release;
@@ -117,7 +117,7 @@ void load_global(const void* p, void* to, uint32_t bytes, Order order, Scope, he
   check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, word, [&] { return e.name_of_global(p, bytes); });
   if (strong) {  // a spinning loop must let others run, and may see every value on the way
     e.word(t, e.timing.chip.global_load, at);
-    // A loop that spins waits for something new to see; in time it sees what is there when its load is made.
+    // A loop that spins waits for something new to see; in a timed run it sees what is there when its load is made.
     const bool news = e.timed() && (t.wait_object != p || t.polled != number_at(e.host(p), bytes));
     if (news) {
       t.wait_object = p;
@@ -153,7 +153,7 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
   if (e.timed()) {
     e.let_earlier_run(t);
     e.timing.look_at_clock(t.time, e.stats.tensor_busy_cycles);
-    e.timing.through_memory(t.time, bytes);  // written back some time, for room
+    e.timing.through_memory(t.time, bytes);  // written back at some time, to make room
     e.timing.written += bytes;
     if (strong) t.time = stored(e, t);
     store_ordinary(e, t, p, bytes);

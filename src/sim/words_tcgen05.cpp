@@ -55,7 +55,7 @@ bool knows_peer_allocation(const Warp& w, uint32_t number) {
 }
 
 // MMAs and copies of a pair touch the same columns in both CTAs, which allocate in the same order. Columns without an
-// allocation are a matter of touch_tmem.
+// allocation are left to touch_tmem.
 void after_peer_allocation(Engine& e, Thread& t, uint32_t address, here at, const char* word) {
   if (!e.options().check) return;
   const Cta& peer = *t.cta->cluster->ctas[t.cta->rank ^ 1];
@@ -367,7 +367,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   use_group(e, t, cta_group, at, word);
   struct To {
     Bar* bar;
-    uint32_t access;  // of an arrival at another CTA, which must not exit before it
+    uint32_t access;  // in the log, for an arrival at another CTA, which must not exit before it
   };
   std::vector<To> to;
   Cluster& c = *t.cta->cluster;
@@ -391,7 +391,7 @@ void tcgen05_commit(uint32_t bar, uint16_t mask, bool multicast, int cta_group, 
   }
   const Channel channel = t.tcgen_channel;
   const uint32_t seq = t.tcgen_seq;
-  // The MMAs were issued after whatever this thread had seen complete: who learns that they are done learns that too.
+  // The MMAs were issued after whatever this thread had seen complete: whoever learns they are done learns that too.
   const View seen = t.view[kHb];
   auto signal = [&e, &t, to, channel, seq, at, word, plain_arrive, seen, issued = e.issue(t)] {
     for (const auto& [b, access] : to) {

@@ -170,7 +170,7 @@ namespace detail {
 
 namespace {
 
-// What one copy brings: boxes of a map, that follow each other in shared memory.
+// What one copy brings: boxes of a map that follow each other in shared memory.
 struct Boxes {
   std::array<std::array<int32_t, 5>, 4> corners = {};
   uint32_t count = 1;
@@ -178,7 +178,7 @@ struct Boxes {
 };
 struct Load {
   const char* word;
-  const char* call;  // that a fault names
+  const char* call;  // by which a fault names it
   uint16_t mask = 0;
   bool multicast = false;
   int cta_group = 1;

@@ -39,7 +39,7 @@ void execute(Engine& e, Warpgroup& g, simulator::WgmmaOp& op) {
   settle(e, g, op);
 }
 
-// By all lanes of a warp.
+// Called by all lanes of a warp.
 template <class Finish>
 void issue_together(Engine& e, Thread& t, const char* word, here at, Finish&& finish) {
   if (e.meets) {
@@ -209,7 +209,7 @@ void stmatrix(uint32_t address, const uint32_t* r, int count, bool transpose, he
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
   Warp& w = *t.warp;
-  t.sums_read -= std::min<uint32_t>(t.sums_read, uint32_t(2 * count));  // its cost has those that it stores
+  t.sums_read -= std::min<uint32_t>(t.sums_read, uint32_t(2 * count));  // its cost covers those that it stores
   e.word(t, e.timing.chip.matrix_store, at);
   if (address % 16) e.fail("bounds.alignment", "stmatrix: the address of a row is a multiple of 16", &t, at);
   w.collective.in[t.lane()] = address;

@@ -16,7 +16,7 @@ using reference::Condition;
 
 int64_t in_units(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-// Tiles of a CTA that fill each of `stages` kPhases times, if a tile fills `each` of them.
+// How many tiles of a CTA fill each of `stages` stages kPhases times, if one tile fills `each` of them.
 int64_t tiles_for(int64_t stages, int64_t each) {
   return std::max<int64_t>(2, in_units(kPhases * stages, each) / each);
 }
@@ -34,14 +34,14 @@ struct Walk {
   int64_t rows = 3;      // and this many rows
 };
 
-// Steps along k of a tile that goes over the end of the ring, and that fill each stage kPhases times with so many tiles
-// of a cluster.
+// Steps along k for a tile that runs past the end of the ring, enough for that many tiles of a cluster to fill each
+// stage kPhases times.
 int64_t deep_steps(int64_t stages, int64_t tiles) {
   return std::max(stages, (kPhases * stages + tiles - 1) / tiles) + 1;
 }
 
-// Two rows and two columns of tiles, or more if there are more clusters, deep enough for the ring; where shares of k go
-// over the ends of tiles, a number of tiles that is none of clusters.
+// Two rows and two columns of tiles, or more if there are more clusters, deep enough for the ring; where shares of k
+// cross the ends of tiles, a number of tiles that is no multiple of the clusters.
 Case deep_case(const Walk& w) {
   if (w.streams) return {w.tall * (w.clusters + 1), w.wide, w.deep * (2 * w.stages + 1)};
   const int64_t columns = w.parts > 1 ? 2 : std::max<int64_t>(2, w.clusters);
@@ -50,7 +50,7 @@ Case deep_case(const Walk& w) {
       std::max(deep_steps(w.stages, 2 * columns * w.parts / w.clusters), w.skips ? 2 * w.stages + 1 : 0);
   return {2 * w.tall, w.wide * columns, w.parts * w.deep * steps};
 }
-// Many tiles of little depth, the last of which end before their edges.
+// Many tiles of little depth, with edges inside the last ones.
 Case many_case(const Walk& w, int64_t k_tail) {
   const int64_t n = w.wide > w.columns ? w.wide - w.columns : w.wide;
   return {w.tall * w.tiles * w.clusters - w.rows, n, w.parts * w.deep + k_tail};
@@ -59,7 +59,7 @@ Case many_case(const Walk& w, int64_t k_tail) {
 // Shares of k that end where tiles end: one stage of each, and a tile more than there are clusters.
 Case shallow_case(const Walk& w) { return {w.tall * (w.clusters + 1), w.wide, w.deep}; }
 
-// The same under every condition that the instance may meet; who starts early has a ring to fill ahead of the end.
+// The same under every condition that the instance may meet; an early start has a ring to fill ahead of the end.
 void add_conditions(std::vector<Case>& list, Case small, Case deep) {
   for (const Condition c : {Condition::behind, Condition::constant, Condition::in_place, Condition::again,
                             Condition::varied, Condition::real})
@@ -115,23 +115,23 @@ std::vector<Case> cases(const catalog::Instance& instance, const SkinnyGemmConfi
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConfig& c) {
-  // Factors of four blocks come at once where all lines of them begin at 16 bytes.
+  // Factors of four blocks come at once where all their lines begin at a multiple of 16 bytes.
   const auto deep = [&](int64_t steps) {
     return in_units(int64_t(c.tile_k()) * steps, c.scaled() ? 4 * kScaleBlock : 1);
   };
   const int64_t clusters = few_clusters(instance);
   const int64_t wide = c.tile_n * c.cluster_n();
-  // Pairs of CTAs take the last rows of tiles in fours of columns: three of them, and five.
+  // Pairs of CTAs take the last rows of tiles four columns at a time: here with three columns, and with five.
   const int64_t halves = c.operands();
-  const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // of the columns of gates and ups
+  const bool whole_blocks = c.scaled() || c.out == DType::e4m3;  // for the columns of gates and ups
   const int64_t n = c.swiglu && whole_blocks ? 512
                     : c.out == DType::e4m3   ? 256
                     : c.paired()             ? 2 * wide + 8 * halves
                                              : wide + 8 * halves;
-  // The second column of tiles has a few of its columns there, and nearly all of them here.
+  // The second column of tiles has only a few columns in `n`, and nearly all of them in `broad`.
   const int64_t broad = c.paired() ? 4 * wide + 8 * halves : n == wide + 8 * halves ? 2 * wide - 8 * halves : n;
   const int64_t small = c.swiglu ? 256 : c.out == DType::e4m3 ? 128 : 8;
-  // A depth has whole units of 16 bytes where k is what is contiguous; otherwise rows have them.
+  // Where k is contiguous, the depth is in whole units of 16 bytes; otherwise the rows are.
   const int64_t moved = 128 / bits(c.type);
   const bool along_k = c.a_major == Major::K;
   const int64_t unit = c.by_depth() && c.scaled() ? kScaleBlock : along_k ? moved : 1;
@@ -144,24 +144,24 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
             {along_k ? 4 : moved, small, unit},
             {40, small, 0}};
   }
-  // Rows of tiles and some rows more in each of four groups of which one has none.
+  // Whole rows of tiles and some more rows in each of four groups, one of which has none.
   const int64_t tall = c.tile_m * c.cluster_m(), tiles = tiles_for(c.output_stages, c.outputs());
-  // Columns of tiles spare rows of them, but for groups with room, which use some of theirs, and for pairs.
+  // Several columns of tiles need fewer rows of them, except for groups with room, which use some of theirs, and pairs.
   const int64_t columns = in_units(n, wide) / wide;
   const bool few = !c.paired() && c.groups != Groups::masked;
   const int64_t many = few ? in_units(tiles * clusters, columns) / columns : tiles * clusters;
-  // With 208 rows more, of what pairs take, groups end in odd and in half rows of tiles, and the last round is halved.
+  // With 208 rows more, for pairs, groups end in odd and in half rows of tiles, and the last round is halved.
   std::vector<Case> list = {
       {in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
       {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
       {8, small, unit},
       {64, small * 3, 0}};
-  // A depth of a single stage in tiles that follow each other.
+  // Consecutive tiles with a depth of a single stage.
   list.push_back({8, in_units(clusters * wide + 1, small), c.tile_k()});
   if (c.gathered) list.push_back({64, small, in_units(c.tile_k() + unit, unit), Condition::far});
-  // Whole fours of factors, which do not begin at 16 bytes.
+  // Factors in whole fours that do not begin at multiples of 16 bytes.
   if (c.scaled()) list.push_back({8, small, 4 * kScaleBlock, Condition::real});
-  // Results that are deferred leave during the stages of the next tile: here are not quite enough of them.
+  // Results that are deferred leave during the stages of the next tile: here there are not quite enough of them.
   if (c.defers() && c.outputs() > 2) list.push_back({tall * 4, wide, int64_t(c.tile_k()) * (c.outputs() - 1)});
   return list;
 }
@@ -176,7 +176,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const SkinnyBlockwise
           {c.tokens, 8, 4 * kScaleBlock, Condition::real}};
 }
 
-// Elements along k that a row of operands counts in.
+// Unit along k, in elements, of a row of operands.
 int64_t depth_unit(BlockScaling scaling, DType type) { return scaling == BlockScaling::w4a8 ? 128 : 128 / bits(type); }
 
 std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100Config& c) {
@@ -243,7 +243,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm10
           {64, 64, 0}};
 }
 
-// Slots of the ring of a kernel that has one.
+// Slots of the ring, for a kernel that has one.
 int64_t slots_of(const catalog::Instance& instance) {
   const BlockPlan plan = catalog::block_plan(instance);
   int64_t most = 1;
@@ -260,7 +260,7 @@ std::vector<Case> cases(const catalog::Instance& instance, const MmaSyncGemmConf
                             {c.tile_m + 1, c.tile_n + 4, 3 * c.tile_k() + 4},
                             {3, 5, 1},
                             {3, 8, 0}};
-  // So deep that whole numbers of two parts have no place in a float.
+  // So deep that the integer sums of two parts do not fit in a float.
   if (c.type == DType::s8 && c.split == DepthSplit::split_k) list.push_back({3, 5, reference::kLargeSums + 1});
   return list;
 }
@@ -269,16 +269,16 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
   if (c.general) {
     const int64_t unit = c.by_elements ? 1 : 128 / bits(c.type), deep = 12 * c.tile_k();
     const int64_t parts = c.split == DepthSplit::split_k ? 3 : 1;
-    // Several tiles along m and n with a bias of columns, and with one of rows.
+    // Several tiles along m and n, with a bias per column and with one per row.
     std::vector<Case> list = {
         {2 * c.tile_m(), 2 * c.tile_n(), deep + 5 * unit},
         {in_units(c.tile_m() + 20, kNodeLists) + 1, c.tile_n() + 2, parts * c.tile_k() + 3 * unit}};
-    // Each list of nodes with rows of D that leave in groups of four elements, and with others.
+    // Each list of nodes, with rows of D that are stored in groups of four elements, and with others.
     for (int64_t i = 0; i < kNodeLists; ++i) {
       list.push_back({6 * kNodeLists + i, 40, c.tile_k() + unit});
       list.push_back({7 * kNodeLists + i, 37, unit});
     }
-    // Rows of D at whole words, behind a first one that begins in a word.
+    // Rows of D at whole words, after a first one that begins inside a word.
     list.push_back({8 * kNodeLists - 1, 40, unit, Condition::real});
     // One row; rows of D that begin anywhere, in groups of four elements.
     list.push_back({1, 9, unit});
@@ -288,7 +288,7 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
   }
   return {{2 * c.tile_m(), 2 * c.tile_n(), 512},
           {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
-          // An odd number of tiles of K, which is more than a prologue has, and a part of one more.
+          // An odd number of tiles of K, more than a prologue has, and a part of one more.
           {c.tile_m() + 22, c.tile_n() + 2, 12 * c.tile_k() + 16},
           {33, 7, 0}};
 }
@@ -303,18 +303,18 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       },
       instance.config);
   if (!list.empty()) {
-    Case ahead = list[0];  // to fill a ring one tile of each cluster is enough
+    Case ahead = list[0];  // one tile of each cluster is enough to fill a ring
     if (instance.as<SkinnyGemmConfig>() != nullptr || instance.as<SkinnyBlockwiseConfig>() != nullptr)
       ahead.n = ahead.n / kSkinnyTiles * 2;
     add_conditions(list, list[1], ahead);
   }
-  // Few rows, which are enough to go beyond 2^31 elements.
+  // A few rows are enough to go beyond 2^31 elements.
   if (is_dense(instance) && list.size() > 2) list.push_back({9, list[2].n, list[2].k, Condition::far});
-  // Rows of a byte, of which the last ones of the second tile still begin in the vector ahead of the first one.
+  // Rows of one byte; the last ones of the second tile still begin in the vector ahead of the first one.
   const auto* const dense = instance.as<DenseGemmConfig>();
   if (dense != nullptr && dense->load == Mover::threads && !dense->batched)
     list.push_back({15, list[2].n, 1, Condition::real});
-  // Many groups along k have a result each: a box that is stored whole, and a part of one.
+  // Each of the many groups along k has a result: a box that is stored whole, and a part of one.
   const auto* const hopper = instance.as<GroupedGemmConfig>();
   const auto* const blackwell = instance.as<GroupedGemmSm100Config>();
   const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();

@@ -1,4 +1,4 @@
-// What `check` runs of an instance: problems that only it serves, at sizes that reach its edges and wrap its rings.
+// What `check` runs for an instance: problems that only it serves, at sizes that reach its edges and wrap its rings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::string summary_of(const catalog::Instance& instance) {
 
 choice::Chip chip_of(const catalog::Instance& instance) { return choice::simulated_chip(catalog::arch_of(instance)); }
 
-// Packed, but for the strides of matrices.
+// Packed, except for the strides between matrices.
 GemmProblem addends_as_given(const GemmProblem& problem) {
   GemmProblem p = reference::with_packed_addends(problem);
   p.c = problem.c;
@@ -84,7 +84,7 @@ void spread_rows(Workload& w, const GemmProblem& compact, const GemmProblem& far
   }
 }
 
-// Each row that a table names is so many behind the one that it was.
+// Each row that a table names lies `apart` times as far from the first one as it did.
 void spread_gathered(Workload& w, int64_t apart) {
   for (Array& array : w.arrays) {
     if (array.name == "A" || array.name == "a_scales") {
@@ -101,9 +101,9 @@ void spread_gathered(Workload& w, int64_t apart) {
   }
 }
 
-// What the API asks no more of begins at any element, and not at a vector; nothing lies ahead of it.
+// Arrays of which the API asks nothing more begin at any element, not at a vector; nothing lies ahead of them.
 void begin_anywhere(Workload& w, const catalog::Instance& instance, bool pairs) {
-  if (catalog::arch_of(instance) == Arch::sm100) return;  // some of it is the TMA's
+  if (catalog::arch_of(instance) == Arch::sm100) return;  // the TMA moves some of these
   const auto* const dense = instance.as<DenseGemmConfig>();
   for (Array& array : w.arrays) {
     const auto is = [&](const char* name) { return array.name == name; };
@@ -115,7 +115,7 @@ void begin_anywhere(Workload& w, const catalog::Instance& instance, bool pairs) 
   }
 }
 
-// The last element of A is no number: what its row makes is none either.
+// The last element of A is NaN, and so is whatever its row makes.
 void spoil_an_element(Workload& w) {
   Array& a = w.arrays.front();
   if (a.type == DType::s8 || a.bytes.empty()) return;
@@ -153,7 +153,7 @@ bool is_grouped(const catalog::Instance& instance) {
          instance.as<BlockwiseFp8Sm100Config>() != nullptr;
 }
 
-// What is listed of it, and the sizes made from its configuration that it takes.
+// The sizes listed for it, and those made from its configuration that it accepts.
 void describe(Example& e, const catalog::Instance& instance) {
   const char* const own = listed_summary(catalog::name_of(instance));
   e.summary = own != nullptr ? own : summary_of(instance);
@@ -215,7 +215,7 @@ bool is_dense(const catalog::Instance& instance) {
          instance.as<CdnaMatmulConfig>() != nullptr;
 }
 bool behind_api(const catalog::Instance& instance) {
-  // The API's 8-bit codes are none of gfx942's.
+  // The API's 8-bit codes are not those of gfx942.
   return has_example(instance) && (is_dense(instance) || is_grouped(instance));
 }
 Result<DenseProduct> dense_case(const catalog::Instance& instance, Case shape) {

@@ -29,12 +29,12 @@ GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
 
 // ---- dense products
 
-// In one condition the matrices of a batch have their A in common.
+// Under one condition the matrices of a batch share one A.
 void share_a(GemmProblem& p, Case s) {
   if (p.batch > 1 && s.condition == Condition::real) p.a.batch_stride = 0;
 }
 
-// C and the residual lie with gaps of their own behind their rows.
+// C and the residual have gaps of their own after their rows.
 void space_addends(GemmProblem& p, Case s) {
   if (s.condition == Condition::in_place) return;
   const auto spaced = [&](MatrixLayout& m, int64_t units) {
@@ -104,7 +104,7 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
   }
   share_a(p, s);
   if (c.store_stages > 0 || c.batched) return p;
-  // Threads store whole vectors where rows begin aligned, and at the edge of such a row elements: with an even m.
+  // Where rows begin aligned, threads store whole vectors, and single elements at the edge of a row: with an even m.
   if (is_fused(c)) {
     p.d.stride = odd_stride(c.result_columns(int(s.n)));
   } else if (s.m % 2 == 0 && c.scaling == BlockScaling::none) {
@@ -113,7 +113,7 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
   return p;
 }
 
-// The operands lie where the copies of the instance can read them, and no better.
+// The operands are aligned as the copies of the instance need, and no better.
 GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmConfig& c, Case s) {
   GemmProblem p = blank(instance, s);
   p.a.type = p.b.type = c.type;
@@ -158,13 +158,13 @@ bool gathers(const catalog::Instance& instance) {
          (blockwise != nullptr && blockwise->gathered);
 }
 
-// The kernel for either sort of table has offsets or, varied, counts.
+// A kernel that takes either sort of table gets offsets or, varied, counts.
 Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
 }
-// A table of many groups that is not legal everywhere. Offsets, of rows or of columns along k in units: one that is
-// below the one ahead of it, one below all that a warp has read at once before, one that is between two units, and a
-// last one beyond the end.
+// A table of many groups, not all of it legal. Offsets, of rows or of columns along k in units: one that is below the
+// one ahead of it, one below all that a warp has read at once before, one that is between two units, and a last one
+// beyond the end.
 std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
   std::vector<uint32_t> offsets;
   for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
@@ -174,7 +174,7 @@ std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
   offsets[kManyGroups - 2] = extent + 1000;
   return offsets;
 }
-// Counts of which some are more than a slot has.
+// Counts, some of which are more than a slot has.
 std::vector<uint32_t> many_counts(uint32_t slot) {
   std::vector<uint32_t> counts;
   const uint32_t kinds[] = {slot, 0, slot / 3, slot - (slot > 0 ? 1 : 0), slot + 7};
@@ -184,8 +184,8 @@ std::vector<uint32_t> many_counts(uint32_t slot) {
 // Counts of rows with which groups end exactly where a block of 64 rows or a tile ends.
 std::vector<uint32_t> exact_counts(uint32_t tall) { return {tall + 64, 64, tall}; }
 
-// Four groups along k that begin at multiples of `unit`, with stages of `deep`. The first one is without depth, the
-// second has whole stages, and begins between two of them where it may. Ahead and behind are columns that no group has.
+// Four groups along k that begin at multiples of `unit`, with stages of `deep`. The first has no depth; the second has
+// whole stages, and begins between two of them where it may. Before and after are columns that no group has.
 std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
   std::vector<uint32_t> ends;
   const uint32_t units = uint32_t(s.k) / unit, first = units / 7;
@@ -195,7 +195,7 @@ std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
   return ends;
 }
 
-// Uneven groups, one without rows, and rows behind that no group has.
+// Uneven groups, one of them without rows, and rows at the end that no group has.
 std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   const auto m = uint32_t(s.m);
   const Groups groups = groups_of(c, s);
@@ -225,7 +225,7 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
 }
 
 bool has_matrices(const GroupedGemmConfig& c) { return c.groups != Groups::none && !c.by_depth(); }
-// Groups without a matrix, several with the same, and one with a matrix that is not there.
+// Groups without a matrix, several with the same, and one with a matrix that does not exist.
 std::vector<int32_t> many_matrices(int count) {
   std::vector<int32_t> matrices;
   for (int g = 0; g < kManyGroups; ++g) matrices.push_back(g % 4 == 1 ? -1 : (g * 2 + 2) % count);
@@ -235,8 +235,8 @@ std::vector<int32_t> many_matrices(int count) {
   return matrices;
 }
 
-// Rows of A of a product that gathers: fewer than it has, so that some are taken more than once. Every sixteenth is
-// taken by nobody.
+// Rows of A for a product that gathers: fewer than the product has, so that some are taken more than once. Every
+// sixteenth is never taken.
 int64_t gathered_from(Case s) { return s.m / 2 + 16; }
 std::vector<int32_t> index_of(Case s) {
   std::vector<int32_t> index;
@@ -245,7 +245,7 @@ std::vector<int32_t> index_of(Case s) {
     const auto row = int32_t(i * 37 + 5) % rows;
     index.push_back(row % 16 == 7 ? row - 1 : row);
   }
-  // Rows that A does not have, on one side of it at a time: one fault says the same of both.
+  // Rows that A does not have, on one side of it at a time: one fault reports either side.
   if (s.condition == Condition::varied) {
     for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : INT32_MIN;
   }
@@ -266,7 +266,7 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.activation = c->swiglu ? Activation::swiglu : Activation::none;
     p.bias = c->bias ? Bias::per_column : Bias::none;
     p.bias_type = varied ? DType::bf16 : DType::fp32;
-    // Many groups along k have few rows, of which threads store; real numbers have whole boxes for the TMA too.
+    // Many groups along k have few rows, which threads store; with Condition::real the TMA has whole boxes too.
     p.accumulate = c->adds_to_result() && !varied && s.condition != Condition::real;
     p.a_major = c->a_major;
     p.b_major = c->b_major;
@@ -289,7 +289,7 @@ std::vector<uint32_t> six_groups(Case s) {
   starts.push_back(m);
   return starts;
 }
-// Many groups, of which every third has no rows.
+// Many groups; every third has no rows.
 std::vector<uint32_t> forty_groups(Case s) {
   std::vector<uint32_t> starts = {0};
   for (int g = 1; g < kManyGroups; ++g) {
@@ -419,7 +419,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
 
 reference::Offset offset_of(const catalog::Instance& instance, Condition condition) {
   if (condition == Condition::far) return {0, 0};
-  // Rows of D that begin anywhere, behind a first one that begins at a vector too.
+  // Rows of D that begin anywhere, also after a first one that begins at a vector.
   const int result = condition == Condition::real ? 0 : 1;
   if (const auto* c = instance.as<DenseGemmConfig>())
     return c->load == Mover::threads ? reference::Offset{result, result} : reference::Offset{0, 0};
@@ -429,7 +429,7 @@ reference::Offset offset_of(const catalog::Instance& instance, Condition conditi
     return {c->by_elements ? 1 : 0, c->general && condition == Condition::real ? 1 : 0};
   const auto* c = instance.as<DenseGemmSm100Config>();
   if (c == nullptr || c->store_stages > 0 || c->batched) return {0, 0};
-  // Rows whose distances would let vectors be stored, behind a first one that does not.
+  // Rows whose distances would let vectors be stored, after a first one that does not.
   return {0, is_fused(*c) || (condition == Condition::real && c->scaling == BlockScaling::none) ? 1 : 0};
 }
 

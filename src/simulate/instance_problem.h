@@ -24,11 +24,11 @@ reference::Offset offset_of(const catalog::Instance& instance, reference::Condit
 
 // Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
 inline constexpr int kManyGroups = 40;
-// The part of the result that a block computes at a time; empty where more than the configuration decides it.
+// The part of the result that a block computes at a time; empty if the configuration alone does not decide it.
 reference::Tile tile_of(const catalog::Instance& instance);
 
-// Of rows that are gathered: where they are few among very many, of which the others are not there, each is so many
-// behind the last.
+// For gathered rows: where they are few among very many, the others of which do not exist, each lies that many rows
+// after the last.
 int64_t rows_apart(reference::Case shape);
 
 // The same for products by groups or with blockwise scales; the groups are uneven, and one of them has no rows.

@@ -29,7 +29,7 @@ class Arrays {
       pointers_.push_back(at);
     }
   }
-  // As reference::Array has it.
+  // As reference::Array defines it.
   struct Place {
     uint32_t behind_aligned = 0;
     uint64_t row_bytes = 0, distance = 0;
@@ -57,7 +57,7 @@ class Arrays {
   void* add(const std::string& name, size_t bytes, simulator::Buffer::Use use, bool from_primary = false) {
     return add(name, bytes, use, from_primary, Place{});
   }
-  // Where what lies at an address that add() or pointers() gave can be read and written.
+  // Where the memory at an address that add() or pointers() gave can be read and written.
   void* host(const void* address) const {
     for (const Whole& a : wholes_)
       if (a.at == address) return a.host;
@@ -77,7 +77,7 @@ class Arrays {
 
   // What the kernel is given for the workload's arrays.
   const std::vector<void*>& pointers() const { return pointers_; }
-  // Where the host finds what lies there.
+  // Where the host finds the contents of each.
   std::vector<void*> contents() const {
     std::vector<void*> list;
     for (void* const at : pointers_) list.push_back(host(at));

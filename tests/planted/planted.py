@@ -31,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parent.parent / "include"
 SECONDS = 300  # of one check; a tool that takes longer hangs
 
-# What may come of a bug, from good to bad.
+# What may become of a bug, from good to bad.
 GOOD = ("caught", "refused", "not covered", "beyond")
 BAD = ("misleading", "MISSED", "broke")
 
@@ -125,8 +125,8 @@ def try_one(tool, bug):
         shutil.copytree(INCLUDE, include)
         file = include / "warpwright" / bug["file"]
         file.write_text(planted(file.read_text(), bug))
-        # If there are several instances, all must see it: the user of the one that does not would not be helped by the
-        # others.
+        # If there are several instances, all must see the bug: that another one sees it is no help to the user of the
+        # one that does not.
         results = [{"instance": i, **check(tool, bug, i, include)} for i in bug["instances"]]
     order = GOOD + BAD
     return max(results, key=lambda r: order.index(r["outcome"]))

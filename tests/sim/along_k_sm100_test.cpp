@@ -1,5 +1,5 @@
-// Groups along k of the Blackwell kernels, of bf16 and with blockwise scales: exact where sums and scales are, every
-// mode of the simulator silent, nothing that a group does not have used or written.
+// Groups along k of the Blackwell kernels, in bf16 and with blockwise scales: exact where sums and scales are, every
+// mode of the simulator silent, and nothing used or written that belongs to no group.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -127,8 +127,8 @@ void expect_exact(const GroupedProduct& p) {
   }
 }
 
-// A group without columns, columns of no group ahead and behind, rows and columns that end inside a tile; groups of one
-// element, of whole stages, inside of one stage and from one into the next.
+// A group without columns, columns of no group before and after, rows and columns that end inside a tile; groups of one
+// element, of whole stages, inside one stage and across two.
 template <auto C>
 void expect_anywhere() {
   expect_exact<C>(product<C>({144, 72, 400}, {3, 3, 70, 71, 199, 263, 390}));
@@ -157,7 +157,7 @@ TEST(AlongKSm100, BadOffsetsAreTakenAsTheNearestLegalOnes) {
   expect_exact<kFp8>(product<kFp8>({40, 64, 512}, {5, 300, 200, 4000, 100}));
 }
 
-// Tables and shapes drawn at random, on numbers that are no integers, against float64.
+// Tables and shapes drawn at random, with numbers that are not integers, against float64.
 template <auto C>
 void expect_random(int count, uint32_t unit) {
   std::mt19937 random(11);
@@ -184,7 +184,7 @@ TEST(AlongKSm100, RandomProducts) {
   expect_random<kFp8Pair>(15, 128);
 }
 
-// Whether some landing reports a fault; a wrong result that nobody reports is none.
+// Whether some landing reports a fault; a wrong result that is not reported does not count.
 template <auto C>
 void expect_reported(const Fault& fault, const GroupedProduct& p) {
   SCOPED_TRACE(testing::Message() << int(fault.action) << " " << fault.word << " " << fault.object);

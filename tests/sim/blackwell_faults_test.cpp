@@ -26,7 +26,7 @@ Fault fault(const char* word, const char* object, const char* role, Action actio
 
 const std::vector<Broken>& broken() {
   static const std::vector<Broken> list = {
-      // acquire_for_mma and all that waits for accum.empty.
+      // acquire_for_mma and everything that waits for accum.empty.
       {"MMA does not wait for the epilogue",
        fault("mbarrier_wait", "accum.empty", "mma", Action::drop),
        {"race.completion", "race.tcgen_fence"}},
@@ -171,7 +171,7 @@ TEST(BlackwellFaults, PerKEpilogue) {
   expect_reported<Case{.form = Form::k_scaled_raw, .cta_group = 2}>();
 }
 
-// It needs no schedule in which the peer comes late.
+// No schedule in which the peer comes late is needed.
 TEST(BlackwellFaults, MultiplyingBeforeThePeerHasAllocatedIsSeenInAnyRun) {
   simulator::Options o;
   o.faults = {fault("mbarrier_wait", "tmem.peer", "mma", Action::drop)};
@@ -179,7 +179,7 @@ TEST(BlackwellFaults, MultiplyingBeforeThePeerHasAllocatedIsSeenInAnyRun) {
   EXPECT_EQ((execute<Case{.form = Form::scoped, .cta_group = 2, .pairs = 2}>(o).rule()), "tmem.peer");
 }
 
-// Mistakes of a whole kernel that no type prevents.
+// Mistakes in a whole kernel that no type prevents.
 TEST(BlackwellMistakes, DoubleCommitToAccumFull) {
   const Outcome out = explore<Case{.form = Form::raw, .commits_twice = true}>();
   EXPECT_EQ(out.rule(), "mbarrier.missing_wait") << out.text();

@@ -64,7 +64,7 @@ TEST(BlackwellParts, InitBarriersSetsTheCounts) {
   EXPECT_EQ(init_by_the_ring(64), "mbarrier.missing_wait");
 }
 
-// A ring between two warps that carries one word a stage, by the methods that take the meaning of a hand-over.
+// A ring between two warps that carries one word per stage, by the methods that define what a hand-over means.
 std::string words_through_a_ring(std::vector<Fault> faults = {}) {
   Options options;
   options.faults = std::move(faults);

@@ -49,7 +49,7 @@ TEST(WarpRole1D1D, LayoutsWrittenOutOnThePage) {
   EXPECT_EQ(Extended::SCHEDULER_WARP_START, 352);
 }
 
-// Each thread asks every predicate: exactly one is true, the one of the role under which the block plan has its warp.
+// Each thread asks every predicate: exactly one is true, the one for the role to which the block plan gives its warp.
 template <bool has_sfb, int warps>
 std::string ask_everyone() {
   using R = warp::WarpRole1D1D<has_sfb, warps>;
@@ -109,7 +109,7 @@ TEST(WarpRole, PredicatesAgreeWithThePlan) {
             "");
 }
 
-// Who needs whose operands, CTA by CTA.
+// Which CTA needs whose operands, CTA by CTA.
 TEST(KernelContext, MasksOfEveryClusterUpTo4x4) {
   for (int m = 1; m <= 4; ++m)
     for (int n = 1; n <= 4; ++n)
@@ -132,7 +132,7 @@ TEST(KernelContext, MasksOfEveryClusterUpTo4x4) {
           uint32_t a = 0, b = 0, done = 0, freed = 0;
           for (int other = 0; other < m * n; ++other) {
             const int om = other % m, on = other / m;
-            // A tile of A belongs to a row of CTAs of the result, one of B to a column; a pair has half of B each.
+            // A tile of A belongs to a row of CTAs of the result, one of B to a column; each of a pair has half of B.
             if (om == rm) a |= 1u << other;
             if (on == rn && om % group == rm % group) b |= 1u << other;
             if (other == rank || other == peer) done |= 1u << other;

@@ -61,7 +61,7 @@ void expect_products_in_every_mode() {
   });
 }
 
-// 128-row tiles of factors cover one tile of the result, two, a half of one, or one and a half.
+// 128-row tiles of factors cover one tile of the result, two, half of one, or one and a half.
 template <DType T, BlockScaling S>
 void expect_all_tiles() {
   expect_products<Config{.type = T, .tile_n = 64, .stages = 2, .scaling = S}>();
@@ -141,7 +141,7 @@ TEST(BlockScaledGemm, Batches) {
       each.push_back(reference::block_scaled_workload(shape, c.scaling, c.type, c.out_type, Data::integers, seed));
       if (i == 0) {
         all = each[0];
-        all.expected.clear();  // each is judged by itself
+        all.expected.clear();  // each is checked by itself
         continue;
       }
       for (const char* name : {"A", "a_scales", "B", "b_scales", "D"}) {
@@ -169,7 +169,7 @@ TEST(BlockScaledGemm, Batches) {
   }
 }
 
-// A factor of another row or of another block gives another result: the reference applies each where it belongs.
+// A factor of another row or block gives another result: the reference applies each where it belongs.
 TEST(BlockScaledGemm, AFactorThatIsOffByOneIsSeen) {
   const Workload w =
       reference::block_scaled_workload({128, 64, 256}, kMxfp8.scaling, kMxfp8.type, kMxfp8.out_type, Data::integers, 1);

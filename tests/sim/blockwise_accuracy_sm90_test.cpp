@@ -1,6 +1,6 @@
-// How far the blockwise kernels are from float64, beside the scheme that others use: the tensor core sums a block of
-// 128 elements, one fused step in fp32 adds that sum times its two scales. The simulator's tensor core adds in fp32;
-// the same comparison with the one of the chip is made by bench/ on a GPU.
+// How far the blockwise kernels are from float64, compared with the scheme that others use: the tensor core sums a
+// block of 128 elements, and one fused step in fp32 adds that sum times its two scales. The simulator's tensor core
+// adds in fp32; bench/ makes the same comparison on a GPU with the tensor core of the chip.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

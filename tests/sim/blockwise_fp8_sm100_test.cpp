@@ -61,7 +61,7 @@ TEST(BlockwiseFp8Sm100, IsExactInPairs) {
   sweep<Config{.tile_n = 32, .stages = 3, .accumulators = 4, .cta_group = 2}>();
 }
 
-// On arbitrary scales within what fp32 sums allow.
+// On arbitrary scales, within what fp32 sums allow.
 TEST(BlockwiseFp8Sm100, IsCloseToTheFloat64Reference) {
   const reference::Workload w =
       reference::blockwise_workload({300, 200, 520 + 8}, DType::fp32, reference::Data::normal, 9);
@@ -90,8 +90,8 @@ void expect_reported(const Fault& fault) {
 template <Config C>
 void expect_all_reported() {
   using enum Fault::Action;
-  // A commit to input.empty that comes too early is no fault here: the epilogue's arrival on the same barrier follows
-  // the completion of the same MMAs.
+  // A commit to input.empty that comes too early is no fault here: the epilogue's arrival on the same barrier comes
+  // after the completion of the same MMAs.
   std::vector<Fault> faults = {
       {"mbarrier_arrive_expect_tx", "input.full", "", drop},
       {"mbarrier_arrive_expect_tx", "input.full", "", alter, 512},
@@ -123,7 +123,7 @@ TEST(BlockwiseFp8Sm100, IsExactWithSeveralWarpgroupsAndStoresByTma) {
   sweep<Config{.out_type = DType::fp32, .tile_n = 64, .stages = 2, .store_stages = 2}>();
 }
 
-// The node list is that of the dense kernel, whichever way C, residual and bias come.
+// The node list is that of the dense kernel, however C, residual and bias are brought.
 template <Config C>
 void expect_nodes_applied() {
   constexpr int m = 140, n = 136;

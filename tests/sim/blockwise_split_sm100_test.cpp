@@ -1,5 +1,5 @@
-// Blockwise products on Blackwell whose depth clusters share: exact, also in a second launch on the same workspace, and
-// no fault at the hand-over passes unseen.
+// Blockwise products on Blackwell whose depth is shared by clusters: exact, also in a second launch on the same
+// workspace, and no fault at the hand-over passes unseen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Outcome {
   reference::Verdict verdict;
 };
 
-// `launches` in a row on the same workspace, each of which writes D anew.
+// `launches` in a row on the same workspace, each of which writes the whole of D again.
 template <Config C, class Fill>
 Outcome run(const reference::Workload& w, const Options& o, int clusters, int splits, int launches, const Fill& fill) {
   Outcome out;

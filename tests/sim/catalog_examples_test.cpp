@@ -55,7 +55,7 @@ TEST(CatalogExamples, AnExampleNamesItsInstanceAndTakesItsOwnSizes) {
   }
 }
 
-// What is not in the list has sizes too.
+// An instance that is not in the list has sizes too.
 TEST(CatalogExamples, AnyInstanceHasSizesThatItTakes) {
   for (const char* name :
        {"sm100/dense-128x64-c2x2-s5-pair/fp16", "sm100/dense-128x128-c1x1-s3-o2/bf16-silu",
@@ -94,7 +94,7 @@ TEST(CatalogExamples, FourBitResultsAreJudged) {
   ASSERT_TRUE(out.ok());
   for (size_t i = 0; i < out.output.size(); ++i) {
     std::vector<uint8_t> wrong = out.output;
-    wrong[i] ^= 0x12;  // the lowest bit of one element, another one of its neighbour
+    wrong[i] ^= 0x12;  // the lowest bit of one element, another bit of its neighbour
     EXPECT_EQ(reference::judge(w, wrong).wrong, 2u) << i;
   }
 }
@@ -179,7 +179,7 @@ void expect_equal(const BlockPlan& a, const BlockPlan& b) {
   }
 }
 
-// One of every family, where there are forms one of each.
+// One of every family; where a family has forms, one of each.
 TEST(CatalogExamples, LayoutsOfBlocksAreThoseOfTheCompiledKernels) {
   for (const char* name :
        {"sm90/dense-128x256-c2-s4/bf16-nt", "sm90/skinny-64x16-split4-s20/bf16-nt", "sm90/grouped-128x192-c2-s4/e4m3",

@@ -22,7 +22,7 @@ Options certified() {
   return o;
 }
 
-// A ring of one stage between a producer and two readers, of which `freeing` hand the stage back.
+// A ring of one stage between a producer and two readers; `freeing` of them hand the stage back.
 Result one_stage(int freeing, bool reader_waits = true, bool producer_waits = true) {
   BlockPlan plan("one_stage", Arch::sm90);
   plan.role("producer", 1).role("readers", 2).region("data", 8, 1, 8);
@@ -58,7 +58,7 @@ TEST(Certificate, IsProvenForARingWhoseReadersAllHandBack) {
   EXPECT_TRUE(r.certificate.proven()) << r.certificate.gaps.front();
 }
 
-// The reader that hands nothing back keeps up in this run. In another one the stage is refilled twice before it looks.
+// The reader that hands nothing back keeps up in this run. In another the stage is refilled twice before it looks.
 TEST(Certificate, SeesAReaderThatCanBeOvertaken) {
   const Result r = one_stage(1);
   ASSERT_TRUE(r.ok()) << r.findings[0].text();
@@ -69,7 +69,7 @@ TEST(Certificate, SeesAReaderThatCanBeOvertaken) {
   EXPECT_TRUE(named) << r.certificate.gaps.front();
 }
 
-// The reader that does not wait arrives in time here; it could hand back the stage of the round before.
+// The reader that does not wait arrives in time here; it could hand back the stage of the previous round.
 TEST(Certificate, SeesAnArrivalThatCanFallIntoAnOlderPhase) {
   const Result r = one_stage(2, false);
   EXPECT_FALSE(r.ok() && r.certificate.proven());
@@ -114,8 +114,8 @@ TEST(Certificate, IsProvenForTheBlackwellWarps) {
   expect_proven<Case{.form = Form::k_scaled, .cta_group = 2}>();
 }
 
-// Whatever one run proves, no exploration refutes; and what exploration finds, a run that happens to be silent does not
-// prove.
+// What one run proves, no exploration refutes; and where exploration finds something, a run that happens to be silent
+// proves nothing.
 template <Case C>
 void expect_consistent() {
   Options list = certified();

@@ -31,7 +31,7 @@ struct Marks {
   int32_t* executors = nullptr;  // [tile]: 1 + the cluster that did it, once per CTA
 };
 
-// Kept by the host beside the simulated machine, so that looking does not synchronise anything.
+// Kept by the host outside the simulated machine, so that looking does not synchronise anything.
 struct LookAhead {
   int begun[kTiles] = {};  // per cluster: tiles the load thread has begun
   int worst = 0;
@@ -181,7 +181,7 @@ TEST(ClcTiles, AreDoneWhenNothingIsLeftToCancel) {
   expect_every_tile_once<ClcConfig{2, true, 2}>(o, "all resident");
 }
 
-// How many tiles a cluster has taken that its load role has not begun, at worst, beyond the one its consumers are at;
+// How many tiles, at worst, a cluster has taken that its load role has not begun, beyond the one its consumers are at;
 // the load role runs only if nothing else can.
 template <ClcConfig C>
 int worst_look_ahead() {
@@ -255,7 +255,7 @@ TEST(ClcProtocol, ReportsAQueryThatIsNotSentOrNotHeardByAll) {
       << "nor CTA 0";
 }
 
-// All that the walkers and the scheduler do, from the list that a clean run leaves.
+// Everything that the walkers and the scheduler do, from the list that a clean run leaves.
 TEST(ClcProtocol, ReportsEveryGeneratedMutant) {
   constexpr ClcConfig C{2, true, 2};
   Options list;

@@ -52,7 +52,7 @@ TEST(Coverage, asksForABarrierThatNobodyUsed) {
   EXPECT_EQ(coverage.unturned().size(), 2u);
 }
 
-// Places in a source that the test writes: line 3 is excused for all kernels, the block of line 4 for "grouped" ones.
+// Places in a source that the test writes: line 3 is excused for all kernels, the block at line 4 for "grouped" ones.
 class Places : public testing::Test {
  protected:
   Places() : file_((std::filesystem::temp_directory_path() / "coverage_test.h").string()) {

@@ -1,5 +1,5 @@
 // The Hopper GEMMs as templates, for tests that run configurations too small to be shipped, and mutants of them. Any m
-// and k are legal: matrices lie as the configuration's movers want them, with NaN between their rows.
+// and k are legal: matrices are laid out as the configuration's movers need, with NaN between their rows.
 #pragma once
 #include <cstdint>
 #include <string>

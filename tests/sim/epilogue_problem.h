@@ -1,5 +1,5 @@
-// One product with an epilogue on small whole numbers, so that sums are exact and every bit of D is known: what the
-// node list, which has tests of its own, makes of the sums. What lies around D must keep its bytes.
+// One product with an epilogue on small whole numbers, so that sums are exact and every bit of D is known: it is what
+// the node list, which has tests of its own, makes of the sums. Whatever lies around D must keep its bytes.
 #pragma once
 #include <cstring>
 #include <string>
@@ -38,7 +38,7 @@ class Problem {
     for (int i = 0; i < s.batches; ++i) expect_matrix(i);
   }
 
-  // Nothing, or what is wrong.
+  // Empty, or what is wrong.
   std::string run(simulator::Options options, int clusters, simulator::Result* findings = nullptr) const {
     std::vector<Line> memory[7];
     std::vector<simulator::Buffer> buffers;

@@ -12,8 +12,8 @@
 
 namespace warpwright::example_list {
 
-// Of the products of Hopper, those that were compiled into this program: one of each form. Of the other families all of
-// them; they are compiled when they run.
+// Of the Hopper products, those that were compiled into this program: one of each form. Of the other families all; they
+// are compiled when they run.
 inline bool is_run(const simulate::Example& e) {
   const auto instance = catalog::parse_instance(e.instance);
   const bool product = instance->as<DenseGemmConfig>() != nullptr || instance->as<SkinnyGemmConfig>() != nullptr ||
@@ -32,11 +32,11 @@ inline const std::vector<const simulate::Example*>& all() {
   return list;
 }
 
-// In a kernel without synchronization, as the sum of rows, there is nothing to check in any order of events.
+// In a kernel without synchronization, such as the sum of rows, no order of events has anything to check.
 inline bool synchronizes(const simulate::Example& e) { return e.plan->barrier_count + e.plan->named_count > 0; }
 // The first of each plan; the others differ in types, majors and epilogues.
 inline std::string plan_of(const simulate::Example& e) { return e.instance.substr(0, e.instance.rfind('/')); }
-// The first of each family of an architecture: what is true of the simulator is seen on any of them.
+// The first of each family of an architecture: what is true of the simulator shows on any of them.
 inline std::string family_of(const simulate::Example& e) { return e.instance.substr(0, e.instance.find('-')); }
 template <class Key>
 std::vector<const simulate::Example*> one_of_each(Key key) {
@@ -47,7 +47,7 @@ std::vector<const simulate::Example*> one_of_each(Key key) {
   return found;
 }
 
-// As the name of a test, which has letters and digits only.
+// As part of a test's name, which has letters and digits only.
 inline std::string test_name(std::string name) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

@@ -1,4 +1,4 @@
-// The shipped kernels in the simulator: right in every landing and schedule, and never reported.
+// The shipped kernels in the simulator: right in every landing and schedule, and nothing reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class Examples : public testing::TestWithParam<const Example*> {
 class OneOfEachPlan : public Examples {};
 class OneOfEachFamily : public Examples {};
 
-// The cases of `check`, in fewer modes. Together they exercise all of a kernel. One mode is enough for a plan that was
-// seen with other types.
+// The cases of `check`, in fewer modes. Together they exercise all of a kernel. One mode is enough for a plan that has
+// been run with other types.
 TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
   simulate::forget(example().sites());
   simulate::Coverage coverage(*example().plan, example().sites());
@@ -59,7 +59,7 @@ TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
     Options o;
     o.landing = Landing::late;
     const bool turns = i <= 1;
-    // The phases of its barriers are the same in every interleaving; about the path this is only asserted.
+    // The phases of its barriers are the same in every interleaving; for the path this is only asserted.
     o.certify = turns;
     if (turns || i % 2 == 0) expect_right(w, o, "late", coverage);
     o.certify = false;
@@ -71,7 +71,7 @@ TEST_P(Examples, AreExactOnIntegersInLandingsAndSchedules) {
     expect_right(w, o, "seeded pct", coverage);
     o.landing = Landing::eager;
     o.scheduling = Scheduling::freeze;
-    // The rings turn in the first case, what tiles pass through in the second.
+    // The rings wrap in the first case, and what tiles pass through wraps in the second.
     for (int r = int(i); r < example().plan->role_count; r += 2) {
       o.frozen_role = example().plan->roles[r].name;
       expect_right(w, o, "freeze " + o.frozen_role, coverage);
@@ -114,7 +114,7 @@ TEST_P(OneOfEachFamily, AreDeterministicForASeed) {
   EXPECT_TRUE(differs);
 }
 
-// One fault at each arrival of the shipped kernels: nothing may pass unseen, where rings turn or where tiles do.
+// One fault at each arrival of the shipped kernels: nothing may pass unseen, where rings wrap or where tiles pass.
 TEST_P(OneOfEachPlan, ReportADroppedArrivalOnEveryBarrier) {
   std::set<std::string> seen, unseen;
   for (size_t i = 0; i < std::min<size_t>(2, example().cases.size()); ++i) {
@@ -123,7 +123,7 @@ TEST_P(OneOfEachPlan, ReportADroppedArrivalOnEveryBarrier) {
     list.landing = Landing::eager;
     list.list_fault_sites = true;
     for (simulator::Fault fault : example().simulate(w, list, 0).sim.fault_sites) {
-      fault.file.clear();  // all calls of a role: the last one of a ring goes unseen
+      fault.file.clear();  // all calls of a role: a fault at the last one of a ring goes unseen
       fault.line = 0;
       const std::string name = simulate::describe(fault);
       const bool arrives = fault.word == "mbarrier_arrive" || fault.word == "mbarrier_arrive_expect_tx" ||

@@ -1,5 +1,5 @@
-// Blackwell's grouped products whose rows of A a table names: every row of the product is the right one, whatever the
-// table says, wherever tokens stand in the MMA, and swiglu of gates and ups that lie apart.
+// Blackwell's grouped products whose rows of A are named by a table: every row of the product is the right one,
+// whatever the table says and wherever tokens are in the MMA, as is swiglu of gates and ups that lie apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using simulator::Scheduling;
 
 constexpr GroupedGemmSm100Config kRows{
     .scaling = BlockScaling::none, .type = DType::bf16, .tile_n = 16, .stages = 2, .gathered = true};
-// Tokens are 32 columns of a pair, of which each CTA has 16: four lanes have a copy, the others none.
+// Tokens are 32 columns of a pair, 16 for each CTA: four lanes have a copy, the others none.
 constexpr GroupedGemmSm100Config kColumns{.scaling = BlockScaling::none,
                                           .type = DType::bf16,
                                           .tile_n = 32,
@@ -141,7 +141,7 @@ TEST(GatheredSm100, withoutDepth) {
   expect_exact<kQuantized>(gathered<kQuantized>({40, 256, 0}, {0, 10, 40}, 9));
 }
 
-// Rows that A does not have count as zeros and are reported in the status word; every cluster finds a part of them.
+// Rows that A does not have count as zeros and are reported in the status word; every cluster finds some of them.
 template <auto C>
 void expect_zeros(Case shape) {
   GroupedProduct p = gathered<C>(shape, {0, 250, 500}, 99);
@@ -162,7 +162,7 @@ void expect_zeros(Case shape) {
 TEST(GatheredSm100, rowsThatAreNotThere) { expect_zeros<kRows>({500, 24, 72}); }
 TEST(GatheredSm100, blockwiseRowsThatAreNotThere) { expect_zeros<kQuantized>({500, 256, 144}); }
 
-// What may not be compiled.
+// What must not compile.
 TEST(GatheredSm100, configurationsThatAreRefused) {
   const auto refused = [](auto c, auto change) {
     change(c);

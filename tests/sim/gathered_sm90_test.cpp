@@ -1,5 +1,5 @@
-// Grouped products whose rows of A a table names: every row of the product is the right one, whatever the table says,
-// and every synchronization of the load role that gathers is needed.
+// Grouped products whose rows of A are named by a table: every row of the product is the right one, whatever the table
+// says, and every synchronization of the load role that gathers is needed.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ constexpr GroupedGemmConfig with_stages(int stages) {
   c.stages = stages;
   return c;
 }
-// Two CTAs side by side, each of which loads a part of the other's columns.
+// Two CTAs side by side, each of which loads part of the other's columns.
 constexpr GroupedGemmConfig paired() {
   GroupedGemmConfig c = kSmall;
   c.tile_m = 128;
@@ -71,8 +71,8 @@ TEST(GatheredSm90, swiglu) {
   expect_exact<with_swiglu()>(gathered<with_swiglu()>({300, 208, 136}, {0, 40, 40, 230, 300}, 111));
 }
 
-// Scales of gathered rows: four blocks at once, one at a time, and by an exchange of lanes. Of 130 rows the second
-// warpgroup has a part.
+// Scales of gathered rows: four blocks at once, one at a time, and by an exchange of lanes. The second warpgroup has
+// some of the 130 rows.
 constexpr GroupedGemmConfig kNarrow{
     .tile_m = 128, .tile_n = 16, .stages = 3, .groups = Groups::contiguous, .gathered = true};
 constexpr GroupedGemmConfig scales_of_rows() {
@@ -87,7 +87,7 @@ TEST(GatheredSm90, scales) {
   expect_exact<scales_of_rows()>(gathered<scales_of_rows()>({70, 40, 640}, {0, 20, 70}, 50));
 }
 
-// Rows that A does not have count as zeros and are reported in the status word; every cluster finds a part of them.
+// Rows that A does not have count as zeros and are reported in the status word; every cluster finds some of them.
 TEST(GatheredSm90, rowsThatAreNotThere) {
   constexpr auto c = paired();
   GroupedProduct p = gathered<c>({500, 104, 72}, {0, 250, 500}, 99);
@@ -107,7 +107,7 @@ TEST(GatheredSm90, rowsThatAreNotThere) {
   EXPECT_EQ(w.also.front().bytes[0], uint8_t(kIndexOutOfRange));
 }
 
-// What may not be compiled.
+// What must not compile.
 TEST(GatheredSm90, configurationsThatAreRefused) {
   const auto refused = [](auto change) {
     GroupedGemmConfig c = kSmall;

@@ -28,7 +28,7 @@ Fault fault(const char* word, const char* object, const char* role, Action actio
   return {word, object, role, action, value, nth, -1};
 }
 
-// In at least one mode the fault is reported, always by a right rule, and nowhere is D wrong without a report.
+// In at least one mode the fault is reported, always by a right rule, and D is never wrong without a report.
 template <Config C>
 void expect_reported(const std::vector<Broken>& list) {
   const Problem<C> problem({C.tile_m * C.cluster_m, 3 * C.tile_n, 2 * C.tile_k()});

@@ -1,5 +1,5 @@
-// The epilogue of the Blackwell GEMM over its nodes, its movers and its warps: the bits of D are those of the node list
-// applied to exact sums, nothing around D is touched, in every mode of exploration.
+// The epilogue of the Blackwell GEMM with all its nodes, movers and numbers of warps: the bits of D are those of the
+// node list applied to exact sums, and nothing around D is touched, in every mode of exploration.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -215,7 +215,7 @@ TEST(GemmEpilogueSm100, FinishesTilesWhoseDepthIsShared) {
   every_source<Config{
       .tile_n = 64, .stages = 2, .split = DepthSplit::stream_k, .epilogue = kSwiglu, .epilogue_warps = 8}>(1, 1);
 }
-// Nothing of the kernel ahead is read, and nothing stored, before it has ended.
+// Nothing of the kernel ahead is read, and nothing is stored, before it has ended.
 TEST(GemmEpilogueSm100, WaitsForTheKernelAhead) {
   every_source<Config{
       .tile_n = 64, .stages = 2, .dependent = true, .epilogue = kAll, .store_stages = 2, .epilogue_load_stages = 2}>(1,
@@ -223,7 +223,7 @@ TEST(GemmEpilogueSm100, WaitsForTheKernelAhead) {
   every_source<Config{.tile_n = 64, .stages = 2, .dependent = true, .epilogue = kAll}>(1, 1);
 }
 
-// With four epilogue warps the roles stand as in WarpRole, otherwise as in WarpRole1D1D, which takes their number.
+// With four epilogue warps the roles are placed as in WarpRole, otherwise as in WarpRole1D1D, which takes their number.
 TEST(GemmEpilogueSm100, HasItsRolesWhereTheRoleLayoutsHaveThem) {
   using Role = warp::WarpRole;
   constexpr BlockPlan four = kernel::sm100::DenseGemm<Config{
@@ -261,7 +261,7 @@ TEST(GemmEpilogueSm100, CountsArrivalsByItsWarps) {
   EXPECT_EQ(plan.barrier("clc.empty").count, 2 * (8 + 1 + 1 + 2 + 2)) << "the warps of two CTAs that read responses";
 }
 
-// Threads store any number of columns with any distance of rows, wherever D begins.
+// Threads store any number of columns at any distance between rows, wherever D begins.
 template <Config C>
 void any_columns() {
   for (int n : {1, 2, 3, 5, 7, 8, 9, 15, 17, 31, 33, 47}) {

@@ -36,14 +36,14 @@ class Product {
   struct Extra {
     int batches = 1;
     int splits = 1;
-    int clusters = 2;       // of the launch, and resident with CLC
+    int clusters = 2;       // of the launch, and resident ones with CLC
     bool shares_b = false;  // one B for all matrices of a batch
     reference::Data data = reference::Data::integers;
     uint64_t seed = 1;
   };
 
   Product(Case shape, const Extra& extra) : shape_(shape), extra_(extra) {
-    // Between the matrices of a batch there are rows that belong to none.
+    // Between the matrices of a batch there are rows that belong to none of them.
     a_stride_ = (shape.m + 1) * shape.k;
     b_stride_ = extra.shares_b ? 0 : (shape.n + 2) * shape.k;
     d_stride_ = (shape.m + 3) * shape.n;
@@ -96,7 +96,7 @@ class Product {
     return r;
   }
 
-  // What is not as it should be, in a sentence; empty when all is right.
+  // What is wrong, in a sentence; empty if all is right.
   std::string wrong() const {
     for (int i = 0; i < extra_.batches; ++i) {
       const size_t element = size_t(bits(C.out_type)) / 8;
@@ -179,8 +179,8 @@ void expect_right_in_every_mode(typename Product<C>::Extra extra = {}, int seeds
   if (!C.swap_ab) expect_right<C>({1, 8, unit}, extra, o);
 }
 
-// One fault at a synchronization of the kernel. `object` is the name of what it touches in the block plan or in the
-// launch.
+// One fault at a synchronization of the kernel. `object` is the name that the block plan or the launch has for what it
+// touches.
 struct Mutant {
   const char* word;
   const char* object;
@@ -195,7 +195,7 @@ inline void PrintTo(const Mutant& m, std::ostream* to) {
       << m.value << ", call " << m.nth << ")";
 }
 
-// Reported in at least one of the modes, and in none a wrong result without a report. Returns the rules.
+// Reported in at least one of the modes, and in no mode a wrong result without a report. Returns the rules.
 template <Config C>
 std::string expect_reported(const Mutant& mutant, Case shape, const typename Product<C>::Extra& extra,
                             Options first = {}, const typename Product<C>::Adapt& adapt = {}) {

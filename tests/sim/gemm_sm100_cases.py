@@ -97,7 +97,7 @@ BLOCKWISE_CASES = [
      "groups are stored by threads"),
     ("groups without the factors of their matrices", ".grouped = true", "a factor for each matrix"),
 ]
-# A Blackwell kernel whose CTAs reach each other ends in a barrier, whoever writes it.
+# A Blackwell kernel whose CTAs reach each other ends in a barrier, no matter who writes it.
 CLUSTER_FRAME = """#include "warpwright/pipeline/init.h"
 using namespace warpwright;
 struct Kernel {{

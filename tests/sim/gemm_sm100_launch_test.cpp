@@ -57,8 +57,8 @@ TEST(GemmSm100Swapped, AppliesTheEpilogueToRowsAndColumnsOfD) {
   for (size_t i = 0; i < size_t(m * n); ++i) ASSERT_EQ(with[i] - without[i], bias[i % n] + residual[i]) << i;
 }
 
-// What the kernel ahead may still write: everything but the weights. The kernel's own results and its workspace count
-// too, because that kernel may still read or write them.
+// What the kernel ahead may still write: everything except the weights. The kernel's own results and workspace count
+// too, because the one ahead may still read or write them.
 template <bool Constant>
 void behind_a_primary(DenseGemmSm100Args& args, std::vector<Buffer>& buffers) {
   args.weights_are_constant = Constant;
@@ -97,7 +97,7 @@ TEST(GemmSm100Dependent, FetchesConstantWeightsBefore) {
   expect_right_behind_a_primary<kDependentSwapped, true>({.splits = 2});
   expect_right_behind_a_primary<kDependentCluster, true>();
 }
-// Told that weights are constant, it reads them at once: if they are not, that is reported.
+// When told that weights are constant, it reads them at once: if they are not, that is reported.
 template <Config C>
 std::string rule_when_weights_change() {
   Options o;

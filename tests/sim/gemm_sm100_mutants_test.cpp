@@ -1,5 +1,5 @@
 // Every synchronization that the variants of the Blackwell GEMM perform, dropped or altered: each mutant is reported,
-// but for those that change nothing, which are listed with the reason.
+// except for those that change nothing, which are listed with the reason.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -105,7 +105,7 @@ TEST(GemmSm100Mutants, WithExchangedOperandsBehindAPrimary) {
                               for (Buffer& b : buffers) b.from_primary = b.name != "B";
                             },
                         .behind_a_primary = true,
-                        // What it writes follows the loads of a role that has waited.
+                        // It writes only after the loads of a role that has waited.
                         .equivalent = {"drop grid_dependency_wait by epilogue"}},
                       30);
 }

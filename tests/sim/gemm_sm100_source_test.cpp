@@ -126,7 +126,7 @@ TEST(GemmSm100Clc, NoFaultInTheProtocolOfAPairPassesUnseen) {
   constexpr Config C{.tile_n = 16, .stages = 2, .cta_group = 2, .cluster_m = 2, .source = kClc, .clc_stages = 2};
   for (const Mutant& m : clc_mutants()) expect_reported<C>(m, {128 * 8, 16 * 3, 128}, {});
 }
-// Without the throttle: its hand-over to the scheduler, who fences too, would cover the reads of the load role.
+// Without the throttle: its hand-over to the scheduler, which fences too, would cover the reads of the load role.
 TEST(GemmSm100Clc, NoMissingProxyFencePassesUnseen) {
   constexpr Config C{.tile_n = 16, .stages = 2, .source = kClc, .clc_throttle = false};
   for (const char* role : {"load", "mma", "epilogue", "scheduler"}) {

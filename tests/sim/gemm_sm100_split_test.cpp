@@ -1,5 +1,5 @@
-// Clusters that share the depth of a tile: the product is right, the same bits come out in every run, the workspace
-// serves the next launch, nobody waits for ever, and no part of the hand-over can be left out.
+// Clusters that share the depth of a tile: the product is right, every run gives the same bits, the workspace serves
+// the next launch, nobody waits for ever, and no part of the hand-over can be left out.
 #include <string>
 #include <vector>
 
@@ -44,7 +44,7 @@ TEST(GemmSm100StreamK, IsExactWithSixtyFourRowsInAPair) {
       {300, 72, 400}, {.clusters = 3}, {});
 }
 
-// Work of lower number starts first and waits for none that comes later.
+// Work with lower numbers starts first and waits for none that comes later.
 TEST(GemmSm100StreamK, NeedsNoMoreThanOneResidentCluster) {
   Options o;
   o.resident_clusters = 1;
@@ -56,7 +56,7 @@ TEST(GemmSm100SplitK, NeedsNoMoreThanOneResidentClusterWithCancelledLaunches) {
   expect_right<Config{.tile_n = 16, .stages = 2, .source = TileSource::clc, .split = kSplit}>({256, 40, 504},
                                                                                               {.splits = 3}, o);
 }
-// A persistent grid must be resident as a whole: the report names who waits and for what.
+// The whole of a persistent grid must be resident: the report names who waits and for what.
 TEST(GemmSm100SplitK, OfAPersistentGridThatIsNotResidentIsReported) {
   Options o;
   o.resident_clusters = 1;

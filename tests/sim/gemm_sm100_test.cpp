@@ -1,5 +1,5 @@
-// The Blackwell GEMM over its configurations: exact on integers whatever the ring depths, the cluster, the data path of
-// tensor memory and the tails, and no fault at a synchronization passes unseen.
+// The Blackwell GEMM in its configurations: exact on integers for all ring depths, clusters, data paths of tensor
+// memory and tails, and no fault at a synchronization passes unseen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ TEST(GemmSm100, AppliesItsEpilogueInFp32) {
   }
 }
 
-// One fault at a synchronization of the kernel. `object` is the block plan's name of what it touches, the number of a
+// One fault at a synchronization of the kernel. `object` is the block plan's name for what it touches, the number of a
 // named barrier, or empty.
 struct Mutant {
   const char* word;
@@ -169,7 +169,7 @@ void PrintTo(const Mutant& m, std::ostream* to) {
   *to << actions[int(m.action)] << " " << m.word << " " << m.object << " (" << m.value << ", call " << m.nth << ")";
 }
 
-// Reported in at least one of the modes, and in none a wrong result without a report.
+// Reported in at least one of the modes, and in no mode a wrong result without a report.
 template <Config C>
 void expect_reported(const Mutant& mutant) {
   SCOPED_TRACE(testing::PrintToString(mutant));
@@ -260,7 +260,7 @@ TEST(GemmSm100, NoMissingFenceOrAllocationPassesUnseen) {
     expect_reported<kPair>(m);
   }
 }
-// Multicast to the wrong CTAs: nobody but the issuer, or the whole cluster.
+// Multicast to the wrong CTAs: only to the issuer, or to the whole cluster.
 TEST(GemmSm100, NoWrongMulticastMaskPassesUnseen) {
   using enum Fault::Action;
   for (int64_t mask : {0x01, 0x02, 0xff}) {

@@ -1,5 +1,5 @@
-// Products by mma.sync at the edges of every tile, in every layout, with any stride, address and batch, by the way of
-// the API and with whole numbers: every element right, nothing written beside them, nothing reported.
+// Products by mma.sync at the edges of every tile, in every layout, with any stride, address and batch, through the API
+// and with whole numbers: every element right, nothing written outside, nothing reported.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -33,7 +33,7 @@ void expect_right(const GemmProblem& problem, reference::Offset offset, uint64_t
   EXPECT_TRUE(out.verdict.ok) << out.verdict.wrong << " wrong, " << out.verdict.unwritten << " unwritten";
 }
 
-// The instance is named, the problem is what its features say.
+// The instance is given by name; the problem is what its features say.
 GemmProblem problem_for(const std::string& name, int64_t m, int64_t n, int64_t k) {
   const auto instance = catalog::parse_instance(name);
   const MmaSyncGemmConfig& c = *instance->as<MmaSyncGemmConfig>();
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(sm80, Edges,
                                          "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk2/s8-by_registers"),
                          [](const auto& info) { return "number_" + std::to_string(info.index); });
 
-// Strides, addresses and batches as they come, in each layout: what the instances of one tile can read.
+// Random strides, addresses and batches in each layout: whatever the instances of one tile can read.
 TEST(AnyAddress, is_right_in_every_layout) {
   std::mt19937 random(5);
   const auto any = [&](int least, int most) { return least + int64_t(random() % unsigned(most - least + 1)); };
@@ -121,7 +121,7 @@ TEST(Batches, are_walked_by_few_blocks) {
   }
 }
 
-// The bias and C of each matrix are its own.
+// Each matrix has its own bias and C.
 TEST(Batches, have_addends_of_their_own) {
   GemmProblem p{.m = 65, .n = 40, .k = 64, .batch = 3, .alpha = 0.5f, .beta = 2};
   p.epilogue.bias = Bias::per_column;
@@ -131,7 +131,7 @@ TEST(Batches, have_addends_of_their_own) {
   expect_right(p, 0, 4);
 }
 
-// Parts of the depth are added in its order, so the bits do not depend on the run; s8 has those of one part.
+// Parts of the depth are added in order, so the bits do not depend on the run; s8 gives the same bits as one part.
 TEST(SplitDepth, gives_the_same_bits_in_every_run) {
   GemmProblem p{.m = 16, .n = 128, .k = 700};
   p.plan = "mma-16x128-w1x4-d6-p1-l600-b2-splitk4";

@@ -103,7 +103,7 @@ TEST(MmaSync, wants_the_whole_warp) {
   EXPECT_EQ(rules::verdict(rules::block(1, Arch::sm80), kernel(true)), "");
 }
 
-// What comes after the valid bytes is zero, whatever was there.
+// Whatever follows the valid bytes becomes zero, no matter what was there.
 TEST(CpAsync, fills_with_zeros_behind_the_valid_bytes) {
   rules::Device d;
   for (uint8_t& x : d.bytes) x = 0x55;
@@ -125,7 +125,7 @@ TEST(CpAsync, fills_with_zeros_behind_the_valid_bytes) {
   check(std::integral_constant<int, 16>{});
 }
 
-// wait_group counts the groups of the thread that waits, oldest first; nothing of another thread.
+// wait_group counts the groups of the waiting thread, oldest first, and nothing of another thread.
 TEST(CpAsync, groups_are_counted_for_each_thread) {
   rules::Device d;
   const auto kernel = [&](int committed_behind, bool barrier) {
@@ -274,7 +274,7 @@ TEST_F(Mutants, the_warps_own_staging_memory_needs_its_two_meetings) {
   }
 }
 
-// The same of the forms whose copies or walks differ: an operand along m, tiles of few rows of which not every thread
+// The same for the forms whose copies or walks differ: an operand along m, tiles of few rows where not every thread
 // copies, parts of the depth.
 class MutantsOfForms : public testing::TestWithParam<const char*> {
  protected:
@@ -311,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(sm80, MutantsOfForms,
                                          "sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/s8"),
                          [](const auto& info) { return "number_" + std::to_string(info.index); });
 
-// Parts hand their sums over by a counter of each warp.
+// Parts hand over their sums by a counter for each warp.
 TEST(MutantsOfParts, every_step_of_the_hand_over_is_needed) {
   const Example& example = *simulate::find_example("sm80/mma-16x128-w1x4-d6-p1-l600-b2-splitk/bf16");
   const reference::Workload w = example.workload({16, 128, 320}, Data::integers, 3);

@@ -1,5 +1,5 @@
-// Every synchronization that the variants of the Hopper GEMMs perform, dropped or altered: each mutant is reported, but
-// for those that change nothing, which are listed with the reason.
+// Every synchronization that the variants of the Hopper GEMMs perform, dropped or altered: each mutant is reported,
+// except for those that change nothing, which are listed with the reason.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ struct Subject {
   int ctas = 1;
   std::vector<std::string> equivalent = {};
 
-  // Behind a kernel that still writes what this one reads.
+  // After a kernel that still writes what this one reads.
   Outcome run(const Workload& w, Options o) const {
     o.primary_pending = true;
     return simulate::simulate<typename S::Kernel>(
@@ -47,14 +47,14 @@ void expect_all_reported(const Subject<S>& subject, size_t at_least) {
       mutants.back().action = action;
     }
   }
-  // Not synchronization: what is not stored is missing in the result, where everybody sees it.
+  // Not synchronization: a store that is left out is missing in the result, where everybody sees it.
   std::erase_if(mutants, [](const Fault& f) { return f.word == "tma_store"; });
   EXPECT_GE(mutants.size(), at_least);
   expect_reported(plan, mutants, subject.equivalent, [&](const Options& o) { return subject.run(w, o); });
 }
 
-// Before the barrier at the start lanes of a warp converge, which the simulator's do by themselves; threads that have
-// left count as arrived at the cluster's barrier at the end, and an idle warp does nothing after it.
+// Before the barrier at the start lanes of a warp converge, which those of the simulator do by themselves; threads that
+// have exited count as arrived at the cluster's barrier at the end, and an idle warp does nothing after it.
 std::vector<std::string> with(std::vector<std::string> more, std::initializer_list<const char*> converging) {
   for (const char* role : converging) more.push_back(std::string("drop sync_warp by ") + role);
   return more;
@@ -114,7 +114,7 @@ TEST(GemmSm90Mutants, WithLoadsAndStoresByThreads) {
           .tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .load = Mover::threads, .store = Mover::threads}>{
           .shape = {65, 33, 300},
           .ctas = 1,
-          // No asynchronous copy completes on a barrier; alpha is the launch's.
+          // No asynchronous copy completes on a barrier; alpha comes with the launch.
           .equivalent = {"drop fence_mbarrier_init by load", "drop grid_dependency_wait by mma"}},
       12);
 }

@@ -1,4 +1,4 @@
-// Which side of the MMA the rows and columns of a tile are, who has what of them, and how a cluster shares their loads.
+// The side of the MMA on which rows and columns of a tile are, who has which of them, and how a cluster shares loads.
 #include <gtest/gtest.h>
 
 #include "sim/dense_sweep.h"
@@ -34,7 +34,7 @@ TEST(GemmSm90Sides, SwapsOperandsOfEveryLayout) {
                .load = Mover::threads,
                .store = Mover::threads}>();
 }
-// Threads load: lines that a lane moves, rows that one of eight warps has and others do not, parts of a tile's depth.
+// Threads load: lines that a lane moves, rows that only one of eight warps has, parts of a tile's depth.
 TEST(GemmSm90Sides, RealignsTheRowsOfSwappedOperands) {
   constexpr Mover threads = Mover::threads;
   static_assert(Config{.tile_m = 8, .tile_n = 64, .swapped = true, .load = threads, .store = threads}.load_warps() ==
@@ -87,7 +87,7 @@ TEST(GemmSm90Sides, HalvesTheNSideBetweenTwoWarpgroups) {
                .split = DepthSplit::split_k}>();
 }
 
-// Two rows of B, 8 apart in its tile, make one column of D.
+// Two rows of B, 8 apart in its tile, give one column of D.
 TEST(GemmSm90Sides, PairsTheRowsOfB) {
   using dense_variant::kSwiglu;
   sweep<Config{.tile_m = 64, .tile_n = 96, .stages = 2, .cluster = 1, .epilogue = kSwiglu}>();

@@ -1,5 +1,5 @@
-// The Hopper GEMM over its configurations: exact on integers whatever the types, layouts, movers and schedules, with
-// NaN between the rows of every matrix, and the parts of a split depth added in one order.
+// The Hopper GEMM in its configurations: exact on integers for all types, layouts, movers and schedules, with NaN
+// between the rows of every matrix, and with the parts of a split depth added in one order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -137,7 +137,7 @@ TEST(GemmSm90, VisitsTilesInEveryOrder) {
                .raster_by_columns = true}>();
 }
 
-// An H200 does so too: the store of a row that ends inside a unit of 16 bytes overwrites what follows it there.
+// An H200 does so too: the store of a row that ends inside a unit of 16 bytes overwrites the rest of that unit.
 TEST(GemmSm90, StoresByTmaInWholeUnits) {
   constexpr Config C{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1};
   const Workload w = reference::gemm_workload(DenseVariant<C>::spec({64, 29, 64}), Data::integers, 1);
@@ -146,7 +146,7 @@ TEST(GemmSm90, StoresByTmaInWholeUnits) {
   EXPECT_TRUE(DenseVariant<C>::takes({64, 24, 64}));
 }
 
-// The sum of each tile is made in the order of k, whoever is fast.
+// The sum of each tile is made in the order of k, whichever cluster is fast.
 template <Config C>
 void expect_same_bits() {
   const Workload w = reference::gemm_workload(DenseVariant<C>::spec({150, 72, 700}), Data::normal, 3);
@@ -167,7 +167,7 @@ TEST(GemmSm90, GivesTheSameBitsWhateverTheTiming) {
   expect_same_bits<Config{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::stream_k}>();
 }
 
-// Three parts of a tile on six clusters, of which two at a time are resident: a cluster waits for lower ones only.
+// Three parts of a tile on six clusters, two of which are resident at a time: a cluster waits for lower ones only.
 TEST(GemmSm90, SplitDepthNeedsNoResidentGrid) {
   constexpr Config split{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::split_k};
   constexpr Config stream{.tile_m = 64, .tile_n = 32, .stages = 2, .cluster = 1, .split = DepthSplit::stream_k};
@@ -219,7 +219,7 @@ TEST(GemmSm90, OverwritesCWithFactorsFromDeviceMemory) {
   }
 }
 
-// A dependent launch reads nothing that the kernel ahead of it writes before that one has ended.
+// A dependent launch reads nothing that the kernel ahead of it writes before that kernel has ended.
 template <Config C>
 simulator::Result run_behind_a_kernel() {
   constexpr int m = 64, n = 64, k = 64;
@@ -244,7 +244,7 @@ TEST(GemmSm90, WaitsForTheKernelAhead) {
   EXPECT_FALSE(run_behind_a_kernel<early>().ok());
 }
 
-// The skinny kernel reads weights that are said to be constant before the kernel ahead has ended, and nothing else.
+// Before the kernel ahead has ended, the skinny kernel reads weights that are said to be constant, and nothing else.
 std::string skinny_behind_a_kernel(bool constant, bool weights_pending) {
   constexpr SkinnyGemmConfig c{.tokens = 16, .split = 2, .stages = 2};
   const reference::Workload w = reference::gemm_workload({20, 72, 328}, DType::bf16, DType::bf16, 1, Data::integers, 3);

@@ -1,4 +1,4 @@
-// Every synchronization that the Blackwell warps and rings perform, dropped or altered: each mutant is reported, but
+// Every synchronization that the Blackwell warps and rings perform, dropped or altered: each mutant is reported, except
 // for those that change nothing, which are listed with the reason.
 #include <string>
 
@@ -16,7 +16,7 @@ struct Equivalent {
   std::string mutant;
 };
 const Equivalent kEquivalent[] = {
-    // The epilogue's arrival on the same barrier follows the completion of the same MMAs.
+    // The epilogue's arrival on the same barrier comes after the completion of the same MMAs.
     {Form::k_scaled, "postpone tcgen05_commit input.empty by mma"},
     {Form::k_scaled_raw, "postpone tcgen05_commit input.empty by mma"},
 };

@@ -1,4 +1,4 @@
-// Grouped Hopper products of which two warpgroups keep the results while they begin the next tile, in clusters whose
+// Grouped Hopper products in which two warpgroups keep the results while they begin the next tile, in clusters whose
 // CTAs take tiles above each other, beside each other, or halves of them.
 #include <initializer_list>
 
@@ -24,7 +24,7 @@ static_assert(kPaired<Groups::masked>.paired() && kPaired<Groups::masked>.defers
 
 TEST(GroupedDeferred, PairsTakeEveryFormOfTile) {
   constexpr GroupedGemmConfig contiguous = kPaired<Groups::contiguous>, masked = kPaired<Groups::masked>;
-  // Two rows of tiles and half of one; three of them; half of one; one of them.
+  // Two and a half rows of tiles; three of them; half a row; one.
   expect_exact<contiguous>(spec<contiguous>({800, 392, 72}, {0, 300, 640, 680, 800}));
   expect_exact<masked>(spec<masked>({3 * 400, 136, 200}, {300, 384, 40}));
   constexpr GroupedGemmConfig one = kPaired<Groups::none>;
@@ -35,7 +35,7 @@ TEST(GroupedDeferred, PairsOfScaledProductsDoToo) {
       .tile_m = 128, .tile_n = 64, .stages = 3, .cluster = 2, .groups = Groups::contiguous};
   expect_exact<e4m3>(spec<e4m3>({700, 136, 144}, {0, 300, 640, 680}));
 }
-// Fewer stages than a tile has output stages: nothing is written after MMAs that are not there.
+// Fewer stages than a tile has output stages: nothing is written after MMAs that do not exist.
 TEST(GroupedDeferred, ShortDepths) {
   constexpr GroupedGemmConfig c = kPaired<Groups::contiguous>;
   for (int k : {0, 64, 136}) {
@@ -43,7 +43,7 @@ TEST(GroupedDeferred, ShortDepths) {
     expect_exact<kTall>(spec<kTall>({2 * 200, 136, k}, {30, 200}));
   }
 }
-// What waits has one block of rows and what comes has two, and the other way round.
+// A tile of one block of rows waits and one of two comes, and the other way round.
 TEST(GroupedDeferred, BlocksOfRowsComeAndGo) {
   expect_exact<kTall>(spec<kTall>({5 * 256, 64, 320}, {20, 256, 150, 0, 192}));
 }
@@ -52,7 +52,7 @@ TEST(GroupedDeferred, ResultsOfRandomOperandsAreClose) {
   expect_close<c>(spec<c>({400, 264, 520}, {0, 130, 400}));
 }
 
-// As for groups along k, registers and warps that converge by themselves make no difference to the simulator, and the
+// As with groups along k, registers and warps that converge by themselves make no difference to the simulator, and the
 // warp for scales has nothing to do.
 TEST(GroupedDeferredMutants, OfPairs) {
   constexpr GroupedGemmConfig c{

@@ -1,5 +1,5 @@
 // Groups along k, scales of single rows of B, and the fused epilogues of the grouped Hopper kernel: exact where sums
-// and scales are, every mode of the simulator silent, nothing that a group does not have used or written.
+// and scales are, every mode of the simulator silent, and nothing used or written that belongs to no group.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -67,8 +67,8 @@ TEST(DepthGroups, AreSumsOverTheirColumns) {
   expect_exact<kDepth>(added<kDepth>({140, 72, 1280}, {128, 128, 512, 640, 1152}));
   expect_close<kDepth>(added<kDepth>({70, 72, 512}, {0, 256, 512}));
 }
-// Sixteen blocks with scales in lines of 16-byte multiples: by TMA, eight at a time, and from blocks on that are no
-// multiples of four.
+// Sixteen blocks with scales in lines of 16-byte multiples: by TMA, eight at a time, and starting at blocks that are
+// not multiples of four.
 TEST(DepthGroups, BeginAtAnyBlockOfScalesThatTheTmaBrings) {
   expect_exact<kDepth>(spec<kDepth>({140, 72, 2048}, {128, 128, 1408, 1664, 2048}));
   expect_exact<kDepth>(added<kDepth>({300, 136, 2048}, {384, 1920, 2048}));

@@ -1,5 +1,5 @@
-// User-defined epilogues of products by groups and with blockwise scales, for Hopper and Blackwell: the reference is
-// the one without a formula, sent through the same expression written down as C++, and kernels are held to it in the
+// User-defined epilogues of products by groups and with blockwise scales, for Hopper and Blackwell: the reference takes
+// the product without a formula through the same expression written in C++, and the kernels must agree with it in the
 // simulator.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ using Meaning = std::function<double(const Element&)>;
 const simulator::Landing kLandings[] = {simulator::Landing::eager, simulator::Landing::late,
                                         simulator::Landing::seeded};
 
-// Groups of few rows, none, many, one, and, but for those along k, one without a matrix; two share a matrix.
+// Groups of few rows, none, many, one, and, except along k, one without a matrix; two share a matrix.
 GroupedProduct product_of(const GroupedProblem& p) {
   GroupedProduct product = measure::sample_product(p, 3);
   const auto all = uint32_t(p.groups == Groups::by_depth ? p.k : p.m);
@@ -124,7 +124,7 @@ void expect_meaning(const Case& c, const Meaning& meaning) {
     EXPECT_TRUE(out.verdict.ok) << out.verdict.wrong << " wrong, relative error " << out.verdict.max_rel_error << " "
                                 << out.verdict.other;
   }
-  // Whole numbers are compared to the bit, and another formula is another result.
+  // Whole numbers are compared bit by bit, and another formula gives another result.
   const Workload whole = workload_of(c, product, Data::integers);
   const auto out = simulate::run(*run, whole, {}, 0);
   ASSERT_TRUE(out.sim.ok()) << out.sim.findings.front().text();
@@ -135,7 +135,7 @@ void expect_meaning(const Case& c, const Meaning& meaning) {
   EXPECT_GT(reference::judge(workload_of(c, other, Data::integers), out.output).wrong, 0u);
 }
 
-// Every value that such a text may name but a bias.
+// Every value that such a text may name, except a bias.
 constexpr const char* kPlace = "0.5 * x + beta * row - column + 16 * batch";
 double place(const Element& e) { return 0.5 * e.x + 0.25 * double(e.row) - double(e.column) + 16 * double(e.batch); }
 
@@ -217,7 +217,7 @@ TEST(GroupedOwn, OfGatheredRows) {
   }
 }
 
-// A result in e4m3 gets the scale of what the formula makes.
+// A result in e4m3 gets the scale of what the formula yields.
 TEST(GroupedOwn, IsQuantizedAfterwards) {
   GroupedProblem p = groups_of(Groups::contiguous, DType::e4m3, 200, 256, 256);
   p.out = DType::e4m3;
@@ -225,13 +225,13 @@ TEST(GroupedOwn, IsQuantizedAfterwards) {
                  [](const Element& e) { return e.x * e.bias; });
 }
 
-// Groups that gather no depth have the expression of 0, and so has a product without any.
+// Groups along k without depth have the expression of 0, and so has a product without any.
 TEST(GroupedOwn, OfNothing) {
   GroupedProblem p = with_place(groups_of(Groups::contiguous, DType::bf16, 200, 136, 0));
   for (const Arch arch : {Arch::sm90, Arch::sm100}) expect_meaning({arch, p, "own"}, place);
 }
 
-// Clusters that share a tile's depth: the expression is computed once, of the whole sum.
+// Clusters that share a tile's depth: the expression is computed once, from the whole sum.
 TEST(GroupedOwn, OfSharedDepth) {
   GroupedProblem p = groups_of(Groups::contiguous, DType::e4m3, 200, 136, 640);
   p.plan = "blockwise-n128-s6-splitk3";
@@ -242,7 +242,7 @@ TEST(GroupedOwn, OfSharedDepth) {
   expect_meaning({Arch::sm100, with(p, "x * x"), "-splitk2/"}, square);
 }
 
-// A launch that begins early reads a bias that the one ahead may still write: only after its wait.
+// A launch that begins early may read a bias that the one ahead still writes only after its wait.
 TEST(GroupedOwn, WaitsForTheLaunchAhead) {
   GroupedProblem p = groups_of(Groups::none, DType::e4m3, 72, 136, 256);
   p.plan = "blockwise-n128-s4-e8-o2-early";

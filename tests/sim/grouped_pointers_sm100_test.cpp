@@ -29,7 +29,7 @@ struct Outcome {
 template <GroupedConfig C>
 Outcome run(const std::vector<Case>& shapes, const Options& o,
             const std::function<void(std::vector<int32_t>&)>& change = {}) {
-  // Each group is a grouped product of one group, whose maps the host has made.
+  // Each group is a grouped product of one group, with maps made by the host.
   std::vector<Workload> workloads;
   std::vector<std::vector<Line>> memory;
   std::vector<Buffer> buffers;

@@ -23,8 +23,8 @@ struct GroupedResult {
   std::vector<uint8_t> d, d_scales;
 };
 
-// `change` may alter the arrays after the reference was computed: what a table on the device may say. `adapt` may alter
-// the arguments; the pointers are those of the arrays.
+// `change` may alter the arrays after the reference was computed, as a table on the device may differ. `adapt` may
+// alter the arguments; the pointers are those of the arrays.
 template <GroupedConfig C>
 GroupedResult run_grouped(const GroupedSpec& spec, Data data, const Options& o, int clusters = 2, uint64_t seed = 1,
                           const std::function<void(Workload&)>& change = {},

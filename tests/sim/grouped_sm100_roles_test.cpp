@@ -17,7 +17,7 @@ struct Range {
   const char* role;
   int first, last;
 };
-// The threads that ask "am I ...?" in a block of the kernel's size, and those of the plan.
+// The threads that ask "am I ...?" in a block of the kernel's size, compared with those of the plan.
 template <GroupedConfig C>
 void expect_roles(const std::vector<Range>& ranges, int threads) {
   using K = kernel::sm100::GroupedGemm<C>;
@@ -65,7 +65,7 @@ GroupedSpec small_spec() {
   return spec_of<C>({3 * C.tile_tokens(), 0, 2 * C.tile_tokens() + 1, 5}, {1, 0, 0, -1}, 136, 3 * C.dense().tile_k());
 }
 
-// Each in a run of the kernel, by the role that WarpRole1D1D names.
+// Each in a run of the kernel, by the role that WarpRole1D1D gives it.
 TEST(GroupedRoles, EveryRoleDoesItsOwnWork) {
   Options list;
   list.list_fault_sites = true;
@@ -116,7 +116,7 @@ TEST(GroupedMutants, TokensAreRows) { expect_mutants_reported<kTokensAreRows>(30
 TEST(GroupedMutants, FewTokens) { expect_mutants_reported<kFewTokens>(45); }
 TEST(GroupedMutants, PairsOfCtas) { expect_mutants_reported<kPair>(35); }
 
-// Freed when the MMA was issued and not when it has read: what the factors of the next tile may overwrite.
+// Freed when the MMA was issued and not when it has read: the factors of the next tile may overwrite what it reads.
 TEST(GroupedMutants, FactorsThatAreFreedAtIssueAreReported) {
   const std::string rules =
       rules_of<kFewTokens>({"tcgen05_commit", "sfb.empty", "mma", Fault::Action::postpone}, false);

@@ -76,7 +76,7 @@ TEST(GroupedGemm, ThousandsOfTokens) {
   expect_grouped<kFewTokens>(spec_of<kFewTokens>({65, 1027, 386}, {}, 64, 128), Data::integers, {}, 5);
 }
 
-// Slots of a fixed number of rows, of which the first are tokens: NaN in the others must not matter.
+// Slots of a fixed number of rows, only the first of which are tokens: NaN in the others must not matter.
 TEST(GroupedGemm, SlotsWithCounts) {
   const auto masked = [&]<GroupedConfig C>(Data data) {
     GroupedSpec s = spec_of<C>({3, 0, 96, 41, 7}, {4, 1, 0, -1, 2});
@@ -103,7 +103,7 @@ TEST(GroupedGemm, EveryModeOfNvfp4WithFewTokens) {
       .scaling = BlockScaling::nvfp4, .type = DType::e2m1, .tile_n = 32, .stages = 2, .swap_ab = true}>();
 }
 
-// What the table on the device says is not what the host thinks: the status tells, nothing out of range is touched (the
+// The table on the device differs from what the host thinks: the status tells, nothing out of range is touched (the
 // simulator knows the end of every array), and the groups that are right are done.
 template <GroupedConfig C>
 void expect_clamped() {

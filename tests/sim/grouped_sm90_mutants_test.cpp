@@ -1,5 +1,5 @@
 // Every synchronization that the modes of the grouped Hopper kernel perform, dropped or altered: each mutant is
-// reported, but for those that change nothing, which are listed with the reason.
+// reported, except for those that change nothing, which are listed with the reason.
 #include "sim/grouped_sm90_mutants.h"
 
 #include <string>
@@ -10,8 +10,8 @@ namespace {
 
 using namespace grouped_sm90;
 
-// Before the barrier at the start lanes of a warp converge, which the simulator's do by themselves; it does not count
-// registers either.
+// Before the barrier at the start lanes of a warp converge, which those of the simulator do by themselves; it does not
+// count registers either.
 std::vector<std::string> with(std::vector<std::string> more, std::initializer_list<const char*> converging) {
   for (const char* role : converging) more.push_back(std::string("drop sync_warp by ") + role);
   return more;
@@ -27,12 +27,12 @@ TEST(GroupedSm90Mutants, OfGroupsAlongKThatEndInsideAStage) {
                                 .groups = Groups::by_depth};
   GroupedProduct p = spec<c>({200, 48, 400}, {0, 70, 390});
   p.accumulate = true;
-  // Without scales their warp does nothing after the barrier at the start. The barrier after the cleared tail orders
-  // the lanes of a warp too.
+  // Without scales their warp does nothing after the barrier at the start. The barrier after the cleared tail also
+  // orders the lanes of a warp.
   expect_all_reported<c>(
       p, with({"drop cluster_sync by scales", "drop registers_increase by mma"}, {"load", "mma", "scales"}), 25);
 }
-// The second warpgroup has one block of rows and passes the turns of the other one on. Scales come by TMA, twice for a
+// The second warpgroup has one block of rows and passes on the turns of the other one. Scales come by TMA, twice per
 // tile.
 TEST(GroupedSm90Mutants, OfBlocksWithoutRows) {
   constexpr GroupedGemmConfig c{.tile_m = 256, .tile_n = 16, .stages = 2, .group_rows = 128, .groups = Groups::masked};

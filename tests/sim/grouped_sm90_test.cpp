@@ -55,7 +55,7 @@ TEST(GroupedGemm, LeavesRowsBehindTheCountAlone) {
   expect_exact<kMasked>(spec<kMasked>({4 * 90, 136, 272}, counts));
   expect_exact<kMaskedBf16>(spec<kMaskedBf16>({4 * 90, 136, 136}, counts));
 }
-// Deeper than both rings: a warpgroup without rows must not hold up the one beside it.
+// Deeper than both rings: a warpgroup without rows must not hold up its neighbour.
 TEST(GroupedGemm, AWarpgroupWithoutRowsHandsBackWhatTheOtherNeeds) {
   constexpr GroupedGemmConfig dense{.tile_m = 128, .tile_n = 64, .stages = 3};
   expect_exact<dense>({.shape = {40, 64, 2176}, .type = dense.type, .out = dense.out});
@@ -71,7 +71,7 @@ constexpr GroupedGemmConfig kTall{.type = T,
                                   .axis = ClusterAxis::n,
                                   .group_rows = 128,
                                   .groups = Groups::masked};
-// A warpgroup with two blocks of 64 rows of which one, or none, has rows.
+// A warpgroup with two blocks of 64 rows, only one or none of which has rows.
 TEST(GroupedGemm, BlocksWithoutRowsAreLeftOut) {
   constexpr GroupedGemmConfig bf16 = kTall<DType::bf16>, e4m3 = kTall<DType::e4m3>;
   const std::vector<uint32_t> counts = {20, 70, 0, 140, 256, 192, 270};

@@ -1,5 +1,5 @@
 // Operands of the grouped Hopper kernel that are stored along m or n, and one product that is added to D: exact where
-// sums are, every mode of the simulator silent, nothing that a group does not have used or written.
+// sums are, every mode of the simulator silent, and nothing used or written that belongs to no group.
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +29,7 @@ TEST(TurnedMatrices, OfContiguousGroupsAreExact) {
   expect_exact<kPaired>(spec<kPaired>({40, 24, 0}, {0, 10, 40}));
   expect_close<kPaired>(spec<kPaired>({200, 136, 264}, {0, 70, 200}));
 }
-// Where a stage goes beyond the depth there is the next matrix, which is NaN here because no group has it.
+// Where a stage goes beyond the depth lies the next matrix, which is NaN here because no group has it.
 TEST(TurnedMatrices, EndWhereTheNextOneBegins) {
   expect_exact<kPaired>(spec<kPaired>({150, 72, 40}, {0, 70, 150}, {2, 0}, 4));
   expect_exact<kPaired>(spec<kPaired>({150, 64, 72}, {0, 70, 90, 150}, {0, 9, -1}, 2));
@@ -132,7 +132,7 @@ constexpr GroupedGemmConfig kAddedRows{
 
 template <GroupedGemmConfig C>
 void expect_one_product() {
-  // Whole boxes, which the TMA adds, rows that threads add; factors of sixteen blocks, of which eight come at once.
+  // Whole boxes, which the TMA adds; rows that threads add; factors of sixteen blocks, eight of which come at once.
   for (const Case& c : {Case{140, 72, 272}, {4, 8, 16}, {20, 40, 2048}, {40, 24, 0}}) expect_exact<C>(added<C>(c));
   expect_exact<C>(spec<C>({140, 72, 144}));
   expect_close<C>(added<C>({70, 136, 528}));

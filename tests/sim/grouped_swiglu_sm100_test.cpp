@@ -195,7 +195,7 @@ TEST(GroupedSwiglu, NvfpTensorScaleAndClamp) {
     }
 }
 
-// What the device computes in registers is what the host's quantization says.
+// What the device computes in registers equals the host's quantization.
 TEST(QuantizedBlock, AgreesWithTheHost) {
   uint64_t state = 1;
   for (int round = 0; round < 2000; ++round) {

@@ -1,5 +1,5 @@
-// The order in which the grouped Hopper kernels take their tiles, against a plain loop over the table, and what they
-// make of tables that are wrong.
+// The order in which the grouped Hopper kernels take their tiles, against a plain loop over the table, and what they do
+// with tables that are wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Table {
   std::vector<uint32_t> rows = {};  // counts, or offsets
   std::vector<int32_t> matrices = {};
   int slot_rows = 0;
-  int there_are = 0;  // rows, or columns of groups along k
+  int there_are = 0;  // rows, or columns for groups along k
   int matrix_count = 0;
   int count() const { return int(rows.size()) - (groups == Groups::masked ? 0 : 1); }
 };
@@ -212,7 +212,7 @@ TEST(GroupedTiles, WrongTablesAreCutWhereverTheyAreWrong) {
   expect_walk<Groups::contiguous, 64>(contiguous({200, 50, 30}, 90));
   expect_walk<Groups::masked, 128>(masked({~0u, 1u << 30, 20}, 70, {1, 300, 2}));
   expect_walk<Groups::by_depth, 128, false, 16>({Groups::by_depth, {5, 300, 160, 4000, 100}, {}, 0, 640, 1});
-  // In the second window, and across the border of both.
+  // In the second window, and across the boundary between the two.
   std::vector<uint32_t> offsets, counts;
   for (uint32_t i = 0; i <= 40; ++i) offsets.push_back(i * 10);
   for (uint32_t i = 0; i < 40; ++i) counts.push_back(i);

@@ -1,4 +1,4 @@
-// The walk over tables of grouped rows against a plain loop, and what it makes of tables that are wrong.
+// The walk over tables of grouped rows against a plain loop, and what it does with tables that are wrong.
 #include "warpwright/tile/groups.h"
 
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ TEST(Groups, AWrongTableGivesAStatusAndNothingOutOfRange) {
   expect_safe(masked, kRowsOutOfRange, walk(masked, 8, 2));
 }
 
-// Groups along k: every tile of every group once, those without depth too, by a plain loop over what the table says
+// Groups along k: every tile of every group once, even those without depth, by a plain loop over what the table says
 // after wrong values were cut.
 template <int Unit>
 void expect_along_k(const std::vector<uint32_t>& offsets, int depth, uint32_t faults) {
@@ -218,8 +218,8 @@ TEST(Groups, AlongK) {
   }
 }
 
-// Where depth is shared, the parts of a tile are neighbours, cover its depth in order, and no two of a launch have the
-// same place in the workspace.
+// Where depth is shared, the parts of a tile are neighbours and cover its depth in order, and no two parts of a launch
+// have the same place in the workspace.
 TEST(Groups, SharedDepth) {
   const Table t = of_counts({3, 0, 40, 9, 17}, {2, 0, 1, -1, 2});
   for (int splits : {1, 2, 3, 9}) {

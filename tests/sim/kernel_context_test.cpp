@@ -1,5 +1,5 @@
 // KernelContext as a constant expression, for every cluster of up to 16 CTAs, with and without pairs: each rank, mask
-// and peer against a definition by counting CTAs. What is wrong here does not compile.
+// and peer against a definition that counts CTAs. If anything is wrong here, it does not compile.
 #include "warpwright/warp/kernel_context.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace warpwright {
 namespace {
 
-// Which CTAs need what: the tile of A belongs to the CTAs of one place along M, the tile of B to those of one place
-// along N, of which a pair has half each.
+// Which CTAs need what: a tile of A belongs to the CTAs at one place along M, a tile of B to those at one place along
+// N, where each CTA of a pair has half.
 constexpr bool same_a(ClusterConfig c, int i, int j) { return i % c.ctas_m == j % c.ctas_m; }
 constexpr bool same_b(ClusterConfig c, int i, int j) {
   return i / c.ctas_m == j / c.ctas_m && i % c.ctas_m % c.cta_group == j % c.ctas_m % c.cta_group;
@@ -24,7 +24,7 @@ constexpr bool reads_from(ClusterConfig c, int i, int j) {
   return reads;
 }
 
-// The first rank at which something differs, -1 for none.
+// The first rank at which something differs, -1 if none does.
 constexpr int first_difference(ClusterConfig c) {
   const int n = c.size();
   int arrivals[16] = {}, a_slices[16] = {}, b_slices[16] = {};
@@ -53,7 +53,7 @@ constexpr int first_difference(ClusterConfig c) {
       if (k.b_multicast_mask >> j & 1) b_slices[j] += 1 << k.b_slice;
     }
   }
-  // Each phase of input.empty completes by one commit of every leader that names the CTA; each slice comes once.
+  // Each phase of input.empty completes by one commit from every leader that names the CTA; each slice comes once.
   for (int i = 0; i < n; ++i)
     if (arrivals[i] != c.input_empty_arrivals() || a_slices[i] != (1 << c.a_slices()) - 1 ||
         b_slices[i] != (1 << c.b_slices()) - 1)
@@ -77,7 +77,7 @@ constexpr Checked check(int m) {
     }
   return r;
 }
-// One constant expression a width, because compilers limit how much a single one may compute.
+// One constant expression per width, because compilers limit how much a single one may compute.
 template <int m>
 constexpr Checked kChecked = check(m);
 template <int... i>
@@ -85,7 +85,7 @@ constexpr Checked sum(std::integer_sequence<int, i...>) {
   return {(0 + ... + kChecked<i + 1>.clusters), (0 + ... + kChecked<i + 1>.different)};
 }
 static_assert(sum(std::make_integer_sequence<int, 17>{}).different == 0);
-// The pairs (m, n) with m * n <= 16 are 50, those with an even m 20.
+// There are 50 pairs (m, n) with m * n <= 16, and 20 with an even m.
 static_assert(sum(std::make_integer_sequence<int, 17>{}).clusters == 50 + 20);
 static_assert(!ClusterConfig{2, 1, 3}.is_legal() && !ClusterConfig{0, 1, 1}.is_legal());
 

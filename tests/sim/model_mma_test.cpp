@@ -73,8 +73,8 @@ struct Operand {
   Packing packing = Packing::dense;
 };
 
-// Brings mn x k values (element (i, j) at matrix row i for K-major, column i for MN-major) into shared memory by TMA, a
-// box for each panel, and reads them back one MMA at a time.
+// Brings mn x k values (element (i, j) at matrix row i for K-major, column i for MN-major) into shared memory by TMA,
+// with a box for each panel, and reads them back one MMA at a time.
 std::vector<float> through_tma(const Operand& o, Matrix& m, int mn, int k, std::vector<Piece>* pieces = nullptr,
                                std::set<uint32_t>* written = nullptr) {
   std::vector<uint8_t> shared(size_t(kDescAddressMask) + 1, 0xee);

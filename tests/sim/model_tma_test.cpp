@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kShared = 64 * 1024;
 constexpr Swizzle kSwizzles[] = {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128};
 
-// PTX 5.5.7, written out: the 16-byte chunk number is changed by the number of the 128-byte line.
+// PTX 5.5.7, written out: the number of the 16-byte chunk is changed by the number of the 128-byte line.
 uint32_t swizzled(Swizzle s, uint32_t address) {
   const uint32_t mask = s == Swizzle::none ? 0 : s == Swizzle::b32 ? 1 : s == Swizzle::b64 ? 3 : 7;
   return address ^ (((address >> 7) & mask) << 4);

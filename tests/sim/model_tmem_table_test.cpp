@@ -69,7 +69,7 @@ TEST(TmemTable, RegistersOfEveryShapeAndRepeat) {
     }
 }
 
-// The words themselves: 32x32b stores put a number into each cell, every other shape finds it there, and the other way.
+// The words themselves: 32x32b stores put a number into each cell, where every other shape finds it, and vice versa.
 template <TmemShape S, int Repeat>
 void read_and_write_back(Tmem tmem) {
   constexpr int kRegisters = m::tmem_registers(S, Repeat);

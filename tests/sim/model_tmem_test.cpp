@@ -54,11 +54,11 @@ TEST(TmemRegisters, LieWherePtxPutsThem) {
   EXPECT_EQ(tmem_register_cell(b64x16, 0, 2, 0), (TmemCell{0, 1}));
   EXPECT_EQ(tmem_register_cell(b64x16, 0, 3, 0), (TmemCell{8, 1}));
   EXPECT_EQ(tmem_register_cell(b64x16, 3, 4, 0), (TmemCell{1, 6}));
-  // 16x128b: a column a thread, register 1 eight rows below.
+  // 16x128b: one column per thread, register 1 eight rows below.
   EXPECT_EQ(tmem_register_cell(b128x16, 0, 3, 0), (TmemCell{0, 3}));
   EXPECT_EQ(tmem_register_cell(b128x16, 1, 4, 0), (TmemCell{9, 0}));
   EXPECT_EQ(tmem_register_cell(b128x16, 2, 4, 0), (TmemCell{1, 4}));
-  // 16x256b: row l/4 (registers 0, 1) and l/4 + 8 (2, 3), columns 2*(l%4) and the next, eight more for each repeat.
+  // 16x256b: row l/4 (registers 0, 1) and l/4 + 8 (2, 3), columns 2*(l%4) and the next, eight further for each repeat.
   EXPECT_EQ(tmem_register_cell(b256x16, 0, 5, 0), (TmemCell{1, 2}));
   EXPECT_EQ(tmem_register_cell(b256x16, 1, 5, 0), (TmemCell{1, 3}));
   EXPECT_EQ(tmem_register_cell(b256x16, 2, 5, 0), (TmemCell{9, 2}));
@@ -99,7 +99,7 @@ TEST(Accumulator, EveryElementHasOneCellInOneCta) {
 
 TEST(Accumulator, LiesWherePtxPutsIt) {
   EXPECT_EQ(accumulator_cell(128, 64, 1, 0, 77, 5), (TmemCell{77, 5}));  // D
-  EXPECT_EQ(accumulator_cell(64, 64, 1, 0, 17, 5), (TmemCell{33, 5}));   // F: sixteen rows a warp
+  EXPECT_EQ(accumulator_cell(64, 64, 1, 0, 17, 5), (TmemCell{33, 5}));   // F: sixteen rows per warp
   EXPECT_EQ(accumulator_cell(256, 64, 2, 1, 130, 5), (TmemCell{2, 5}));  // A
   EXPECT_EQ(accumulator_cell(256, 64, 2, 0, 130, 5), std::nullopt);
   EXPECT_EQ(accumulator_cell(128, 64, 2, 1, 70, 5), (TmemCell{6, 5}));    // B, left half of N
@@ -150,7 +150,7 @@ TEST(TmemOperand, IsPackedAlongKInTheLaneOfItsRow) {
   }
 }
 
-// Order of machine::TmemCopy.
+// In the order of machine::TmemCopy.
 enum Copy { s128x256b, s128x128b, s4x256b, s64x128b, s32x128b };
 
 struct CopyCase {
@@ -174,7 +174,7 @@ const CopyCase kCopies[] = {
 TEST(TmemCopy, MovesEveryRowToItsLanes) {
   std::vector<uint8_t> shared(1 << 18);
   for (size_t i = 0; i < shared.size(); ++i) shared[i] = uint8_t(i * 7 + i / 251);
-  // Eight rows of 16 bytes are contiguous, the next 16 bytes of a row 4096 later.
+  // Eight rows of 16 bytes are contiguous; the next 16 bytes of a row lie 4096 bytes later.
   const MatrixDesc desc{2048, 4096, 128, Swizzle::none, 0};
   for (const CopyCase& c : kCopies) {
     Cells cells = tensor_memory();
@@ -203,8 +203,8 @@ TEST(TmemCopy, MovesEveryRowToItsLanes) {
 }
 
 TEST(BlockScale, ComesFromTheWordOfItsRowAndTheByteOfItsBlock) {
-  // The scales of 256 rows by four blocks, as two 32x128b copies bring them from two 512-byte tiles: 32 lanes, and for
-  // each group of 32 rows a word.
+  // The scales of 256 rows by four blocks, as two 32x128b copies bring them from two 512-byte tiles: 32 lanes, and one
+  // word for each group of 32 rows.
   std::vector<uint8_t> shared(1 << 18);
   const auto code = [](int row, int block) { return uint8_t(60 + (row * 4 + block) % 50); };  // no NaN in either type
   for (int row = 0; row < 256; ++row) {

@@ -29,7 +29,7 @@ T* at(const Workload& w, const std::vector<void*>& p, const char* name) {
   return static_cast<T*>(pointer_of(w, p, name));
 }
 
-// By two warps, so that there are shares of the pairs that meet.
+// By two warps, so that their shares of the pairs meet.
 template <int IdBytes, bool Shared = false>
 void expect_tables(const Routing& r, int ctas, uint64_t seed) {
   using K = kernel::sm90::Route<RouteConfig{.id_bytes = IdBytes, .warps = 2, .blocks_per_sm = 1, .shared = Shared}>;
@@ -73,7 +73,7 @@ TEST(Route, anyTokensAndExperts) {
   }
 }
 
-// In numbers of 64 bits the upper ones count too.
+// In 64-bit numbers the upper halves count too.
 TEST(Route, wideNumbers) {
   Routing r = reference::drawn_routing(40, 2, 5, Draw::uniform, Data::integers, 3);
   r.ids[7] = int64_t(1) << 32;
@@ -103,7 +103,7 @@ TEST(Route, theTablesOfASmallRouting) {
   EXPECT_EQ(t.status, uint32_t(kExpertOutOfRange));
 }
 
-// Some that every token takes, after the others: with weights or without.
+// Some that every token takes, after the others: with or without weights.
 TEST(Route, expertsForAll) {
   uint64_t seed = 1;
   for (const int64_t tokens : {1, 64, 65, 200}) {
@@ -122,7 +122,7 @@ TEST(Route, expertsForAll) {
       }
     }
   }
-  // The rule itself, by hand: two experts that are chosen and one for all. Nobody chooses it.
+  // The rule itself, by hand: two experts to choose from and one for all tokens, which must not be chosen.
   const Routing r{2, 2, 3, {1, 0, 2, 1}, {1, 1, 1, 1}, -1, 1, {}};
   const reference::RoutingTables t = reference::tables_of(r);
   EXPECT_EQ(t.offsets, (std::vector<uint32_t>{0, 1, 3, 5}));

@@ -1,4 +1,4 @@
-// Each call of a kernel by itself, left out, doubled, moved or aimed beside what it means: what the checker does not
+// Each call of a kernel by itself, left out, doubled, moved or aimed next to what it means: what the checker does not
 // report changes nothing, and the list of such mutants says why.
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::vector<Mutant> mutants_of(const std::string& name) {
 
 struct Tally {
   std::set<Action> actions;
-  std::map<std::string, std::set<std::string>> rules;  // of a word
+  std::map<std::string, std::set<std::string>> rules;  // for each word
 };
 Tally tally_of(const std::vector<Mutant>& mutants) {
   Tally t;
@@ -56,7 +56,7 @@ TEST(NearMisses, OfARingOfTmaCopies) {
   for (const Action a : {Action::drop, Action::duplicate, Action::alter, Action::postpone, Action::add, Action::stage,
                          Action::scope, Action::advance})
     EXPECT_TRUE(t.actions.contains(a)) << int(a);
-  // A bulk wait that leaves a group too many, bytes too few and too many, an initialisation with another count.
+  // A bulk wait that leaves one group too many, too few and too many bytes, an initialisation with another count.
   for (const char* begin :
        {"+1 in bulk_wait by store", "-16 in mbarrier_arrive_expect_tx input.full by load",
         "+16 in mbarrier_arrive_expect_tx input.full by load", "+1 in mbarrier_init input.empty",
@@ -77,7 +77,7 @@ TEST(NearMisses, OfACluster) {
   const auto mutants = mutants_of("sm90/cluster_ring-32x64-c2-s4/fp32");
   const Tally t = tally_of(mutants);
   EXPECT_TRUE(t.actions.contains(Action::peer));
-  // The arrival of a reader at the other CTA, at the scope of its own, does not tell that its loads are over.
+  // An arrival at the other CTA with the scope of the reader's own CTA does not tell that its loads are over.
   const Mutant* narrow = find(mutants, "narrow mbarrier_arrive tile.empty by compute");
   ASSERT_NE(narrow, nullptr);
   EXPECT_TRUE(narrow->rule.starts_with("race")) << narrow->rule;
@@ -94,8 +94,8 @@ TEST(NearMisses, OfTensorMemory) {
   EXPECT_EQ(unread->rule, "tcgen05.wait");
 }
 
-// A load warp that does not wait for the commits of its peer: they arrive in a CTA that may have left, although the
-// cluster's barrier follows the MMAs.
+// A load warp that does not wait for the commits of its peer: they arrive in a CTA that may have exited, although the
+// cluster's barrier comes after the MMAs.
 TEST(NearMisses, OfARingThatIsNotDrained) {
   const simulate::Example* pair = simulate::find_example("sm100/dense-128x256-c2x1-s6-pair/bf16");
   ASSERT_NE(pair, nullptr);

@@ -1,5 +1,5 @@
-// User-defined epilogues in kernels of every architecture that has them: products in the simulator, compared with
-// what the same expression gives as C++ in float64, written down here once more.
+// User-defined epilogues in kernels of every architecture that has them: products in the simulator, compared with what
+// the same expression gives as C++ in float64, written out here once more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ GemmProblem problem_of(const std::string& formula, int64_t m = 200, int64_t n = 
   return p;
 }
 
-// The numbers of an array; of one that the product does not have, zeros.
+// The numbers of an array; zeros if the product does not have that array.
 std::vector<double> numbers(const reference::Workload& w, const char* name, int64_t count) {
   std::vector<double> list(size_t(count), 0);
   for (const reference::Array& array : w.arrays)
@@ -37,7 +37,7 @@ std::vector<double> numbers(const reference::Workload& w, const char* name, int6
   return list;
 }
 
-// The product and its epilogue from the arrays alone; A and B are stored along k, and nothing has gaps.
+// The product and its epilogue from the arrays alone; A and B are stored along k, without gaps.
 void expect_meaning(const GemmProblem& problem, Arch arch, const std::string& instance, const Meaning& meaning) {
   SCOPED_TRACE(problem.epilogue.formula);
   const auto product = simulate::dense_product(problem, choice::simulated_chip(arch));
@@ -92,7 +92,7 @@ TEST(OwnEpilogue, ofADenseKernelForHopper) {
   expect_meaning(p, Arch::sm90, "sm90/dense-", [](const Element& e) { return e.x / (1 + std::exp(-1.702 * e.x)); });
 }
 
-// Rows and columns are those of D, also where the tile is transposed.
+// Rows and columns are those of D, even where the tile is transposed.
 TEST(OwnEpilogue, ofATransposedTile) {
   GemmProblem p = problem_of("column <= row ? x : -infinity", 200, 200);
   p.plan = "dense-152x128-c1-s4-swapped";
@@ -123,7 +123,7 @@ TEST(OwnEpilogue, ofSharedDepth) {
   expect_meaning(p, Arch::sm90, "-splitk3/", [](const Element& e) { return std::max(e.x, 0.1 * e.x) + e.c; });
 }
 
-// With nothing to load; the plan is one that compiles quickly.
+// With nothing to load; the plan is chosen to compile quickly.
 TEST(OwnEpilogue, ofMmaSync) {
   GemmProblem p = problem_of("select(row > column, x * x, -x) + batch");
   p.batch = 2;
@@ -143,7 +143,7 @@ TEST(OwnEpilogue, ofBlackwell) {
   expect_meaning(p, Arch::sm100, "-o2-l1/", meaning);
 }
 
-// The bits are the kernels': whole numbers are compared exactly.
+// The bits are those of the kernels: whole numbers are compared exactly.
 TEST(OwnEpilogue, hasTheBitsOfTheReference) {
   const auto product =
       simulate::dense_product(problem_of("x / (1 + exp(-1.702 * x))"), choice::simulated_chip(Arch::sm90));
@@ -153,7 +153,7 @@ TEST(OwnEpilogue, hasTheBitsOfTheReference) {
   const auto out = simulate::run(*product, w, {}, 0);
   ASSERT_TRUE(out.sim.ok());
   EXPECT_EQ(out.verdict.wrong, 0u);
-  // Another formula is another result: the comparison can fail.
+  // Another formula gives another result: the comparison can fail.
   problem.epilogue.formula = "x / (1 + exp(-1.703 * x))";
   const auto other = reference::workload_of(problem, 0, reference::Data::integers, 3);
   EXPECT_GT(reference::judge(other, out.output).wrong, 0u);

@@ -1,5 +1,5 @@
-// The kernel that packs rows for the TMA: every row arrives whole wherever it started, nothing but rows is read, and
-// nothing but their copies is written.
+// The kernel that packs rows for the TMA: every row arrives whole wherever it began, only rows are read, and only their
+// copies are written.
 #include "warpwright/kernel/sm90/pack_rows.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Shape {
   int padding = 0;  // 16 bytes more after a packed row than needed
 };
 
-// A matrix in memory of its own, with what surrounds its rows.
+// A matrix in memory of its own, with the bytes around its rows.
 template <class Element>
 struct Source {
   std::vector<Element> memory;
@@ -67,7 +67,7 @@ simulator::Result pack(std::vector<Source<Element>>& sources, int ctas, uint64_t
     auto* const to = copies[i].front().bytes;
     std::fill(to, to + bytes + 128, uint8_t(0xee));
     args.list[i] = {s.row(0, 0), to, s.stride(), s.matrix(), s.packed_row(), shape.rows, shape.columns, shape.matrices};
-    // Each row is a buffer, so that a read between rows is one outside of every buffer.
+    // Each row is a buffer, so that a read between rows lies outside every buffer.
     for (int m = 0; m < shape.matrices; ++m) {
       for (int r = 0; r < shape.rows; ++r) {
         const int hidden = i == 0 && m == 0 && r == 0 ? shorten : 0;
@@ -125,7 +125,7 @@ TEST(PackRows, SkipsWhatHasNoElements) {
   }
 }
 
-// The sweep above would tell: what it calls a read outside of a row is one.
+// The sweep above would tell: a read beside a row is reported.
 TEST(PackRows, AReadBesideARowIsReported) {
   std::vector<Source<uint16_t>> sources = {source_of<uint16_t>({1, 100, 1, 1, 0, 0}, 1)};
   const auto report = pack<uint16_t>(sources, 1, 1, false, 1);

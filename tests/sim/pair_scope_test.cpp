@@ -1,6 +1,6 @@
-// What a commit of the leader of a pair tells threads of the peer: that asynchronous operations are complete which the
-// leader had seen complete, by which the epilogue of a blockwise kernel reads its scales (pipeline/output_per_k.h); not
-// that ordinary stores were made.
+// What a commit by the leader of a pair tells threads of the peer: that asynchronous operations are complete that the
+// leader had seen complete, which is how the epilogue of a blockwise kernel may read its scales
+// (pipeline/output_per_k.h); it does not tell that ordinary stores were made.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ struct Relay {
   }();
 
   static uint64_t scale_desc(uint32_t address) { return encode_sm100(MatrixDesc{address, 0, 128, Swizzle::none, 0}); }
-  // Both CTAs have their half of what the leader copies into tensor memory.
+  // Each of the CTAs has its half of what the leader copies into tensor memory.
   static void fill(Shared<uint32_t> data, Global<const uint8_t> source, Shared<Mbarrier> full, Filled filled) {
     if (filled == Filled::by_copy) {
       if (m::lane_index() == 0) {

@@ -1,5 +1,5 @@
-// How two CTAs of a cluster share the tiles of groups: everything is taken once, by pairs that have the same work, and
-// a last round with work for few clusters is spread over more.
+// How two CTAs of a cluster share the tiles of groups: everything is taken once, by pairs whose CTAs have equal work,
+// and a last round with work for few clusters is spread over more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Walk walk(std::vector<uint32_t> table_rows, int slot_rows, int rows, int columns
   return found;
 }
 
-// Blocks of 64 rows of which a tile has some.
+// How many blocks of 64 rows of a tile have rows.
 int work(const GroupedTile& t) { return std::max(0, tile::ceil_div(t.rows.count - t.row, kHalf)); }
 
 void expect_all_once(const Walk& walk, const std::vector<Group>& groups, int columns) {
@@ -64,7 +64,7 @@ void expect_all_once(const Walk& walk, const std::vector<Group>& groups, int col
       ASSERT_EQ(t.beside, peer.beside);
       ASSERT_EQ(t.halved, peer.halved);
       ASSERT_EQ(work(t), work(peer));
-      // What is shared is the same, and the first CTA is above or to one side of the other.
+      // What is shared is the same for both, and the first CTA is above or to one side of the other.
       ASSERT_EQ(t.row == peer.row, t.beside);
       ASSERT_EQ(t.column == peer.column, !t.beside);
       ASSERT_LE(work(t), t.halved ? 1 : 2);
@@ -82,7 +82,7 @@ void expect_all_once(const Walk& walk, const std::vector<Group>& groups, int col
   for (const auto& [block, times] : taken) EXPECT_EQ(times, 1) << block[0] << " " << block[1] << " " << block[2];
 }
 
-// The most that a cluster has to do, in blocks of 64 rows for a CTA.
+// The most that a cluster has to do, in blocks of 64 rows per CTA.
 int longest(const Walk& walk) {
   int most = 0;
   for (const auto& cta : walk) {
@@ -138,7 +138,7 @@ TEST(PairedTiles, ALastRoundForFewClustersIsSplit) {
 }
 
 TEST(PairedRaster, NeighboursInABandHaveTheSameColumns) {
-  // Bands are about equally tall: nine pairs of rows of tiles are no band of eight and one of one.
+  // Bands are about equally tall: nine pairs of rows of tiles are not split into a band of eight and one of one.
   const PairedRaster<kTall> nine{18 * kTall, 4, 8};
   for (int i = 0; i < 9; ++i) EXPECT_EQ(nine.at(i, 0, 0, -1).column, 0);
   EXPECT_EQ(nine.at(9, 0, 0, -1).column, 1);

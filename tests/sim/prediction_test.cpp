@@ -1,5 +1,5 @@
 // The predicted time of Hopper kernels. Predictions are deterministic: these are not measurements, but they must stay
-// near the ones in docs/evidence.
+// near those in docs/evidence.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -65,7 +65,7 @@ TEST(Prediction, LaunchesThatStartEarlyAreNearWhatWasMeasured) {
   const auto row = simulate::predict(problem, {});
   ASSERT_TRUE(row) << row.status().message();
   expect_near(row->early_us, 3.6, 0.10);  // bench-deepgemm.json
-  // Kernels of groups wait for the one ahead.
+  // Kernels with groups wait for the one ahead.
   problem.groups = Groups::masked;
   problem.m = 64;
   problem.k = 384;
@@ -84,7 +84,7 @@ TEST(Prediction, IsTheSameEveryTime) {
   EXPECT_EQ(first.us, second.us);
 }
 
-// A prediction moves no data and lets lanes skip words: it must take the cycles of the run that does everything.
+// A prediction moves no data and lets lanes skip words: it must take as many cycles as the run that does everything.
 void expect_the_cycles_of_a_run(const std::string& name, int64_t m, int64_t n, int64_t k) {
   GemmProblem p{.m = m, .n = n, .k = k};
   p.plan = name;
@@ -105,7 +105,7 @@ TEST(Prediction, TakesTheCyclesOfTheRunThatComputes) {
   expect_the_cycles_of_a_run(kSplit, 104, 128, 512);
 }
 
-// For groups and products with blockwise scales the table is the one of `check`'s case.
+// For groups and products with blockwise scales, the table is the one in `check`'s case.
 void expect_the_cycles_of_a_grouped_run(const std::string& name, reference::Case shape) {
   const auto instance = catalog::parse_instance(name);
   ASSERT_TRUE(instance) << instance.status().message();

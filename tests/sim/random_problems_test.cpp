@@ -1,5 +1,5 @@
-// Random problems of the API in the simulator, each by the instance that is chosen for it on an H200: right, and never
-// reported. tests/gpu/same_instance_test.cpp compares the same problems with a GPU.
+// Random problems of the API in the simulator, each by the instance that is chosen for it on an H200: right, and
+// nothing reported. tests/gpu/same_instance_test.cpp compares the same problems with a GPU.
 //
 //   WARPWRIGHT_FULL   all of them; otherwise the first 30, since most instances have to be compiled
 #include "choice/random_problems.h"
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(h200, RandomProblem, testing::Range(0, count()),
                          [](const auto& info) { return "number_" + std::to_string(info.param); });
 
 // What validate() refuses, and with which sentence, is what make_plan() says before it asks for a device. The sentences
-// of the choice, which needs to know the device, are compared on a GPU (tests/gpu/same_instance_test.cpp).
+// of the choice, which must know the device, are compared on a GPU (tests/gpu/same_instance_test.cpp).
 TEST(QuestionableProblem, IsRefusedByTheSimulatorWithTheSentenceOfTheApi) {
   constexpr int problems = 2000;
   int illegal = 0, unsupported = 0, served = 0;

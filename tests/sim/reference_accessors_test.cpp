@@ -1,5 +1,5 @@
-// What the flat warps say of themselves: made from single addresses, each gives back the memory, the mask, the offsets
-// of its accumulators and the barrier that it was made with.
+// What the flat warps say about themselves: made from single addresses, each gives back the memory, the mask, the
+// offsets of its accumulators and the barrier with which it was made.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -57,7 +57,7 @@ struct AtHand {
           pipeline::commit<1>(sums->mbar());
           stdx::move(sums).release();
         }
-        // What it orders: nothing below is ordered by anything else.
+        // What it orders: nothing else orders anything below.
         if (waits) mma.dealloc_barrier().wait();
         for (int i = int(m::lane_index()); i < Role::NUM_EPILOGUE_THREADS; i += 32)
           expect(m::load(said + i) == 1, "every epilogue thread has signalled");

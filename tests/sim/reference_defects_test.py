@@ -43,7 +43,7 @@ def calls(text, name):
         yield text[match.end():at - 1]
 
 
-# What no test of a program can show. Each names what is wrong, or nothing.
+# What no test of a program can show. Each function names what is wrong, or nothing.
 def no_kernel_file_is_longer_than_500_lines():
     return [k.name for k in KERNELS if len(k.read_text().splitlines()) > LONGEST]
 
@@ -110,7 +110,7 @@ class Proofs:
         elif path == pathlib.Path(__file__).resolve():
             self.claims.setdefault(text.replace(" ", "_"), []).append(where)
         else:
-            # A text of a test program: it was compiled, so a static_assert in it holds.
+            # A text in a test program: it was compiled, so a static_assert in it holds.
             check(path.name.endswith("_test.cpp") and "tests" in path.parts and
                   re.sub(r"\s+", " ", text) in re.sub(r"\s+", " ", path.read_text()), f"{where}: {file} has no {text}")
 

@@ -1,4 +1,4 @@
-// What the seven forms of blackwell_kernel.h leave over: the rounds that carry no data, two stages of one ring held at
+// What the seven forms of blackwell_kernel.h leave out: the rounds that carry no data, two stages of one ring held at
 // once, and scale factors that travel through the input ring. Each is right as it stands and is reported when its
 // synchronization is broken. docs/reference-methods.md has the whole table.
 #include <cmath>
@@ -26,7 +26,7 @@ using simulator::Options;
 using Action = Fault::Action;
 using Rules = std::set<std::string>;
 
-// No context exists before its ring does: none can be made empty, and only the ring makes those that hold a position.
+// No context exists before its ring: none can be made empty, and only the ring makes those that hold a position.
 constexpr OutputPipelineConfig kOpc{.num_stages = 2, .stage_stride_cols = 64};
 static_assert(!std::is_default_constructible_v<pipeline::MmaKStage<kOpc>>);
 static_assert(!std::is_default_constructible_v<pipeline::PerKConsumerStage<kOpc>>);
@@ -92,7 +92,7 @@ TEST(ReferenceMethods, SignalAndStep) {
   EXPECT_EQ(rounds({{"mbarrier_wait", "empty", "ahead"}}, false), "mbarrier.missing_wait");
 }
 
-// The small GEMM that carries accumulators and tiles through both rings: one K step a tile, scale factors and all.
+// The small GEMM that carries accumulators and tiles through both rings: one K step per tile, with scale factors.
 constexpr int kM = 128, kN = 64, kK = 32, kTiles = 5, kStages = 2;
 constexpr TileBytes kBytes{kM * kK, kN* kK, 512, 512};
 
@@ -118,7 +118,7 @@ struct ScaledKernel {
 
   struct Args {
     const uint8_t* tiles;  // kTiles times A, B, scales of A, scales of B, as they lie in shared memory
-    float* d;              // one partial sum a tile
+    float* d;              // one partial sum per tile
   };
 
   static void fill(const Args& args, const auto& stage, int tile) {
@@ -327,7 +327,7 @@ TEST(ReferenceMethods, TwoInputStagesAreHeldAtOnce) {
   EXPECT_EQ(o.wrong, 0);
   EXPECT_EQ(run<Hold::two_inputs>({{"tcgen05_commit", "input.empty", "mma", Action::drop, 0, 1}}).rule, "deadlock");
 }
-// A producer moves on when it releases: what it holds is one stage, and filling it twice is seen.
+// A producer moves on when it releases: it holds one stage, and filling that twice is noticed.
 TEST(ReferenceMethods, TwoStagesOfAProducerAreTheSameAndReported) {
   EXPECT_EQ(run<Hold::two_filled>().rule, "phase.repeated");
 }

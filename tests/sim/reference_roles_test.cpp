@@ -1,5 +1,5 @@
-// WarpRole1D1D for every value of its parameters: the numbers of its reference page, every predicate in every thread of
-// a block, and no predicate for warps that are not there.
+// WarpRole1D1D for every value of its parameters: the numbers on its reference page, every predicate in every thread of
+// a block, and no predicate for warps that do not exist.
 #include <string>
 #include <utility>
 
@@ -61,13 +61,13 @@ void ask_all(std::integer_sequence<int, i...>) {
   const std::string answers[] = {ask_everyone<has_sfb, i + 1>()...};
   for (size_t n = 0; n < sizeof...(i); ++n) EXPECT_EQ(answers[n], "") << n + 1 << " epilogue warps";
 }
-// As many epilogue warps as a block of 1024 threads holds together with the other roles.
+// As many epilogue warps as fit into a block of 1024 threads together with the other roles.
 TEST(WarpRole1D1D, EveryNumberOfEpilogueWarpsWithoutScaleFactors) {
   ask_all<false>(std::make_integer_sequence<int, 29>{});
 }
 TEST(WarpRole1D1D, EveryNumberOfEpilogueWarpsWithScaleFactors) { ask_all<true>(std::make_integer_sequence<int, 24>{}); }
 
-// What the roles mean to the checker: a warp that does the work of another is named.
+// What the roles mean to the checker: a warp that does another one's work is named.
 TEST(WarpRole1D1D, AWarpThatArrivesInPlaceOfAnotherIsReported) {
   using R = warp::WarpRole1D1D<false, 6>;
   const auto kernel = [](bool right_warp) {

@@ -12,8 +12,8 @@
 
 namespace warpwright {
 
-// Each mutant is reported but for those called `equivalent`, which change nothing, and none gives a wrong result in
-// silence. run(options) runs the kernel and gives its simulate::Outcome.
+// Each mutant is reported, except those listed in `equivalent`, which change nothing, and none gives a wrong result in
+// silence. run(options) runs the kernel and returns its simulate::Outcome.
 template <class Run>
 void expect_reported(const BlockPlan& plan, const std::vector<simulator::Fault>& mutants,
                      const std::vector<std::string>& equivalent, Run run) {

@@ -37,7 +37,7 @@ struct alignas(128) Device {
   }
 };
 
-// docs/rules.md shows what the rules say: its test names a file here and collects it.
+// docs/rules.md shows what the rules say: the test of that page names a file here and collects it.
 inline void collect(const simulator::Finding& finding) {
   if (const char* file = std::getenv("WARPWRIGHT_RULE_REPORTS")) {
     std::ofstream(file, std::ios::app) << finding.rule << ": " << finding.message << "\n";
@@ -84,7 +84,7 @@ inline uint32_t thread() { return m::thread_index(); }
 inline uint32_t warp() { return m::warp_index(); }
 inline uint32_t rank() { return m::cluster_rank(); }
 
-// All threads: `n` barriers of that count, usable by the whole cluster afterwards.
+// For all threads: `n` barriers of that count, usable by the whole cluster afterwards.
 inline void init(int n, uint32_t count) {
   if (thread() == 0) {
     for (int i = 0; i < n; ++i) m::mbarrier_init(bar(i), count);

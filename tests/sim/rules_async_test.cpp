@@ -311,7 +311,7 @@ TEST(AsyncRules, R37_ARewrittenTensorMapNeedsItsFence) {
         m::mbarrier_arrive_expect_tx(bar(), 256);
         m::tma_load(data(), &memory.map, m::Coords<2>{0, 0}, bar());
       };
-      if (first) m::fence_tensormap_acquire(&memory.map);  // somebody has written it before the launch
+      if (first) m::fence_tensormap_acquire(&memory.map);  // somebody wrote it before the launch
       load();
       wait();
       m::store(Global<uint64_t>{&memory.map.opaque[0]}, map.opaque[0]);
@@ -337,9 +337,9 @@ TEST(AsyncRules, R37_ARewrittenTensorMapNeedsItsFence) {
   EXPECT_EQ(run(true, true), "");
 }
 
-// One CTA's multicast writes, another CTA's bulk store reads: both in the async proxy, but of different CTAs, where
-// causality alone keeps no order. The completion of the copy is the proxy fence (R28), so its wait is needed and
-// enough.
+// One CTA's multicast writes, another CTA's bulk store reads: both in the async proxy, but in different CTAs, where
+// causality alone keeps no order. The completion of the copy is the proxy fence (R28), so waiting for it is needed and
+// is enough.
 TEST(AsyncRules, R38_CopiesOfDifferentCtasAreOrderedByCompletionOnly) {
   Device in, out;
   const auto kernel = [&](bool complete) {

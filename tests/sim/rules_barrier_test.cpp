@@ -137,7 +137,7 @@ TEST(BarrierRules, R49_TheClusterBarrierIsArrivedAtOnceAndBeforeTheWait) {
                       m::cluster_wait();
                     }),
             "cluster.lap");
-  // In this order all have come before the second arrival; in another one it falls into the first phase.
+  // In this order all have come before the second arrival; in another one that falls into the first phase.
   const auto twice = [](bool waits) {
     return [waits] {
       m::cluster_arrive();
@@ -227,7 +227,7 @@ TEST(BarrierRules, R51_GroupsOfLanesMeetIndependently) {
             "");
 }
 
-// Three warpgroups of 168 registers; the pool has what they give back.
+// Three warpgroups of 168 registers; the pool holds what they give back.
 TEST(RegisterRules, R74_DirectionAgreementAndPool) {
   EXPECT_EQ(verdict(block(12), [] { m::registers_decrease<240>(); }), "registers.direction");
   EXPECT_EQ(verdict(block(12), [] { m::registers_increase<24>(); }), "registers.direction");

@@ -1,5 +1,5 @@
-// Where an access may lie: in one stage of one region, in one buffer, and never there without a word. What a report
-// calls the place it missed.
+// Where an access may lie: in one stage of one region, in one buffer, and never there without a word. And how a report
+// names the place that was missed.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,7 +27,7 @@ Finding finding(const BlockPlan& plan, const std::function<void()>& body, std::v
   return r.findings.front();
 }
 
-// A buffer as the checker's own: its address has no memory.
+// A buffer in the checker's sense: its address has no memory.
 struct Away {
   explicit Away(const char* called, uint64_t size) : name(called), bytes(size), addresses(size) {}
   Buffer buffer(Buffer::Use use = Buffer::Use::inout) {

@@ -83,7 +83,7 @@ bool says(const Finding& f, const char* text) { return f.message.find(text) != s
 
 TEST(DeadlockRules, ARingThatTurnsIsSilent) { EXPECT_EQ(run(Bug::none).rule, ""); }
 
-// watch has waited longer than anybody, and math waits for load: both only follow.
+// watch has waited the longest, and math waits for load: both merely follow.
 TEST(DeadlockRules, AStageThatIsNotHandedBackIsNamed) {
   const Finding f = run(Bug::no_release);
   EXPECT_EQ(f.rule, "deadlock");

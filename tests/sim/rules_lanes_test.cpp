@@ -1,4 +1,4 @@
-// Lanes of a warp that part: what the words that PTX calls .aligned want, and how far lanes may come apart.
+// Lanes of a warp that part: what the words that PTX calls .aligned require, and how far lanes may drift apart.
 #include <functional>
 #include <string>
 #include <utility>
@@ -8,14 +8,14 @@
 namespace warpwright::rules {
 namespace {
 
-// By a whole warp; all its operands are registers.
+// Called by a whole warp; all its operands are registers.
 void multiply(m::here at = {}) {
   float d[4] = {};
   const uint32_t a[4] = {}, b[2] = {};
   m::mma_sync<DType::bf16>(d, a, b, at);
 }
 
-// A warp whose lanes come to an aligned word after `part` has run; the barrier's one phase is complete.
+// A warp whose lanes come to an aligned word after `part` has run; the barrier's only phase is complete.
 std::string reached(const std::function<void()>& part) {
   return verdict(block(1), [&] {
     init(1, 1);
@@ -51,7 +51,7 @@ TEST(LaneRules, WordsThatEveryLaneWaitsInBringLanesTogether) {
   // It counts the lanes, and promises nothing about them.
   EXPECT_EQ(reached([] { one_waits(), m::named_barrier_sync(1, 32); }), "warp.parted");
   EXPECT_EQ(reached([] { one_waits(), m::named_barrier_sync(1, 32), m::sync_warp(); }), "");
-  // Halves of a warp that meet among themselves are not the warp.
+  // Halves of a warp that meet among themselves are not a whole warp.
   const auto halves = [] { m::sync_warp(m::lane_index() < 16 ? 0x0000'ffffu : 0xffff'0000u); };
   EXPECT_EQ(reached(halves), "warp.parted");
   EXPECT_EQ(reached([&] { halves(), m::sync_warp(); }), "");
@@ -81,7 +81,7 @@ TEST(LaneRules, EveryWayToWaitCounts) {
             "warp.parted");
 }
 
-// What a lane saw counts, not in how many steps: answers of a poll may differ from lane to lane.
+// What counts is what a lane saw, not in how many steps: answers of a poll may differ from lane to lane.
 TEST(LaneRules, APollAndAWaitBehindItAreOneWait) {
   EXPECT_EQ(reached([] {
               if (!m::mbarrier_try_wait(bar(), m::Phase::consumer())) wait();
@@ -126,8 +126,8 @@ TEST(LaneRules, AllAlignedWordsWantTheLanesTogether) {
   EXPECT_EQ(behind([] { multiply(); }), "warp.parted");
 }
 
-// The lanes of the first warp wait for a stage, of which one hands it on. Those that only wait are overtaken, unless
-// the warp meets; no order of whole warps shows it.
+// The lanes of the first warp wait for a stage, and one of them hands it on. Those that only wait are overtaken unless
+// the warp meets; no order of whole warps shows this.
 TEST(LaneRules, ALaneThatOnlyWaitsMayFallARoundBehind) {
   const auto kernel = [](simulator::Scheduling scheduling, bool meet) {
     const BlockPlan plan = block(2);

@@ -1,4 +1,4 @@
-// What the other files of rules leave: bounds of memory, arrivals that the block plan does not know, illegal
+// What the other files of rules leave out: bounds of memory, arrivals that the block plan does not know, illegal
 // descriptors and maps, kernels that give up, and the waves of CDNA.
 #include <functional>
 #include <stdexcept>
@@ -53,7 +53,7 @@ TEST(MemoryRules, AnOutputIsWrittenBeforeItIsRead) {
   EXPECT_EQ(alone([&] { m::load(d.as()); }, {d.buffer(Buffer::Use::inout)}), "");
 }
 
-// Two roles of a warp each; the block plan lets `load` arrive once on the barrier.
+// Two roles of one warp each; the block plan lets `load` arrive once on the barrier.
 std::string arrivals(int by_load, int by_compute) {
   BlockPlan plan("rule", Arch::sm90);
   plan.role("load", 1).role("compute", 1).barrier("full", 1, 2, "load", {"load", 1}).region("data", 8192, 1, 1024);
@@ -89,7 +89,7 @@ TEST(PlanRules, ABarrierThatIsUsedOnceHasOnePhase) {
   EXPECT_EQ(phases(2, false), "");
 }
 
-// Two copies whose bytes are announced together, or by half: then the second lands when the phase is over.
+// Two copies whose bytes are announced together, or only half of them: then the second lands when the phase is over.
 TEST(PlanRules, APhaseWaitsForItsBytes) {
   Device d;
   const auto kernel = [&](uint32_t announced) {
@@ -152,7 +152,7 @@ TEST(TensorMapRules, AMapIsOneAndHasTheRankOfTheCoordinates) {
   EXPECT_EQ(load(good, m::Coords<2>{0, 0}), "");
 }
 
-// Four rows by their numbers, of which one is not there; the next four lines of shared memory are not touched.
+// Four rows by their numbers, one of which does not exist; the next four lines of shared memory are not touched.
 TEST(TensorMapRules, RowsAreGatheredOneByOne) {
   Device d;
   for (int i = 0; i < 256; ++i) d.bytes[i] = uint8_t(i);

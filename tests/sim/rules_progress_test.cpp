@@ -1,4 +1,4 @@
-// A run that does not end is ended by the checker, which names the role and the line that went on for ever.
+// A run that does not end is stopped by the checker, which names the role and the line that went on for ever.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -57,7 +57,7 @@ TEST(Progress, ALoopOfWordsThatNeverBlocksIsEndedAndNamed) {
   }
 }
 
-// It lets others run in between, and they all wait.
+// It lets others run in between, and they are all waiting.
 TEST(Progress, ALoopThatYieldsIsEndedAndNamedBesideTheWaiters) {
   uint32_t line = 0;
   const auto spin = [&] {

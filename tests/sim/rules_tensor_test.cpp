@@ -161,7 +161,7 @@ TEST(WgmmaRules, R58_AWaitFreesOperandsOfItsOwnWarpgroupOnly) {
   EXPECT_EQ(verdict(block(8), kernel(true)), "");
 }
 
-// One warp allocates and frees by `body(slot)`.
+// One warp allocates and frees in `body(slot)`.
 std::string allocate(const std::function<void(Shared<uint32_t>)>& body, int cluster = 1) {
   return verdict(block(1, Arch::sm100, cluster), [&] {
     if (m::cluster_size() > 1) m::cluster_sync();
@@ -442,7 +442,7 @@ TEST(TensorMemoryRules, R72_GenericWritesOfAnOperandNeedAProxyFence) {
   EXPECT_EQ(multiply_and_load(Steps{.proxy_fence = false}), "race.proxy");
 }
 // The leader's MMA reads what threads of the peer have written to the peer's shared memory. The fence names the space
-// of the object as seen from the thread that executes it.
+// of the object as seen by the thread that executes it.
 TEST(TensorMemoryRules, R72_AFenceOfThePeerForItsOwnMemoryCoversTheMmaOfThePair) {
   enum class Fence { none, by_writer_cta, by_writer_cluster, by_leader_cta, by_leader_all };
   const auto kernel = [](Fence fence) {

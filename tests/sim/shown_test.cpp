@@ -1,4 +1,4 @@
-// What demo shows is what the catalogue means by the names.
+// What demo shows is what the catalogue means by these names.
 #include "simulate/dense/shown.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Shown, HaveTheConfigurationsOfTheirNames) {
   }
 }
 
-// The same problem by the way that every other command goes: the same arguments, so the same run.
+// The same problem the way every other command takes it: the same arguments, so the same run.
 TEST(Shown, RunAsTheChosenInstanceDoes) {
   for (const Shown& one : shown()) {
     const GemmProblem problem{.m = 256, .n = 256, .k = 128, .plan = one.name};

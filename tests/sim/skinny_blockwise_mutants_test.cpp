@@ -1,4 +1,4 @@
-// Every synchronization of the skinny kernel with blockwise scales, dropped or altered: each mutant is reported, but
+// Every synchronization of the skinny kernel with blockwise scales, dropped or altered: each mutant is reported, except
 // for those that change nothing, which are listed with the reason.
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@ namespace {
 
 using namespace grouped_sm90;
 
-// Lanes of a warp converge before the barrier at the start, which the simulator's do by themselves; it does not count
-// registers; and there is no kernel ahead.
+// Lanes of a warp converge before the barrier at the start, which those of the simulator do by themselves; it does not
+// count registers; and there is no kernel ahead.
 template <SkinnyBlockwiseConfig C>
 void expect_mutants_reported(Case shape, size_t at_least) {
   std::vector<std::string> equivalent = {"drop registers_increase by mma"};
@@ -35,7 +35,7 @@ TEST(SkinnyBlockwiseMutants, OfTokensOnTheMSide) {
   expect_mutants_reported<c>({40, 192, 1152}, 25);
 }
 
-// Tokens of two warpgroups; owners of 128, 32 and 16 columns, and two of them for a tile that three CTAs make.
+// Tokens of two warpgroups; owners of 128, 32 and 16 columns, and two owners for a tile that three CTAs make.
 template <SkinnyBlockwiseConfig C>
 void expect_exact_with_tokens_first() {
   const GroupedProduct product{.shape = {100, 136, 2448}, .out = C.out};
@@ -52,7 +52,7 @@ TEST(SkinnyBlockwise, WithTokensOnTheMSideIsExactInEveryMode) {
   expect_exact_with_tokens_first<small>();
   expect_exact_with_tokens_first<large>();
 }
-// One CTA for all tiles: several of them for the same stages and results.
+// One CTA for all tiles: several of them use the same stages and results.
 TEST(SkinnyBlockwise, WithTokensOnTheMSideWalksItsTiles) {
   constexpr SkinnyBlockwiseConfig c{.rows = 32, .tokens = 64, .stages = 3, .tokens_first = true};
   for (int blocks = 1; blocks <= 6; ++blocks) {
@@ -69,7 +69,7 @@ TEST(SkinnyBlockwise, WithTokensOnTheMSideWalksItsTiles) {
   }
 }
 
-// The largest tile: two warpgroups, which get registers of the others. Deeper than both rings.
+// The largest tile: two warpgroups, which get registers from the others. Deeper than both rings.
 TEST(SkinnyBlockwise, OfTwoWarpgroupsIsExactInEveryMode) {
   constexpr SkinnyBlockwiseConfig c = deepest(SkinnyBlockwiseConfig{.rows = 128, .tokens = 128, .split = 2});
   static_assert(c.mma_registers() > 0);

@@ -1,5 +1,5 @@
 // The skinny kernel on Hopper with its depth split among the CTAs of a cluster: exact on integers for every way of
-// sharing the tokens, also where the split does not divide them, and the same bits in every order of events.
+// sharing the tokens, even where the split does not divide them, and the same bits in every order of events.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -25,7 +25,7 @@ simulate::Outcome run(const reference::Workload& w, const Options& o, int cluste
       [&](auto& args, const auto& p, const auto& encode) { return SkinnyVariant<C>::fill(args, w, p, encode); });
 }
 
-// Several tiles in all directions with tails, less depth than CTAs, no depth.
+// Several tiles in all directions with tails, less depth than there are CTAs, no depth.
 template <Config C>
 void sweep() {
   constexpr int unit = 8 * C.operands();

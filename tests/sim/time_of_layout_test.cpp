@@ -11,8 +11,8 @@ namespace {
 constexpr int kCtas = 16, kWarps = 8, kThreads = 32 * kWarps;
 constexpr uint32_t kPiece = 32, kStep = 512;
 
-// Each thread loads a piece of A and one of B, those of all CTAs at once, so that the lines of device memory are what
-// takes time. Gaps lie before each of the two in host memory.
+// Each thread loads a piece of A and one of B, and all CTAs load at once, so that the lines of device memory are what
+// takes time. In host memory there are gaps before both.
 uint64_t cycles(size_t gap_a, size_t gap_b) {
   constexpr size_t bytes = size_t(kCtas) * kThreads * kStep;
   std::vector<uint8_t> memory(2 * bytes + gap_a + gap_b + 512);

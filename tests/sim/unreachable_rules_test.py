@@ -23,7 +23,7 @@ def main():
     headers = sorted((ROOT / "include/warpwright/machine/cuda").glob("*.h"))
     code = "\n".join(re.sub(r"//.*", "", header.read_text()) for header in headers)
     failures = [f"{rule}: a word has {what}; it needs a check" for rule, what, text in ABSENT if re.search(text, code)]
-    # The patterns can match: what the words do have is found by the neighbours of these.
+    # The patterns can match: the words do have the neighbours of what these patterns look for.
     for present in (r"mbarrier\.try_wait\.parity", r"mbarrier\.arrive", r"tcgen05", r"bar(rier)?\.sync|barrier_sync"):
         if not re.search(present, code):
             failures.append(f"the words have no {present}: this test looks in the wrong place")

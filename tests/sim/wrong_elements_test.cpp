@@ -1,4 +1,4 @@
-// What is reported about a wrong result: its first elements with their tile, and where all of them are.
+// What is reported about a wrong result: its first elements with their tile, and where all of the wrong ones are.
 #include "reference/wrong_elements.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ WW_FN float relu(float v) { return v < 0.f ? 0.f : v; }
 
 namespace detail {
 
-// What is left of x when a multiple n of ln 2 is taken off, and p with which e^r is 1 + p r. The low bits of `shifted`
+// What is left of x when a multiple n of ln 2 is taken off, and p such that e^r is 1 + p r. The low bits of `shifted`
 // are n: adding and subtracting 1.5 * 2^23 rounds to an integer.
 constexpr float kExpShift = 12582912.f;
 struct Rest {
@@ -36,7 +36,7 @@ WW_FN float exp_of_rest(float x, float shifted) {
   const Rest e = rest_of(x, shifted);
   return tile::multiply_add(e.p, e.r, 1.f);
 }
-// The same less 1.
+// The same minus 1.
 WW_FN float exp_of_rest_less_1(float x, float shifted) {
   const Rest e = rest_of(x, shifted);
   return tile::multiply(e.p, e.r);
@@ -72,8 +72,8 @@ WW_FN float gelu_tanh(float x) {
   return tile::multiply(x, sigmoid(tile::multiply(x, slope)));
 }
 
-// x Phi(x), Phi the normal distribution: 1 - Phi(|x|) = 0.5 erfc(|x| / sqrt 2) by Abramowitz and Stegun 7.1.26, whose
-// error is below 7.5e-8 of Phi; with rounding, the result is within 4e-7 of the true one for every x.
+// x Phi(x), where Phi is the normal distribution: 1 - Phi(|x|) = 0.5 erfc(|x| / sqrt 2) by Abramowitz and Stegun
+// 7.1.26, whose error is below 7.5e-8 of Phi; with rounding, the result is within 4e-7 of the true one for every x.
 WW_FN float gelu_erf(float x) {
   const float z = tile::multiply(-detail::negative_magnitude(x), 0.707106781f);
   const float t = tile::reciprocal(tile::multiply_add(z, 0.3275911f, 1.f));

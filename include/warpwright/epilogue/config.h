@@ -37,7 +37,7 @@ struct EpilogueConfig {
   uint64_t own = 0;       // own_id() of that function; 0: there is none
 
   WW_HD constexpr bool pair() const { return is_pair(activation); }
-  // Nothing but a conversion.
+  // Nothing but a conversion is done.
   WW_HD constexpr bool trivial() const {
     return !alpha && !source && bias == Bias::none && activation == Activation::none && !residual && !quantize &&
            own == 0;

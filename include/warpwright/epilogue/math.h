@@ -26,7 +26,7 @@ using epilogue::detail::kExpShift;
 inline constexpr float kInfinity = stdx::numeric_limits<float>::infinity();
 inline constexpr float kNan = stdx::numeric_limits<float>::quiet_NaN();
 
-// ---- whole numbers: nothing that they do is undefined. They wrap around, and a division by 0 gives 0.
+// ---- whole numbers: every operation is defined. They wrap around, and a division by 0 gives 0.
 
 WW_FN int add(int a, int b) { return int(unsigned(a) + unsigned(b)); }
 WW_FN int subtract(int a, int b) { return int(unsigned(a) - unsigned(b)); }
@@ -39,7 +39,7 @@ WW_FN int abs(int a) { return a < 0 ? subtract(0, a) : a; }
 WW_FN int min(int a, int b) { return b < a ? b : a; }
 WW_FN int max(int a, int b) { return a < b ? b : a; }
 WW_FN int clamp(int a, int low, int high) { return min(max(a, low), high); }
-// Towards 0, and to the nearest that there is; NaN becomes 0.
+// Towards 0, and to the nearest representable value; NaN becomes 0.
 WW_FN int to_int(float x) {
   if (x != x) return 0;
   return x >= 2147483648.f ? 0x7fff'ffff : x <= -2147483648.f ? -0x7fff'ffff - 1 : int(x);
@@ -54,7 +54,7 @@ WW_FN float divide(float a, float b) { return tile::divide(a, b); }
 WW_FN float fma(float a, float b, float c) { return tile::multiply_add(a, b, c); }
 WW_FN float sqrt(float x) { return tile::square_root(x); }
 WW_FN float abs(float x) { return stdx::bit_cast<float>(stdx::bit_cast<uint32_t>(x) & 0x7fff'ffffu); }
-// A NaN of either stays.
+// A NaN in either stays.
 WW_FN float min(float a, float b) { return b != b || b < a ? b : a; }
 WW_FN float max(float a, float b) { return b != b || a < b ? b : a; }
 WW_FN float clamp(float x, float low, float high) { return min(max(x, low), high); }
@@ -70,24 +70,24 @@ WW_FN float trunc(float x) { return std::trunc(x); }
 WW_FN float round(float x) { return std::round(x); }  // halves away from 0
 #endif
 
-// ---- and nearly so
+// ---- and nearly so: not always the nearest result
 
 WW_FN float rsqrt(float x) { return tile::reciprocal(tile::square_root(x)); }
 
-// Below 2^-22.
+// Relative error below 2^-22.
 WW_FN float exp(float x) {
-  // Beyond these it is infinity and 0, which the last product gives.
+  // Beyond these the result is infinity or 0, which the last product gives.
   x = x > 89.f ? 89.f : x < -104.f ? -104.f : x;
   const float shifted = tile::multiply_add(x, 1.44269504f, detail::kExpShift);
   const float p = detail::exp_of_rest(x, shifted);
-  // The power of two in two parts, so that neither leaves the exponents of fp32 and only the last product rounds.
+  // The power of two comes in two parts, so that neither leaves the exponents of fp32 and only the last product rounds.
   const int n = int(stdx::bit_cast<uint32_t>(shifted) - stdx::bit_cast<uint32_t>(detail::kExpShift));
   const int half = n >> 1;
   const auto power = [](int e) { return stdx::bit_cast<float>(uint32_t(e + 127) << 23); };
   return tile::multiply(tile::multiply(p, power(half)), power(n - half));
 }
 
-// Below 2^-22.
+// Relative error below 2^-22.
 WW_FN float log(float x) {
   if (!(x > 0.f)) return x == 0.f ? -kInfinity : kNan;
   if (x == kInfinity) return x;
@@ -123,7 +123,7 @@ WW_FN float tanh(float x) {
                                (stdx::bit_cast<uint32_t>(x) & 0x8000'0000u));
 }
 
-// Below 2^-21.
+// Relative error below 2^-21.
 WW_FN float erf(float x) {
   const float a = abs(x);
   if (a < 1.f) {  // Taylor
@@ -140,7 +140,7 @@ WW_FN float erf(float x) {
     constexpr float high = 1.12837917f, low = -5.86353834e-8f;  // 2 / sqrt(pi)
     return tile::multiply_add(x, high, tile::multiply(x, tile::multiply_add(tile::multiply(p, z), high, low)));
   }
-  // Abramowitz and Stegun 7.1.26 of what is missing to 1.
+  // What is missing to 1, by Abramowitz and Stegun 7.1.26.
   const float t = tile::reciprocal(tile::multiply_add(a, 0.3275911f, 1.f));
   float p = tile::multiply_add(t, 1.061405429f, -1.453152027f);
   p = tile::multiply_add(p, t, 1.421413741f);
@@ -183,18 +183,18 @@ WW_FN float sine(float x, int quarter) {
 WW_FN float sin(float x) { return detail::sine(x, 0); }
 WW_FN float cos(float x) { return detail::sine(x, 1); }
 
-// Below (1 + |y log x|) 2^-21; of a negative x only whole powers are numbers.
+// Relative error below (1 + |y log x|) 2^-21; for a negative x only whole powers are numbers.
 WW_FN float pow(float x, float y) {
   if (y == 0.f || x == 1.f) return 1.f;
   const float l = log(abs(x)), high = tile::multiply(y, l);
   float v = exp(high);
-  // What the product has lost. Infinite logarithms and results have lost nothing.
+  // What the product has lost by rounding. Infinite logarithms and results have lost nothing.
   if (v > 0.f && v < kInfinity) v = tile::multiply_add(v, tile::multiply_add(y, l, -high), v);
   if (x >= 0.f || x != x) return v;
   if (floor(y) != y) return kNan;
   return abs(y) < 16777216.f && to_int(y) % 2 != 0 ? -v : v;
 }
-// The same by multiplications, for a power that is known.
+// The same by multiplications, for an exponent known beforehand.
 template <int N>
 WW_FN float power(float x) {
   static_assert(N >= 0);

@@ -18,7 +18,7 @@
 
 namespace warpwright::inline WW_WORLD::epilogue {
 
-// What the list adds from other tensors to one element, as fp32.
+// What the nodes add to one element from other tensors, as fp32.
 struct Source {
   float c = 0;
   float residual = 0;
@@ -60,8 +60,8 @@ struct EpilogueOps {
     }
   }
 
-  // `row` and `column` lie inside the matrix here and below. Those of a pair are the output's, which has one element
-  // for each pair.
+  // `row` and `column` lie inside the matrix here and below. For a pair they are those of the output, which has one
+  // element for each pair.
   WW_FN static Source load_bias(const EpilogueArgs& args, int row, int column, machine::here at = {}) {
     Source s;
     if constexpr (C.bias != Bias::none) {
@@ -94,7 +94,7 @@ struct EpilogueOps {
       return (*this)(accumulator, args, source);
     }
   }
-  // No node but a function of your own asks where an element lies.
+  // No node except a function of your own asks where an element lies.
   WW_FN float operator()(float accumulator, const Args& args, const Source& source) const
       requires(!C.pair() && C.own == 0) {
     float v = scaled(accumulator, args);

@@ -1,5 +1,5 @@
-// A user-defined epilogue: a function of the values of one element. If you compile kernels yourself, you write it as
-// a functor; the host API, the tool and Python make one of a formula (docs/own-epilogue.md).
+// A user-defined epilogue: a function of the values of one element. If you compile kernels yourself, you write it as a
+// functor; the host API, the tool and Python make one from a formula (docs/own-epilogue.md).
 //
 //   struct SoftCap {
 //     WW_FN float operator()(const warpwright::epilogue::OwnValues& v) const {
@@ -11,7 +11,7 @@
 //
 //   constexpr warpwright::DenseGemmConfig config{.epilogue = {.alpha = true, .own = warpwright::own_id("soft cap")}};
 //
-// It sees values only, so there is nothing in it that the checker would have to look at.
+// It sees only values, so there is nothing in it for the checker to look at.
 #pragma once
 #include "warpwright/epilogue/config.h"
 #include "warpwright/epilogue/math.h"
@@ -25,7 +25,7 @@ struct OwnValues {
   float bias = 0;                      // per column or per row
   float residual = 0;                  // EpilogueConfig::residual
   float beta = 0;                      // the launch's number
-  int row = 0, column = 0, batch = 0;  // where it lies in D; of groups docs/own-epilogue.md says what they are
+  int row = 0, column = 0, batch = 0;  // where it lies in D; for groups docs/own-epilogue.md defines them
 };
 
 // Specialized for the number in EpilogueConfig::own. The result is multiplied by `scale`, where the list quantizes, and

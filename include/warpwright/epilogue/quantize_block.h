@@ -1,4 +1,4 @@
-// Results of which a few neighbours share a scale factor: the form that a block-scaled product takes as its operand.
+// Results where a few neighbours share a scale factor: the form that a block-scaled product takes for its operands.
 #pragma once
 #include "warpwright/core/address.h"
 #include "warpwright/core/block_scaling.h"
@@ -9,7 +9,7 @@
 
 namespace warpwright::inline WW_WORLD::epilogue {
 
-// silu(gate) * up. Clamped: gate at most `limit`, up within it, and (up + 1) * gate * sigmoid(slope * gate).
+// silu(gate) * up. Clamped: gate at most `limit`, |up| at most `limit`, and (up + 1) * gate * sigmoid(slope * gate).
 struct Swiglu {
   bool clamped = false;
   float limit = 7.f;
@@ -24,10 +24,10 @@ struct Swiglu {
 };
 
 WW_FN float magnitude(float x) { return stdx::bit_cast<float>(stdx::bit_cast<uint32_t>(x) & 0x7fff'ffffu); }
-// The larger of two magnitudes; a NaN stays.
+// The larger of two magnitudes; a NaN stays NaN.
 WW_FN float larger(float a, float b) { return b != b || b > a ? b : a; }
 
-// e4m3 with fp32 scales: the scale of a block whose largest magnitude is given, which becomes 448. A NaN stays one.
+// e4m3 with fp32 scales: the scale of a block from its largest magnitude, which becomes 448. A NaN stays NaN.
 WW_FN float scale_of_block(float largest) {
   if (largest == 0.f) return 1.f;
   const float scale = tile::multiply(largest, 1.f / 448);
@@ -36,8 +36,8 @@ WW_FN float scale_of_block(float largest) {
 }
 
 // The factor of a block whose largest magnitude is known: its code, and what elements are multiplied by before they are
-// rounded. mxfp8 and mxfp4: the smallest power of two with which nothing overflows. nvfp4: ue4m3(tensor_scale *
-// largest / 6), elements are divided by it and multiplied by tensor_scale. A block of zeros has a code of zero bits.
+// rounded. mxfp8 and mxfp4: the smallest power of two with which nothing overflows. nvfp4: ue4m3(tensor_scale * largest
+// / 6); elements are divided by it and multiplied by tensor_scale. A block of zeros has a code of zero bits.
 template <BlockScaling S>
 struct BlockScale {
   static_assert(S == BlockScaling::mxfp8 || S == BlockScaling::mxfp4 || S == BlockScaling::nvfp4);
@@ -57,7 +57,7 @@ struct BlockScale {
   }
 
  private:
-  // 2^(127 - code), of which the smallest is subnormal; the last code is NaN.
+  // 2^(127 - code), the smallest of which is subnormal; the last code is NaN.
   WW_FN static float inverse(uint8_t code) {
     return stdx::bit_cast<float>(code == 0xff ? 0x7fff'ffffu : code == 0xfe ? 0x0040'0000u : (254u - code) << 23);
   }

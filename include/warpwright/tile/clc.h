@@ -1,6 +1,6 @@
 // The dynamic scheduler of sm_100: the grid has one cluster for every tile of a raster, and a cluster that is running
-// cancels the launch of another and does its tile (clusterlaunchcontrol.try_cancel). One thread of the cluster asks;
-// the answer is multicast into a ring of 16-byte responses that every role of every CTA reads for itself.
+// cancels the launch of another one and does its tile (clusterlaunchcontrol.try_cancel). One thread of the cluster
+// asks; the answer is multicast into a ring of 16-byte responses, which every role of every CTA reads for itself.
 //
 //   constexpr BlockPlan make() { BlockPlan p(...); p.role("load", 1).role("epilogue", 4).role("scheduler", 1);
 //                           add_clc(p, C, "scheduler", "load", "epilogue"); ... }
@@ -29,7 +29,7 @@ namespace detail {
 constexpr int role_warps(const BlockPlan& plan, const char* name) {
   for (int i = 0; i < plan.role_count; ++i)
     if (warpwright::detail::same_text(plan.roles[i].name, name)) return plan.roles[i].warps;
-  return 0;  // check_block_plan says that the role is not there
+  return 0;  // check_block_plan reports that the role is missing
 }
 }  // namespace detail
 
@@ -49,14 +49,14 @@ constexpr void add_clc(BlockPlan& plan, const ClcConfig& c, const char* schedule
   }
   plan.region("clc.response", kClcResponseBytes, c.stages, kClcResponseBytes);
   plan.barrier("clc.full", c.stages, 1, load, {scheduler, 1});
-  // Only CTA 0 uses its own. The scheduler reads the responses too, but what it reads it overwrites itself.
+  // Only CTA 0 uses its own. The scheduler reads the responses too, but it overwrites what it reads itself.
   plan.barrier("clc.empty", c.stages, total, scheduler, reads[0], reads[1], reads[2], reads[3], reads[4]);
   if (!c.throttle) return;
   plan.barrier("clc.throttle.full", c.stages, 1, scheduler, {load, 1});
   plan.barrier("clc.throttle.empty", c.stages, 1, load, {scheduler, 1});
 }
 
-// The addresses of one CTA. No position: it may be passed around.
+// The addresses of one CTA. They carry no position, so they may be passed around.
 template <ClcConfig C>
 struct ClcRing {
   static constexpr int kStages = C.scheduled() ? C.stages : 1;
@@ -65,7 +65,7 @@ struct ClcRing {
   Shared<machine::ClcResponse> response{};
 };
 
-// The rings that add_clc() has given the plan of K, in the shared memory at `base`.
+// The rings that add_clc() has added to the plan of K, in the shared memory at `base`.
 template <class K, ClcConfig C>
 WW_FN ClcRing<C> clc_at(uint32_t base) {
   ClcRing<C> ring;
@@ -90,8 +90,8 @@ WW_FN ClcRing<C> clc_at(uint32_t base) {
 enum class Walker : uint8_t { thread, warp };
 
 namespace detail {
-// The next write to the slot is the asynchronous proxy's, on behalf of CTA 0's scheduler: the ordinary loads go before
-// it by a proxy fence of each reader and an arrival that releases to the cluster.
+// The next write to the slot is made by the asynchronous proxy on behalf of CTA 0's scheduler: a proxy fence by each
+// reader and an arrival that releases to the cluster order the ordinary loads before it.
 template <int Cluster>
 WW_FN void order_response_reads(machine::here at) {
   constexpr ProxySpace space = Cluster > 1 ? ProxySpace::shared_cluster : ProxySpace::shared_cta;
@@ -124,7 +124,7 @@ struct KeepResponse {
 
 inline constexpr int kNoMoreTiles = -1;
 
-// The index in the raster of the tile a response gives to this cluster.
+// The raster index of the tile that a response gives to this cluster.
 template <int Cluster>
 WW_FN int tile_of(const machine::ClcResponse& r, machine::here at) {
   return machine::clc_is_canceled(r, at) ? int(machine::clc_first_ctaid(r, at).x) / Cluster : kNoMoreTiles;
@@ -132,8 +132,8 @@ WW_FN int tile_of(const machine::ClcResponse& r, machine::here at) {
 }  // namespace detail
 
 // The tiles of this cluster, as one role sees them. `Signals`: this is the load role, which tells the scheduler that it
-// has begun a tile. next() ends after the response that says there is no more work, and must be called until it does:
-// the scheduler waits for every reader of every response.
+// has begun a tile. next() ends after the response that says there is no more work, and must be called until then: the
+// scheduler waits for every reader of every response.
 template <ClcConfig C, Sequence S, Walker W, bool Signals = false>
 class ClcTiles {
  public:
@@ -179,8 +179,8 @@ class ClcTiles {
   bool begun_ = false;
 };
 
-// By one thread of the scheduler warp in every CTA; it asks in CTA 0 and returns at once in the others. It returns when
-// every reader has taken the last response, so CTA 0 outlives the arrivals of its peers.
+// Called by one thread of the scheduler warp in every CTA; it asks in CTA 0 and returns at once in the others. It
+// returns when every reader has taken the last response, so CTA 0 outlives the arrivals of its peers.
 template <ClcConfig C>
 WW_FN void run_clc_scheduler(const ClcRing<C>& ring, machine::here at = {}) {
   if constexpr (C.scheduled()) {

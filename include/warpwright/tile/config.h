@@ -1,10 +1,10 @@
-// How a kernel finds its next tile. World-free: part of the configurations that the host names.
+// How a kernel finds its next tile. World-free: part of the configurations that the host uses.
 #pragma once
 #include "warpwright/core/std.h"
 
 namespace warpwright {
 
-// In which order tiles are visited; tile/raster.h has the rasters.
+// The order in which tiles are visited; tile/raster.h has the rasters.
 enum class TileOrder : uint8_t { row_major, column_major, grouped, serpentine, hilbert };
 
 // Who hands out the tiles. `persistent`: cluster c of C takes tiles c, c + C, ... `clc`: the grid has a cluster for
@@ -19,7 +19,7 @@ enum class DepthSplit : uint8_t { none, split_k, stream_k };
 struct ClcConfig {
   int stages = 2;  // stages of the response ring; 0: no scheduler
   // A query waits until the load role has begun the tile before, so that a cluster does not take work that another one
-  // could start earlier. It changes who does a tile, never whether it is done.
+  // could start earlier. It changes which cluster does a tile, never whether it is done.
   bool throttle = true;
   int cluster = 1;
   bool operator==(const ClcConfig&) const = default;

@@ -24,7 +24,7 @@ WW_FN To reinterpret(From from) {
 }  // namespace detail
 #endif
 
-// a * b + c with one rounding, whatever the compiler thinks of contraction.
+// a * b + c with one rounding, whatever the compiler's settings for contraction.
 WW_FN float multiply_add(float a, float b, float c) {
 #if defined(__CUDACC__)
   return __fmaf_rn(a, b, c);
@@ -65,7 +65,7 @@ WW_FN float reciprocal(float a) {
 #endif
 }
 
-// a / b and the root, correctly rounded.
+// a / b and the square root, correctly rounded.
 WW_FN float divide(float a, float b) {
 #if defined(__CUDACC__)
   return __fdiv_rn(a, b);
@@ -132,8 +132,8 @@ WW_FN FloatPair unpack2(uint32_t packed) {
 #endif
 }
 
-// Four elements of one byte, the element with the smallest index in the lowest byte. What exceeds the range becomes the
-// largest finite value of its sign.
+// Four elements of one byte each, the element with the smallest index in the lowest byte. What exceeds the range
+// becomes the largest finite value of its sign.
 template <DType T>
 WW_FN uint32_t pack4(float a, float b, float c, float d) {
   static_assert(T == DType::e4m3 || T == DType::e5m2, "four elements in one register: e4m3 or e5m2");
@@ -143,7 +143,7 @@ WW_FN uint32_t pack4(float a, float b, float c, float d) {
   const uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind);
   return low | high << 16;
 #else
-  // In constant evaluation: a variable of a header is memory to a device compiler, and would be loaded.
+  // For constant evaluation: a variable in a header is memory to a device compiler, and would be loaded.
   constexpr Conversion how = default_conversion<storage_t<T> >;
   const auto code = [=](float x) { return uint32_t(from_float<storage_t<T> >(x, how).bits); };
   return code(a) | code(b) << 8 | code(c) << 16 | code(d) << 24;

@@ -4,7 +4,7 @@
 #if defined(__CUDACC_RTC__)
 #include <cuda_fp4.h>
 #elif defined(__CUDACC__)
-// A function of the toolkit's header has a parameter that it does not use.
+// A function in the toolkit's header has a parameter that it does not use.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include <cuda_fp4.h>
@@ -13,7 +13,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// To the nearest, ties to even; what exceeds 6 becomes 6. `low` goes to bits 0..3, the element with the smaller index.
+// To the nearest, ties to even; anything above 6 becomes 6. `low` is the element with the smaller index, in bits 0..3.
 WW_FN uint8_t pack2_e2m1(float low, float high) {
 #if defined(__CUDACC__)
   return uint8_t(__nv_cvt_float2_to_fp4x2(make_float2(low, high), __NV_E2M1, cudaRoundNearest));

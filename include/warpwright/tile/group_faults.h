@@ -5,7 +5,7 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// By one thread of any number of warps, where each has found a part of the faults; the word was 0 before the launch.
+// Called by one thread of each of several warps, each of which found a part of the faults; the word was 0 at launch.
 WW_FN void add_faults(const GroupTable& table, uint32_t faults, machine::here at = {}) {
   if (table.status == nullptr || faults == 0) return;
   const Global<uint32_t> word{table.status};

@@ -33,13 +33,13 @@ constexpr void add_group_scheduler(BlockPlan& plan, int stages, const char* sche
   plan.barrier("schedule.empty", stages, total, scheduler, reads[0], reads[1], reads[2], reads[3], reads[4]);
 }
 
-// The addresses of one CTA. No position: it may be passed around.
+// The addresses of one CTA. They carry no position, so they may be passed around.
 template <int Stages>
 struct GroupSlots {
   pipeline::Ring<Stages> ring;
   Shared<Vec<int, 4>> slot;  // two for each stage
 };
-// The ring that add_group_scheduler() has given the plan of K, in the shared memory at `base`.
+// The ring that add_group_scheduler() has added to the plan of K, in the shared memory at `base`.
 template <class K, int Stages>
 WW_FN GroupSlots<Stages> group_slots_at(uint32_t base) {
   static_assert(K::plan.barrier("schedule.full").stages == Stages, "groups: the plan has another number of slots");
@@ -49,7 +49,7 @@ WW_FN GroupSlots<Stages> group_slots_at(uint32_t base) {
 }
 
 namespace detail {
-// The slot was read, and will be written, by ordinary accesses of threads.
+// Threads have read the slot, and will write it, by ordinary accesses.
 struct ReleaseSlot {
   WW_FN static void acquired(machine::here) {}
   WW_FN static void release(Shared<Mbarrier> empty, machine::here at) {
@@ -60,7 +60,7 @@ struct ReleaseSlot {
 }  // namespace detail
 
 // The tiles as one converged warp sees them. Call next() until it returns false: the scheduler waits for every reader.
-// A slot says where groups along k begin; for other groups, it has their first block of factors.
+// A slot says where a group along k begins; for other groups, it has their first block of factors.
 template <int Stages, Groups G = Groups::contiguous>
 class ScheduledGroupTiles {
  public:
@@ -86,8 +86,8 @@ class ScheduledGroupTiles {
   pipeline::Consumer<Stages, detail::ReleaseSlot> slots_;
 };
 
-// By the whole warp of the scheduler, in every CTA of the cluster, which all do the same tiles. Adds: other warps add
-// what they find to the status word.
+// Called by the whole warp of the scheduler, in every CTA of the cluster, all of which do the same tiles. Adds: other
+// warps add what they find to the status word.
 template <bool Adds = false, Groups G = Groups::contiguous, int Stages>
 WW_FN void run_group_scheduler(const GroupSlots<Stages>& slots, const GroupTable& table, int tile_rows, int tiles_n,
                                int tile_columns = 1, machine::here at = {}) {

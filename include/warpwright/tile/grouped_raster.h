@@ -35,14 +35,14 @@ struct GroupedTile : TileCoord {
   bool halved = false;
 };
 
-// By a converged warp. AnyRows: the table says whether there are offsets or counts of rows, or neither. Groups along k
+// For a converged warp. AnyRows: the table says whether there are offsets, counts of rows, or neither. Groups along k
 // begin at multiples of DepthUnit. A cluster's tile has Tall rows. Paired: two CTAs take the units of a PairedRaster,
-// and those of a last round that fills no more than half of the clusters are split; KnowsPeer:
-// peer_column() is where the peer's tile begins.
+// and units of a last round that fills no more than half of the clusters are split; KnowsPeer: peer_column() is where
+// the peer's tile begins.
 template <Groups G, int Tall, bool AnyRows = false, int DepthUnit = 1, bool Paired = false, bool KnowsPeer = false>
 class GroupedTiles {
  public:
-  // It also has `wide` of the `columns` of every group.
+  // A cluster's tile has `wide` of the `columns` of every group.
   WW_FN GroupedTiles(const GroupTable& table, int columns, int wide, int raster_group)
       : table_(table),
         columns_(columns),
@@ -74,13 +74,13 @@ class GroupedTiles {
       machine::store(Global<uint32_t>{table_.status}, faults_);
     }
   }
-  // Where every cluster has found a part of the faults, and the word was 0 before the launch.
+  // The same where every cluster has found a part of the faults, and the word was 0 before the launch.
   WW_FN void add_to_report() const {
     if (machine::lane_index() == 0) add_faults(table_, faults_);
   }
   // About the tile that next() has given.
   WW_FN int peer_column() const requires(KnowsPeer) { return peer_.column; }
-  // By a converged warp, of what it has found beside the table of groups.
+  // Called by a converged warp, with what it has found beside the table of groups.
   WW_FN void note_fault(uint32_t fault) { faults_ |= fault; }
 
  private:
@@ -90,7 +90,7 @@ class GroupedTiles {
   };
   struct NoPeer {};
 
-  // Computed again for every tile: whoever walks has no registers to spare while it works on one.
+  // Computed again for every tile: the warp has no registers to spare while it works on one.
   WW_FN int across() const { return ceil_div(columns_, wide_); }
   WW_FN auto raster(int rows) const {
     if constexpr (Paired) {
@@ -123,7 +123,7 @@ class GroupedTiles {
     index_ += int(machine::cluster_count());
     return true;
   }
-  // The number of the unit, where units may be split.
+  // The number of the unit, if units may be split.
   WW_FN int number() const {
     if constexpr (!Paired) return index_;
     return index_ < split_ ? index_ : split_ + (index_ - split_) / 2;
@@ -160,7 +160,7 @@ class GroupedTiles {
     return value > uint32_t(limit) ? limit : int(value);
   }
 
-  // To the group of index_, or to the next window of groups, in which it may be.
+  // Goes to the group of index_, or to the next window of groups, in which it may be.
   WW_FN bool enter_group() {
     if (is(Groups::none)) {
       if (window_ >= 0) return false;
@@ -177,7 +177,7 @@ class GroupedTiles {
       index_ -= uniform(through_, kWindow - 1);
       end_ = 0;
       read_window();
-      // How many units there are is known where one window has all groups.
+      // The number of units is known if one window has all groups.
       if constexpr (Paired) {
         if (table_.groups <= kWindow) split_last_round(uniform(through_, kWindow - 1));
       }
@@ -239,8 +239,8 @@ class GroupedTiles {
     reached_ = uniform(through, kWindow - 1);
   }
 
-  // What a tile costs is what it has of blocks of 64 rows. Groups of a single tile are taken in the order of falling
-  // cost: clusters, of which each takes every n-th tile, then have equal shares of every kind.
+  // A tile costs as much as it has blocks of 64 rows. Groups of a single tile are taken in the order of falling cost:
+  // clusters, each of which takes every n-th tile, then have equal shares of every kind.
   WW_FN void arrange() {
     constexpr int kinds = Tall / 64;
     const int lane = int(machine::lane_index()), missing = extent_ > Tall ? 0 : kinds - ceil_div(extent_, 64);
@@ -256,7 +256,7 @@ class GroupedTiles {
     extent_ = machine::shuffle(extent_, uint32_t(from));
     matrix_ = machine::shuffle(matrix_, uint32_t(from));
   }
-  // Where the n-th of the bits that are set is.
+  // The position of the n-th set bit.
   WW_FN static int set_bit(uint32_t bits, int n) {
     int at = 0;
     WW_UNROLL

@@ -20,16 +20,16 @@ struct GroupTile {
   int end_row = 0;    // of the group
   int m = 0;          // rows of tiles from the group's first row
   int n = 0;
-  // Blocks of 128 rows in all groups, or slots, ahead, where each begins a new block: how scale factors are stored.
+  // Blocks of 128 rows in all groups, or slots, ahead, each of which begins a new block: how scale factors are stored.
   int first_block = 0;
   int k = 0;        // for a group with extents of its own, or along k
   int first_k = 0;  // for a group along k
   constexpr bool operator==(const GroupTile&) const = default;
 };
 
-// By a converged warp: all lanes hold the same position. In a group the tiles run along m first, so that neighbours
+// For a converged warp: all lanes hold the same position. In a group the tiles run along m first, so that neighbours
 // share the matrix of the group. G is by_depth, or else the table says what groups there are; those along k begin at
-// multiples of DepthUnit, and each has tiles of all rows, without depth too.
+// multiples of DepthUnit, and each has tiles of all rows, even without depth.
 template <Groups G = Groups::contiguous, int DepthUnit = 1>
 class GroupTiles {
   static constexpr bool kByDepth = G == Groups::by_depth;
@@ -37,8 +37,8 @@ class GroupTiles {
  public:
   static constexpr int kBlockRows = 128;
 
-  // `tile_rows` rows of a group are one row of tiles, of which there are `tiles_n`; where groups have extents, one for
-  // `tile_columns` of its columns.
+  // `tile_rows` rows of a group are one row of tiles, which has `tiles_n` of them; where groups have extents, one for
+  // each `tile_columns` of the group's columns.
   WW_FN GroupTiles(const GroupTable& table, int tile_rows, int tiles_n, int tile_columns = 1)
       : table_(table), tile_rows_(tile_rows), tile_columns_(tile_columns), width_(tiles_n) {
     if (table.offsets != nullptr && table.groups > 0) {  // unreached [pointers]: those have extents
@@ -84,8 +84,8 @@ class GroupTiles {
 
   // The faults found so far; all of them when at() has returned false.
   WW_FN uint32_t faults() const { return faults_; }
-  // After at() has returned false, by any number of warps: one thread of the grid writes the status word or, where
-  // others add what they find, does so too.
+  // After at() has returned false, by any number of warps: one thread of the grid writes the status word, or adds to it
+  // where others add what they find.
   template <bool Adds = false>
   WW_FN void report(machine::here where = {}) const {
     if (table_.status != nullptr && machine::cluster_index() == 0 && machine::cluster_rank() == 0 &&
@@ -101,7 +101,7 @@ class GroupTiles {
  private:
   static constexpr int kWindow = 32;
   WW_FN static int at_most(uint32_t value, int limit) { return value > uint32_t(limit) ? limit : int(value); }
-  // What offsets divide.
+  // The extent that offsets divide: rows, or columns along k.
   WW_FN int extent() const { return kByDepth ? table_.depth : table_.rows; }
 
   // Combines the values of all lanes up to this one.
@@ -237,13 +237,13 @@ class PersistentGroupTiles {
   int index_;
 };
 
-// A tile and the part of its depth that a cluster multiplies, as single products have it.
+// A tile and the part of its depth that a cluster multiplies, in the form that single products use.
 struct GroupJob : GroupTile {
   Job share{};
 };
 
-// The same, where the depth of every tile is cut into parts: cluster c of C takes the parts c, c + C, ... of all tiles,
-// those of a tile being neighbours. The grid must be resident as a whole.
+// The same, with the depth of every tile cut into parts: cluster c of C takes the parts c, c + C, ... of all tiles; the
+// parts of a tile are neighbours. The whole grid must be resident.
 class SplitGroupTiles {
  public:
   // `split` has the depth of a tile; the number of tiles is not known.

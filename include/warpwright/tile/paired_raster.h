@@ -1,14 +1,14 @@
 // How a cluster of two CTAs takes the tiles of a group of rows whose last row of tiles may have no partner, or only
-// half its rows. Two tiles are stacked where there are two: their columns of B are the same. Of the last row of tiles,
-// two are taken side by side; if no more than half of its rows are there, which is half the work, four of them, one
-// pair after the other. So every unit is the same work for both CTAs, and a unit can be split into two of half the
-// work, in which each CTA has half the rows of a tile: for a last round that would leave most of the chip without work.
+// half its rows. Where there are two tiles they are stacked, with the same columns of B. Of the last row of tiles, two
+// are taken side by side; if no more than half of its rows exist, which is half the work, four of them, one pair after
+// the other. So every unit is the same work for both CTAs, and a unit can be split into two of half the work, in which
+// each CTA has half the rows of a tile: for a last round that would leave most of the chip without work.
 #pragma once
 #include "warpwright/tile/raster.h"
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// One CTA's part of a unit. A column of tiles that is not there has a place beyond the last.
+// One CTA's part of a unit. A column of tiles that does not exist has a place beyond the last.
 struct PairedTile {
   int row = 0;          // in the group
   int rows = 0;         // how many rows are taken at most
@@ -31,7 +31,7 @@ struct PairedRaster {
     return full() / 2 * columns + full() % 2 * ((columns + 1) / 2) + rest() * ((columns + 3) / 4);
   }
 
-  // A division without signs is shorter, and everybody waits for the next tile.
+  // Unsigned division is shorter, and everybody waits for the next tile.
   WW_HD static constexpr int quotient(int a, int b) { return int(uint32_t(a) / uint32_t(b)); }
 
   // The tile of unit i, for CTA `rank`. step: 1 for the second pair of a unit that has one. half: -1, or which half of
@@ -41,7 +41,7 @@ struct PairedRaster {
     const int nearest = (pairs + band / 2) / band, last = nearest > 1 ? nearest - 1 : 0;
     const int before = quotient(i, band * columns), which = before < last ? before : last;
     const int first = which * band, tall = which < last ? band : pairs - first;
-    // The last rows of tiles come with the last band, four columns at a time.
+    // The last row of tiles comes with the last band, four columns at a time.
     const int odd = which < last ? 0 : full() % 2;
     const int inside = i - first * columns, period = 4 * tall + 2 * odd + (which < last ? 0 : rest());
     const int fours = quotient(inside, period), from = 4 * fours, wide = columns - from < 4 ? columns - from : 4;

@@ -1,5 +1,5 @@
-// In which order the tiles of a matrix are visited. A raster is a small constexpr value: count() tiles, at(i) is the
-// i-th of them, and every tile has exactly one i.
+// The order in which the tiles of a matrix are visited. A raster is a small constexpr value: count() tiles, at(i) is
+// the i-th of them, and every tile has exactly one i.
 #pragma once
 #include "warpwright/core/std.h"
 
@@ -50,7 +50,7 @@ struct ColumnMajor {
   WW_HD constexpr TileCoord at(int i) const { return {i % rows, i / rows}; }
 };
 
-// Bands of `group` rows of tiles, each walked column by column, so that CTAs running at the same time share rows of A
+// Bands of `group` rows of tiles, each walked column by column, so that CTAs that run at the same time share rows of A
 // and columns of B in L2.
 struct Grouped {
   int rows = 0;
@@ -67,7 +67,7 @@ struct Grouped {
   }
 };
 
-// The same bands, every second one backwards: its first columns are those the band before has just used.
+// The same bands, every second one backwards: it starts with the columns that the band before has just used.
 struct GroupedSerpentine {
   int rows = 0;
   int columns = 0;
@@ -103,7 +103,7 @@ struct Hilbert {
     while (along > 1 && across > 1) {
       const int first_half = even_half(along);
       if (2 * along > 3 * across) {
-        // Long: two rectangles one after the other.
+        // Long: split into two rectangles, one after the other.
         const int area = first_half * across;
         if (i < area) {
           along = first_half;

@@ -1,4 +1,4 @@
-// What every role of a kernel takes its work from. A job is a tile of the result and the range of its depth that this
+// Where every role of a kernel takes its work from. A job is a tile of the result and the range of its depth that this
 // cluster multiplies; all roles of a cluster see the same jobs in the same order, whichever source hands them out.
 #pragma once
 #include "warpwright/tile/clc.h"
@@ -7,8 +7,8 @@
 
 namespace warpwright::inline WW_WORLD::tile {
 
-// `k` counts stages of the input ring. Of several parts only the last one finishes the tile; it finds the sums of part
-// p in slot + p of the workspace (kernel/fixup.h).
+// `k` counts stages of the input ring. If there are several parts, only the last one finishes the tile; it finds the
+// sums of part p in slot + p of the workspace (kernel/fixup.h).
 struct Job : TileCoord {
   int index = 0;  // in the raster
   KRange k{};
@@ -51,7 +51,7 @@ struct WholeTiles {
 };
 
 // A tile's last part waits for those before it, which have lower numbers. Where jobs start in the order of their
-// numbers (CLC) that cannot deadlock; a persistent grid must be resident as a whole.
+// numbers (CLC) that cannot deadlock; with a persistent grid, the whole grid must be resident.
 template <Raster R>
 struct SplitTiles {
   R raster{};
@@ -64,8 +64,8 @@ struct SplitTiles {
 };
 
 // Stream-K over the clusters of the grid. The first thing a worker does is what the next worker waits for, and it waits
-// itself for lower workers only, so the grid need not be resident as a whole. Of each worker at most one job, that at
-// the end of its share, leaves sums behind: its slot has the worker's number.
+// for lower workers only, so the whole grid need not be resident. At most one job of each worker, the one at the end of
+// its share, leaves sums behind: its slot has the worker's number.
 template <Raster R>
 class StreamTiles {
  public:

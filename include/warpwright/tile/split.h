@@ -25,8 +25,8 @@ struct Work {
   WW_HD constexpr bool last() const { return part + 1 == parts; }
 };
 
-// `k_tiles` cut into at most `splits` parts of whole granules (the k-tiles of one input stage), the last granule being
-// the shorter one. Parts differ by at most one granule and none is empty, except that depth 0 has one part of 0.
+// `k_tiles` cut into at most `splits` parts of whole granules (the k-tiles of one input stage), where the last granule
+// may be shorter. Parts differ by at most one granule and none is empty, except that depth 0 has one part of 0.
 struct SplitK {
   int tiles = 0;
   int k_tiles = 0;
@@ -56,14 +56,14 @@ struct SplitK {
 // The first `streamed` tiles are one long run of k-tiles that the workers share evenly; the others go to the workers
 // whole, tile t to worker (t - streamed) % workers. A worker does its streamed share first, from its end to its
 // beginning: the part that starts a tile, which the next worker needs, is ready first, and the part that finishes a
-// tile comes last, when the worker before has long delivered the beginning.
+// tile comes last, long after the worker before has delivered the beginning.
 struct StreamK {
   int tiles = 0;
   int k_tiles = 0;
   int workers = 1;
   int streamed = 0;
 
-  // Streams what does not fill whole waves, plus one wave where there is one, so that shares are at least a tile deep.
+  // Streams what does not fill whole waves, plus one wave if there is one, so that shares are at least a tile deep.
   WW_HD static constexpr StreamK balanced(int tiles, int k_tiles, int workers) {
     const int rest = tiles % workers;
     const int streamed = rest == 0 ? 0 : tiles < workers ? tiles : rest + workers;
@@ -92,7 +92,7 @@ struct StreamK {
 
  private:
   WW_HD constexpr int64_t total() const { return int64_t(streamed) * k_tiles; }
-  // The share of a worker: where it does not divide evenly, the first workers have one k-tile more.
+  // The share of a worker: if the division is not even, the first workers have one k-tile more.
   WW_HD constexpr int64_t first_of(int worker) const {
     const int64_t each = total() / workers, longer = total() % workers;
     return worker * each + (worker < longer ? worker : longer);

@@ -15,7 +15,7 @@ Addresses::Addresses(uint64_t bytes) {
   void* const at = ::mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return;
   mapped_ = at;
-  // Not at the start of a page: nothing may rely on more than an allocation gives.
+  // Not at the start of a page: nothing may rely on more alignment than an allocation gives.
   begin_ = static_cast<char*>(at) + room + kAlignment;
 }
 

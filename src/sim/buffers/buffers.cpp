@@ -27,7 +27,7 @@ namespace {
 
 struct Nearest {
   const Buffer* buffer = nullptr;
-  int64_t from = 0;  // bytes from its first one, negative, or from its last one; 0: inside
+  int64_t from = 0;  // in bytes: negative before its first one, positive after its last one; 0: inside
 };
 
 Nearest nearest_to(const std::vector<Buffer>& buffers, const void* p) {

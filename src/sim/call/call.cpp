@@ -20,7 +20,7 @@ const void* call_but_from(std::initializer_list<const void*> functions) {
   void* addresses[64];
   const int count = backtrace(addresses, 64);
   for (int i = 0; i < count; ++i) {
-    // The address behind a call may belong to the next line.
+    // The address after a call may belong to the next line.
     const void* const call = static_cast<const char*>(addresses[i]) - 1;
     const void* const object = object_of(call);
     bool other = object != nullptr;

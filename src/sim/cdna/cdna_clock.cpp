@@ -12,7 +12,7 @@
 namespace warpwright::simulator::cdna {
 namespace {
 
-// One instruction of 16 bytes a lane: LDS moves 128 bytes a cycle, the path from L2 64, a store is taken as fast.
+// One instruction of 16 bytes a lane: LDS moves 128 bytes a cycle, the path from L2 64; stores are assumed as fast.
 constexpr uint32_t kLdsCycles = 8, kMemoryCycles = 16, kStoreCycles = 16;
 
 }  // namespace

@@ -89,7 +89,7 @@ Result Engine::run() {
   return std::move(result_);
 }
 
-// As the hardware starts them, or in any order: which one comes last at a counter is not theirs to know.
+// As the hardware starts them, or in any order: they cannot know which one comes last at a counter.
 std::vector<uint32_t> Engine::order_of_workgroups() {
   std::vector<uint32_t> order(launch_.grid.x * launch_.grid.y * launch_.grid.z);
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -99,7 +99,7 @@ std::vector<uint32_t> Engine::order_of_workgroups() {
 }
 
 void Engine::run_workgroup() {
-  // What a workgroup finds in LDS is what another left there: nothing to rely on.
+  // A workgroup finds in LDS what another one left there, which is nothing to rely on.
   lds_.assign(launch_.shared_bytes, 0xff);
   const int count = int(launch_.threads / machine::cdna::kWave);
   cells_.assign((lds_.size() + kCell - 1) / kCell, {-1, std::vector<int>(size_t(count), -1)});

@@ -2,9 +2,9 @@
 // one after the other, in one order or another; no wave waits for another workgroup.
 //
 // Two accesses of different waves are ordered by barriers alone: the first must be complete, that is covered by a wait
-// of its wave, before its wave passes a barrier that the other wave passes before the second is issued. Of all waves
-// the j-th barriers meet, so a count of barriers on either side decides, and the verdict does not depend on the order
-// in which the simulator happens to run the waves.
+// of its wave, before its wave passes a barrier that the other wave passes before the second is issued. A barrier is
+// the j-th one of every wave, so a count of barriers on either side decides, and the verdict does not depend on the
+// order in which the simulator happens to run the waves.
 #pragma once
 #include <algorithm>
 #include <boost/context/fiber.hpp>
@@ -31,12 +31,12 @@ using machine::cdna::Lanes;
 
 struct Wave;
 
-// Where in its schedule a wave is.
+// The place in its schedule where a wave is.
 struct Place {
   const char* phase = "";
   int slot = -1;
   const char* op = "";
-  int turn = 0;                // of the kernel phase
+  int turn = 0;                // turn of the kernel phase
   std::string text() const;    // "kernel[13] VM0"
   std::string report() const;  // the same with the turn
 };
@@ -60,10 +60,10 @@ struct Flight {  // counted by vmcnt or lgkmcnt
   here at{"", 0};
   Place place = {};
   uint64_t due = 0;  // when it is complete by the clock
-  int span = -1;     // of the timeline
+  int span = -1;     // bar of the timeline
 };
 
-// By the number of a wave in the grid.
+// Indexed by the number of a wave in the grid.
 using Releases = std::map<uint32_t, uint32_t>;
 
 struct Wave {
@@ -80,7 +80,7 @@ struct Wave {
   uint64_t rank = 0;                    // pct
   uint64_t time = 0, product_done = 0;  // cycles: of its next instruction, and of its last MFMA
   uint64_t entered = 0;                 // its place
-  // Bars of the timeline: what its place has on the units so far, and the end of which let it go on last.
+  // Bars of the timeline: what its place has on the units so far, and the one whose end last let it go on.
   int loads = -1, reads = -1, products = -1, released_by = -1;
   Releases seen, acquired;  // of other waves: at counters, and before its last acquire
   std::map<const Fault*, int> fault_counts;
@@ -117,7 +117,7 @@ class Engine final : public Guarded {
   void enter(const Place& place);
   void poison(uint32_t address, uint32_t bytes);
   const Buffer* buffer_of(const void* p, uint64_t bytes) const;
-  uint8_t* host(const void* p) const;  // where the bytes of an address lie that the kernel was given
+  uint8_t* host(const void* p) const;  // where the bytes at an address that the kernel was given lie
   // Bytes of device memory that a wave has written, or reads.
   void stored(const void* p, uint32_t bytes, here at);
   void loaded(const void* p, uint32_t bytes, here at);
@@ -156,7 +156,7 @@ class Engine final : public Guarded {
   double microseconds(uint64_t cycles) const { return double(cycles) / (timing_.clock_ghz * 1e3); }
   std::string track(const Wave& w) const;
   int bar(const std::string& track, std::string name, uint64_t begin, uint64_t end, bool waiting = false);
-  // On a lane of a unit: one bar for all that a place of the schedule has there.
+  // On a lane of a unit: one bar for everything that a place of the schedule does there.
   void on_unit(int& bar, const char* unit, uint64_t begin, uint64_t end);
 
   Launch launch_;
@@ -168,13 +168,13 @@ class Engine final : public Guarded {
   std::vector<Cell> cells_;
   std::vector<Access> accesses_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  // Who wrote a byte of a buffer, and how many releases that wave had made.
+  // Which wave wrote a byte of a buffer, and how many releases it had made.
   struct Writer {
     uint32_t wave = 0;
     uint32_t release = 0;
   };
   std::map<const Buffer*, std::vector<Writer>> writers_;
-  Releases released_;                         // of every wave
+  Releases released_;                         // how many, for every wave
   std::map<const void*, Releases> arrivals_;  // at a counter: the releases of those that have come
   std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t>, FaultSite> sites_;
   BarrierProof met_{"workgroup_barrier", 0, 0, 0, {}};  // the barriers of all workgroups
@@ -187,7 +187,7 @@ class Engine final : public Guarded {
   std::chrono::steady_clock::time_point begin_;
 
   ChipTiming timing_;
-  Server simd_[4], lds_port_, memory_;  // of the workgroup's CU
+  Server simd_[4], lds_port_, memory_;  // units of the workgroup's CU
   std::vector<uint64_t> cu_;            // when each CU is free
 };
 

@@ -1,7 +1,7 @@
 // Device memory under a CDNA kernel: who wrote which byte of it, and whether a wave of another workgroup may read that.
 //
-// A wave may read what another one has written if that has released it before it came to a counter, where the reader
-// has seen it, and the reader has acquired since.
+// A wave may read what another has written if the writer released it before coming to a counter, and the reader has
+// seen that counter and has acquired since.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -180,7 +180,7 @@ void multiply_halves(Accumulator& d, const Fragment& a, const Fragment& b, here 
   multiply<32>(d, x, y);
 }
 
-// A wave's fragments that go out of scope are registers that are given to something else.
+// When a wave's fragments go out of scope, their registers are given to something else.
 void forget(Wave& w, const Fragment* f) {
   for (auto* queue : {&w.vm, &w.lgkm}) {
     for (simulator::cdna::Flight& flight : *queue) {

@@ -1,4 +1,4 @@
-// cp.async: copies of threads that are complete when their group is waited for, or tell a barrier.
+// cp.async: copies by threads, which are complete once their group has been waited for, or which signal a barrier.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -78,7 +78,7 @@ void cp_async_commit(here at) {
 }
 
 namespace {
-// Arrives when all earlier copies of the thread have landed, and makes known those that no arrival before it does.
+// Arrives when all earlier copies of the thread have landed, and publishes those that no earlier arrival publishes.
 struct CpArrival {
   Engine* e;
   Thread* t;

@@ -12,7 +12,7 @@ namespace warpwright::simulator {
 namespace {
 
 thread_local const Engine* debugged = nullptr;
-std::string answer;  // of the last question
+std::string answer;  // to the last question
 
 const Thread* running() { return debugged != nullptr && debugged->is_inside() ? &Engine::self() : nullptr; }
 
@@ -83,7 +83,7 @@ WW_DEBUGGER const char* warpwright_debug_barriers() {
   return answer.c_str();
 }
 
-// Where the registers of a thread lie that does not run; null: it runs, has ended, or there is none.
+// Where the registers of a thread that is not running lie; null: it is running, has ended, or does not exist.
 WW_DEBUGGER const void* warpwright_debug_context(int cta, int warp, int lane) {
   if (debugged == nullptr || cta < 0 || size_t(cta) >= debugged->ctas.size()) return nullptr;
   const auto& threads = debugged->ctas[size_t(cta)]->threads;

@@ -8,7 +8,7 @@ struct Finding;
 struct Thread;
 class Engine;
 
-// The run of this thread that a debugger sees, for as long as it lives.
+// The run of this thread, visible to a debugger for as long as it lives.
 class Debugged {
  public:
   explicit Debugged(const Engine& engine);
@@ -20,8 +20,8 @@ class Debugged {
   const Engine* outer_;
 };
 
-// Writes down which thread runs, where a debugger can read it without calling anything: conditions of breakpoints ask
-// at every turn. Costs a little, and is for one run at a time.
+// Records which thread runs where a debugger can read it without calling anything, because conditions of breakpoints
+// ask at every turn. It costs a little, and serves one run at a time.
 void follow_threads();
 extern bool following_threads;
 void follow(const Thread* running);  // null: none

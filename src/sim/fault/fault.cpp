@@ -54,7 +54,7 @@ namespace {
 
 uint32_t stages_of(const Bar& b) { return able(b.spec && b.spec->stages > 1, Action::stage); }
 
-// The same barrier, so many stages further.
+// The same barrier, that many stages further on.
 Bar& further(const Thread& t, Bar& b, int64_t stages, here at) {
   if (!b.spec) return b;
   const int64_t n = b.spec->stages, to = ((b.index + stages) % n + n) % n;

@@ -1,5 +1,5 @@
-// Faults at the border between a kernel and the machine: where a word asks whether it is struck, and what a near miss
-// aims at instead.
+// Faults at the border between a kernel and the machine: where a word asks whether a fault strikes it, and what a near
+// miss aims at instead.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -32,8 +32,8 @@ inline bool is_dropped(Thread& t, const char* word, here at) {
   return f && f->action == Fault::Action::drop;
 }
 
-// Words at a barrier, as they are or as a fault makes them; `can` is what the call has beyond what all of its kind
-// have.
+// Words at a barrier, as they are or as a fault makes them; `can` is what may be altered in this call beyond what may
+// be in all calls of its kind.
 struct Arriving {
   Bar* at = nullptr;
   int64_t count = 1;
@@ -55,14 +55,14 @@ void misdirect(Thread& t, uint32_t can, here at, Arriving& a);
 void misdirect(Thread& t, const char* word, uint32_t can, here at, Announcing& a);
 void misdirect(Thread& t, here at, Waiting& w);
 
-// Where a copy or a commit reports its completion.
+// The place where a copy or a commit reports its completion.
 struct Aim {
   uint32_t bar = 0;
   uint16_t mask = 0;
   bool multicast = false;
 };
-// How often to do it: 0 it is left out, 2 done twice. A near miss changes the aim. `postponed`, where the word knows
-// what that means.
+// How often to do it: 0 leaves it out, 2 does it twice. A near miss changes the aim. `postponed` is for words that know
+// what it means.
 int misaimed(Thread& t, const char* word, uint32_t object, here at, Aim& aim, bool* postponed = nullptr);
 
 }  // namespace warpwright::simulator

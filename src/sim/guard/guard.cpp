@@ -25,9 +25,9 @@ namespace {
 
 constexpr size_t kSignalStack = 64 * 1024;
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-constexpr int kAsleepFor = 3;            // times as long as who computes
-constexpr double kIdle = 0.001;          // seconds that who is looked at may compute and still be asleep
-constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault is still one of the stack
+constexpr int kAsleepFor = 3;            // times as long as a thread that computes
+constexpr double kIdle = 0.001;          // seconds of computing between two looks up to which a thread counts as asleep
+constexpr uintptr_t kFrame = 64 * 1024;  // how far from the stack pointer a fault still counts as a stack fault
 thread_local Guard* active = nullptr;
 struct sigaction before[64];
 
@@ -39,9 +39,9 @@ struct Way {
 };
 thread_local Way* way_out = nullptr;
 
-// Rings in this process alone, and nobody else has a reason to use it.
+// A signal that is sent within this process only, and that nobody else has a reason to use.
 int ring() { return SIGRTMAX - 2; }
-// Who rings.
+// Which timer rings.
 constexpr int kComputing = 1, kWaiting = 2, kHost = 3;
 
 // Rings again and again in the calling thread. False: there are no timers.
@@ -59,7 +59,7 @@ bool set_timer(timer_t& timer, clockid_t clock, int number, double seconds) {
   return true;
 }
 
-// A handler cannot stand on the stack that has overflowed. Threads that have none get one, for as long as they live.
+// A handler cannot run on a stack that has overflowed. Threads without one get a second stack for as long as they live.
 void have_signal_stack() {
   static thread_local std::unique_ptr<char[]> memory;
   stack_t now = {};
@@ -287,7 +287,7 @@ void left_by(int status) {
 
 }  // namespace warpwright::simulator
 
-// What an object calls that was linked with --wrap=exit and the like.
+// What an object that was linked with --wrap=exit and the like calls.
 #define WW_LEAVES(name)                                                          \
   extern "C" [[noreturn, gnu::used, gnu::visibility("default")]] void name(int); \
   void name(int status) { warpwright::simulator::left_by(status); }

@@ -1,5 +1,5 @@
-// What a kernel does between its words: it may compute for ever, or touch memory that is not there. Both end the thread
-// that does it, and the run, with a finding.
+// What a kernel may do between its words: compute for ever, or touch memory that is not there. Both end the thread that
+// does it, and the run, with a finding.
 #pragma once
 #include <boost/context/fiber.hpp>
 #include <csignal>
@@ -22,7 +22,7 @@ struct GivenUp {
   bool stack = false;  // the fault is where the stack ends
 };
 
-// An engine whose code is guarded. All of it is asked in a signal.
+// An engine whose code is guarded. All of these are called from a signal handler.
 class Guarded {
  public:
   virtual uint64_t beat() const = 0;      // changes with every word, and when another thread of the kernel runs
@@ -33,9 +33,9 @@ class Guarded {
   ~Guarded() = default;
 };
 
-// For one run on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
-// like a hang. Who sleeps takes none: that is noticed by the clock on the wall, and only when three looks have found
-// so, since a program may be stopped for a while.
+// For one run, on the thread that makes it. `hang_seconds` are of processor time, so that a busy machine does not look
+// like a hang. A thread that sleeps uses none: that is noticed by the clock on the wall, and only after three looks
+// have found it so, since a program may be stopped for a while.
 class Guard {
  public:
   static constexpr int kHang = -1, kExit = -2 /* it called exit() */, kAsleep = -3;
@@ -46,14 +46,14 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
 
   static void install();                     // the handlers, once, and a stack for them in this thread
-  static void take_out(const GivenUp& why);  // returns where nobody is guarded
+  static void take_out(const GivenUp& why);  // returns if nothing is guarded
 
  private:
   // What was found when a timer last rang, and how often it was the same.
   struct Watch {
     timer_t timer = {};
     bool set = false;
-    uint64_t beat = ~uint64_t(0);  // of the engine
+    uint64_t beat = ~uint64_t(0);  // Guarded::beat() at that time
     double computed = 0;           // seconds of this thread
     int same = 0;
   };
@@ -65,19 +65,19 @@ class Guard {
   Watch computing_, waiting_;
 };
 
-// What exit() is for a kernel of its own object: it does not end the program as if all had been right.
+// What exit() means in a kernel with an object of its own: it does not end the program as if all had gone well.
 [[noreturn]] void left_by(int status);
-// Fills in rule, sentence, object and place of what is reported of it: `who` did it, whose last word was at `last`.
+// Fills in the rule, sentence, object and place of the report: `who` did it, and its last word was at `last`.
 void describe(Finding& f, const GivenUp& why, const std::string& who, machine::here last, double hang_seconds,
               const std::vector<Buffer>& buffers);
-// What such a reason is called.
+// The name of such a reason.
 std::string reason_of(const GivenUp& why);
-// Where the code of a thread that was given up stays: nobody may unwind what a signal has interrupted.
+// The place where the code of a thread that was given up stays: what a signal has interrupted must not be unwound.
 void abandon(boost::context::fiber&& code, const void* stack);
 
-// Calls host code that a user wrote; a fault in it ends the call, not the program, and so do kHostSeconds of processor
-// time outside of what is guarded there: to simulate what takes a host so long would take hours. What it held is not
-// given back.
+// Calls host code that a user wrote; a fault in it ends the call, not the program, and so does using more than
+// kHostSeconds of processor time outside what is guarded there: simulating what takes a host so long would take hours.
+// What the call held is not given back.
 inline constexpr int kHostSeconds = 30;
 GivenUp call_guarded(const std::function<void()>& code);
 

@@ -16,8 +16,8 @@ constexpr size_t kThreadStack = 256 * 1024;
 constexpr size_t kThreadStack = 64 * 1024;
 #endif
 constexpr size_t kStackPage = 4096;
-// Beside the stack: the page in front of which it ends, and one in which its beginning moves. Stacks that began at the
-// same place of their pages would share few sets of the caches.
+// Beside the stack: the page before which it ends, and one within which its beginning moves. Stacks that all began at
+// the same place in their pages would share few sets of the caches.
 constexpr size_t kThreadRoom = kStackPage + kThreadStack + kStackPage;
 constexpr size_t kStackStep = 5 * 64;
 constexpr size_t kStacksAtOnce = 64;  // stacks

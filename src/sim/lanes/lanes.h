@@ -1,12 +1,12 @@
 // Lanes of a warp: words that they execute together, and whether they come to them together.
 //
-// Behind divergent code PTX promises nothing about which lanes execute an instruction together (CUDA C++ Programming
+// After divergent code PTX promises nothing about which lanes execute an instruction together (CUDA C++ Programming
 // Guide, independent thread scheduling), and a word that PTX calls .aligned wants all lanes of the warp there. In
 // practice a compiler brings lanes together where branches join, and lanes that execute a wait with the same operands
 // get the same answer and stay together; every kernel with wgmma or tcgen05 is built on that. What it may not rely on
-// is that lanes are together which have waited for different things: the ones that did not have to wait may go on. So
-// a lane keeps a trail of what it has waited for since the warp was together, and a word that is .aligned wants equal
-// trails. bar.sync is .aligned as well, but each thread waits in it, and __syncthreads behind the wait of one thread is
+// is that lanes which have waited for different things are together: those that did not have to wait may go on. So a
+// lane keeps a trail of what it has waited for since the warp was together, and a word that is .aligned wants equal
+// trails. bar.sync is .aligned as well, but each thread waits in it, and __syncthreads after the wait of one thread is
 // what everybody writes: it brings lanes together.
 #pragma once
 #include <cstdint>
@@ -55,7 +55,7 @@ struct LaneGroup {  // lanes that meet in bar.warp.sync under a mask that is not
   SyncClocks released;
 };
 
-// What a thread waited for. Not where: a poll that fails and a wait behind it are as good as a poll that succeeds.
+// What a thread waited for. Not where: a poll that fails and a wait after it are as good as a poll that succeeds.
 struct Waited {
   const char* word = nullptr;
   here at{"", 0};
@@ -79,7 +79,7 @@ class Trail {
   }
   bool empty() const { return count_ == 0; }
   bool operator==(const Trail& o) const { return count_ == o.count_ && hash_ == o.hash_; }
-  // A wait that the other trail does not have, or not there; this one is not shorter.
+  // A wait that the other trail does not have, or not at that place; this one is not shorter.
   const Waited& beyond(const Trail& o) const {
     return o.count_ == 0 || first_.object != o.first_.object || first_.which != o.first_.which ? first_ : last_;
   }
