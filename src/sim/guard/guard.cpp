@@ -79,6 +79,15 @@ void forget_signal_stack() {
 #endif
 }
 
+// Before the handler of a timer is left for good: the next one may ring.
+void forget_ring() {
+  forget_signal_stack();
+  sigset_t rings;
+  sigemptyset(&rings);
+  sigaddset(&rings, ring());
+  pthread_sigmask(SIG_UNBLOCK, &rings, nullptr);
+}
+
 double seconds_of_thread() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -146,6 +155,8 @@ void Guard::install() {
     action.sa_sigaction = caught;
     action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART);
     for (const int signal : kFaults) sigaction(signal, &action, &before[signal]);
+    // Timers that ring together take turns: the second would find the handler of the first interrupted, not the kernel.
+    action.sa_flags &= ~static_cast<int>(SA_NODEFER);
     sigaction(ring(), &action, nullptr);
     terminate_before = std::set_terminate(terminating);
   });
@@ -175,7 +186,7 @@ void Guard::rung(Watch& watch, bool asleep, const GivenUp& why) {
   watch.beat = beat;
   watch.computed = computed;
   if (watch.same < (asleep ? 2 : 1)) return;
-  forget_signal_stack();
+  forget_ring();
   engine_.give_up(why);
 }
 
@@ -185,7 +196,7 @@ void Guard::caught(int signal, siginfo_t* info, void* context) {
     const int who = info->si_value.sival_int;
     if (who == kHost) {
       if (guard != nullptr || way_out == nullptr || ++way_out->seconds < kHostSeconds) return;
-      forget_signal_stack();
+      forget_ring();
       take_out({kHang, nullptr, instruction_of(context)});
     }
     if (guard == nullptr) return;
