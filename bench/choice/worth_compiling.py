@@ -51,10 +51,9 @@ def main():
     ahead = np.array([without_parts(name) in names for name in data.name])
     problems = [np.where(data.problem == i)[0] for i, p in enumerate(data.problems) if p in judged]
     problems = [rows for rows in problems if ahead[rows].any() and not ahead[rows].all()]
-    rows_of = {id(rows): data.extents[data.problem[rows[0]], 0] for rows in problems}
     print("rows\tproblems\tfaster by\tregret\t95th percentile\tcompiled\tdifferent plans")
     for least, most in SPANS:
-        of = [rows for rows in problems if least <= rows_of[id(rows)] <= most]
+        of = [rows for rows in problems if least <= data.extents[data.problem[rows[0]], 0] <= most]
         if not of:
             continue
         for threshold in THRESHOLDS:
