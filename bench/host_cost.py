@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import torch
 import warpwright
 import warpwright.nn
-from warpwright import _torch, _torch_grouped, _torch_moe, _torch_native
+from warpwright import _torch, _torch_grouped, _torch_moe, _torch_native, _torch_train
 
 BURSTS, CALLS = 400, 50
 GPU = torch.cuda.is_available()
@@ -40,6 +40,7 @@ split_a, split_b = make(16, 8192), make(64, 8192)  # few tiles that share their 
 x, gate_up, down = make(16, 256), make(4, 256, 256), make(4, 256, 128)
 ids, weights = torch.zeros(16, 2, dtype=torch.int64, device=DEVICE), torch.ones(16, 2, device=DEVICE)
 learnt, right_learnt = b.clone().requires_grad_(), right.clone().requires_grad_()
+bias_learnt, w_learnt, gate_up_learnt = (tensor.clone().requires_grad_() for tensor in (bias, w, gate_up))
 CALLS_OF = {
     "torch.mm": lambda: torch.mm(left, right),
     "warpwright.gemm": lambda: warpwright.gemm(a, b),
@@ -55,7 +56,21 @@ CALLS_OF = {
 WITH_GRADIENT = {
     "torch.mm": lambda: torch.mm(left, right_learnt),
     "warpwright.gemm": lambda: warpwright.gemm(a, learnt),
+    "warpwright.gemm, bias": lambda: warpwright.gemm(a, learnt, bias=bias_learnt),
+    "warpwright.gemm, bias and silu": lambda: warpwright.gemm(a, learnt, bias=bias_learnt, activation="silu"),
+    "warpwright.grouped_gemm": lambda: warpwright.grouped_gemm(a, w_learnt, offsets=offsets),
+    "warpwright.moe": lambda: warpwright.moe(x, gate_up_learnt, down, ids, weights),
+    "torch.nn.Linear": lambda: linear(left),
+    "warpwright.nn.Linear": lambda: layer(a),
 }
+
+
+def backward_of(product, *operands):
+    """The step of the backward pass alone, of a product of which both operands want a gradient."""
+    made = product(*(x.clone().requires_grad_() for x in operands))
+    step, gradient = made.grad_fn, torch.ones_like(made)
+    run = step if "Mm" in step.name() else step.apply  # C++ is called, and what is written in Python is applied
+    return lambda: (made, run(gradient))[1]
 
 
 def stand_in():
@@ -78,7 +93,8 @@ def stand_in():
     def remember(which, function, plan, shape, *tensors, **named):
         given = inspect.signature(function).bind(*tensors, **named)
         given.apply_defaults()
-        _torch_native.remember(module, which, given.args, plan, shape, torch.bfloat16)
+        learning = _torch_train.learning(module, given.args) if which == _torch_native.GEMM else None
+        _torch_native.remember(module, which, given.args, plan, shape, torch.bfloat16, learning)
 
     def gemm(*tensors, plan=None, **named):
         remember(_torch_native.GEMM, _torch.gemm, plan or Plan(), (len(tensors[0]), 64), *tensors, **named)
@@ -88,10 +104,16 @@ def stand_in():
     gemm(a, b, out=out)
     gemm(a, b, bias=bias, activation="silu")
     gemm(a, layer.weight, bias=layer.bias)
-    gemm(a, learnt)
+    gemm(a, learnt, bias=bias)
+    d, plan = torch.ones_like(out), Plan()  # of the backward pass, with the shapes of its results
+    for shape, left, right in (((128, 256), d, b.T), ((64, 256), d.T, a.T)):
+        remember(_torch_native.GEMM, _torch.gemm, plan, shape, left, right, out_dtype=torch.bfloat16)
     gemm(odd, odd_b, plan=Plan(WORKSPACE))
     gemm(split_a, split_b, plan=Plan(WORKSPACE, WORKSPACE))
     remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets)
+    remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets, out=make(128, 256))
+    remember(_torch_native.MOE, _torch_moe.moe, Plan(WORKSPACE), (16, 256), x, gate_up, down, ids, weights,
+             out=make(16, 256), status=torch.zeros(1, dtype=torch.int32))
     remember(_torch_native.MOE, _torch_moe.moe, Plan(WORKSPACE), (16, 256), x, gate_up, down, ids, weights)
     _torch_native.native = lambda: module
 
@@ -125,3 +147,7 @@ print("with gradients enabled, of tensors that want none")
 measure({name: call for name, call in CALLS_OF.items() if "Linear" not in name})
 print("with a gradient, forward")
 measure(WITH_GRADIENT)
+print("with gradients of both operands, the step of the backward pass")
+BACKWARD = {"torch.mm": backward_of(torch.mm, left, right), "warpwright.gemm": backward_of(warpwright.gemm, a, b)}
+with torch.no_grad():
+    measure(BACKWARD)

@@ -4,10 +4,6 @@
 //
 // Only the stable interface of Python (3.10 and later) and DLPack's are used, so one binary serves every Python and
 // every torch that has them. The library is reached by the addresses of the functions that run its plans.
-#define Py_LIMITED_API 0x030A0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -17,22 +13,29 @@
 #include <vector>
 
 #include "dlpack_abi.h"
+#include "entry.h"
 #include "forms.h"
+#include "ref.h"
 
 namespace {
 
 using warpwright::dlpack::Exchange;
+using warpwright::native::Entry;
 using warpwright::native::Form;
+using warpwright::native::Key;
 using warpwright::native::kFormOf;
 using warpwright::native::kForms;
 using warpwright::native::kMostArguments;
 using warpwright::native::kMostBytes;
+using warpwright::native::kMostDimensions;
 using warpwright::native::kMostOperands;
 using warpwright::native::kMostSettings;
 using warpwright::native::kNoWorkspace;
+using warpwright::native::Learning;
+using warpwright::native::Ref;
+using warpwright::native::Workspace;
 using DlTensor = warpwright::dlpack::Tensor;
 
-constexpr int kMostDimensions = 8;
 constexpr size_t kMostEntries = 4096;
 
 using Run = int32_t (*)(const void* plan, const void* pointers, void* stream);
@@ -50,74 +53,32 @@ struct Torch {
   PyObject* bytes_type = nullptr;  // torch.uint8
   PyObject* workspace = nullptr;   // of a plan and a stream
   PyObject* raise_on = nullptr;
-  PyObject* requires_grad = nullptr;  // the word
+  PyObject* requires_grad = nullptr;  // these are words
+  PyObject* to_save = nullptr;
   int32_t device_type = 0;
   std::array<Run, kForms> run{};
+  std::array<PyObject*, kForms> names{};     // tuples: of the arguments of each call, interned
+  std::array<PyObject*, kForms> defaults{};  // what they are where they are not given
 };
 Torch torch;
 
-// An object that is owned.
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* owned) : object_(owned) {}
-  static Ref of(PyObject* borrowed) {
-    Py_IncRef(borrowed);
-    return Ref(borrowed);
-  }
-  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Ref& operator=(Ref&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  Ref(const Ref&) = delete;
-  Ref& operator=(const Ref&) = delete;
-  ~Ref() {
-    if (object_ != nullptr) Py_DecRef(object_);
-  }
-
-  PyObject* get() const { return object_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }
-  explicit operator bool() const { return object_ != nullptr; }
-
- private:
-  PyObject* object_ = nullptr;
-};
-
-struct Key {
-  std::array<int64_t, kMostOperands*(2 + 2 * kMostDimensions) + 3> words;  // the first `count` are written
-  size_t count = 0;
-  uint64_t hash = 0x9e3779b97f4a7c15u;
-
-  void add(int64_t word) {
-    words[count++] = word;
-    hash = (hash ^ uint64_t(word)) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  }
-};
-
-// Memory of a plan that its runs on one stream share.
-struct Workspace {
-  void* stream;
-  Ref tensor;
-  void* data;
-};
-
-struct Entry {
-  std::vector<int64_t> key;
-  std::vector<Ref> settings;
-  Ref owner, shape, strides, dtype, workspace_shape, workspace_strides;
-  const void* plan = nullptr;
-  size_t workspace_bytes = 0;
-  size_t kept_bytes = 0;  // of them
-  std::vector<Workspace> workspaces;
-};
 // Shared, since another thread may forget an entry while this one launches. Never destroyed: what they own is Python's,
 // which is gone when the process ends.
 auto& entries = *new std::unordered_multimap<uint64_t, std::shared_ptr<Entry>>;
 uint64_t changes = 0;  // of the entries
 
 using Tensors = std::array<DlTensor, kMostOperands>;
+
+// A call that has been understood and found.
+struct Call {
+  const Form& form;
+  PyObject* const* arguments;
+  Tensors tensors;
+  std::shared_ptr<Entry> entry;
+  void* stream = nullptr;
+};
+// The call that this thread has handed to autograd, which asks for it at once.
+thread_local Call* handed_over = nullptr;
 
 // 1: true, 0: false, -1: an exception.
 int truth_of(const Ref& answer) { return answer ? PyObject_IsTrue(answer.get()) : -1; }
@@ -131,8 +92,9 @@ bool is_plain(PyObject* x) {
   return false;
 }
 
-// Whether this way is open to the call; fills its tensors and its key.
-bool read(const Form& form, PyObject* const* arguments, Tensors& tensors, Key& key) {
+// Whether this way is open to the call; fills its tensors and its key, and says whether a gradient is wanted. The
+// operands of `turned`, a bit for each, stand for their transposed views.
+bool read(const Form& form, PyObject* const* arguments, unsigned turned, Tensors& tensors, Key& key, bool& learns) {
   // Whoever looks at calls may have wrapped the tensors: nobody touches them before this.
   const Py_ssize_t guards = PyTuple_Size(torch.guards);
   for (Py_ssize_t i = 0; i < guards; ++i) {
@@ -151,15 +113,21 @@ bool read(const Form& form, PyObject* const* arguments, Tensors& tensors, Key& k
       continue;
     }
     if (!is_plain(x)) return false;
-    if (gradients != 0 && truth_of(Ref(PyObject_GetAttr(x, torch.requires_grad))) != 0) return false;
+    if (gradients != 0 && !learns) {
+      const int wanted = truth_of(Ref(PyObject_GetAttr(x, torch.requires_grad)));
+      if (wanted < 0) return false;
+      learns = wanted != 0;
+    }
     DlTensor& t = tensors[i];
     if (torch.exchange->look(x, &t) != 0) return false;
     if (t.device.type != torch.device_type || t.dimensions > kMostDimensions || t.byte_offset != 0) return false;
     key.add(int64_t(t.type.code) << 24 | int64_t(t.type.bits) << 16 | t.type.lanes);
     key.add(int64_t(t.device.number) << 8 | t.dimensions);
+    const bool backwards = (turned >> i & 1u) != 0;
     for (int d = 0; d < t.dimensions; ++d) {
-      key.add(t.shape[d]);
-      key.add(t.strides[d]);
+      const int from = backwards ? t.dimensions - 1 - d : d;
+      key.add(t.shape[from]);
+      key.add(t.strides[from]);
     }
     if (form.operands[i].decides_plan) bits |= reinterpret_cast<uintptr_t>(t.data);
   }
@@ -224,44 +192,37 @@ void* workspace_of(Entry& entry, void* stream, Ref& held) {
   return made.data;
 }
 
-PyObject* launch(const Form& form, PyObject* const* arguments, Py_ssize_t count) {
-  Tensors t;
-  Key key;
-  if (count != form.arguments || torch.exchange == nullptr || !read(form, arguments, t, key)) return another_way();
-  const std::shared_ptr<Entry> entry = find(form, key, arguments);
-  if (entry == nullptr) return another_way();
-  const Ref device(PyObject_CallNoArgs(torch.current_device));
-  if (!device || PyLong_AsLong(device.get()) != t[0].device.number) return another_way();
-  void* stream = nullptr;
-  if (torch.exchange->stream(t[0].device.type, t[0].device.number, &stream) != 0) return nullptr;
-
-  // From here on a failure is one, most likely that there is no memory left.
+// The result; a failure is one here, most likely that there is no memory left.
+PyObject* run(Call& call) {
+  const Form& form = call.form;
+  Entry& entry = *call.entry;
   const auto out = size_t(form.out);
+  PyObject* const given = call.arguments[form.operands[out].place];
   Ref result;
-  if (arguments[form.operands[out].place] != Py_None) {
-    result = Ref::of(arguments[form.operands[out].place]);
+  if (given != Py_None) {
+    result = Ref::of(given);
   } else {
-    result = Ref(PyObject_CallFunctionObjArgs(torch.empty_strided, entry->shape.get(), entry->strides.get(),
-                                              entry->dtype.get(), nullptr));
-    if (!result || torch.exchange->look(result.get(), &t[out]) != 0) return nullptr;
+    result = Ref(PyObject_CallFunctionObjArgs(torch.empty_strided, entry.shape.get(), entry.strides.get(),
+                                              entry.dtype.get(), nullptr));
+    if (!result || torch.exchange->look(result.get(), &call.tensors[out]) != 0) return nullptr;
   }
   alignas(void*) std::array<unsigned char, kMostBytes> pointers{};
   const auto put = [&pointers](size_t at, auto value) { std::memcpy(pointers.data() + at, &value, sizeof value); };
   put(0, uint64_t(form.structure));
   for (size_t i = 0; i < form.operands.size(); ++i) {
-    if (t[i].data != nullptr) put(form.operands[i].address, t[i].data);
+    if (call.tensors[i].data != nullptr) put(form.operands[i].address, call.tensors[i].data);
   }
   Ref held;
-  if (entry->workspace_bytes != 0) {
-    void* const workspace = workspace_of(*entry, stream, held);
+  if (entry.workspace_bytes != 0) {
+    void* const workspace = workspace_of(entry, call.stream, held);
     if (workspace == nullptr) return nullptr;
     put(form.workspace, workspace);
-    put(form.workspace + sizeof(void*), entry->workspace_bytes);
+    put(form.workspace + sizeof(void*), entry.workspace_bytes);
   }
-  const Run run = torch.run[size_t(&form - kFormOf.data())];
+  const Run launch = torch.run[size_t(&form - kFormOf.data())];
   int code = 0;
   Py_BEGIN_ALLOW_THREADS;
-  code = run(entry->plan, pointers.data(), stream);
+  code = launch(entry.plan, pointers.data(), call.stream);
   Py_END_ALLOW_THREADS;
   if (code == 0) return result.release();
   const Ref number(PyLong_FromLong(code));
@@ -269,9 +230,91 @@ PyObject* launch(const Form& form, PyObject* const* arguments, Py_ssize_t count)
   return nullptr;
 }
 
+// A tuple of some of the arguments.
+Ref chosen(PyObject* const* arguments, const std::vector<int>& places) {
+  Ref tuple(PyTuple_New(Py_ssize_t(places.size())));
+  for (size_t i = 0; tuple && i < places.size(); ++i) {
+    PyObject* const x = arguments[size_t(places[i])];
+    Py_IncRef(x);
+    if (PyTuple_SetItem(tuple.get(), Py_ssize_t(i), x) != 0) return {};
+  }
+  return tuple;
+}
+
+// forward(context, inputs): what autograd calls, within the call that was handed over.
+PyObject* forward(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Call* const call = std::exchange(handed_over, nullptr);
+  if (call == nullptr || count == 0) {
+    PyErr_SetString(PyExc_RuntimeError, "forward: it is a part of gemm(), which alone may call it");
+    return nullptr;
+  }
+  const Learning& learning = *call->entry->learning;
+  // A version that is changed before the backward pass is autograd's to find.
+  const Ref saved = chosen(call->arguments, learning.saved);
+  if (!saved || PyObject_SetAttr(arguments[0], torch.to_save, saved.get()) != 0) return nullptr;
+  return run(*call);
+}
+
+PyObject* launch(const Form& form, PyObject* const* arguments, unsigned turned = 0) {
+  Call call{form, arguments, {}, nullptr};
+  Key key;
+  bool learns = false;
+  if (torch.exchange == nullptr || !read(form, arguments, turned, call.tensors, key, learns)) return another_way();
+  call.entry = find(form, key, arguments);
+  if (call.entry == nullptr || (learns && (turned != 0 || !call.entry->learning))) return another_way();
+
+  const auto& [type, number] = call.tensors[0].device;
+  const Ref device(PyObject_CallNoArgs(torch.current_device));
+  if (!device || PyLong_AsLong(device.get()) != number) return another_way();
+  if (torch.exchange->stream(type, number, &call.stream) != 0) return nullptr;
+  if (!learns) return run(call);
+  const Ref inputs = chosen(arguments, call.entry->learning->inputs);
+  if (!inputs) return nullptr;
+  // Somebody who watches calls may make one between this and forward().
+  Call* const outer = std::exchange(handed_over, &call);
+  PyObject* const result = PyObject_CallObject(call.entry->learning->apply.get(), inputs.get());
+  handed_over = outer;
+  return result;
+}
+
+// Puts the arguments of a call in their places; false where they are none of this call's, which Python then says.
+bool place(const Form& form, PyObject* const* given, Py_ssize_t count, PyObject* words,
+           std::array<PyObject*, kMostArguments>& items) {
+  const size_t index = size_t(&form - kFormOf.data());
+  if (torch.names[index] == nullptr || count > Py_ssize_t(form.needed)) return false;
+  for (Py_ssize_t i = 0; i < form.arguments; ++i) {
+    items[size_t(i)] = i < count ? given[i] : PyTuple_GetItem(torch.defaults[index], i);
+  }
+  const Py_ssize_t named = words == nullptr ? 0 : PyTuple_Size(words);
+  for (Py_ssize_t w = 0; w < named; ++w) {
+    PyObject* const word = PyTuple_GetItem(words, w);
+    Py_ssize_t i = count;
+    while (i < form.arguments && PyTuple_GetItem(torch.names[index], i) != word) ++i;
+    if (i == form.arguments) return false;
+    items[size_t(i)] = given[count + w];
+  }
+  return true;
+}
+
 template <int Index>
-PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return launch(kFormOf[size_t(Index)], arguments, count);
+PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* words) {
+  const Form& form = kFormOf[size_t(Index)];
+  if (words == nullptr && count == form.arguments) return launch(form, arguments);
+  std::array<PyObject*, kMostArguments> items;
+  return place(form, arguments, count, words, items) ? launch(form, items.data()) : another_way();
+}
+
+// turned_gemm(which, a, b, out_dtype, alpha): as gemm, of the transposed view of a if bit 0 of which is set, and of b
+// for bit 1. To make a view costs as much as half a call.
+PyObject* turned_gemm(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  using warpwright::native::Gemm;
+  const Form& form = kFormOf[warpwright::native::kGemm];
+  std::array<PyObject*, kMostArguments> items;
+  if (count != 5 || !place(form, arguments + 1, 2, nullptr, items)) return another_way();
+  items[size_t(Gemm::out_dtype)] = arguments[3];
+  items[size_t(Gemm::alpha)] = arguments[4];
+  const unsigned long which = PyLong_AsUnsignedLong(arguments[0]);
+  return which <= 3 ? launch(form, items.data(), unsigned(which)) : another_way();
 }
 
 PyObject* forget(PyObject*, PyObject*) {
@@ -282,14 +325,25 @@ PyObject* forget(PyObject*, PyObject*) {
   return Py_None;
 }
 
+// Places of arguments that a tuple of Python lists.
+bool read_places(const Form& form, PyObject* tuple, std::vector<int>& places) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
+    const long place = PyLong_AsLong(PyTuple_GetItem(tuple, i));
+    if (place < 0 || place >= form.arguments) return false;
+    places.push_back(int(place));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
 // remember(which call, its arguments, owner, address of the plan, bytes of its workspace, how many of them are kept,
-// shape, strides and dtype of the result)
+// shape, strides and dtype of the result, the parts of Learning if the call has a gradient)
 PyObject* remember(PyObject*, PyObject* arguments) {
-  PyObject *given = nullptr, *owner = nullptr, *shape = nullptr, *strides = nullptr, *dtype = nullptr;
+  PyObject *given = nullptr, *owner = nullptr, *shape = nullptr, *strides = nullptr, *dtype = nullptr,
+           *learning = Py_None;
   int which = 0;
   unsigned long long plan = 0, workspace_bytes = 0, kept_bytes = 0;
-  if (PyArg_ParseTuple(arguments, "iOOKKKOOO", &which, &given, &owner, &plan, &workspace_bytes, &kept_bytes, &shape,
-                       &strides, &dtype) == 0) {
+  if (PyArg_ParseTuple(arguments, "iOOKKKOOO|O", &which, &given, &owner, &plan, &workspace_bytes, &kept_bytes, &shape,
+                       &strides, &dtype, &learning) == 0) {
     return nullptr;
   }
   if (which < 0 || which >= kForms) {
@@ -304,7 +358,8 @@ PyObject* remember(PyObject*, PyObject* arguments) {
   for (Py_ssize_t i = 0; i < form.arguments; ++i) items[size_t(i)] = PyTuple_GetItem(given, i);
   Tensors t;
   Key key;
-  if (torch.exchange == nullptr || !read(form, items.data(), t, key)) return another_way();
+  bool learns = false;
+  if (torch.exchange == nullptr || !read(form, items.data(), 0, t, key, learns)) return another_way();
   const auto entry = std::make_shared<Entry>();
   entry->key.assign(key.words.begin(), key.words.begin() + std::ptrdiff_t(key.count));
   entry->settings.reserve(kMostSettings);
@@ -319,6 +374,16 @@ PyObject* remember(PyObject*, PyObject* arguments) {
   entry->plan = reinterpret_cast<const void*>(uintptr_t(plan));
   entry->workspace_bytes = size_t(workspace_bytes);
   entry->kept_bytes = size_t(kept_bytes);
+  if (learning != Py_None) {
+    PyObject *apply = nullptr, *inputs = nullptr, *saved = nullptr;
+    if (PyArg_ParseTuple(learning, "OO!O!", &apply, &PyTuple_Type, &inputs, &PyTuple_Type, &saved) == 0) return nullptr;
+    Learning& known = entry->learning.emplace();
+    known.apply = Ref::of(apply);
+    if (!read_places(form, inputs, known.inputs) || !read_places(form, saved, known.saved)) {
+      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_ValueError, "an argument has no such place");
+      return nullptr;
+    }
+  }
   if (entries.size() >= kMostEntries) Py_DecRef(forget(nullptr, nullptr));
   entries.emplace(key.hash, entry);
   ++changes;
@@ -327,14 +392,15 @@ PyObject* remember(PyObject*, PyObject* arguments) {
 }
 
 // set_up(capsule, types, guards, grad_enabled, deterministic, current_device, is_capturing, empty_strided, uint8,
-// workspace, raise_on, device type, addresses of the functions that run a plan)
+// workspace, raise_on, device type, and for each call the address of the function that runs a plan, and the names and
+// defaults of its arguments)
 PyObject* set_up(PyObject*, PyObject* arguments) {
-  PyObject *capsule = nullptr, *runs = nullptr;
+  PyObject *capsule = nullptr, *runs = nullptr, *names = nullptr, *defaults = nullptr;
   Torch given;
   int type = 0;
-  if (PyArg_ParseTuple(arguments, "OOOOOOOOOOOiO", &capsule, &given.types, &given.guards, &given.grad_enabled,
+  if (PyArg_ParseTuple(arguments, "OOOOOOOOOOOiOOO", &capsule, &given.types, &given.guards, &given.grad_enabled,
                        &given.deterministic, &given.current_device, &given.is_capturing, &given.empty_strided,
-                       &given.bytes_type, &given.workspace, &given.raise_on, &type, &runs) == 0) {
+                       &given.bytes_type, &given.workspace, &given.raise_on, &type, &runs, &names, &defaults) == 0) {
     return nullptr;
   }
   given.exchange = static_cast<const Exchange*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
@@ -343,7 +409,7 @@ PyObject* set_up(PyObject*, PyObject* arguments) {
     PyErr_SetString(PyExc_ValueError, "the exchange interface of torch is none that is known");
     return nullptr;
   }
-  if (PyTuple_Size(runs) != kForms) {
+  if (PyTuple_Size(runs) != kForms || PyTuple_Size(names) != kForms || PyTuple_Size(defaults) != kForms) {
     if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_ValueError, "the address of a function is missing");
     return nullptr;
   }
@@ -351,12 +417,22 @@ PyObject* set_up(PyObject*, PyObject* arguments) {
     const unsigned long long address = PyLong_AsUnsignedLongLong(PyTuple_GetItem(runs, i));
     if (PyErr_Occurred() != nullptr) return nullptr;
     given.run[size_t(i)] = reinterpret_cast<Run>(uintptr_t(address));
+    given.names[size_t(i)] = PyTuple_GetItem(names, i);
+    given.defaults[size_t(i)] = PyTuple_GetItem(defaults, i);
+    for (PyObject* const each : {given.names[size_t(i)], given.defaults[size_t(i)]}) {
+      if (PyTuple_Size(each) != kFormOf[size_t(i)].arguments) {
+        if (PyErr_Occurred() == nullptr)
+          PyErr_SetString(PyExc_ValueError, "a call has other arguments than were named");
+        return nullptr;
+      }
+    }
   }
   given.requires_grad = PyUnicode_InternFromString("requires_grad");
+  given.to_save = PyUnicode_InternFromString("to_save");
   given.device_type = type;
   for (PyObject* const x :
        {capsule, given.types, given.guards, given.grad_enabled, given.deterministic, given.current_device,
-        given.is_capturing, given.empty_strided, given.bytes_type, given.workspace, given.raise_on}) {
+        given.is_capturing, given.empty_strided, given.bytes_type, given.workspace, given.raise_on, names, defaults}) {
     Py_IncRef(x);  // for good: torch stays as long as the process does
   }
   Py_DecRef(forget(nullptr, nullptr));
@@ -365,18 +441,20 @@ PyObject* set_up(PyObject*, PyObject* arguments) {
   return Py_None;
 }
 
-template <int Index>
-PyCFunction as_method() {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call<Index>));
+PyCFunction as_function(auto* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-PyMethodDef methods[] = {{"gemm", as_method<warpwright::native::kGemm>(), METH_FASTCALL, nullptr},
-                         {"grouped_gemm", as_method<warpwright::native::kGrouped>(), METH_FASTCALL, nullptr},
-                         {"moe", as_method<warpwright::native::kMoe>(), METH_FASTCALL, nullptr},
-                         {"remember", remember, METH_VARARGS, nullptr},
-                         {"forget", forget, METH_NOARGS, nullptr},
-                         {"set_up", set_up, METH_VARARGS, nullptr},
-                         {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {
+    {"gemm", as_function(call<warpwright::native::kGemm>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"grouped_gemm", as_function(call<warpwright::native::kGrouped>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"moe", as_function(call<warpwright::native::kMoe>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"turned_gemm", as_function(turned_gemm), METH_FASTCALL, nullptr},
+    {"forward", as_function(forward), METH_FASTCALL, nullptr},
+    {"remember", remember, METH_VARARGS, nullptr},
+    {"forget", forget, METH_NOARGS, nullptr},
+    {"set_up", set_up, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace

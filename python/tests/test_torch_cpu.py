@@ -318,7 +318,7 @@ def test_opcheck():
     x, w = make(40, 128), make(2, 64, 128)
     offsets, out = torch.tensor([0, 10, 40], dtype=torch.int32), make(40, 64)
     torch.library.opcheck(torch.ops.warpwright.grouped_gemm.default,
-                          (x, w, offsets, *[None] * 6, out, None, None, None, "none", False, 0, 0, ""))
+                          (x, w, offsets, *[None] * 6, out, None, None, None, "none", False, 0, 0, "", "", 0.0))
     torch.library.opcheck(torch.ops.warpwright.grouped_product.default,
                           (x.requires_grad_(), w.requires_grad_(), offsets, *[None] * 4, torch.bfloat16, 0, 0, ""),
                           **loose)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from ._warm import GEMM, warm
+
 if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -46,14 +48,12 @@ def is_torch(x: Any) -> bool:
     return hasattr(x, "__torch_function__")
 
 
-_of_torch: Any = None  # _torch.gemm, found once: an import costs as much as a tenth of a warm call
-
-
 def _find_torch() -> None:
-    global _of_torch
+    import torch
+
     from . import _torch
 
-    _of_torch = _torch.gemm
+    GEMM.of_torch, GEMM.is_compiling = _torch.gemm, torch.compiler.is_compiling
 
 
 @overload
@@ -75,6 +75,7 @@ def gemm(a: NDArray[Any], b: NDArray[Any], *, out: NDArray[Any] | None = None, d
          epilogue: str | None = None, target: str | None = None) -> NDArray[Any]: ...
 
 
+@warm(GEMM)
 def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any = None, c: Any = None,
          alpha: float = 1.0, beta: float = 0.0, bias: Any = None, activation: str = "none", residual: Any = None,
          a_scale: Any = None, b_scale: Any = None, out_scale: Any = None, accumulation: str = "fast",
@@ -134,9 +135,9 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
         if tuning is not None:
             plan = plan_word(plan, tuning)
-        if _of_torch is None:
+        if GEMM.of_torch is None:
             _find_torch()
-        return _of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+        return GEMM.of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
                          accumulation, deterministic, sm_limit, plan, epilogue)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")

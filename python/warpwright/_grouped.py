@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence, overload
 
 from . import _abi, _formula
 from ._gemm import is_torch, plan_word
+from ._warm import GROUPED, warm
 
 if TYPE_CHECKING:
     import torch
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
 SCALE_BLOCK = 128
 ACTIVATIONS = ("none", "swiglu")
-_of_torch: Any = None  # _torch_grouped.grouped_gemm, found once
 
 
 def _find_torch() -> None:
-    global _of_torch
+    import torch
+
     from . import _torch_grouped
 
-    _of_torch = _torch_grouped.grouped_gemm
+    GROUPED.of_torch, GROUPED.is_compiling = _torch_grouped.grouped_gemm, torch.compiler.is_compiling
 
 
 @overload
@@ -45,6 +46,7 @@ def grouped_gemm(a: NDArray[Any], b: NDArray[Any], *, offsets: ArrayLike | None 
                  epilogue: str | None = None, beta: float = 0.0) -> NDArray[Any]: ...
 
 
+@warm(GROUPED)
 def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, depths: Any = None, experts: Any = None,
                  index: Any = None, a_scale: Any = None, b_scale: Any = None, bias: Any = None,
                  activation: str = "none", out: Any = None, out_dtype: Any = None, scales_out: Any = None,
@@ -121,9 +123,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                              "simulate() sends those on the CPU through the simulator")
         if tuning is not None:
             plan = plan_word(plan, tuning)
-        if _of_torch is None:
+        if GROUPED.of_torch is None:
             _find_torch()
-        return _of_torch(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
+        return GROUPED.of_torch(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
                          scales_out, accumulate, status, usual_rows, sm_limit, plan, epilogue, beta)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence, overload
 
 from ._gemm import is_torch
+from ._warm import MOE, warm
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, NDArray
 
 SCALE_BLOCK = 128
-_of_torch: Any = None  # _torch_moe.moe, found once
 
 
 def _find_torch() -> None:
-    global _of_torch
+    import torch
+
     from . import _torch_moe
 
-    _of_torch = _torch_moe.moe
+    MOE.of_torch, MOE.is_compiling = _torch_moe.moe, torch.compiler.is_compiling
 
 
 @overload
@@ -36,6 +37,7 @@ def moe(x: NDArray[Any], w_gate_up: NDArray[Any], w_down: NDArray[Any], topk_ids
         token_count: int | None = None, out: NDArray[Any] | None = None, status: NDArray[Any] | None = None, sm_limit: int = 0, target: str | None = None) -> NDArray[Any]: ...
 
 
+@warm(MOE)
 def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *, x_scale: Any = None,
         w_gate_up_scale: Any = None, w_down_scale: Any = None, shared: int = 0, shared_weights: Any = None,
         token_count: Any = None, out: Any = None, status: Any = None, sm_limit: int = 0, target: str | None = None) -> Any:
@@ -73,9 +75,9 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     if is_torch(x) or is_torch(w_gate_up):
         if target not in (None, "gpu", "sm90", "sm100"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
-        if _of_torch is None:
+        if MOE.of_torch is None:
             _find_torch()
-        return _of_torch(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared,
+        return MOE.of_torch(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared,
                          shared_weights, token_count, out, status, sm_limit)
     if sm_limit:
         raise ValueError("sm_limit: the simulator runs NumPy arrays without it; leave it out")

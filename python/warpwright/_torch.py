@@ -10,7 +10,7 @@ from torch import Tensor
 from . import _formula, _torch_launch, _torch_native, _torch_reference
 from ._simulate import simulated_target
 from ._torch_describe import (
-    PLAIN, Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
+    Operands, Settings, as_tensor, autocast_type, cast, check_out, is_distributed, is_watched, product_shape, result_type,
     wants_gradient)
 from ._torch_fold import fold, operands
 from ._torch_transforms import refuse_vmap, register_autocast, register_gemm_vmap, register_gradient
@@ -79,21 +79,17 @@ def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> Non
         ctx.shapes = [None if x is None else (x.shape, x.dtype) for x in (c, bias, residual)]
 
 
-def _sum_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """The gradient of something that was used for a whole batch, or for every row or column."""
-    while x.dim() > len(shape):
-        x = x.sum(0)
-    for axis, extent in enumerate(shape):
-        if extent != x.shape[axis]:
-            x = x.sum(axis, keepdim=True)
-    return x
+def _sum_to(x: Tensor, shape: Sequence[int], dtype: Optional[torch.dtype] = None) -> Tensor:
+    """The gradient of something that was used for a whole batch, or for every row or column; sums are of ``dtype``."""
+    ahead = x.dim() - len(shape)
+    axes = [axis for axis in range(x.dim()) if axis < ahead or x.shape[axis] != shape[axis - ahead]]
+    return x.sum(axes, dtype=dtype).reshape(tuple(shape)) if axes else x
 
 
-def _before_swiglu(ctx: Any, gradient: Tensor) -> Tensor:
+def before_swiglu(a: Tensor, b: Tensor, bias: Optional[Tensor], alpha: float, deterministic: bool,
+                   gradient: Tensor) -> Tensor:
     """The gradient of gates and ups, which one product computes again: kept, they would be twice the result."""
-    a, b, *bias = ctx.saved_tensors
-    sums = gemm(a, b, alpha=ctx.alpha, bias=bias[0] if bias else None, out_dtype=torch.float32,
-                deterministic=ctx.deterministic)
+    sums = gemm(a, b, alpha=alpha, bias=bias, out_dtype=torch.float32, deterministic=deterministic)
     gate, up = sums.chunk(2, -1)
     wide, share = gradient.float(), torch.sigmoid(gate)
     return torch.cat([wide * up * share * (1 + gate * (1 - share)), wide * gate * share], -1)
@@ -103,11 +99,11 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     if not ctx.known:
         raise NotImplementedError("warpwright::gemm: the op has no gradient with an epilogue, factors or an activation but "
                                   "swiglu; warpwright.gemm has one with every activation")
-    a, b = ctx.saved_tensors[:2]
+    a, b, *more = ctx.saved_tensors
     wanted = ctx.needs_input_grad
-    if len(wanted) == 4:  # of _Matrices
-        wanted = (*wanted[:2], *(False,) * 4, wanted[2], False, False)
-    sums = _before_swiglu(ctx, gradient) if ctx.activation == "swiglu" else gradient
+    sums = gradient
+    if ctx.activation == "swiglu":
+        sums = before_swiglu(a, b, more[0] if more else None, ctx.alpha, ctx.deterministic, gradient)
     narrow = sums.to(a.dtype)
     left = right = None
     if wanted[0]:
@@ -118,7 +114,8 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     added: list[Optional[Tensor]] = []
     for place, factor, like, behind in zip((3, 6, 8), (ctx.beta, 1.0, 1.0), ctx.shapes, (sums, sums, gradient)):
         given = like is not None and wanted[place]
-        added.append((_sum_to(behind.float(), like[0]) * factor).to(like[1]) if given else None)
+        wide = _sum_to(behind.float() if factor != 1 else behind, like[0], torch.float32) if given else None
+        added.append(None if wide is None else (wide if factor == 1 else wide * factor).to(like[1]))
     return (left, right, None, added[0], None, None, added[1], None, added[2]) + (None,) * 8
 
 
@@ -131,26 +128,6 @@ def _computed(a: Tensor, b: Tensor, out_dtype: torch.dtype, *rest: Any) -> Tenso
 
 
 _differentiable = register_gradient(_gemm, _computed, _keep_for_backward, _backward)
-
-
-class _Matrices(torch.autograd.Function):
-    """The same for rows, a matrix and a bias, most of what is trained: with few arguments, each of which costs time."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor, bias: Optional[Tensor], rest: tuple[Any, ...]) -> Any:
-        output = gemm(a, b, *rest)
-        _, _, c, alpha, beta, _, activation, *_, accumulation, deterministic, sm_limit, plan = rest
-        rows = a if a.dim() == 2 else a.view(-1, a.shape[-1])
-        _keep_for_backward(ctx, (rows, b, output.dtype, c, alpha, beta, bias, activation, None, None, None, None,
-                                 accumulation, deterministic, sm_limit, plan, None), output)
-        ctx.shape = a.shape
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        gradient, = gradients
-        left, right, *rest = _backward(ctx, gradient.reshape(-1, gradient.shape[-1]))
-        return None if left is None else left.view(ctx.shape), right, rest[4], None
 
 
 register_autocast("gemm", _gemm)
@@ -184,6 +161,15 @@ def _op(*arguments: Any) -> Tensor:
     return made
 
 
+def activated(activation: str, sums: Tensor, residual: Optional[Tensor] = None) -> Tensor:
+    """What follows the sums where a gradient goes through it: torch computes types of 16 bits in fp32 and rounds once, so
+    an activation alone is one kernel."""
+    if residual is None and sums.dtype in (torch.bfloat16, torch.float16):
+        return _torch_reference.activate(activation, sums)
+    wide = _torch_reference.activate(activation, sums.float())
+    return (wide if residual is None else wide + residual).to(sums.dtype)
+
+
 def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple[Any, ...]) -> Tensor:
     """The sums by an op that has a gradient, and what follows them by torch, which knows its own. The gradient of swiglu
     is the op's."""
@@ -195,22 +181,7 @@ def _with_gradient(x: Operands, dtype: torch.dtype, activation: str, rest: tuple
         raise ValueError("a_scale, b_scale, out_scale: with factors there is no gradient; use torch.no_grad()")
     sums = _op(x.a, x.b, dtype, x.c, alpha, beta, x.bias, "none", None, None, None, None, accumulation, deterministic,
                sm_limit, plan, "")
-    wide = _torch_reference.activate(activation, sums.float())
-    if x.residual is not None:
-        wide = wide + x.residual
-    return wide.to(dtype)
-
-
-def _is_plain_training(a: Any, b: Any, bias: Any) -> bool:
-    """Whether rows, a matrix and a bias want a gradient and nothing traces: most calls in training."""
-    if type(a) not in PLAIN or type(b) not in PLAIN or (bias is not None and type(bias) not in PLAIN):
-        return False
-    if not torch.is_grad_enabled() or not (a.requires_grad or b.requires_grad or bias is not None and bias.requires_grad):
-        return False
-    if b.dim() != 2 or a.dim() < 2 or bias is not None and bias.dim() != 1 or (a.dim() > 2 and not a.is_contiguous()):
-        return False
-    return not (autocast_type(a.device) or torch._C._len_torch_dispatch_stack() or
-                torch._C._are_functorch_transforms_active() or a.is_meta)
+    return activated(activation, sums, x.residual)
 
 
 def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, alpha: float = 1.0, beta: float = 0.0,
@@ -228,12 +199,11 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
                 return made
         call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
                 accumulation, deterministic, sm_limit, plan, epilogue)
-        if activation in OWN_GRADIENT and out is c is residual is a_scale is out_scale is epilogue is None and \
-                _is_plain_training(a, b, bias):
-            train: Any = _Matrices.apply  # torch gives it no types
-            product: Tensor = train(a, b, bias, (None, out_dtype, None, alpha, beta, bias, activation, None, None, b_scale,
-                                                 None, accumulation, deterministic, sm_limit, plan))
-            return product
+        if wants_gradient(a, b, bias):
+            from . import _torch_train
+
+            if (trained := _torch_train.product(call)) is not None:
+                return trained
         key = _torch_launch.key_of(*call)
         if key is not None:
             again = _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
@@ -289,5 +259,8 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
            for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
         _torch_launch.remember(key, chosen, folded.shape, dtype)
         if native is not None:
-            _torch_native.remember(native, _torch_native.GEMM, call, chosen, folded.shape, dtype)
+            from . import _torch_train
+
+            _torch_native.remember(native, _torch_native.GEMM, call, chosen, folded.shape, dtype,
+                                   _torch_train.learning(native, call))
     return as_tensor("out", result)

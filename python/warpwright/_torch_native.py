@@ -6,7 +6,9 @@ import ctypes
 import functools
 import importlib.machinery
 import importlib.util
+import inspect
 import os
+import sys
 import sysconfig
 from typing import Any, Callable, Optional, Union
 
@@ -15,6 +17,7 @@ import torch
 from . import _abi
 from ._torch_describe import PLAIN
 from ._torch_launch import empty_strided, packed_strides, workspace
+from ._warm import WAYS
 
 FILE = "_native.abi3.so"
 CPU, CUDA = 1, 2  # as DLPack counts devices
@@ -36,13 +39,24 @@ def load() -> Any:
     return module
 
 
+def _parameters() -> Any:
+    """The names of the arguments of each call, and what those are that are not given."""
+    from . import _torch, _torch_grouped, _torch_moe
+
+    calls = [inspect.signature(function).parameters for function in (
+        _torch.gemm, _torch_grouped.grouped_gemm, _torch_moe.moe)]
+    names = (tuple(sys.intern(name) for name in call) for call in calls)
+    defaults = (tuple(None if x.default is x.empty else x.default for x in call.values()) for call in calls)
+    return tuple(names), tuple(defaults)
+
+
 def set_up(module: Any, device_type: int, current_device: Callable[[], int], is_capturing: Callable[[], bool], make: Any,
            runs: tuple[int, ...]) -> None:
     module.set_up(torch.Tensor.__dlpack_c_exchange_api__, PLAIN,
                   (torch.is_autocast_enabled, torch._C._len_torch_dispatch_stack,
                    torch._C._are_functorch_transforms_active),
-                  torch.is_grad_enabled, torch.are_deterministic_algorithms_enabled, current_device, is_capturing, make,
-                  torch.uint8, workspace, _abi.raise_on, device_type, runs)
+                  torch.is_grad_enabled, torch._C._get_deterministic_algorithms, current_device, is_capturing, make,
+                  torch.uint8, workspace, _abi.raise_on, device_type, runs, *_parameters())
 
 
 @functools.lru_cache(maxsize=None)
@@ -62,7 +76,8 @@ def native() -> Optional[Any]:
 
 
 def remember(module: Any, which: int, call: tuple[Any, ...], plan: Union[_abi.Plan, _abi.GroupedPlan, _abi.MoePlan],
-             shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    """``call`` has the arguments of the function in the order of forms.h."""
+             shape: tuple[int, ...], dtype: torch.dtype, learning: Optional[tuple[Any, ...]] = None) -> None:
+    """``call`` has the arguments of the function in the order of forms.h; ``learning`` says how it gets a gradient."""
+    WAYS[which].compiled = (module.gemm, module.grouped_gemm, module.moe)[which]
     module.remember(which, call, plan, plan.handle.value, plan.workspace_bytes, plan.kept_bytes, tuple(shape),
-                    packed_strides(shape), dtype)
+                    packed_strides(shape), dtype, learning)
