@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import torch
 import warpwright
 import warpwright.nn
-from warpwright import _torch, _torch_grouped, _torch_moe, _torch_native, _torch_train
+from warpwright import _torch, _torch_grouped, _torch_grouped_gradient, _torch_moe, _torch_moe_gradient, _torch_native, _torch_train
 
 BURSTS, CALLS = 400, 50
 GPU = torch.cuda.is_available()
@@ -93,7 +93,12 @@ def stand_in():
     def remember(which, function, plan, shape, *tensors, **named):
         given = inspect.signature(function).bind(*tensors, **named)
         given.apply_defaults()
-        learning = _torch_train.learning(module, given.args) if which == _torch_native.GEMM else None
+        if which == _torch_native.GEMM:
+            learning = _torch_train.learning(module, given.args)
+        elif which == _torch_native.GROUPED:
+            learning = _torch_grouped_gradient.learning(module, None)
+        else:
+            learning = _torch_moe_gradient.learning(module, _torch_moe.Settings(0, 0), None)
         _torch_native.remember(module, which, given.args, plan, shape, torch.bfloat16, learning)
 
     def gemm(*tensors, plan=None, **named):
@@ -111,9 +116,6 @@ def stand_in():
     gemm(odd, odd_b, plan=Plan(WORKSPACE))
     gemm(split_a, split_b, plan=Plan(WORKSPACE, WORKSPACE))
     remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets)
-    remember(_torch_native.GROUPED, _torch_grouped.grouped_gemm, Plan(), (128, 256), a, w, offsets, out=make(128, 256))
-    remember(_torch_native.MOE, _torch_moe.moe, Plan(WORKSPACE), (16, 256), x, gate_up, down, ids, weights,
-             out=make(16, 256), status=torch.zeros(1, dtype=torch.int32))
     remember(_torch_native.MOE, _torch_moe.moe, Plan(WORKSPACE), (16, 256), x, gate_up, down, ids, weights)
     _torch_native.native = lambda: module
 

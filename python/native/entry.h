@@ -37,6 +37,7 @@ struct Learning {
   Ref apply;                // of a function of autograd whose forward is that of native.cpp
   std::vector<int> inputs;  // places of the arguments that it is given
   std::vector<int> saved;   // and of those that the backward pass reads
+  bool zeroed = false;      // the result, of which the kernel may leave rows unwritten
 };
 
 struct Entry {

@@ -55,6 +55,7 @@ struct Torch {
   PyObject* raise_on = nullptr;
   PyObject* requires_grad = nullptr;  // these are words
   PyObject* to_save = nullptr;
+  PyObject* zero = nullptr;
   int32_t device_type = 0;
   std::array<Run, kForms> run{};
   std::array<PyObject*, kForms> names{};     // tuples: of the arguments of each call, interned
@@ -193,7 +194,7 @@ void* workspace_of(Entry& entry, void* stream, Ref& held) {
 }
 
 // The result; a failure is one here, most likely that there is no memory left.
-PyObject* run(Call& call) {
+PyObject* run(Call& call, bool zeroed) {
   const Form& form = call.form;
   Entry& entry = *call.entry;
   const auto out = size_t(form.out);
@@ -204,6 +205,7 @@ PyObject* run(Call& call) {
   } else {
     result = Ref(PyObject_CallFunctionObjArgs(torch.empty_strided, entry.shape.get(), entry.strides.get(),
                                               entry.dtype.get(), nullptr));
+    if (zeroed && result) result = Ref(PyObject_CallMethodObjArgs(result.get(), torch.zero, nullptr));
     if (!result || torch.exchange->look(result.get(), &call.tensors[out]) != 0) return nullptr;
   }
   alignas(void*) std::array<unsigned char, kMostBytes> pointers{};
@@ -252,7 +254,7 @@ PyObject* forward(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   // A version that is changed before the backward pass is autograd's to find.
   const Ref saved = chosen(call->arguments, learning.saved);
   if (!saved || PyObject_SetAttr(arguments[0], torch.to_save, saved.get()) != 0) return nullptr;
-  return run(*call);
+  return run(*call, learning.zeroed);
 }
 
 PyObject* launch(const Form& form, PyObject* const* arguments, unsigned turned = 0) {
@@ -267,7 +269,7 @@ PyObject* launch(const Form& form, PyObject* const* arguments, unsigned turned =
   const Ref device(PyObject_CallNoArgs(torch.current_device));
   if (!device || PyLong_AsLong(device.get()) != number) return another_way();
   if (torch.exchange->stream(type, number, &call.stream) != 0) return nullptr;
-  if (!learns) return run(call);
+  if (!learns) return run(call, false);
   const Ref inputs = chosen(arguments, call.entry->learning->inputs);
   if (!inputs) return nullptr;
   // Somebody who watches calls may make one between this and forward().
@@ -376,8 +378,12 @@ PyObject* remember(PyObject*, PyObject* arguments) {
   entry->kept_bytes = size_t(kept_bytes);
   if (learning != Py_None) {
     PyObject *apply = nullptr, *inputs = nullptr, *saved = nullptr;
-    if (PyArg_ParseTuple(learning, "OO!O!", &apply, &PyTuple_Type, &inputs, &PyTuple_Type, &saved) == 0) return nullptr;
+    int zeroed = 0;
+    if (PyArg_ParseTuple(learning, "OO!O!p", &apply, &PyTuple_Type, &inputs, &PyTuple_Type, &saved, &zeroed) == 0) {
+      return nullptr;
+    }
     Learning& known = entry->learning.emplace();
+    known.zeroed = zeroed != 0;
     known.apply = Ref::of(apply);
     if (!read_places(form, inputs, known.inputs) || !read_places(form, saved, known.saved)) {
       if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_ValueError, "an argument has no such place");
@@ -385,6 +391,10 @@ PyObject* remember(PyObject*, PyObject* arguments) {
     }
   }
   if (entries.size() >= kMostEntries) Py_DecRef(forget(nullptr, nullptr));
+  // What is known of a call that wants no gradient is not all that one needs that does.
+  const std::shared_ptr<Entry> earlier = find(form, key, items.data());
+  if (earlier == nullptr) PyErr_Clear();
+  std::erase_if(entries, [&](const auto& known) { return known.second == earlier; });
   entries.emplace(key.hash, entry);
   ++changes;
   Py_IncRef(Py_True);
@@ -429,6 +439,7 @@ PyObject* set_up(PyObject*, PyObject* arguments) {
   }
   given.requires_grad = PyUnicode_InternFromString("requires_grad");
   given.to_save = PyUnicode_InternFromString("to_save");
+  given.zero = PyUnicode_InternFromString("zero_");
   given.device_type = type;
   for (PyObject* const x :
        {capsule, given.types, given.guards, given.grad_enabled, given.deterministic, given.current_device,

@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import warpwright
-from test_native import GROUPED_CALLS, call, given_to, native, remembered  # noqa: F401
-from warpwright import _torch, _torch_grouped, _torch_native, _torch_train
+from test_native import GROUPED_CALLS, TABLE, call, given_to, native, remembered  # noqa: F401
+from warpwright import _torch, _torch_grouped, _torch_grouped_launch, _torch_moe, _torch_native, _torch_train
 from warpwright._torch_native import GEMM, GROUPED
 
 BF16 = torch.bfloat16
@@ -240,9 +240,9 @@ def test_others_go_another_way(products):
     named, shape, dtype = GROUPED_CALLS["contiguous"]
     given = given_to(_torch_grouped.grouped_gemm, **named)
     with pytest.raises(ValueError, match="no such place"):
-        products.remember(GROUPED, given, None, 1, 0, 0, shape, shape, dtype, (print, (99,), ()))
+        products.remember(GROUPED, given, None, 1, 0, 0, shape, shape, dtype, (print, (99,), (), False))
     with pytest.raises(TypeError):
-        products.remember(GROUPED, given, None, 1, 0, 0, shape, shape, dtype, (print, 1, 2))
+        products.remember(GROUPED, given, None, 1, 0, 0, shape, shape, dtype, (print, 1, 2, False))
 
 
 def test_forward_is_a_part_of_the_call(products):
@@ -298,6 +298,70 @@ def test_nothing_is_kept_that_should_go(products):
         gone = weakref.ref(y)
         del y
         assert gone() is None and (sys.getrefcount(a), sys.getrefcount(b), sys.getrefcount(gradient)) == before
+
+
+def learnt(named, *names):
+    return {key: x.clone().requires_grad_() if key in names else x for key, x in named.items()}
+
+
+GROUPS = {
+    "contiguous": {"a": integers(8, 16), "b": integers(2, 32, 16), "offsets": TABLE, "experts": TABLE[:2].clone().clamp(max=1),
+                   "bias": torch.randn(2, 32)},
+    "masked": {"a": integers(2, 4, 16), "b": integers(2, 32, 16), "counts": TABLE[1:].clone().clamp(max=4)},
+    "along k": {"a": integers(24, 8), "b": integers(32, 8), "depths": TABLE},
+    "one bias": {"a": integers(8, 16), "b": integers(2, 32, 16), "offsets": TABLE, "bias": integers(32)},
+}
+PLAN = type("Plan", (), {"handle": ctypes.c_void_p(1), "workspace_bytes": 0, "kept_bytes": 0})()
+
+
+def same_gradients(function, named, names, launches):
+    """The first call goes through Python, the second does not; the backward pass is the same. Without a GPU the launch
+    writes nothing, and what it should have written is zero."""
+    results = []
+    for _ in range(2):
+        operands = learnt(named, *names)
+        count = len(launches)
+        y = function(**operands)
+        results.append((y, len(launches) - count, operands))
+        y.backward(torch.ones_like(y))
+    (first, none, by_python), (second, one, by_module) = results
+    assert (none, one) == (0, 1) and first.shape == second.shape and first.dtype == second.dtype
+    for name in names:
+        assert torch.equal(by_python[name].grad, by_module[name].grad), name
+        assert by_module[name].grad.shape == named[name].shape and by_module[name].grad.any()
+    with torch.no_grad():
+        assert not function(**named).requires_grad and len(launches) == count + 2
+    return second
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_groups(native, monkeypatch, kind):  # noqa: F811
+    named = GROUPS[kind]
+    monkeypatch.setattr(_torch_native, "native", lambda: native)
+    monkeypatch.setattr(_torch_grouped_launch, "plan_of", lambda x, settings: PLAN)
+    names = ("a", "b", "bias") if "bias" in named else ("a", "b")
+    y = same_gradients(warpwright.grouped_gemm, named, names, native.launches)
+    assert not y.any() and y.grad_fn.name() == "GroupsBackward" and y.is_contiguous()
+    if "depths" not in named:  # what swiglu makes of them is torch's
+        count = len(native.launches)
+        for more in (0, 1):
+            assert warpwright.grouped_gemm(**learnt(named, "b"), activation="swiglu").requires_grad
+            assert len(native.launches) == count + more
+
+
+@pytest.mark.parametrize("more", [{}, {"shared": 1, "shared_weights": torch.rand(6, 1), "token_count": torch.tensor([5], dtype=torch.int32),
+                                      "status": torch.zeros(1, dtype=torch.int32)}])
+def test_layers(native, monkeypatch, more):  # noqa: F811
+    named = {"x": torch.randn(6, 128).to(BF16), "w_gate_up": torch.randn(3, 256, 128).to(BF16) / 8,
+             "w_down": torch.randn(3, 128, 128).to(BF16) / 8, "topk_ids": torch.randint(0, 2, (6, 2)), "topk_weights": torch.rand(6, 2)}
+    monkeypatch.setattr(_torch_native, "native", lambda: native)
+    monkeypatch.setattr(_torch_moe, "_plans", type("Plans", (), {"get": lambda self, layer: PLAN})())
+    names = ("x", "w_gate_up", "w_down", "topk_weights") + (("shared_weights",) if more else ())
+    y = same_gradients(warpwright.moe, named | more, names, native.launches)
+    assert y.grad_fn.name() == "LayerBackward" and native.launches[-1]["out"]
+    assert not (more and y.any())
+    if more:
+        assert native.launches[-1]["status"] == more["status"].data_ptr()
 
 
 def test_names_of_arguments(products):

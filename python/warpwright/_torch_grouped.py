@@ -90,10 +90,20 @@ def grouped_gemm(a: Any, b: Any, offsets: Any = None, counts: Any = None, depths
         from . import _torch_grouped_gradient
 
         dtype = result_type(a, out_dtype or usual)
+        if activation == "swiglu":  # torch knows the gradient of what follows the sums
+            sums = grouped_gemm(a, b, offsets, counts, depths, experts, bias=bias, out_dtype=dtype, usual_rows=usual_rows,
+                                sm_limit=sm_limit, plan=plan)
+            return swiglu(sums.float()).to(dtype)
         sums = _torch_grouped_gradient.grouped_gemm(a, b, offsets, counts, depths, experts, bias, dtype,
                                                     int(usual_rows), int(sm_limit), plan or "")
-        # torch knows the gradient of what follows the sums.
-        return swiglu(sums.float()).to(dtype) if activation == "swiglu" else sums
+        if native is not None and wanted is None and not is_watched(a, b, bias, offsets, counts, depths):
+            known = _torch_grouped_launch.plan_of(
+                Operands(a, b, offsets, counts, depths, experts, None, None, bias, sums, None, None, None),
+                Settings(activation, False, int(usual_rows), int(sm_limit), plan or ""))
+            if known is not None:
+                _torch_native.remember(native, _torch_native.GROUPED, call, known, tuple(sums.shape), sums.dtype,
+                                       _torch_grouped_gradient.learning(native, bias))
+        return sums
     if out is None:
         if accumulate:
             raise ValueError("accumulate: it adds to out, which is not given")

@@ -6,15 +6,18 @@ rows, which are groups along k. A group along k has dA.T = B.T @ dD.T for its co
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
-from . import _torch_grouped
+from . import _torch_grouped, _torch_native
 from ._torch_grouped_describe import Operands, Settings, shape_of
+from ._torch_launch import MOST_PLANS
 from ._torch_transforms import refuse_vmap, register_autocast, register_gradient
 
+BIAS = 9  # its place among the arguments of grouped_gemm
 UNIT = 8  # elements of bf16 that the kernels move at once
 
 
@@ -140,6 +143,23 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
 _differentiable = register_gradient(_product, _computed, _keep, _backward)
 register_autocast("grouped_product", _product)
 refuse_vmap(_product, "grouped_gemm: vmap does not go through it; its groups are what a mapped dimension would be")
+
+
+def _backward_of(bias: Any, ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
+    ctx.bias = bias
+    return _backward(ctx, gradient)
+
+
+@functools.lru_cache(maxsize=MOST_PLANS)
+def _apply_of(module: Any, bias: Any) -> Any:
+    return _torch_native.differentiable(module, "Groups", functools.partial(_backward_of, bias))
+
+
+def learning(module: Any, bias: Optional[Tensor]) -> tuple[Any, ...]:
+    """What the compiled module keeps of a call, in the order of its Learning: the tensors are its first six and the bias,
+    in the order of the op. Rows of no group are not written."""
+    apply = _apply_of(module, None if bias is None else (bias.shape, bias.dtype))
+    return apply, (*range(6), BIAS), tuple(range(6)), True
 
 
 def grouped_gemm(a: Tensor, b: Tensor, offsets: Optional[Tensor], counts: Optional[Tensor], depths: Optional[Tensor],

@@ -52,6 +52,11 @@ def launch(x: Operands, settings: Settings) -> _abi.GroupedPlan:
     return found
 
 
+def plan_of(x: Operands, settings: Settings) -> Optional[_abi.GroupedPlan]:
+    """That of a product that was made before."""
+    return _plans.get(describe(x, settings))
+
+
 def key_of(tensors: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
     """``tensors`` are those of Operands, in order; None where the call has to go another way."""
     if tensors[1] is None or not is_open(*tensors):

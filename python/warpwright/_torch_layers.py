@@ -16,6 +16,7 @@ from ._simulate import simulated_target
 from ._torch_describe import autocast_type, wants_gradient
 from ._torch_reference import activate, swiglu
 from ._torch_transforms import refuse_vmap, register_gradient
+from ._warm import GEMM
 
 SIXTEEN_BITS = (torch.bfloat16, torch.float16)
 
@@ -29,7 +30,17 @@ def is_served(x: Tensor, weight: Tensor) -> bool:
     return x.dtype == weight.dtype and x.dtype in SIXTEEN_BITS
 
 
+def _again(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str) -> Optional[Tensor]:
+    """The product, if compiled code knows it: then it is served, and what follows need not be asked."""
+    if torch.compiler.is_compiling() or GEMM.compiled is None:
+        return None
+    made: Optional[Tensor] = GEMM.compiled(x, weight, bias=bias, activation=activation)
+    return made
+
+
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str = "none") -> Tensor:
+    if (made := _again(x, weight, bias, activation)) is not None:
+        return made
     if is_served(x, weight):
         return _torch.gemm(x, weight, bias=bias, activation=activation)
     return activate(activation, torch.nn.functional.linear(x, weight, bias))
@@ -59,6 +70,8 @@ def swiglu_is_served(x: Tensor, weight: Tensor) -> bool:
 
 def swiglu_linear(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
     """silu(gate) * up, the weight being [gate; up], by one launch where the kernels have it."""
+    if (made := _again(x, weight, bias, "swiglu")) is not None:
+        return made
     if swiglu_is_served(x, weight):
         return _torch.gemm(x, weight, bias=bias, activation="swiglu")
     gate, up = linear(x, weight, bias).chunk(2, -1)

@@ -123,8 +123,15 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, x
                 raise ValueError(f"{name}: moe has no gradient with it; use torch.no_grad(), or leave it out")
         from . import _torch_moe_gradient
 
-        return _torch_moe_gradient.moe(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count,
-                                       status, settings)
+        learnt = _torch_moe_gradient.moe(x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count,
+                                         status, settings)
+        if native is not None and wanted is None and not is_watched(x, w_gate_up, w_down, topk_ids, topk_weights):
+            known = _plans.get(describe(Operands(x, w_gate_up, w_down, topk_ids, topk_weights, None, None, None,
+                                                 shared_weights, token_count, learnt, status), settings))
+            if known is not None:
+                _torch_native.remember(native, _torch_native.MOE, call, known, tuple(learnt.shape), learnt.dtype,
+                                       _torch_moe_gradient.learning(native, settings, token_count))
+        return learnt
     if out is None:
         out = torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)
     operands = Operands(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale,

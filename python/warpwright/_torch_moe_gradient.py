@@ -16,17 +16,22 @@ looks at nothing, and every sum has one order. What is between the products is p
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
-from . import _torch_moe
+from . import _torch_moe, _torch_native
 from ._torch_grouped import grouped_gemm
 from ._torch_grouped_gradient import matrices_gradient
+from ._torch_launch import MOST_PLANS
 from ._torch_moe import WEIGHTS
 from ._torch_moe_describe import Operands, Settings, all_pairs, describe
 from ._torch_transforms import refuse_vmap, register_autocast, register_gradient
+
+
+TENSORS = (0, 1, 2, 3, 4, 9, 10)  # places among the arguments of moe()
 
 
 def _room(x: Tensor, token_count: Optional[Tensor]) -> tuple[Tensor, Tensor]:
@@ -156,6 +161,22 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
 _differentiable = register_gradient(_layer, _computed, _keep, _backward)
 register_autocast("moe_layer", _layer, WEIGHTS)
 refuse_vmap(_layer, "moe: vmap does not go through it; give it the examples as rows")
+
+
+def _backward_of(settings: Settings, ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
+    ctx.shared, ctx.sm_limit = settings
+    return _backward(ctx, gradient, None)
+
+
+@functools.lru_cache(maxsize=MOST_PLANS)
+def _apply_of(module: Any, settings: Settings) -> Any:
+    return _torch_native.differentiable(module, "Layer", functools.partial(_backward_of, settings))
+
+
+def learning(module: Any, settings: Settings, token_count: Optional[Tensor]) -> tuple[Any, ...]:
+    """What the compiled module keeps of a call, in the order of its Learning: the tensors, in the order of the op. Rows of
+    tokens that are not there are not written."""
+    return _apply_of(module, settings), TENSORS, TENSORS, token_count is not None
 
 
 def moe(x: Tensor, w_gate_up: Tensor, w_down: Tensor, topk_ids: Tensor, topk_weights: Tensor,

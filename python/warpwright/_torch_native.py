@@ -75,6 +75,16 @@ def native() -> Optional[Any]:
         return None  # another Python or torch than it was built for
 
 
+def differentiable(module: Any, name: str, backward: Callable[..., Any]) -> Callable[..., Any]:
+    """What hands a call to autograd: a function of it whose forward pass is the module's. It is torch's own function
+    below ``Function.apply``, which looks for a ``setup_context`` and for tensors of transforms: there are none."""
+    function = type(name, (torch.autograd.Function,), {
+        "forward": staticmethod(module.forward), "backward": staticmethod(backward)})
+    below: Any = super(torch.autograd.Function, function)
+    apply: Callable[..., Any] = below.apply
+    return apply
+
+
 def remember(module: Any, which: int, call: tuple[Any, ...], plan: Union[_abi.Plan, _abi.GroupedPlan, _abi.MoePlan],
              shape: tuple[int, ...], dtype: torch.dtype, learning: Optional[tuple[Any, ...]] = None) -> None:
     """``call`` has the arguments of the function in the order of forms.h; ``learning`` says how it gets a gradient."""

@@ -96,20 +96,16 @@ class Matrices(torch.autograd.Function):
 
 @functools.lru_cache(maxsize=MOST_PLANS)
 def _apply_of(module: Any, kept: Kept) -> Callable[..., Any]:
-    """The same with the forward pass of the compiled module, which is given no more than the tensors. It is torch's own
-    function below ``Function.apply``, which looks for a ``setup_context`` and for tensors of transforms: there are none."""
-    function = type("Matrices", (torch.autograd.Function,), {
-        "forward": staticmethod(module.forward), "backward": staticmethod(functools.partial(_backward, kept))})
-    below: Any = super(torch.autograd.Function, function)
-    apply: Callable[..., Any] = below.apply
-    return apply
+    """The same with the forward pass of the compiled module, which is given no more than the tensors."""
+    return _torch_native.differentiable(module, "Matrices", functools.partial(_backward, kept))
 
 
 def learning(module: Any, call: tuple[Any, ...]) -> Optional[tuple[Any, ...]]:
     """What the compiled module keeps of the call, in the order of its Learning; None where it is of another form."""
     if not _has_form(call):
         return None
-    return _apply_of(module, _kept(call)), (_A, _B) if call[_BIAS] is None else (_A, _B, _BIAS), _saved(call)
+    inputs = (_A, _B) if call[_BIAS] is None else (_A, _B, _BIAS)
+    return _apply_of(module, _kept(call)), inputs, _saved(call), False
 
 
 def product(call: tuple[Any, ...]) -> Optional[Tensor]:
