@@ -91,8 +91,13 @@ def before_swiglu(a: Tensor, b: Tensor, bias: Optional[Tensor], alpha: float, de
     """The gradient of gates and ups, which one product computes again: kept, they would be twice the result."""
     sums = gemm(a, b, alpha=alpha, bias=bias, out_dtype=torch.float32, deterministic=deterministic)
     gate, up = sums.chunk(2, -1)
-    wide, share = gradient.float(), torch.sigmoid(gate)
-    return torch.cat([wide * up * share * (1 + gate * (1 - share)), wide * gate * share], -1)
+    wide = gradient * up  # in fp32, as gates and ups are
+    if torch.is_grad_enabled():  # somebody wants the gradient of this one, which torch's step for SiLU has not
+        share = torch.sigmoid(gate)
+        of_gate = wide * share * (1 + gate * (1 - share))
+    else:
+        of_gate = torch.ops.aten.silu_backward(wide, gate)
+    return torch.cat([of_gate, gradient * torch.nn.functional.silu(gate)], -1)
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:

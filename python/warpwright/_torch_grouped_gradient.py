@@ -109,11 +109,16 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
             right = _by_columns(a, narrow.transpose(1, 2), depths).T.contiguous()
         return (left, right) + (None,) * 9
     rows = a.shape[-2]
+    of_bias = ctx.bias is not None and ctx.needs_input_grad[6]
+    # Rows of no group count as zero. Where they lie before the first group and after the last one no product reads them.
+    all_used = counts is None and experts is None
+    flat, used = narrow, a
     if counts is None:
         table = offsets
-        group, has_group = _group_of_rows(rows, offsets)
+        if of_bias or not all_used:
+            group, has_group = _group_of_rows(rows, offsets)
     else:
-        # Slots as rows one after the other; those that belong to nobody count as zero.
+        # Slots as rows one after the other.
         groups = a.shape[0]
         table = torch.arange(0, (groups + 1) * rows, rows, device=a.device, dtype=torch.int32)
         row = torch.arange(groups * rows, device=a.device, dtype=torch.int32)
@@ -121,16 +126,17 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
         has_group = row - group * rows < counts[group]
     if experts is not None:
         has_group = has_group & (experts[group] >= 0)
-    mine = has_group[:, None]
-    flat = torch.where(mine, narrow.reshape(-1, narrow.shape[-1]), narrow.new_zeros(()))
+    if of_bias or not all_used:
+        flat = torch.where(has_group[:, None], narrow.reshape(-1, narrow.shape[-1]), narrow.new_zeros(()))
     if ctx.needs_input_grad[0]:
         left = torch.zeros_like(a, memory_format=torch.contiguous_format)
         _torch_grouped.grouped_gemm(flat.view(narrow.shape), b.transpose(1, 2), offsets=offsets,
                                     counts=counts, experts=experts, out=left)
     if ctx.needs_input_grad[1]:
-        used = torch.where(mine, a.reshape(-1, a.shape[-1]), a.new_zeros(()))
+        if not all_used:
+            used = torch.where(has_group[:, None], a.reshape(-1, a.shape[-1]), a.new_zeros(()))
         right = _of_matrices(matrices_gradient(flat, used, table), experts, b.shape[0]).to(b.dtype)
-    if ctx.bias is not None and ctx.needs_input_grad[6]:
+    if of_bias:
         wide = flat.float()
         if len(ctx.bias[0]) == 1:
             added = wide.sum(0).to(ctx.bias[1])

@@ -83,28 +83,29 @@ class Tables(NamedTuple):
     """
 
     token: Tensor  # [pairs], int32: that of a row
-    weight: Tensor  # [pairs, 1]: that of a row, 0 at the end
+    weight: Tensor  # [pairs, 1]: that of a row; of no meaning at the end
     slots: Tensor  # [tokens, pairs of a token]: the row of a pair
+    nothing: Tensor  # of the same shape: the pairs that add nothing
     offsets: Tensor  # [experts + 1], int32
 
 
 def tables_of(ids: Tensor, weights: Tensor, token_count: Optional[Tensor], experts: int) -> Tables:
-    """``ids`` are those of all_pairs."""
+    """``ids`` and ``weights`` are those of all pairs."""
     tokens, each = ids.shape
-    real = (ids < experts) & ~weights.isnan()
+    nothing = (ids < 0) | (ids >= experts) | (weights != weights)
     if token_count is not None:
         # The number has no sign: one below zero is more than there is room for.
         row = torch.arange(tokens, dtype=torch.int32, device=ids.device)
-        real = real & ((row < token_count.reshape(1)) | (token_count.reshape(1) < 0))[:, None]
-    key = torch.where(real, ids, experts).reshape(-1).int()
+        nothing = nothing | ((row >= token_count.reshape(1)) & (token_count.reshape(1) >= 0))[:, None]
+    key = ids.to(torch.int32, copy=True).masked_fill_(nothing, experts).reshape(-1)
     ordered, order = torch.sort(key, stable=True)
     bounds = torch.arange(experts + 1, dtype=torch.int32, device=ids.device)
     offsets = torch.searchsorted(ordered, bounds, out_int32=True)
     rows = torch.arange(order.numel(), dtype=order.dtype, device=ids.device)
     slots = torch.empty_like(order).scatter_(0, order, rows)
     token = torch.div(order, each, rounding_mode="floor").int()
-    weight = torch.where(real, weights, 0).reshape(-1)[order][:, None]
-    return Tables(token, weight, slots.view(tokens, each), offsets)
+    weight = weights.reshape(-1)[order][:, None]
+    return Tables(token, weight, slots.view(tokens, each), nothing, offsets)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -117,14 +118,16 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
     x, w_gate_up, w_down, topk_ids, topk_weights, shared_weights, token_count = ctx.saved_tensors
     of_x, of_gate_up, of_down, _, of_weights, of_shared, *_ = ctx.needs_input_grad
     experts, top_k, sm_limit = w_down.shape[0], topk_ids.shape[1], ctx.sm_limit
-    ids, weights = all_pairs(topk_ids, topk_weights, shared_weights, experts, ctx.shared)
+    ids, weights = topk_ids, topk_weights
+    if ctx.shared:
+        ids, weights = all_pairs(topk_ids, topk_weights, shared_weights, experts, ctx.shared)
     tables = tables_of(ids, weights, token_count, experts)
     dy = gradient.to(x.dtype).contiguous()
     index, weight, offsets = tables.token, tables.weight, tables.offsets
 
-    def by_rows(a: Tensor, matrices: Tensor, rows: Optional[Tensor]) -> Tensor:
-        # Rows of no expert are not written; zeros stay zeros in all that follows.
-        out = torch.zeros(index.numel(), matrices.shape[1], dtype=x.dtype, device=x.device)
+    def by_rows(a: Tensor, matrices: Tensor, rows: Optional[Tensor], make: Any = torch.empty) -> Tensor:
+        # Rows of no expert are not written, so they may be anything; no product reads them.
+        out = make(index.numel(), matrices.shape[1], dtype=x.dtype, device=x.device)
         return grouped_gemm(a, matrices, offsets=offsets, index=rows, out=out, sm_limit=sm_limit)
 
     def over_rows(left: Tensor, right: Tensor) -> Tensor:
@@ -143,19 +146,21 @@ def _backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Optional[Tensor], ...
     if of_x or of_gate_up or of_weights or of_shared:
         s = by_rows(dy, w_down.transpose(1, 2), None)
         if of_weights or of_shared:
-            of_pairs = (h * s).sum(-1)[tables.slots]
-            d_weights, d_shared = of_pairs[:, :top_k].contiguous(), of_pairs[:, top_k:].contiguous()
+            of_pairs = (h * s).sum(-1)[tables.slots].masked_fill_(tables.nothing, 0)
+            d_weights = of_pairs[:, :top_k].contiguous() if of_weights else None
+            d_shared = of_pairs[:, top_k:].contiguous() if of_shared else None
         if of_x or of_gate_up:
             ds = weight * s
-            d_gate = torch.ops.aten.silu_backward(ds * up, gate).to(x.dtype)
-            d_both = torch.cat([d_gate, (ds * silu).to(x.dtype)], -1)
+            d_both = x.new_empty(index.numel(), w_gate_up.shape[1])
+            d_gate, d_up = d_both.chunk(2, -1)
+            d_gate.copy_(torch.ops.aten.silu_backward(ds * up, gate))
+            d_up.copy_(ds * silu)
             if of_gate_up:
                 d_gate_up = over_rows(d_both, x[index])
             if of_x:
-                rows = by_rows(d_both, w_gate_up.transpose(1, 2), None)
+                rows = by_rows(d_both, w_gate_up.transpose(1, 2), None, torch.zeros)
                 dx = rows[tables.slots].sum(1, dtype=torch.float32).to(x.dtype)
-    return (dx, d_gate_up, d_down, None, d_weights if of_weights else None, d_shared if of_shared else None, None, None,
-            None)
+    return dx, d_gate_up, d_down, None, d_weights, d_shared, None, None, None
 
 
 _differentiable = register_gradient(_layer, _computed, _keep, _backward)
