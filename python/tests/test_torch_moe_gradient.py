@@ -132,3 +132,19 @@ def test_no_tokens_and_no_second_gradient():
     with pytest.raises((RuntimeError, ValueError, NotImplementedError)):
         (first,) = torch.autograd.grad(y, leaves[0], create_graph=True)
         torch.autograd.grad(first.float().sum(), leaves[0])
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_rows_of_no_expert_are_never_read(simulated):
+    """Torch fills what is not written with NaN."""
+    leaves, ids = layer()
+    with warpwright.simulate() if simulated else contextlib.nullcontext():
+        want = learn(leaves, run(leaves, ids))
+        torch.use_deterministic_algorithms(True)
+        try:
+            assert torch.utils.deterministic.fill_uninitialized_memory and torch.empty(3).isnan().all()
+            got = learn(leaves, run(leaves, ids))
+        finally:
+            torch.use_deterministic_algorithms(False)
+    for name, mine, other in zip(NAMES, got, want):
+        assert torch.equal(mine, other), name
