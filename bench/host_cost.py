@@ -106,6 +106,7 @@ def stand_in():
 
     torch.cuda.is_current_stream_capturing = lambda: False
     gemm(a, b)
+    gemm(a, b, out_dtype=torch.bfloat16)  # as the op says it, which is what compiled programs call
     gemm(a, b, out=out)
     gemm(a, b, bias=bias, activation="silu")
     gemm(a, layer.weight, bias=layer.bias)
@@ -149,6 +150,10 @@ print("with gradients enabled, of tensors that want none")
 measure({name: call for name, call in CALLS_OF.items() if "Linear" not in name})
 print("with a gradient, forward")
 measure(WITH_GRADIENT)
+print("compiled, no_grad")
+by_torch, by_us = torch.compile(lambda x, y: torch.mm(x, y)), torch.compile(lambda x, y: warpwright.gemm(x, y))
+with torch.no_grad():
+    measure({"torch.mm": lambda: by_torch(left, right), "warpwright.gemm": lambda: by_us(a, b)})
 print("with gradients of both operands, the step of the backward pass")
 BACKWARD = {"torch.mm": backward_of(torch.mm, left, right), "warpwright.gemm": backward_of(warpwright.gemm, a, b)}
 with torch.no_grad():

@@ -364,6 +364,24 @@ def test_layers(native, monkeypatch, more):  # noqa: F811
         assert native.launches[-1]["status"] == more["status"].data_ptr()
 
 
+def test_what_is_compiled_gets_the_op(products):
+    """Whoever has called it before, and however: a module does not call the public function."""
+    torch._dynamo.reset()
+    a, b = integers(4, 8), integers(5, 8)
+    know(products, a, b)
+    run = torch.compile(lambda x, y: 2 * warpwright.gemm(x, y), fullgraph=True, backend="eager")
+    assert torch.equal(run(a, b).double(), 2 * a.double() @ b.double().T) and not products.launches
+
+
+def test_what_is_compiled_is_launched_the_short_way(products):
+    """The op, which a compiled program calls, says the type of the result."""
+    a, b = integers(4, 8), integers(5, 8)
+    know(products, a, b, out_dtype=BF16)
+    op = torch.ops.warpwright.gemm.default
+    made = op(a, b, BF16, None, 1.0, 0.0, None, "none", None, None, None, None, "fast", False, 0, "", "")
+    assert torch.equal(made.double(), a.double() @ b.double().T) and len(products.launches) == 1
+
+
 def test_names_of_arguments(products):
     a, b, bias = integers(4, 8), integers(5, 8), integers(5)
     know(products, a, b, bias=bias, alpha=2.0)

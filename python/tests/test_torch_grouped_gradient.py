@@ -26,7 +26,9 @@ def test_rows_of_no_group_have_no_part_in_it(simulated, with_bias):
     for x in (a, gradient):
         x[:3] = x[14:] = float("nan")
     bias = torch.randn(2, 40).bfloat16() if with_bias else None
-    leaves = [x.requires_grad_() for x in (a, b, bias) if x is not None]
+    for x in (a, b, bias):
+        if x is not None:
+            x.requires_grad_()
     with warpwright.simulate() if simulated else contextlib.nullcontext():
         y = warpwright.grouped_gemm(a, b, offsets=offsets, bias=bias)
         y.backward(gradient)

@@ -48,14 +48,6 @@ def is_torch(x: Any) -> bool:
     return hasattr(x, "__torch_function__")
 
 
-def _find_torch() -> None:
-    import torch
-
-    from . import _torch
-
-    GEMM.of_torch, GEMM.is_compiling = _torch.gemm, torch.compiler.is_compiling
-
-
 @overload
 def gemm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, dtype: None = None,
          out_dtype: torch.dtype | str | None = None, c: torch.Tensor | None = None, alpha: float = 1.0,
@@ -135,9 +127,9 @@ def gemm(a: Any, b: Any, *, out: Any = None, dtype: Any = None, out_dtype: Any =
             raise ValueError("dtype: torch tensors are multiplied as they are; convert them, or leave it out")
         if tuning is not None:
             plan = plan_word(plan, tuning)
-        if GEMM.of_torch is None:
-            _find_torch()
-        return GEMM.of_torch(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+        from . import _torch
+
+        return _torch.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
                          accumulation, deterministic, sm_limit, plan, epilogue)
     if sm_limit:
         raise ValueError("sm_limit: the simulator has as many SMs as the chip; leave it out")

@@ -16,14 +16,6 @@ SCALE_BLOCK = 128
 ACTIVATIONS = ("none", "swiglu")
 
 
-def _find_torch() -> None:
-    import torch
-
-    from . import _torch_grouped
-
-    GROUPED.of_torch, GROUPED.is_compiling = _torch_grouped.grouped_gemm, torch.compiler.is_compiling
-
-
 @overload
 def grouped_gemm(a: torch.Tensor, b: torch.Tensor, *, offsets: torch.Tensor | None = None,
                  counts: torch.Tensor | None = None, depths: torch.Tensor | None = None,
@@ -123,9 +115,9 @@ def grouped_gemm(a: Any, b: Any, *, offsets: Any = None, counts: Any = None, dep
                              "simulate() sends those on the CPU through the simulator")
         if tuning is not None:
             plan = plan_word(plan, tuning)
-        if GROUPED.of_torch is None:
-            _find_torch()
-        return GROUPED.of_torch(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
+        from . import _torch_grouped
+
+        return _torch_grouped.grouped_gemm(a, b, offsets, counts, depths, experts, index, a_scale, b_scale, bias, activation, out, out_dtype,
                          scales_out, accumulate, status, usual_rows, sm_limit, plan, epilogue, beta)
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: {activation!r} is not one of {', '.join(ACTIVATIONS)}")

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 SCALE_BLOCK = 128
 
 
-def _find_torch() -> None:
-    import torch
-
-    from . import _torch_moe
-
-    MOE.of_torch, MOE.is_compiling = _torch_moe.moe, torch.compiler.is_compiling
-
-
 @overload
 def moe(x: torch.Tensor, w_gate_up: torch.Tensor, w_down: torch.Tensor, topk_ids: torch.Tensor,
         topk_weights: torch.Tensor, *, x_scale: torch.Tensor | None = None,
@@ -75,9 +67,9 @@ def moe(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any, *
     if is_torch(x) or is_torch(w_gate_up):
         if target not in (None, "gpu", "sm90", "sm100"):
             raise ValueError(f"target: torch tensors are multiplied on the GPU, not by {target!r}")
-        if MOE.of_torch is None:
-            _find_torch()
-        return MOE.of_torch(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared,
+        from . import _torch_moe
+
+        return _torch_moe.moe(x, w_gate_up, w_down, topk_ids, topk_weights, x_scale, w_gate_up_scale, w_down_scale, shared,
                          shared_weights, token_count, out, status, sm_limit)
     if sm_limit:
         raise ValueError("sm_limit: the simulator runs NumPy arrays without it; leave it out")

@@ -36,13 +36,61 @@ def launch(x: Operands, settings: Settings) -> None:
             _torch_reference.gemm(x, settings)
 
 
+def known(call: tuple[Any, ...]) -> tuple[Any, Optional[Tensor]]:
+    """The product, if there was a call like this one, which lists the arguments of gemm(); and what the next one is known by."""
+    native = _torch_native.native()
+    if native is not None:
+        made: Optional[Tensor] = native.gemm(*call)
+        if made is not None:
+            return None, made
+    key = _torch_launch.key_of(*call)
+    if key is None:
+        return None, None
+    a, b, out, _, c, _, _, bias, _, residual, a_scale, b_scale, out_scale, *_ = call
+    return key, _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
+
+
+def first(key: Any, call: tuple[Any, ...], x: Operands, settings: Settings, shape: tuple[int, ...]) -> None:
+    """Computes ``x.out``; the next call is known by the key, if there is one."""
+    if key is None:
+        launch(x, settings)
+        return
+    taken, chosen = _torch_launch.launch(x, settings)
+    a, b, _, _, c, _, _, _, _, residual, *_ = call
+    # What had to be copied has another address than the next call's tensors would say.
+    if all(mine is None or theirs is None or mine.data_ptr() == theirs.data_ptr()
+           for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
+        _torch_launch.remember(key, chosen, shape, x.out.dtype)
+        native = _torch_native.native()
+        if native is not None:
+            from . import _torch_train
+
+            _torch_native.remember(native, _torch_native.GEMM, call, chosen, shape, x.out.dtype,
+                                   _torch_train.learning(native, call))
+
+
+def _known_or_new(out: Optional[Tensor], call: tuple[Any, ...]) -> Tensor:
+    """What an op computes. Its tensors have the dimensions of the kernels, and no gradient is wanted within it."""
+    key, made = known(call)
+    if made is not None:
+        return made
+    (a, b, _, dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, accumulation, deterministic,
+     sm_limit, plan, epilogue) = call
+    if out is None:
+        out = torch.empty(product_shape(a, b, activation), dtype=dtype, device=a.device)
+    first(key, call, Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
+          Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan or "", epilogue or ""),
+          tuple(out.shape))
+    return out
+
+
 @torch.library.custom_op("warpwright::gemm_out", mutates_args=("out",))
 def _gemm_out(a: Tensor, b: Tensor, out: Tensor, c: Optional[Tensor], alpha: float, beta: float, bias: Optional[Tensor],
               activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor], b_scale: Optional[Tensor],
               out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int, plan: str,
               epilogue: str) -> None:
-    launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
+    _known_or_new(out, (a, b, out, None, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, accumulation,
+                        deterministic, sm_limit, plan or None, epilogue or None))
 
 
 @_gemm_out.register_fake
@@ -56,10 +104,8 @@ def _gemm(a: Tensor, b: Tensor, out_dtype: torch.dtype, c: Optional[Tensor], alp
           bias: Optional[Tensor], activation: str, residual: Optional[Tensor], a_scale: Optional[Tensor],
           b_scale: Optional[Tensor], out_scale: Optional[Tensor], accumulation: str, deterministic: bool, sm_limit: int,
           plan: str, epilogue: str) -> Tensor:
-    out = torch.empty(product_shape(a, b, activation), dtype=out_dtype, device=a.device)
-    launch(Operands(a, b, out, c, bias, residual, a_scale, b_scale, out_scale),
-           Settings(alpha, beta, activation, accumulation, deterministic, sm_limit, plan, epilogue))
-    return out
+    return _known_or_new(None, (a, b, None, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
+                                accumulation, deterministic, sm_limit, plan or None, epilogue or None))
 
 
 @_gemm.register_fake
@@ -193,27 +239,18 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
          bias: Any = None, activation: str = "none", residual: Any = None, a_scale: Any = None, b_scale: Any = None,
          out_scale: Any = None, accumulation: str = "fast", deterministic: bool = False, sm_limit: int = 0,
          plan: Optional[str] = None, epilogue: Optional[str] = None) -> Tensor:
-    key = native = None
+    call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale, accumulation,
+            deterministic, sm_limit, plan, epilogue)
+    key = None
     if not torch.compiler.is_compiling():
-        native = _torch_native.native()
-        if native is not None:
-            made: Optional[Tensor] = native.gemm(a, b, out, out_dtype, c, alpha, beta, bias, activation, residual,
-                                                 a_scale, b_scale, out_scale, accumulation, deterministic, sm_limit,
-                                                 plan, epilogue)
-            if made is not None:
-                return made
-        call = (a, b, out, out_dtype, c, alpha, beta, bias, activation, residual, a_scale, b_scale, out_scale,
-                accumulation, deterministic, sm_limit, plan, epilogue)
+        key, made = known(call)
+        if made is not None:
+            return made
         if wants_gradient(a, b, bias):
             from . import _torch_train
 
             if (trained := _torch_train.product(call)) is not None:
                 return trained
-        key = _torch_launch.key_of(*call)
-        if key is not None:
-            again = _torch_launch.again(key, a, b, out, c, bias, residual, a_scale, b_scale, out_scale)
-            if again is not None:
-                return again
     if is_distributed(a, b, c, bias, residual):
         from . import _torch_sharding
 
@@ -255,17 +292,5 @@ def gemm(a: Any, b: Any, out: Any = None, out_dtype: Any = None, c: Any = None, 
     result = out if out is not None else torch.empty(folded.shape, dtype=dtype, device=x.a.device)
     if out is None:
         x = x._replace(out=result.view(folded.inner))
-    if key is None:
-        launch(x, settings)
-        return as_tensor("out", result)
-    taken, chosen = _torch_launch.launch(x, settings)
-    # What had to be copied has another address than the next call's tensors would say.
-    if all(mine is None or theirs is None or mine.data_ptr() == theirs.data_ptr()
-           for mine, theirs in zip((a, b, c, residual), (taken.a, taken.b, taken.c, taken.residual))):
-        _torch_launch.remember(key, chosen, folded.shape, dtype)
-        if native is not None:
-            from . import _torch_train
-
-            _torch_native.remember(native, _torch_native.GEMM, call, chosen, folded.shape, dtype,
-                                   _torch_train.learning(native, call))
+    first(key, call, x, settings, folded.shape)
     return as_tensor("out", result)

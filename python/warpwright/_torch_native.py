@@ -22,6 +22,8 @@ from ._warm import WAYS
 FILE = "_native.abi3.so"
 CPU, CUDA = 1, 2  # as DLPack counts devices
 GEMM, GROUPED, MOE = range(3)  # as forms.h counts calls
+for way in WAYS:  # what is traced has to reach the ops
+    way.is_compiling = torch.compiler.is_compiling
 RUNS = ("ww_plan_run", "ww_grouped_plan_run", "ww_moe_plan_run")
 
 

@@ -8,10 +8,9 @@ from typing import Any, Callable
 
 
 class Way:
-    """What a function is in torch's half of the package; nothing before it is called with tensors."""
+    """Where compiled code is for a function."""
 
     def __init__(self) -> None:
-        self.of_torch: Any = None
         self.compiled: Any = None  # as soon as there is a call that it knows
         self.is_compiling: Callable[[], bool] = lambda: False
 
@@ -30,6 +29,8 @@ def warm(way: Way) -> Callable[[Any], Any]:
                     return made
             return function(*given, **named)
 
+        # What torch.compile traces when it comes to the call, so that it asks nothing that may have another answer later.
+        call.__dict__["_torchdynamo_inline"] = function
         return call
 
     return decorate
