@@ -39,8 +39,9 @@ simulator::Finding wrong_result(const simulate::Example& example, const referenc
     finding.object = v.other.substr(0, v.other.find('['));
   } else {
     finding.message =
-        fmt::format("{} of {} elements of {} are wrong, {} of them were never written; relative error {:.3g}", v.wrong,
-                    workload.expected.size(), workload.output().name, v.unwritten, v.max_rel_error);
+        fmt::format("{} of {} elements of {} are wrong, {} of them were never written{}; relative error {:.3g}",
+                    v.wrong, workload.expected.size(), workload.output().name, v.unwritten,
+                    v.not_numbers > 0 ? fmt::format(", {} are NaN", v.not_numbers) : "", v.max_rel_error);
     finding.details = reference::wrong_elements(workload, outcome.output, example.tile);
     if (!v.other.empty()) finding.details.push_back(v.other);
     finding.object = workload.output().name;

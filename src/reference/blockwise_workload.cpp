@@ -22,6 +22,10 @@ Workload blockwise_workload(Case s, DType out_type, Data data, uint64_t seed) {
   fill(b, data, seed * 4 + 2);
   Array a_scales = new_scales("a_scales", k_blocks, s.m, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", n_blocks, k_blocks, data, seed * 4 + 4);
+  if (data == Data::integers) {
+    refine_scales(a_scales, 0, true);
+    refine_scales(b_scales, 1);
+  }
   std::vector<double> x(size_t(s.m * s.k)), y(size_t(s.n * s.k));
   for (size_t i = 0; i < x.size(); ++i) {
     const int64_t m = int64_t(i) / s.k, k = int64_t(i) % s.k;

@@ -24,14 +24,28 @@ Array integers(const char* name, const std::vector<T>& values) {
   return a;
 }
 
-// An array of fp32, compared to the bit; elements that are NaN must not be written.
+// An array of fp32, compared to the bit; elements that are NaN must not be written, those that are -NaN become NaN.
 AlsoExpected exactly(const Array& array, const std::vector<double>& values) {
-  AlsoExpected also{array.name, array.bytes};
+  AlsoExpected also{.array = array.name, .bytes = array.bytes, .floats = true};
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto value = float(values[i]);
-    if (!std::isnan(value)) std::memcpy(also.bytes.data() + i * sizeof value, &value, sizeof value);
+    const bool is_due = !std::isnan(values[i]) || std::signbit(values[i]);
+    const float value = std::isnan(values[i]) ? std::numeric_limits<float>::quiet_NaN() : float(values[i]);
+    if (is_due) std::memcpy(also.bytes.data() + i * sizeof value, &value, sizeof value);
   }
   return also;
+}
+
+// The last element of the last row that a group has, at the end of its depth, becomes NaN.
+void spoil_last(Array& a, const GroupedProduct& product, int64_t a_rows) {
+  for (const GroupPart& part : parts_of(product)) {
+    const int64_t row = part.end > part.first ? taken_row(product, a_rows, part.end - 1) : -1;
+    if (row < 0 || part.end_k == part.first_k) continue;
+    const int64_t k = part.end_k - 1;
+    const int64_t at = product.a_major == Major::K ? row * product.shape.k + k : k * a_rows + row;
+    const auto bytes = int64_t(bits(a.type) / 8);
+    std::fill_n(a.bytes.begin() + std::ptrdiff_t(at * bytes), bytes, uint8_t(0xff));
+    return;
+  }
 }
 
 // A row that must not be used: every bit is set, a NaN in each of the types.
@@ -114,7 +128,10 @@ struct Finish {
   // The scale of the elements, and the elements divided by it.
   double quantize(double* elements, int64_t count) const {
     double largest = 0;
-    for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(elements[i]));
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isnan(elements[i]) || std::fabs(elements[i]) > largest) largest = std::fabs(elements[i]);
+      if (std::isnan(largest)) break;
+    }
     const float scale = epilogue::scale_of_block(float(largest));
     for (int64_t i = 0; i < count; ++i) {
       elements[i] = exact ? double(tile::multiply(float(elements[i]), tile::reciprocal(scale))) : elements[i] / scale;
@@ -165,12 +182,14 @@ Results results_of(const GroupedProduct& product, const Given& given, const Fini
         if (product.accumulate) line[c] += element(*given.d, row * columns + c);
       }
       for (int64_t block = 0; product.out == DType::e4m3 && block < d_blocks; ++block) {
-        results.factors[size_t(row * d_blocks + block)] = finish.quantize(line + block * kScaleBlock, kScaleBlock);
+        results.factors[size_t(row * d_blocks + block)] =
+            expected_number(finish.quantize(line + block * kScaleBlock, kScaleBlock));
       }
       for (int64_t c = 0; c < columns; ++c) {
         if (!(std::fabs(line[c]) <= std::fabs(results.farthest))) results.farthest = line[c];
         // A formula may well give one.
-        if (std::isnan(results.farthest) && !own) return results;
+        if (std::isnan(results.farthest) && !own && !finish.exact) return results;
+        line[c] = expected_number(line[c]);
       }
     }
   }
@@ -210,13 +229,17 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   fill(b, data, seed * 4 + 2);
   Array a_scales = new_scales("a_scales", a_rows, k_blocks, data, seed * 4 + 3);
   Array b_scales = new_scales("b_scales", matrices * b_lines, k_blocks, data, seed * 4 + 4);
+  if (data == Data::integers) {
+    refine_scales(a_scales, 0);
+    refine_scales(b_scales, 1);
+  }
   Array bias = bias_of(product, data, seed);
   // Some blocks of a result with scales are zero, whose scale is a case of its own.
   if (product.out == DType::e4m3) {
     if (!by_depth) {
       for (int64_t r = 5; r < a_rows; r += 16) clear_row(a, r);
     }
-    if (product.bias && product.formula.empty()) clear_row(bias, 0);
+    if (product.bias && product.formula.empty() && bias.rows > 1) clear_row(bias, 0);
     // And some of the zeros in A meet gates of -87, whose results are the smallest numbers there are.
     if (product.swiglu && product.bias && product.formula.empty() && bias.rows > 2) {
       for (int64_t c = columns - kScaleBlock; c < columns; ++c) set_number(bias, 2 * n + c, -87.f);
@@ -241,6 +264,7 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
   d_scales.output = true;
   poison(d_scales);
 
+  if (product.spoiled && data == Data::integers) spoil_last(a, product, a_rows);
   Results results =
       results_of(product,
                  {&a, &b, has_scales ? &a_scales : nullptr, has_scales ? &b_scales : nullptr,
@@ -292,10 +316,12 @@ Workload grouped_product_workload(const GroupedProduct& product, Data data, uint
     w.arrays.push_back(integers("rows", product.rows));
     if (!product.matrices.empty()) w.arrays.push_back(integers("matrices", product.matrices));
     if (product.gathered()) w.arrays.push_back(integers("index", product.index));
-    // The host has cleared the word to which clusters add what they find.
-    w.arrays.push_back(integers("status", std::vector<uint32_t>{product.gathered() ? 0u : ~0u}));
-    w.arrays.back().scratch = true;
-    w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
+    if (product.reports) {
+      // The host has cleared the word to which clusters add what they find.
+      w.arrays.push_back(integers("status", std::vector<uint32_t>{product.gathered() ? 0u : ~0u}));
+      w.arrays.back().scratch = true;
+      w.also.push_back({"status", integers("status", std::vector<uint32_t>{faults_of(product)}).bytes});
+    }
   }
   if (product.matrix_alpha) w.arrays.push_back(std::move(matrix_alpha));
   if (product.has_bias()) w.arrays.push_back(std::move(bias));

@@ -31,6 +31,8 @@ struct GroupedProduct {
   bool row_bias = false;     // one for each of the m rows
   float beta = 0;
   bool accumulate = false;
+  bool reports = true;              // there is a status word
+  bool spoiled = false;             // an element of A is NaN
   bool illegal = false;             // Blackwell: the table says the same by values that are not legal (GroupedSpec)
   std::vector<int32_t> index = {};  // for gathered rows: which of A's a_rows each row of the product is
   int64_t a_rows = 0;
@@ -51,9 +53,10 @@ struct GroupedProduct {
 
 // Arrays: A [m, k] and B [matrices][n, k], or as they are stored; for e4m3 a_scales [m, blocks of k] and b_scales
 // [matrices][n or its blocks, blocks of k] in fp32; with groups rows, matrices and status, of 32-bit integers;
-// matrix_alpha; bias; d_scales and D, the judged one last. With Data::integers the scales are 0.5, 1 or 2, so that
-// every sum is exact. Rows that no group has are NaN in A and a_scales and must not be written in D; columns that no
-// group has are NaN in A and B, as is a B that none has. A table that is not legal is taken as the kernels take it.
+// matrix_alpha; bias; d_scales and D, the judged one last. With Data::integers the scales are 0.5, 1 or 2 or, for
+// every other block, a little more, and every sum is exact. Rows that no group has are NaN in A and a_scales and must
+// not be written in D; columns that no group has are NaN in A and B, as is a B that none has. A table that is not legal
+// is taken as the kernels take it.
 Workload grouped_product_workload(const GroupedProduct& product, Data data, uint64_t seed);
 
 // The reference of other operands of real numbers that were put into such a workload; every row that a group has

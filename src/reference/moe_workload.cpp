@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reference/dot.h"
+#include "reference/own_epilogue.h"
 #include "reference/workload_parts.h"
 #include "warpwright/kernel/sm90/grouped/grouped_epilogue.h"
 
@@ -113,8 +114,10 @@ Routing drawn_routing(int64_t tokens, int64_t top_k, int64_t experts, Draw draw,
   }
   if (draw != Draw::bad) return r;
   const int64_t wrong[] = {-1, experts, -7, int64_t(experts) + 1000, INT32_MIN, INT32_MAX};
-  for (size_t i = 1; i < r.ids.size(); i += 5) r.ids[i] = wrong[i / 5 % std::size(wrong)];
-  for (size_t i = 3; i < r.weights.size(); i += 7) r.weights[i] = std::numeric_limits<float>::quiet_NaN();
+  // Right numbers follow the wrong ones, so that the last that somebody looks at does not decide.
+  const size_t first = std::min(r.ids.size(), std::max<size_t>(20, r.ids.size() / 16));
+  for (size_t i = 1; i < first; i += 5) r.ids[i] = wrong[i / 5 % std::size(wrong)];
+  for (size_t i = 3; i < first; i += 7) r.weights[i] = std::numeric_limits<float>::quiet_NaN();
   r.token_count = tokens + 1;
   return r;
 }
@@ -194,6 +197,11 @@ Workload combine_workload(const Routing& r, int64_t columns, Data data, uint64_t
   w.data = data;
   Array rows = new_array("rows", DType::bf16, r.tokens * r.each(), columns);
   fill(rows, data, seed * 2 + 1);
+  // Eight significant bits, so that sums have more.
+  for (int64_t i = 0; data == Data::integers && i < rows.rows * rows.columns; ++i) {
+    const bf16 fine = from_float<bf16>(float(element(rows, i)) + 0x1p-6f);
+    std::memcpy(rows.bytes.data() + size_t(i) * sizeof fine, &fine, sizeof fine);
+  }
   for (int64_t token = 0; token < r.tokens; ++token) {
     for (int64_t c = 0; c < columns; ++c) {
       double sum = 0;
@@ -201,7 +209,7 @@ Workload combine_workload(const Routing& r, int64_t columns, Data data, uint64_t
         if (!counts(r, token, j)) continue;
         sum += double(weight_of(r, token, j)) * element(rows, t.slots[size_t(token * r.each() + j)] * columns + c);
       }
-      w.expected.push_back(token < r.live() ? sum : kUntouched);
+      w.expected.push_back(token < r.live() ? expected_number(sum) : kUntouched);
     }
   }
   spoil_lines(rows, int64_t(t.index.size()), rows.rows - int64_t(t.index.size()));

@@ -28,6 +28,7 @@ Array bias_of(const GroupedProduct& product, Data data, uint64_t seed) {
   Array bias = product.row_bias ? new_array("bias", product.bias_type, 1, product.shape.m)
                                 : new_array("bias", product.bias_type, matrices, product.shape.n);
   if (product.has_bias()) fill(bias, data, seed * 4 + 5);
+  if (product.formula.empty() && data == Data::integers) refine(bias);
   return bias;
 }
 

@@ -1,5 +1,7 @@
 #include "reference/workload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -146,6 +148,22 @@ std::string hex_of(const uint8_t* bytes, size_t count) {
   return text;
 }
 
+// A float as it is stored; with all of its bits set nobody has written it.
+float float_at(const uint8_t* bytes) {
+  float x;
+  std::memcpy(&x, bytes, sizeof x);
+  return x;
+}
+bool is_poison(const uint8_t* bytes) { return stdx::bit_cast<uint32_t>(float_at(bytes)) == ~0u; }
+bool both_nan(const uint8_t* x, const uint8_t* y) {
+  return std::isnan(float_at(x)) && std::isnan(float_at(y)) && !is_poison(x) && !is_poison(y);
+}
+std::string float_text(const uint8_t* bytes) {
+  return is_poison(bytes)              ? "as it was before"
+         : std::isnan(float_at(bytes)) ? "NaN"
+                                       : fmt::format("{:.9g}", float_at(bytes));
+}
+
 // The functions of the epilogue are part of its promise, bit by bit; tests/sim/epilogue_nodes_test.cpp holds them to
 // the true ones.
 double activated(Activation f, double v) {
@@ -208,6 +226,11 @@ void fill(Array& array, Data data, uint64_t seed) {
   for (int64_t i = 0; i < n; ++i) copy_element(kinds, int64_t(mix(state) % 7), array, i);
 }
 
+void refine(Array& array) {
+  if (array.type != DType::fp32) return;
+  for (int64_t i = 0; i < array.rows * array.columns; ++i) put(array, i, float(element(array, i)) * (1 + 0x1p-11f));
+}
+
 int one_of_three(uint64_t number) { return int(mix(number) % 3); }
 
 double element(const Array& array, int64_t index) { return get(array.type, array.bytes.data(), index); }
@@ -229,7 +252,7 @@ Verdict judge(const Workload& w, const std::vector<uint8_t>& output) {
       continue;
     }
     if (std::isnan(have)) {
-      ++v.unwritten;
+      ++(is_written(type, output, i) ? v.not_numbers : v.unwritten);
       ++v.wrong;
       continue;
     }
@@ -248,8 +271,12 @@ void judge_others(const Workload& w, const std::vector<void*>& contents, Verdict
     const auto* const have = static_cast<const uint8_t*>(pointer_of(w, contents, other.array.c_str()));
     for (size_t i = 0; i < other.bytes.size(); i += other.element_bytes) {
       if (std::memcmp(have + i, other.bytes.data() + i, other.element_bytes) == 0) continue;
+      if (other.floats && both_nan(have + i, other.bytes.data() + i)) continue;
       ++v.others_wrong;
-      if (v.other.empty()) {
+      if (v.other.empty() && other.floats) {
+        v.other = fmt::format("{}[{}] is {}, not {}", other.array, i / other.element_bytes, float_text(have + i),
+                              float_text(other.bytes.data() + i));
+      } else if (v.other.empty()) {
         v.other = other.array + "[" + std::to_string(i / other.element_bytes) + "] has the bits 0x" +
                   hex_of(have + i, other.element_bytes) + ", not 0x" +
                   hex_of(other.bytes.data() + i, other.element_bytes);
@@ -292,7 +319,8 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
     for_each(layout, s.batch, [&](int64_t at, int64_t, int64_t, int64_t) { copy_element(values, at, full, at); });
     w.arrays.push_back(std::move(full));
   };
-  // Powers of two: products stay exact. No first one is 1, nor the product of two: each must be used.
+  // Powers of two, and for A a little more: products stay exact. No first one is 1, nor the product of two: each must
+  // be used.
   const auto add_scales = [&](const char* name, int64_t count, float first) {
     Array scales = matrix(name, DType::fp32, 1, count);
     for (int64_t i = 0; i < count; ++i) put(scales, i, i == 0 ? first : std::ldexp(first, one_of_three(uint64_t(i))));
@@ -309,10 +337,13 @@ Workload gemm_workload(const GemmSpec& s, Data data, uint64_t seed) {
   const int64_t columns = e.pair() ? n / 2 : n, along = e.bias == Bias::per_row ? m : n;
   if (e.source) add_matrix("C", e.source_type, addend_layout(s.c, m, columns), 3);
   if (e.residual) add_matrix("residual", e.residual_type, addend_layout(s.residual, m, columns), 4);
-  if (e.bias != Bias::none) add(matrix("bias", e.bias_type, s.batch, along), 5);
+  if (e.bias != Bias::none) {
+    add(matrix("bias", e.bias_type, s.batch, along), 5);
+    if (data == Data::integers && s.formula.empty()) refine(w.arrays.back());
+  }
   if (s.scaling != Scaling::none) {
     const bool each = s.scaling == Scaling::row_column;
-    add_scales("a_scales", each ? s.batch * m : 1, 0.5f);
+    add_scales("a_scales", each ? s.batch * m : 1, 0.5f + 0x1p-9f);
     add_scales("b_scales", each ? s.batch * n : 1, 0.25f);
   }
   if (s.workspace_bytes > 0) {

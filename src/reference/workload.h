@@ -58,11 +58,13 @@ struct ArrayLayout {
   }
 };
 
-// What an array other than the output holds after the launch, to the bit; elements have this many bytes.
+// What an array other than the output holds after the launch, to the bit; elements have this many bytes. Of floats one
+// NaN is as good as another, except for the one that was there before.
 struct AlsoExpected {
   std::string array;
   std::vector<uint8_t> bytes;
   size_t element_bytes = 4;
+  bool floats = false;
 };
 
 struct Workload {
@@ -83,6 +85,7 @@ struct Verdict {
   double max_rel_error = 0;  // norm of the difference over norm of the reference
   uint64_t wrong = 0;        // elements: any difference with integers, beyond the tolerance otherwise
   uint64_t unwritten = 0;
+  uint64_t not_numbers = 0;   // NaN was written where a number is due
   std::string other = {};     // the first wrong element of another array than the output
   uint64_t others_wrong = 0;  // elements of such arrays
 };
@@ -93,6 +96,9 @@ inline constexpr int64_t kLargeSums = 1728;
 // Fills with whole numbers in -3..3 or normal values, rounded to the type.
 void fill(Array& array, Data data, uint64_t seed);
 double element(const Array& array, int64_t index);
+// Gives the whole numbers of an array of fp32 twelve significant bits, more than a narrow type has: so a kernel that
+// rounds them is noticed, and sums with them stay exact.
+void refine(Array& array);
 // As the last step of a kernel rounds a result of this type.
 double rounded(DType type, double value);
 // Relative, of results of this type that are compared as real numbers.

@@ -23,6 +23,15 @@ Array new_scales(const char* name, int64_t rows, int64_t columns, Data data, uin
   return a;
 }
 
+void refine_scales(Array& scales, int64_t first, bool by_rows) {
+  for (int64_t i = 0; i < scales.rows * scales.columns; ++i) {
+    const int64_t block = by_rows ? i / scales.columns : i % scales.columns;
+    if (block % 2 != first) continue;
+    const float scale = float(element(scales, i)) * (1 + 0x1p-8f);
+    std::memcpy(scales.bytes.data() + size_t(i) * sizeof scale, &scale, sizeof scale);
+  }
+}
+
 std::vector<double> product_of(const std::vector<double>& x, const std::vector<double>& y, Case s) {
   std::vector<double> sums(size_t(s.m * s.n));
   for (int64_t m = 0; m < s.m; ++m) {

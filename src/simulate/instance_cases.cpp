@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "reference/group_tables.h"
 #include "simulate/coverage.h"
 #include "simulate/instance_problem.h"
 #include "simulate/prepared.h"
@@ -50,10 +51,11 @@ Case deep_case(const Walk& w) {
       std::max(deep_steps(w.stages, 2 * columns * w.parts / w.clusters), w.skips ? 2 * w.stages + 1 : 0);
   return {2 * w.tall, w.wide * columns, w.parts * w.deep * steps};
 }
-// Many tiles of little depth, with edges inside the last ones.
+// Many tiles of little depth, with edges inside the last ones; where shares of k cross the ends of tiles, one more than
+// every cluster has as many of.
 Case many_case(const Walk& w, int64_t k_tail) {
   const int64_t n = w.wide > w.columns ? w.wide - w.columns : w.wide;
-  return {w.tall * w.tiles * w.clusters - w.rows, n, w.parts * w.deep + k_tail};
+  return {w.tall * (w.tiles * w.clusters + (w.streams ? 1 : 0)) - w.rows, n, w.parts * w.deep + k_tail};
 }
 
 // Shares of k that end where tiles end: one stage of each, and a tile more than there are clusters.
@@ -96,6 +98,12 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmConfig
   list.push_back(any_columns ? Case{133, 77, 75} : Case{133, in_units(80, unit), 75});
   list.push_back(any_columns ? Case{9, 9, 0} : Case{9, unit, 0});
   if (w.streams) list.push_back(shallow_case(w));
+  // One row of tiles more than a band of the raster, and two columns, or the other way round, without depth: where they
+  // are is all that matters. Where shares of k cross the ends of tiles, an odd number of tiles.
+  if (!c.batched) {
+    const int64_t along = c.raster_by_columns ? 1 : c.raster_group, across = c.raster_by_columns ? c.raster_group : 1;
+    list.push_back({w.tall * along + 9, w.wide * (w.streams ? 0 : across) + (any_columns ? 9 : unit), 0});
+  }
   // Rows that end in the vector in which they begin.
   if (c.load == Mover::threads) list.push_back({9, any_columns ? 9 : unit, 3});
   return list;
@@ -153,9 +161,15 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmConf
   // With 208 rows more, for pairs, groups end in odd and in half rows of tiles, and the last round is halved.
   std::vector<Case> list = {
       {in_units(2 * tall + (c.paired() ? 208 : 104), 8), n, deep(deep_steps(c.stages, columns > 1 ? 3 : 2))},
-      {in_units(tall * many + 104, kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
+      {in_units(tall * many + 104, reference::tables::kManyGroups), broad, in_units(c.tile_k() + unit, unit)},
       {8, small, unit},
       {64, small * 3, 0}};
+  // More rows of tiles of one group than a band of the raster, in pairs an odd number of columns, without depth: where
+  // they are is all that matters.
+  const int64_t rows = c.paired() ? tall * (c.raster_group * 3 / 2) + 100 : tall * c.raster_group + 9;
+  const bool masked = c.groups == Groups::masked;
+  list.push_back(
+      {(masked ? int64_t(reference::tables::kGroups) : 1) * rows, c.paired() || masked ? small : wide + small, 0});
   // Consecutive tiles with a depth of a single stage.
   list.push_back({8, in_units(clusters * wide + 1, small), c.tile_k()});
   if (c.gathered) list.push_back({64, small, in_units(c.tile_k() + unit, unit), Condition::far});

@@ -66,7 +66,7 @@ GemmProblem addends_as_given(const GemmProblem& problem) {
   return p;
 }
 
-// The rows of these matrices lie in memory as the other problem has them.
+// The rows of these matrices, or the matrices of a batch, lie in memory as the other problem has them.
 void spread_rows(Workload& w, const GemmProblem& compact, const GemmProblem& far) {
   const problem::Lowered here = problem::lower(compact), there = problem::lower(far);
   const std::pair<const char*, const problem::StoredMatrix problem::Lowered::*> matrices[] = {
@@ -77,10 +77,17 @@ void spread_rows(Workload& w, const GemmProblem& compact, const GemmProblem& far
       {"D", &problem::Lowered::d}};
   for (const auto& [name, matrix] : matrices) {
     for (Array& array : w.arrays) {
-      if (array.name != name || (there.*matrix).stride == (here.*matrix).stride) continue;
-      array.row_bytes = uint64_t((here.*matrix).stride * bits(array.type) / 8);
-      array.distance = uint64_t((there.*matrix).stride * bits(array.type) / 8);
+      const problem::StoredMatrix &near = here.*matrix, &away = there.*matrix;
+      const bool whole = near.stride == away.stride;  // matrices of a batch lie apart, not the rows of one
+      if (array.name != name || (whole && near.batch_stride == away.batch_stride)) continue;
+      array.row_bytes = uint64_t((whole ? near.batch_stride : near.stride) * bits(array.type) / 8);
+      array.distance = uint64_t((whole ? away.batch_stride : away.stride) * bits(array.type) / 8);
     }
+  }
+  for (Array& array : w.arrays) {
+    if (array.name != "bias" || far.epilogue.bias_batch_stride == compact.epilogue.bias_batch_stride) continue;
+    array.row_bytes = uint64_t(compact.epilogue.bias_batch_stride * bits(array.type) / 8);
+    array.distance = uint64_t(far.epilogue.bias_batch_stride * bits(array.type) / 8);
   }
 }
 

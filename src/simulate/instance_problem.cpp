@@ -8,6 +8,7 @@
 #include "launch/grid.h"
 #include "problem/lower.h"
 #include "problem/refused.h"
+#include "reference/group_tables.h"
 #include "simulate/dense_parts.h"
 #include "simulate/far_rows.h"
 #include "simulate/product.h"
@@ -17,6 +18,7 @@ namespace {
 
 using reference::Case;
 using reference::Condition;
+using namespace reference::tables;
 
 GroupedProblem blank_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p;
@@ -148,8 +150,6 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
 
 // ---- groups
 
-constexpr uint32_t kGroups = 4;
-
 bool gathers(const catalog::Instance& instance) {
   const auto* const hopper = instance.as<GroupedGemmConfig>();
   const auto* const blackwell = instance.as<GroupedGemmSm100Config>();
@@ -162,38 +162,8 @@ bool gathers(const catalog::Instance& instance) {
 Groups groups_of(const GroupedGemmConfig& c, Case s) {
   return c.any_rows && s.condition == Condition::varied ? Groups::masked : c.groups;
 }
-// A table of many groups, not all of it legal. Offsets, of rows or of columns along k in units: one that is below the
-// one ahead of it, one below all that a warp has read at once before, one that is between two units, and a last one
-// beyond the end.
-std::vector<uint32_t> many_offsets(uint32_t extent, uint32_t unit) {
-  std::vector<uint32_t> offsets;
-  for (uint32_t g = 0; g <= kManyGroups; ++g) offsets.push_back(extent / unit * g / kManyGroups * unit);
-  offsets[20] = offsets[10];
-  offsets[33] = offsets[34] = offsets[25];
-  if (unit > 1) offsets[30] += 5;
-  offsets[kManyGroups - 2] = extent + 1000;
-  return offsets;
-}
-// Counts, some of which are more than a slot has.
-std::vector<uint32_t> many_counts(uint32_t slot) {
-  std::vector<uint32_t> counts;
-  const uint32_t kinds[] = {slot, 0, slot / 3, slot - (slot > 0 ? 1 : 0), slot + 7};
-  for (uint32_t g = 0; g < kManyGroups; ++g) counts.push_back(kinds[g % 5]);
-  return counts;
-}
-// Counts of rows with which groups end exactly where a block of 64 rows or a tile ends.
-std::vector<uint32_t> exact_counts(uint32_t tall) { return {tall + 64, 64, tall}; }
-
-// Four groups along k that begin at multiples of `unit`, with stages of `deep`. The first has no depth; the second has
-// whole stages, and begins between two of them where it may. Before and after are columns that no group has.
-std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
-  std::vector<uint32_t> ends;
-  const uint32_t units = uint32_t(s.k) / unit, first = units / 7;
-  const uint32_t second = first + (units / 2 - first) / (deep / unit) * (deep / unit);
-  for (const uint32_t end : {first, first, second, units / 2 + units / 5, units - units / 9})
-    ends.push_back(end * unit);
-  return ends;
-}
+// Nothing is given that may be left out.
+bool is_bare(Case s) { return s.condition == Condition::alone && s.m <= 8 && s.k > 0 && s.k <= 16; }
 
 // Uneven groups, one of them without rows, and rows at the end that no group has.
 std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
@@ -206,6 +176,7 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
                                     : many_offsets(m, 1);
   }
   if (c.by_depth()) return four_along_k(s, unit, uint32_t(c.tile_k()));
+  if (groups != Groups::none && s.k == 0) return one_large_group(groups == Groups::masked, s);
   const auto tall = uint32_t(c.tile_m);
   if (groups != Groups::none && s.condition == Condition::real) {
     const uint32_t room = groups == Groups::masked ? m / kGroups : m;
@@ -218,43 +189,14 @@ std::vector<uint32_t> table_of(const GroupedGemmConfig& c, Case s) {
   if (groups == Groups::contiguous) {
     // The third group ends with less than half a tile.
     const uint32_t first = m / 7, rows = m / 2 - first, third = rows > tall ? rows / tall * tall + tall / 3 : rows;
-    return {0, first, first, first + third, m - m / 9};
+    // Rows before the first group belong to none.
+    return {std::min(first, 3u), first, first, first + third, m - m / 9};
   }
   if (groups == Groups::masked) return {m / kGroups, 0, m / kGroups / 3, m / kGroups - (m >= 8 ? 1 : 0)};
   return {};
 }
 
 bool has_matrices(const GroupedGemmConfig& c) { return c.groups != Groups::none && !c.by_depth(); }
-// Groups without a matrix, several with the same, and one with a matrix that does not exist.
-std::vector<int32_t> many_matrices(int count) {
-  std::vector<int32_t> matrices;
-  for (int g = 0; g < kManyGroups; ++g) matrices.push_back(g % 4 == 1 ? -1 : (g * 2 + 2) % count);
-  // In every sort of table one of the two has rows.
-  matrices[35] = count;
-  matrices[36] = INT32_MAX;
-  return matrices;
-}
-
-// Rows of A for a product that gathers: fewer than the product has, so that some are taken more than once. Every
-// sixteenth is never taken.
-int64_t gathered_from(Case s) { return s.m / 2 + 16; }
-std::vector<int32_t> index_of(Case s) {
-  std::vector<int32_t> index;
-  const auto rows = int32_t(gathered_from(s));
-  for (int64_t i = 0; i < s.m; ++i) {
-    const auto row = int32_t(i * 37 + 5) % rows;
-    index.push_back(row % 16 == 7 ? row - 1 : row);
-  }
-  // Rows that A does not have, on one side of it at a time: one fault reports either side.
-  if (s.condition == Condition::varied) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : INT32_MIN;
-  }
-  if (s.condition == Condition::real) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? INT32_MAX : rows;
-  }
-  return index;
-}
-
 GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
   const bool varied = s.condition == Condition::varied;
@@ -271,7 +213,10 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
     p.a_major = c->a_major;
     p.b_major = c->b_major;
     if (c->groups != Groups::none) p.group_count = varied ? kManyGroups : kGroups;
-    if (varied && has_matrices(*c)) p.matrix_count = kGroups;
+    if (has_matrices(*c) && (varied || s.condition == Condition::real)) p.matrix_count = kGroups;
+    p.shared_bias = c->bias && s.k == 0;
+    // What has nothing else to do than add a bias is not asked for without one.
+    if (is_bare(s) && (c->swiglu || c->out == DType::e4m3)) p.bias = Bias::none;
     p.gathered = c->gathered;
     if (c->gathered) p.a_rows = gathered_from(s) * rows_apart(s);
   } else {
@@ -279,26 +224,6 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
   }
   return p;
 }
-// Six groups: few rows, none, many, some without a matrix, one row, the rest; two groups share a matrix.
-const std::vector<int32_t> kMatrices = {2, 0, 3, -1, 2, 1};
-constexpr int kMatrixCount = 4;
-std::vector<uint32_t> six_groups(Case s) {
-  const auto m = uint32_t(s.m);
-  std::vector<uint32_t> starts = {0};
-  for (const uint32_t rows : {m / 16, 0u, m / 3, m / 8, m > 8 ? 1u : 0u}) starts.push_back(starts.back() + rows);
-  starts.push_back(m);
-  return starts;
-}
-// Many groups; every third has no rows.
-std::vector<uint32_t> forty_groups(Case s) {
-  std::vector<uint32_t> starts = {0};
-  for (int g = 1; g < kManyGroups; ++g) {
-    starts.push_back(g % 3 == 0 ? starts.back() : uint32_t(s.m * g / kManyGroups));
-  }
-  starts.push_back(uint32_t(s.m));
-  return starts;
-}
-
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
   bool gathered = false;
@@ -336,7 +261,7 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   }
   p.gathered = gathered;
   if (gathered) p.a_rows = gathered_from(s) * rows_apart(s);
-  p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(kMatrices.size());
+  p.group_count = s.condition == Condition::varied ? kManyGroups : int64_t(six_matrices().size());
   p.matrix_count = kMatrixCount;
   return p;
 }
@@ -344,6 +269,32 @@ GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
 }  // namespace
 
 namespace {
+
+// The nodes of a dense instance, null for one of AMD.
+const EpilogueConfig* epilogue_of(const catalog::Instance& instance) {
+  if (const auto* c = instance.as<DenseGemmConfig>()) return &c->epilogue;
+  if (const auto* c = instance.as<SkinnyGemmConfig>()) return &c->epilogue;
+  if (const auto* c = instance.as<DenseGemmSm100Config>()) return &c->epilogue;
+  if (const auto* c = instance.as<MmaSyncGemmConfig>()) return &c->epilogue;
+  return nullptr;
+}
+// Whether operands whose tensors may have factors may have none.
+bool may_lack_factors(const catalog::Instance& instance) {
+  const auto* const dense = instance.as<DenseGemmConfig>();
+  const auto* const skinny = instance.as<SkinnyGemmConfig>();
+  return (dense != nullptr && dense->plain_epilogue()) || (skinny != nullptr && skinny->plain_epilogue());
+}
+// Alpha is a power of two, and 1 or less. Under one condition it is above 1, with the factors of tensors too, or there
+// are no such factors; under another it has more bits than a narrow type, or is 1 beside factors.
+void vary_factors(const catalog::Instance& instance, GemmProblem& p, Case s) {
+  const EpilogueConfig* const nodes = epilogue_of(instance);
+  if (p.alpha > 0 && s.condition == Condition::real) {
+    if (p.scaling == Scaling::tensor && may_lack_factors(instance)) p.scaling = Scaling::none;
+    p.alpha = p.scaling == Scaling::none ? 2 : 16;
+  }
+  if (s.condition == Condition::behind && nodes != nullptr && nodes->alpha && p.block_scaling == BlockScaling::none)
+    p.alpha = p.scaling == Scaling::none ? p.alpha * (1 + 0x1p-8f + 0x1p-11f) : 1;
+}
 
 GemmProblem dense_alone(const catalog::Instance& instance, Case s) {
   if (const auto* c = instance.as<DenseGemmSm100Config>()) return blackwell_dense(instance, *c, s);
@@ -359,8 +310,7 @@ GemmProblem far_apart(const catalog::Instance& instance, const GemmProblem& p) {
 GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
   GemmProblem p = dense_alone(instance, s);
   p.b_is_constant = s.condition == Condition::constant;
-  // With the factors of tensors it is above 1 too.
-  if (p.alpha > 0 && s.condition == Condition::real) p.alpha = p.scaling == Scaling::none ? 2 : 16;
+  vary_factors(instance, p, s);
   space_addends(p, s);
   if (s.condition == Condition::in_place) p.d.stride = p.d.batch_stride = kPacked;
   return p;
@@ -369,7 +319,6 @@ GemmProblem dense_problem(const catalog::Instance& instance, Case s) {
 Status refuse(const catalog::Instance& instance, Condition condition) {
   const auto* const dense = instance.as<DenseGemmConfig>();
   const auto* const blackwell = instance.as<DenseGemmSm100Config>();
-  const auto* const skinny = instance.as<SkinnyGemmConfig>();
   const auto* const mma_sync = instance.as<MmaSyncGemmConfig>();
   const auto* const blockwise = instance.as<BlockwiseFp8Sm100Config>();
   const auto* const cdna = instance.as<CdnaMatmulConfig>();
@@ -384,11 +333,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       break;
     case Condition::in_place: {
       if (cdna != nullptr && cdna->general) break;
-      const EpilogueConfig* const e = dense != nullptr       ? &dense->epilogue
-                                      : skinny != nullptr    ? &skinny->epilogue
-                                      : blackwell != nullptr ? &blackwell->epilogue
-                                      : mma_sync != nullptr  ? &mma_sync->epilogue
-                                                             : nullptr;
+      const EpilogueConfig* const e = epilogue_of(instance);
       if (e == nullptr || !e->source || e->source_type != e->out || e->pair() ||
           offset_of(instance, condition).result != 0)
         return problem::refused("it reads no C that could be D.");
@@ -457,10 +402,14 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
       product.index = index_of(s);
       product.a_rows = gathered_from(s);
     }
-    if (s.condition == Condition::varied && has_matrices(*c)) {
-      product.matrices = many_matrices(int(kGroups));
-      product.matrix_count = int(kGroups);
+    if (has_matrices(*c)) {
+      if (s.condition == Condition::varied) product.matrices = many_matrices(int(kGroups));
+      if (s.condition == Condition::real) product.matrices = {2, -1, 0, 3};
+      if (!product.matrices.empty()) product.matrix_count = int(kGroups);
     }
+    product.shared_bias = p.shared_bias;
+    product.reports = !is_bare(s);
+    product.spoiled = s.condition == Condition::varied;
   }
   if (catalog::arch_of(instance) == Arch::sm100 && p.groups == Groups::by_depth) {
     const uint32_t deep = 1024 / uint32_t(bits(p.type)), unit = p.type == DType::e4m3 ? deep : 1;
@@ -469,7 +418,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
   } else if (catalog::arch_of(instance) == Arch::sm100 && p.groups != Groups::none) {
     const bool varied = s.condition == Condition::varied;
     product.rows = varied ? forty_groups(s) : six_groups(s);
-    product.matrices = varied ? many_matrices(kMatrixCount) : kMatrices;
+    product.matrices = varied ? many_matrices(kMatrixCount) : six_matrices();
     product.illegal = varied;
     product.matrix_count = kMatrixCount;
     if (reference::is_of_all(p)) {

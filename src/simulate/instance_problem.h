@@ -22,8 +22,6 @@ inline constexpr int64_t kNodeLists = 6;
 // Where threads load or store, matrices begin at an odd element.
 reference::Offset offset_of(const catalog::Instance& instance, reference::Condition condition);
 
-// Groups of a varied table: more than a warp reads at once. Slots of masked ones divide a matrix evenly.
-inline constexpr int kManyGroups = 40;
 // The part of the result that a block computes at a time; empty if the configuration alone does not decide it.
 reference::Tile tile_of(const catalog::Instance& instance);
 

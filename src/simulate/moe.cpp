@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -40,11 +42,14 @@ Routing routing_of(Case s, int64_t experts, bool shared, Data data, uint64_t see
   const int64_t everybody = shared_of(s, shared);
   Routing r = reference::drawn_routing(s.m, s.k - everybody, experts - everybody,
                                        s.condition == Condition::varied ? Draw::bad : Draw::skewed, data, seed);
+  // An infinite weight is a number.
+  if (s.condition == Condition::varied && r.weights.size() > 4) r.weights[4] = std::numeric_limits<float>::infinity();
   // In one condition all their weights are 1, and nobody says so.
   if (shared) r = reference::with_shared(std::move(r), everybody, s.condition != Condition::real, data, seed);
-  // Of an odd number of tokens not all are there, of a multiple of four exactly all.
+  // Of an odd number of tokens not all are there, of a multiple of four exactly all, of two none.
   if (s.condition != Condition::varied && s.m > 1 && s.m % 2 == 1) r.token_count = s.m - s.m / 4;
   if (s.condition != Condition::varied && s.m % 4 == 0) r.token_count = s.m;
+  if (s.m == 2) r.token_count = 0;
   return r;
 }
 Status takes_small(Case s, bool shared) {
@@ -111,7 +116,12 @@ Status fill_combine(CombineArgs& args, const CombineConfig& c, const Workload& w
 bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& c) {
   e.takes = [c](Case s) { return takes_small(s, c.shared); };
   e.workload = [c](Case s, Data data, uint64_t seed) {
-    Workload w = reference::route_workload(routing_of(s, s.n, c.shared, data, seed), c.id_bytes, seed);
+    Routing r = routing_of(s, s.n, c.shared, data, seed);
+    // Weights that are not numbers stand in one of the arrays at a time: the word does not say in which.
+    if (c.shared) {
+      for (float& weight : s.m % 2 == 0 ? r.shared_weights : r.weights) weight = std::isnan(weight) ? 1 : weight;
+    }
+    Workload w = reference::route_workload(std::move(r), c.id_bytes, seed);
     w.shape.condition = s.condition;
     return w;
   };
@@ -128,7 +138,12 @@ bool complete(Example& e, const catalog::Instance& instance, const RouteConfig& 
                                     [&](const RouteArgs& args) { return launch::work_of(c, args); });
   };
   describe(e, {}, "the rows of each expert, from the experts of each token",
-           {{600, 8, 2}, {65, 7, 3, Condition::varied}, {201, 40, 4}, {1, c.shared ? 2 : 1, c.shared ? 2 : 1}});
+           {{600, 8, 2},
+            {300, 7, 4, Condition::varied},
+            {65, 7, 3, Condition::varied},
+            {201, 40, 4},
+            {2, 3, 2},
+            {1, c.shared ? 2 : 1, c.shared ? 2 : 1}});
   return true;
 }
 
@@ -159,6 +174,7 @@ bool complete(Example& e, const catalog::Instance& instance, const CombineConfig
            {{63, 264, 8},
             {40, 520, 3, Condition::varied},
             {9, 256, 2, Condition::real},
+            {2, 8, 2},
             {1, 8, c.shared ? 2 : 1},
             {12, 256, 3, Condition::far}});
   return true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,38 @@ TEST(WrongElements, SayWhatWasNeverWrittenAndWhatLiesBetweenRows) {
   std::memcpy(q.output.data() + 4 * Product::index(0, 13), &seven, 4);
   EXPECT_EQ(wrong_elements(q.w, q.output, {}),
             std::vector<std::string>{"D[0, 13]: got 7 where nothing may be written"});
+}
+
+// NaN as a kernel computes it is not what was there before.
+TEST(WrongElements, TellWhatIsNaNFromWhatWasNeverWritten) {
+  Product p;
+  std::memset(p.output.data() + 4 * Product::index(2, 0), 0xff, 4);
+  p.set(3, 1, std::numeric_limits<float>::quiet_NaN());
+  const Verdict v = judge(p.w, p.output);
+  EXPECT_EQ(v.wrong, 2u);
+  EXPECT_EQ(v.unwritten, 1u);
+  EXPECT_EQ(v.not_numbers, 1u);
+}
+
+// Of floats one NaN is as good as another, and none is as good as what was there before.
+TEST(WrongElements, CompareFactorsThatAreNaN) {
+  Workload w;
+  w.arrays.push_back({"factors", DType::fp32, 1, 3, true, {}});
+  const std::vector<uint32_t> due = {0x7fff'ffff, 0x7fc0'0000, 0x3f80'0000};
+  AlsoExpected also{.array = "factors", .bytes = std::vector<uint8_t>(12), .floats = true};
+  std::memcpy(also.bytes.data(), due.data(), 12);
+  w.also.push_back(also);
+  std::vector<uint32_t> have = {0xffc0'0001, 0x7fc0'0000, 0x3f80'0000};
+  const auto judged = [&] {
+    Verdict v;
+    judge_others(w, {have.data()}, v);
+    return v;
+  };
+  EXPECT_TRUE(judged().ok);
+  have[1] = 0x4000'0000;
+  EXPECT_EQ(judged().other, "factors[1] is 2, not NaN");
+  have[1] = 0xffff'ffff;
+  EXPECT_EQ(judged().other, "factors[1] is as it was before, not NaN");
 }
 
 }  // namespace
