@@ -100,7 +100,8 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
     p.batch = 3;
     p.a.batch_stride = (s.m + 1) * s.k;
     p.b.batch_stride = (s.n + 2) * s.k;
-    p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n));
+    // Where rows begin aligned, those of the next matrix do not.
+    p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n)) + (c.store_stages == 0 ? 1 : 0);
   }
   share_a(p, s);
   if (c.store_stages > 0 || c.batched) return p;
@@ -134,11 +135,13 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
   const bool split = c.split == DepthSplit::split_k;
   if (split && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
   if (split || c.a_major != Major::K || c.b_major != Major::K || s.m <= 3) {
-    // Two products with a row between the matrices that belongs to none; one B for both where it lies along n.
-    p.batch = 2;
+    // Two products with a row between the matrices that belongs to none; one B for both where it lies along n. With
+    // three, not all counters of shared depth lie in the first line of memory.
+    p.batch = split && s.condition == Condition::real ? 3 : 2;
     p.a.batch_stride = (a_rows + 1) * p.a.stride;
     p.b.batch_stride = c.b_major == Major::MN ? 0 : (b_rows + 1) * p.b.stride;
-    p.d.batch_stride = (s.m + 1) * p.d.stride;
+    // Where rows begin aligned, those of the next matrix do not.
+    p.d.batch_stride = (s.m + 1) * p.d.stride + 1;
   }
   share_a(p, s);
   if (c.copy == RowCopy::bytes4) p.alignment = 4;
@@ -192,6 +195,8 @@ std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
   const uint32_t second = first + (units / 2 - first) / (deep / unit) * (deep / unit);
   for (const uint32_t end : {first, first, second, units / 2 + units / 5, units - units / 9})
     ends.push_back(end * unit);
+  // Rounded down, which is to be told of this one too.
+  if (unit > 1 && s.condition == Condition::real) ends[0] += 5;
   return ends;
 }
 
@@ -247,11 +252,10 @@ std::vector<int32_t> index_of(Case s) {
   }
   // Rows that A does not have, on one side of it at a time: one fault reports either side.
   if (s.condition == Condition::varied) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? -1 : INT32_MIN;
+    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 != 0 ? -1 : INT32_MIN;
   }
-  if (s.condition == Condition::real) {
-    for (int64_t i = 3; i < s.m; i += 29) index[size_t(i)] = i % 2 == 0 ? INT32_MAX : rows;
-  }
+  // One row alone, which is not among the first of a tile.
+  if (s.condition == Condition::real) index[size_t(std::min(s.m / 16 + 9, s.m - 1))] = rows;
   return index;
 }
 
@@ -301,6 +305,7 @@ std::vector<uint32_t> forty_groups(Case s) {
 
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  p.m += rows_ahead(instance, s);
   bool gathered = false;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
     p.groups = Groups::contiguous;
@@ -406,7 +411,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (is_dense(instance)) return problem::refused("it has no tables.");
       break;
     case Condition::far:
-      if (gathers(instance)) break;
+      if (gathers(instance) || rows_ahead(instance, {9, 64, 64, condition}) != 0) break;
       if (!is_dense(instance) || !FarRows(instance).any(dense_alone(instance, {9, 16, 16, condition})))
         return problem::refused("its threads find no rows by a stride.");
       break;
