@@ -1,5 +1,6 @@
 #include "reference/group_tables.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace warpwright::reference::tables {
@@ -35,6 +36,8 @@ std::vector<uint32_t> four_along_k(Case s, uint32_t unit, uint32_t deep) {
   const uint32_t second = first + (units / 2 - first) / (deep / unit) * (deep / unit);
   for (const uint32_t end : {first, first, second, units / 2 + units / 5, units - units / 9})
     ends.push_back(end * unit);
+  // Rounded down, which is to be told of this one too.
+  if (unit > 1 && s.condition == Condition::real) ends[0] += 5;
   return ends;
 }
 
@@ -63,11 +66,12 @@ std::vector<int32_t> index_of(Case s) {
     index.push_back(row % 16 == 7 ? row - 1 : row);
   }
   // Rows that A does not have, on one side of it at a time: one fault reports either side. A single lane meets them,
-  // and not the one that may speak for its warp.
-  for (int64_t i = 3; i < s.m; i += 32) {
-    if (s.condition == Condition::varied) index[size_t(i)] = i % 64 == 3 ? -1 : INT32_MIN;
-    if (s.condition == Condition::real) index[size_t(i)] = i % 64 == 3 ? INT32_MAX : rows;
+  // and not the one that may speak for its warp. The row after the last one is named once, not among the first of a
+  // tile.
+  if (s.condition == Condition::varied) {
+    for (int64_t i = 3; i < s.m; i += 32) index[size_t(i)] = i % 64 == 3 ? -1 : INT32_MIN;
   }
+  if (s.condition == Condition::real) index[size_t(std::min(s.m / 16 + 9, s.m - 1))] = rows;
   return index;
 }
 

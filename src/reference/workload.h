@@ -21,7 +21,8 @@ enum class Condition : uint8_t {
   again,     // the second launch on one workspace
   varied,    // what may be given or left out, tables and addends of groups, is the other way round
   real,      // real numbers, rounded; all others have whole ones; what may begin at any element does
-  far,       // rows that threads find themselves lie so far apart that offsets have more than 32 bits
+  far,       // rows or matrices of a batch that threads find themselves lie so far apart, or the first group of rows
+             // so far from the first row, that offsets have more than 32 bits
 };
 
 // What an example is run on. A GEMM reads all three; a copy is m x n.
@@ -42,9 +43,9 @@ struct Array {
   std::vector<uint8_t> bytes;
   bool scratch = false;  // written and read by the kernel, its contents mean nothing to the caller
   // Where a kernel under the checker finds it: so many bytes behind a multiple of 256 and, where there is a distance,
-  // every `row_bytes` of it so far from those before.
+  // every `row_bytes` of it so far from those before; what is `ahead` of it, in bytes, is not there.
   uint32_t behind_aligned = 0;
-  uint64_t row_bytes = 0, distance = 0;
+  uint64_t row_bytes = 0, distance = 0, ahead = 0;
   uint64_t size() const { return uint64_t(rows) * uint64_t(columns) * uint64_t(bits(type)) / 8; }
 };
 

@@ -28,6 +28,9 @@ struct TensorMapFields {
   uint32_t box[5];
   Swizzle swizzle;
   bool nan_fill;
+  // Where the byte at an address of the tensor lies, for a tensor whose rows lie apart; `place` is passed on.
+  uint8_t* (*host)(const void* place, const void* address) = nullptr;
+  const void* place = nullptr;
 };
 // `padded`: TensorBox::padded.
 TensorElement element_of(DType type, bool padded = false);

@@ -81,6 +81,7 @@ void walk_pieces(const TensorMapFields& f, const int32_t* coords, uint32_t share
   walk_rows(f, coords, [&](uint32_t row, uint8_t* first) {
     const uint32_t base = shared_address + row * pitch;
     const Span in = first != nullptr ? span : Span{0, 0};
+    if (f.host != nullptr && in.end > in.begin) first = f.host(f.place, first + in.begin) - in.begin;
     for (uint32_t begin = 0; begin < bytes; begin += data) {
       const uint32_t end = std::min(begin + data, bytes);
       const uint32_t chunk = swizzled(base + begin / data * kChunk);

@@ -75,7 +75,8 @@ GemmProblem cdna_dense(const catalog::Instance& instance, const CdnaMatmulConfig
   // All four layouts, a gap between the matrices, and one B for both under every second list.
   const auto along = [&](int64_t turn) { return c.by_elements && turn % 2 == 1 ? Major::MN : Major::K; };
   const int64_t a_rows = layout(p.a, along(s.m), s.m), b_rows = layout(p.b, along(s.m / 2), s.n);
-  p.batch = 2;
+  // With three products not all counters of shared depth lie in the first line of memory.
+  p.batch = c.split == DepthSplit::split_k && s.condition == Condition::real ? 3 : 2;
   p.a.batch_stride = (a_rows + 1) * p.a.stride;
   p.b.batch_stride = s.m % 2 == 0 ? 0 : (b_rows + 1) * p.b.stride;
   p.d.stride = s.n % 8 == 0 ? aligned_stride(s.n, nodes.out) : odd_stride(s.n);

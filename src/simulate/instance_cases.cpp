@@ -207,6 +207,11 @@ std::vector<Case> cases(const catalog::Instance& instance, const DenseGemmSm100C
                .columns = 32};
   std::vector<Case> list = {deep_case(w),   many_case(w, unit),  {9, 17, unit},
                             {10, 17, unit}, {8, 32, c.tile_k()}, {64, 64, 0}};
+  // A curve over three by three tiles; a tile that all clusters share.
+  if (c.raster == TileOrder::hilbert) list[1] = {3 * w.tall - w.rows, 3 * w.wide - w.columns, w.parts * w.deep + unit};
+  if (w.streams) list[4].k = w.clusters * w.deep;
+  // A second band of fewer rows of tiles, without depth: where they are is all that matters.
+  if (c.cluster() <= 2 && !c.batched) list.push_back({c.raster_group * w.tall + 1, w.wide + w.columns, 0});
   if (w.streams) list.push_back(shallow_case(w));
   return list;
 }
@@ -233,9 +238,10 @@ std::vector<Case> cases(const catalog::Instance& instance, const BlockwiseFp8Sm1
             {w.tall * w.tiles * w.clusters, w.wide, w.deep + 16},
             {9, 2 * w.wide, w.deep},
             {9, 256, 16},
-            {64, 256, 0}};
+            {64, 256, 0},
+            {9, 256, 16, Condition::far}};
   }
-  return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}};
+  return {deep_case(w), many_case(w, 16), {4, 16, 16}, {9, 17, 16}, {64, 64, 0}, {9, 64, 16, Condition::far}};
 }
 
 std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm100Config& c) {
@@ -254,7 +260,8 @@ std::vector<Case> cases(const catalog::Instance& instance, const GroupedGemmSm10
           {c.tile_tokens() * tiles, c.tile_columns(), dense.tile_k() + unit},
           {9, 64, dense.tile_k()},
           {9, 8, unit},
-          {64, 64, 0}};
+          {64, 64, 0},
+          {9, 64, unit, Condition::far}};
 }
 
 // Slots of the ring, for a kernel that has one.
@@ -304,7 +311,9 @@ std::vector<Case> cases(const catalog::Instance&, const CdnaMatmulConfig& c) {
           {c.tile_m(), c.tile_n(), 1024 / bits(c.type)},
           // An odd number of tiles of K, more than a prologue has, and a part of one more.
           {c.tile_m() + 22, c.tile_n() + 2, 12 * c.tile_k() + 16},
-          {33, 7, 0}};
+          {33, 7, 0},
+          // A second band of fewer rows of tiles, without depth: where they are is all that matters.
+          {8 * c.tile_m() + 1, c.tile_n() + 4, 0}};
 }
 
 }  // namespace
@@ -322,8 +331,19 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
       ahead.n = ahead.n / kSkinnyTiles * 2;
     add_conditions(list, list[1], ahead);
   }
-  // A few rows are enough to go beyond 2^31 elements.
-  if (is_dense(instance) && list.size() > 2) list.push_back({9, list[2].n, list[2].k, Condition::far});
+  // A few rows are enough to go beyond 2^31 elements, but of operands of mma.sync, whose rows are nearer. There small
+  // tiles have a second band of fewer rows, too.
+  if (const auto* const copies = instance.as<MmaSyncGemmConfig>()) {
+    constexpr int64_t kFarRows = 516;
+    const bool batches =
+        copies->split != DepthSplit::none || copies->a_major != Major::K || copies->b_major != Major::K;
+    const bool bands = !batches && copies->tile_m * copies->tile_n <= 64 * 64;
+    const int64_t tall = std::max<int64_t>(copies->band * copies->tile_m + 1, kFarRows);
+    list.push_back({bands ? tall : 9, bands ? copies->tile_n + 4 : batches ? 5 : kFarRows, 4, Condition::far});
+    if (!batches) list.push_back({3, 5, 1, Condition::far});  // a batch
+  } else if (is_dense(instance) && list.size() > 2) {
+    list.push_back({9, list[2].n, list[2].k, Condition::far});
+  }
   // Rows of one byte; the last ones of the second tile still begin in the vector ahead of the first one.
   const auto* const dense = instance.as<DenseGemmConfig>();
   if (dense != nullptr && dense->load == Mover::threads && !dense->batched)
@@ -336,6 +356,9 @@ std::vector<Case> cases_of(const catalog::Instance& instance) {
                         (blockwise != nullptr && blockwise->by_depth);
   for (Case& c : list) {
     if (by_depth && c.condition == Condition::varied) c.m = std::min<int64_t>(c.m, 72);
+    // With few rows in many groups there are more tiles, and more counters of them, than rows alone would make.
+    if (blockwise != nullptr && blockwise->split != DepthSplit::none && c.condition == Condition::varied)
+      c.m = std::min<int64_t>(c.m, 400);
   }
   return list;
 }

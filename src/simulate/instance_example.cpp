@@ -16,6 +16,7 @@
 #include "reference/problem_workload.h"
 #include "simulate/executor.h"
 #include "simulate/families.h"
+#include "simulate/far_rows.h"
 #include "simulate/instance_cases.h"
 #include "simulate/instance_problem.h"
 #include "simulate/product.h"
@@ -103,6 +104,26 @@ void spread_gathered(Workload& w, int64_t apart) {
       int32_t row = 0;
       std::memcpy(&row, array.bytes.data() + at, sizeof row);
       row = int32_t(row * apart);
+      std::memcpy(array.bytes.data() + at, &row, sizeof row);
+    }
+  }
+}
+
+// As rows_ahead() says; scales of rows lie by columns.
+void begin_far(Workload& w, int64_t ahead) {
+  const auto padded = [](int64_t rows) { return uint64_t((rows + 3) / 4 * 4) * sizeof(float); };
+  for (Array& array : w.arrays) {
+    if (array.name == "A" || array.name == "D") array.ahead = uint64_t(ahead * array.columns * bits(array.type) / 8);
+    if (array.name == "a_scales" && array.type == DType::fp32) {
+      array.row_bytes = padded(w.shape.m);
+      array.distance = padded(w.shape.m + ahead);
+      array.ahead = uint64_t(ahead) * sizeof(float);
+    }
+    if (array.name != "rows" && array.name != "offsets") continue;
+    for (size_t at = 0; at < array.bytes.size(); at += sizeof(uint32_t)) {
+      uint32_t row = 0;
+      std::memcpy(&row, array.bytes.data() + at, sizeof row);
+      row += uint32_t(ahead);
       std::memcpy(array.bytes.data() + at, &row, sizeof row);
     }
   }
@@ -198,8 +219,12 @@ void complete_grouped(Example& e, const catalog::Instance& instance) {
     Workload w =
         workload_of(grouped_problem(instance, s), grouped_product(instance, s), catalog::arch_of(instance), data, seed);
     if (s.condition == Condition::real) begin_anywhere(w, instance, true);
-    if (s.condition == Condition::far) spread_gathered(w, rows_apart(s));
     w.shape = s;
+    if (const int64_t ahead = rows_ahead(instance, s); ahead != 0) {
+      begin_far(w, ahead);
+    } else if (s.condition == Condition::far) {
+      spread_gathered(w, rows_apart(s));
+    }
     return w;
   };
   e.simulate = [instance](const Workload& w, const simulator::Options& o, int ctas) {

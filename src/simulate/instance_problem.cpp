@@ -102,7 +102,8 @@ GemmProblem blackwell_dense(const catalog::Instance& instance, const DenseGemmSm
     p.batch = 3;
     p.a.batch_stride = (s.m + 1) * s.k;
     p.b.batch_stride = (s.n + 2) * s.k;
-    p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n));
+    // Where rows begin aligned, those of the next matrix do not.
+    p.d.batch_stride = (s.m + 3) * c.result_columns(int(s.n)) + (c.store_stages == 0 ? 1 : 0);
   }
   share_a(p, s);
   if (c.store_stages > 0 || c.batched) return p;
@@ -136,11 +137,13 @@ GemmProblem mma_sync_dense(const catalog::Instance& instance, const MmaSyncGemmC
   const bool split = c.split == DepthSplit::split_k;
   if (split && instance.splits == 0) p.plan = catalog::name_of({instance.config, 3});
   if (split || c.a_major != Major::K || c.b_major != Major::K || s.m <= 3) {
-    // Two products with a row between the matrices that belongs to none; one B for both where it lies along n.
-    p.batch = 2;
+    // Two products with a row between the matrices that belongs to none; one B for both where it lies along n. With
+    // three, not all counters of shared depth lie in the first line of memory.
+    p.batch = split && s.condition == Condition::real ? 3 : 2;
     p.a.batch_stride = (a_rows + 1) * p.a.stride;
     p.b.batch_stride = c.b_major == Major::MN ? 0 : (b_rows + 1) * p.b.stride;
-    p.d.batch_stride = (s.m + 1) * p.d.stride;
+    // Where rows begin aligned, those of the next matrix do not.
+    p.d.batch_stride = (s.m + 1) * p.d.stride + 1;
   }
   share_a(p, s);
   if (c.copy == RowCopy::bytes4) p.alignment = 4;
@@ -226,6 +229,7 @@ GroupedProblem hopper_grouped(const catalog::Instance& instance, Case s) {
 }
 GroupedProblem blackwell_grouped(const catalog::Instance& instance, Case s) {
   GroupedProblem p = blank_grouped(instance, s);
+  p.m += rows_ahead(instance, s);
   bool gathered = false;
   if (const auto* c = instance.as<GroupedGemmSm100Config>()) {
     p.groups = Groups::contiguous;
@@ -351,7 +355,7 @@ Status refuse(const catalog::Instance& instance, Condition condition) {
       if (is_dense(instance)) return problem::refused("it has no tables.");
       break;
     case Condition::far:
-      if (gathers(instance)) break;
+      if (gathers(instance) || rows_ahead(instance, {9, 64, 64, condition}) != 0) break;
       if (!is_dense(instance) || !FarRows(instance).any(dense_alone(instance, {9, 16, 16, condition})))
         return problem::refused("its threads find no rows by a stride.");
       break;

@@ -24,7 +24,7 @@ class Arrays {
                            : a.output || a.scratch ? simulator::Buffer::Use::inout
                                                    : simulator::Buffer::Use::input,
                            w.shape.condition != reference::Condition::constant || a.name != "B",
-                           {a.behind_aligned, a.row_bytes, a.distance});
+                           {a.behind_aligned, a.row_bytes, a.distance, a.ahead});
       if (!a.bytes.empty()) std::memcpy(host(at), a.bytes.data(), a.bytes.size());
       pointers_.push_back(at);
     }
@@ -32,7 +32,7 @@ class Arrays {
   // As reference::Array defines it.
   struct Place {
     uint32_t behind_aligned = 0;
-    uint64_t row_bytes = 0, distance = 0;
+    uint64_t row_bytes = 0, distance = 0, ahead = 0;
   };
   // The address of zeroed memory beside the workload's arrays. `from_primary`: a kernel ahead on the stream writes it.
   void* add(const std::string& name, size_t bytes, simulator::Buffer::Use use, bool from_primary, Place place) {
@@ -40,16 +40,18 @@ class Arrays {
     auto* const own = reinterpret_cast<uint8_t*>(memory_.back().data());
     const bool spread = place.distance != 0 && bytes > place.row_bytes;
     const uint64_t row = spread ? place.row_bytes : bytes, rows = spread ? (bytes + row - 1) / row : 1;
-    addresses_.emplace_back(place.behind_aligned + (rows - 1) * place.distance + row);
+    addresses_.emplace_back(place.behind_aligned + place.ahead + (rows - 1) * place.distance + row);
     auto* at = static_cast<uint8_t*>(addresses_.back().begin());
     at = at != nullptr ? at + place.behind_aligned : own;
-    if (spread && at == own) throw std::runtime_error("the system has no addresses left for rows that lie far apart.");
+    if ((spread || place.ahead != 0) && at == own)
+      throw std::runtime_error("the system has no addresses left for rows that lie far apart.");
     for (uint64_t r = 0; r < rows; ++r) {
       // Vectors that hold the ends of a row may hold some of what lies between rows, where nobody writes.
       const bool input = use == simulator::Buffer::Use::input;
       const uint64_t ahead = spread && input && r > 0 ? kVector : 0, after = spread && input ? kVector : 0;
       const uint64_t first = r * row - ahead, end = std::min<uint64_t>((r + 1) * row + after, bytes);
-      buffers_.push_back({at + r * place.distance - ahead, end - first, name, use, from_primary, own + first});
+      buffers_.push_back(
+          {at + place.ahead + r * place.distance - ahead, end - first, name, use, from_primary, own + first});
     }
     wholes_.push_back({at, own, bytes});
     return at;

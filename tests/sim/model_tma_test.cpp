@@ -144,6 +144,22 @@ TEST(TensorMap, StoreIsTheInverseOfLoadAndLeavesTheOutsideAlone) {
   }
 }
 
+TEST(TensorMap, RowsThatLieElsewhereAreLookedUp) {
+  constexpr uintptr_t kAway = 1 << 20;
+  for (const Case& c : cases()) {
+    const Tensor t = tensor_of(c);
+    std::vector<uint8_t> here(kShared, 0xee), away(kShared, 0xee);
+    load_box(t.fields, c.coords.data(), 1024, here.data());
+    TensorMapFields fields = t.fields;
+    fields.base = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(fields.base) + kAway);
+    fields.host = [](const void*, const void* address) {
+      return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(address) - kAway);
+    };
+    load_box(fields, c.coords.data(), 1024, away.data());
+    ASSERT_EQ(away, here) << "rank " << c.rank << " x " << c.coords[0];
+  }
+}
+
 TEST(TensorMap, PiecesCoverTheBoxOnceAndAgreeWithTheCopy) {
   for (const Case& c : cases()) {
     Tensor t = tensor_of(c);
