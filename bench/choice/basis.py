@@ -4,23 +4,28 @@ import collections
 import csv
 import gzip
 import math
+import os
 import re
 
 PEER = "cublaslt"
 SIZES = {"bf16": 2, "fp16": 2, "e4m3": 1, "e5m2": 1}
 
-# m: the rows, of a group where there are groups; k: the depth, likewise.
-Problem = collections.namedtuple("Problem", "op dtype groups m n k counts", defaults=("even",))
+# m: the rows, of a group where there are groups; k: the depth, likewise. earlier: timed with other kernels than today's.
+Problem = collections.namedtuple("Problem", "op dtype groups m n k counts earlier", defaults=("even", False))
+
+# Tables of 2026-11-16. Kernels changed since, ping-pong and clusters of four more than others: see hopper-log.md.
+EARLIER = re.compile(r"basis-(1001|2001|2002|2003)\b")
 
 
 def rows(path):
     """Problem, plan, us of every line."""
+    earlier = bool(EARLIER.match(os.path.basename(path)))
     opened = gzip.open if path.endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             extents = (int(row[name]) for name in "mnk")
             problem = Problem(row.get("op", "dense"), row["dtype"], int(row.get("groups", 1)), *extents,
-                              row.get("counts", "even"))  # fmt: skip
+                              row.get("counts", "even"), earlier)  # fmt: skip
             yield problem, row["plan"], float(row["us"])
 
 

@@ -11,7 +11,8 @@ for a problem; those far from the fastest were timed at a glance and count littl
 
 The model has three layers (model.py, trees.py); src/choice/fit/fit.h declares its numbers: waves of tiles whose tensor, ingest, L2 and memory times are combined
 as a root of squares, with about 35 fitted numbers; a factor for each plan; and boosted trees on what is left, asked
-only for the plans that the first two layers find best.
+only for the plans that the first two layers find best. They are told which times are of earlier kernels, and answer for
+today's.
 """
 
 import argparse
@@ -26,9 +27,8 @@ from basis import load
 from model import FEATURES, NAMES, START, Data, features, structured
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-SHORT_LIST = 9  # plans for which the trees are asked
-FORESTS = 2  # whose mean is taken
-ROUNDS = 60
+SHORT_LIST = 16  # plans for which the trees are asked
+ROUNDS = 120
 FOLDS = 6
 FAR = 1.6  # times the fastest: no use for the fit
 FAR_FOR_TREES = 1.5
@@ -78,7 +78,7 @@ def fit_trees(data, rows, us, shares, log_us, rounds=ROUNDS):
     x = features({key: column[used] for key, column in data.facts.items()}, us[used],
                  {key: share[used] for key, share in shares.items()})  # fmt: skip
     target = np.clip(error[used], -0.4, 0.4)
-    return trees.train_mean(FORESTS, x, target, weight[used], data.problem[used], rounds=rounds)
+    return trees.train(x, target, weight[used], data.problem[used], rounds)
 
 
 class Model:
@@ -115,7 +115,7 @@ def line(what, regrets):
     print(f"{what:24} {len(regrets):4} {mean:8.4f} {p90:7.3f} {p95:7.3f} {regrets.max():7.3f} {above:6}")
 
 
-def report(title, data, log_us, with_trees, worst):
+def report(title, data, log_us, with_trees, worst, among=()):
     rows = np.array([chosen(data, log_us, with_trees, i) for i in range(len(data.problems))])
     regrets = data.regret[rows]
     without = np.array([data.regret[chosen(data, log_us, log_us, i)] for i in range(len(data.problems))])
@@ -128,6 +128,8 @@ def report(title, data, log_us, with_trees, worst):
     line("1024 < m", regrets[m > 1024])
     line("pitch of whole lines", regrets[k % 64 == 0])
     line("other pitches", regrets[k % 64 != 0])
+    if among:
+        line("of --among", regrets[[problem in among for problem in data.problems]])
     for kind in sorted({(problem.op, problem.dtype) for problem in data.problems}):
         line(" ".join(kind), regrets[[(problem.op, problem.dtype) == kind for problem in data.problems]])
     if worst:
@@ -139,10 +141,10 @@ def report(title, data, log_us, with_trees, worst):
         print(f"{'x'.join(map(str, data.extents[i])):18} {regrets[i]:.3f}  {words[0]}  {words[1]}")
 
 
-def cross_validation(data):
+def cross_validation(data, seed=1):
     """For each part of the problems: a model that saw the others only, and which problems are in the part."""
     start = fit_numbers(data, np.ones(len(data.us), bool))
-    part = np.random.default_rng(1).permutation(len(data.problems)) % FOLDS
+    part = np.random.default_rng(seed).permutation(len(data.problems)) % FOLDS
     for i in range(FOLDS):
         yield Model(data, part[data.problem] != i, start, 8), part == i
 
@@ -175,12 +177,13 @@ def listed(words, width=118):
 
 def write_numbers(model, command, path):
     nodes, roots = [], []
-    for tree in model.trees:
+    last = FEATURES.index("earlier")
+    for tree in (tree.without(last) for tree in model.trees):
         base = len(nodes)
         roots.append(str(base))
         for i, child in enumerate(tree.child):
             leaf = child == i
-            held, feature = (tree.value[i], len(FEATURES)) if leaf else (tree.threshold[i], tree.feature[i])
+            held, feature = (tree.value[i], last) if leaf else (tree.threshold[i], tree.feature[i])
             nodes.append(f"{{{held:.7g},{feature},{child - i}}}")
     values = [f".{name} = {number(v)}" for name, v in zip(NAMES, model.numbers)]
     plans = [f'{{"{plan}", {number(v)}}}' for plan, v in sorted(model.plans.items()) if v != 0]
@@ -197,7 +200,7 @@ def write_numbers(model, command, path):
 def write_expected(model, data, path, count=60):
     """Predictions that the C++ model has to repeat."""
     _, with_trees = model.predict(data)
-    rows = np.random.default_rng(2).permutation(len(data.us))[:count]
+    rows = np.random.default_rng(2).permutation(np.where(data.facts["earlier"] == 0)[0])[:count]
     with open(path, "w", encoding="utf-8") as file:
         file.write("# op\tdtype\tgroups\tm\tn\tk\tplan\tus by bench/choice/model.py\n")
         for r in sorted(rows):
@@ -209,6 +212,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="+", metavar="TABLE")
     parser.add_argument("--judge", metavar="TABLE")
+    parser.add_argument("--among", metavar="TABLE", help="a line for the problems of this table too")
+    parser.add_argument("--parts", type=int, default=1, metavar="SEED", help="how problems are parted")
     parser.add_argument("--write", choices=("dense", "blockwise", "grouped"), metavar="FAMILY")
     parser.add_argument("--worst", type=int, default=12, help="problems to list")
     options = parser.parse_args()
@@ -219,7 +224,9 @@ def main():
         other = Data(load([options.judge], keep_parts=True))
         report("judged elsewhere", other, *model.predict(other), options.worst)
     else:
-        report("cross-validation", data, *cross_validated(data, cross_validation(data)), options.worst)
+        among = load([options.among]) if options.among else ()
+        times = cross_validated(data, cross_validation(data, options.parts))
+        report("cross-validation", data, *times, options.worst, among)
     if options.write:
         tables = " ".join(os.path.basename(table) for table in options.tables)
         command = f"bench/choice/fit.py {tables} --write {options.write}"

@@ -32,7 +32,7 @@ def up(a, b):
 def facts(name, problem):
     """What the structured model and the trees are told. Groups are a batch of products with the usual rows."""
     p = parse(name)
-    _, dtype, batch, m, n, k, _ = problem
+    _, dtype, batch, m, n, k, *_ = problem
     size = SIZES[dtype]
     out_size = 4 if problem.op == "grouped_k" else 2
     cluster = p.cluster_m * p.cluster_n * p.sharers
@@ -54,6 +54,7 @@ def facts(name, problem):
         asked=float(batch * slices * (m * columns + n * rows)), moved=float(batch * size * (m * k + n * k)),
         result=float(out_size * batch * m * n), batch=batch, size=size, filled=filled(p, problem),
         padded_m=rows * p.tile_m * p.cluster_m / m, padded_n=columns * p.tile_n * p.cluster_n / n,
+        earlier=float(problem.earlier),
     )  # fmt: skip
 
 
@@ -128,17 +129,27 @@ def structured(numbers, f):
 FEATURES = (
     "skinny tile_m tile_n mma_m cluster_m cluster_n sharers parts swapped stream_k split_k ping_pong group_blocks outputs "
     "stages lines sectors waves fill last depth m n k batch size padded_m padded_n us ctas reuse tensor ingest l2 memory "
-    "last_wave last_tensor last_ingest fixed result"
+    "last_wave last_tensor last_ingest fixed result "
+    "halves warpgroups group_n cluster area intensity padded inside_m inside_n in_flight stages_of_depth entered own_entered "
+    # The last one tells the trees which times are not of today's kernels; trees that are written down do not ask.
+    "earlier"
 ).split()
 
 
 def features(f, us, shares):
     """A matrix for the trees; `us` and `shares` are the structured model's."""
     log = np.log2
+    area, sides = f["tile_m"] * f["tile_n"], f["tile_m"] + f["tile_n"]
     made = dict(
         waves=log(f["jobs"] / f["resident"]), fill=f["jobs"] / (f["waves"] * f["resident"]),
         last=f["last"] / f["resident"], depth=log(f["depth"]), m=log(f["m"]), n=log(f["n"]), k=log(f["k"]),
         batch=log(f["batch"]), us=log(us), ctas=np.minimum(f["jobs"], f["resident"]) * f["cluster"], reuse=log(128 * f["asked"] / f["moved"]),
+        area=area, intensity=area / sides, padded=f["padded_m"] * f["padded_n"],
+        inside_m=f["inside_m"] / f["tile_m"], inside_n=f["inside_n"] / f["tile_n"],
+        in_flight=f["stages"] * sides, stages_of_depth=f["stages"] / np.maximum(f["depth"], 1),
+        # Rows of 128 bytes that a tile takes in, and those of them that its CTA asks of L2 itself.
+        entered=log(f["depth"] * (f["inside_m"] + f["inside_n"])),
+        own_entered=log(f["depth"] * (f["inside_m"] / f["cluster_n"] + f["inside_n"] / f["cluster_m"])),
         **shares,
     )  # fmt: skip
     return np.stack([made.get(name, f.get(name)) for name in FEATURES], 1).astype(np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 BINS = 64
-DEPTH = 8  # of a tree at most: the answer walks this many nodes of each
+DEPTH = 12  # of a tree at most: the answer walks this many nodes of each
 
 
 def edges(x):
@@ -44,6 +44,25 @@ class Tree:
         for _ in range(DEPTH):
             at = child[at] + (x[rows, feature[at]] > threshold[at])
         return np.array(self.value)[at]
+
+    def without(self, last):
+        """The tree for rows whose feature `last` is 0, which then is not asked."""
+        made = Tree()
+
+        def copy(node, to):
+            while self.feature[node] == last and self.child[node] != node:
+                node = self.child[node]
+            made.value[to] = self.value[node]
+            if self.child[node] == node:
+                return
+            made.feature[to], made.threshold[to] = self.feature[node], self.threshold[node]
+            made.child[to] = made.add(0.0)
+            made.add(0.0)
+            copy(self.child[node], made.child[to])
+            copy(self.child[node] + 1, made.child[to] + 1)
+
+        copy(0, made.add(0.0))
+        return made
 
 
 def grow(binned, thresholds, gradient, weight, features, leaves, least_rows, ridge):
@@ -97,7 +116,7 @@ def grow(binned, thresholds, gradient, weight, features, leaves, least_rows, rid
 
 
 def train(
-    x, target, weight, group, rounds, rate=0.15, leaves=63, least_rows=20, ridge=1.0, features=0.6, bag=0.7, seed=1
+    x, target, weight, group, rounds, rate=0.07, leaves=127, least_rows=20, ridge=1.0, features=0.6, bag=0.9, seed=1
 ):
     """Trees whose sum is near the target. Each sees a part of the features, and of the groups of rows."""
     random = np.random.default_rng(seed)
@@ -116,14 +135,6 @@ def train(
         forest.append(tree)
         left -= tree.predict(x)
     return forest
-
-
-def train_mean(forests, *arguments, **options):
-    """Trees whose sum is the mean of several forests, each with its own draws."""
-    trees = [tree for seed in range(forests) for tree in train(*arguments, seed=seed, **options)]
-    for tree in trees:
-        tree.value = [short(v / forests, 4) for v in tree.value]
-    return trees
 
 
 def predict(forest, x):

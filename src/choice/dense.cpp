@@ -49,10 +49,10 @@ constexpr DenseGemmConfig kFewByThreads[] = {
     {.tile_m = 64, .tile_n = 128, .stages = 4, .cluster = 1, .swapped = true, .group_rows = 128},
 };
 bool runs_along_k(const GemmShape& shape) { return shape.a_major == Major::K && shape.b_major == Major::K; }
-// How much faster by the model an instance must be before it is worth waiting for the compiler: with less, more would be
-// compiled and the choice would be no better (docs/evidence/worth-compiling.txt). The model knows less about rows that
-// threads load: lines that they realign have few rows in its tables, and others none, which are compiled only if nothing
-// else serves.
+// How much faster by the model an instance must be before it is worth waiting for the compiler: with less, more would
+// be compiled and the choice would be no better (docs/evidence/worth-compiling.txt). The model knows less about rows
+// that threads load: lines that they realign have few rows in its tables, and others none, which are compiled only if
+// nothing else serves.
 double worth_compiling(const GemmShape& shape) {
   if (shape.load == Mover::tma) return 1.03;
   return runs_along_k(shape) ? 1.3 : 1e6;
@@ -301,10 +301,15 @@ std::vector<Place> rank(const GemmShape& shape, int multiprocessors, OnDemand on
       ask_for_tiles(row, shape, multiprocessors, [&](int i) { ask(known.list[size_t(i)]); });
   }
   std::array<Terms, WaveModel::kMostCorrected> terms;
-  std::array<double, WaveModel::kMostCorrected> us{};
-  for (size_t i = 0; i < compared; ++i) terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
-  if (compared > 0 && terms[0].jobs > 0) model.correct(std::span(terms).first(compared), std::span(us).first(compared));
-  const auto cost = [&](size_t i) { return us[i] * (rows[i].candidate->ahead ? 1 : compiled); };
+  std::array<double, WaveModel::kMostCorrected> us{}, counts{};
+  for (size_t i = 0; i < compared; ++i) {
+    terms[i] = model.terms(rows[i].candidate->facts, rows[i].parts);
+    counts[i] = rows[i].candidate->ahead ? 1 : compiled;
+  }
+  if (compared > 0 && terms[0].jobs > 0) {
+    model.correct(std::span(terms).first(compared), std::span(us).first(compared), std::span(counts).first(compared));
+  }
+  const auto cost = [&](size_t i) { return us[i] * counts[i]; };
   std::array<size_t, WaveModel::kMostCorrected> order{};
   std::iota(order.begin(), order.end(), size_t(0));
   std::stable_sort(order.begin(), order.begin() + std::ptrdiff_t(compared),

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ constexpr double kThreadIngest = 2.47;
 // them; what a launch takes longer; and how many times as long as the TMA threads take to store a result.
 constexpr double kRealignStage = 145, kRealignRound = 28, kIssuedByOne = 0.27, kIssuedByTwo = 0.477, kRealignUs = 1;
 constexpr double kThreadStore = 14.1, kThreadStoreSwapped = 6.23;
+
+// Plans that are behind after the first trees are not asked the others.
+constexpr size_t kTreesForAll = 30, kAskedToTheEnd = 6;
 
 double bytes(DType type) { return double(bits(type)) / 8; }
 
@@ -59,6 +63,32 @@ double cluster_us(const Numbers& v, int cluster) {
          : cluster == 3 ? v.cluster_3
          : cluster == 2 ? v.cluster_2
                         : 0;
+}
+
+using Seen = std::array<float, kFeatures + 1>;  // what the trees look at; leaves look at the last, which is below all
+
+// Adds what the trees say of the rows of `x` that are listed. Plans walk a tree together, so that none waits for
+// another's loads, and their number is a constant, so that all of them are in registers: the first one fills up.
+template <size_t Plans>
+void walk(const Fit& fit, std::span<const uint16_t> roots, std::span<const size_t> listed, std::span<const Seen> x,
+          std::span<double> sum) {
+  std::array<const float*, Plans> seen;
+  for (size_t i = 0; i < Plans; ++i) seen[i] = x[listed[i < listed.size() ? i : 0]].data();
+  for (const uint16_t root : roots) {
+    std::array<const Node*, Plans> at;
+    at.fill(&fit.nodes[root]);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int level = 0; level < 4; ++level) {
+        for (size_t i = 0; i < Plans; ++i) {
+          const Node* const from = at[i];
+          at[i] += from->step + (seen[i][from->feature] > from->value);
+          if (level == 3) moved |= at[i] != from;
+        }
+      }
+    }
+    for (size_t i = 0; i < listed.size(); ++i) sum[listed[i]] += double(at[i]->value);
+  }
 }
 
 struct Wave {
@@ -188,16 +218,30 @@ WaveModel::WaveModel(const WaveWork& work, int multiprocessors)
   a_sectors_ = splits_sectors(a_pitch);
   b_sectors_ = splits_sectors(b_pitch);
   moved_ = batch_ * double(work.k) * (double(work.m) * bytes(work.a_type) + double(work.n) * bytes(work.b_type));
+  const Numbers& v = numbers_;
+  const auto lookups = [&](int64_t rows, double lines, bool sectors) {
+    return kLineBytes / v.l2 * batch_ * double(rows) *
+           (1 + v.l2_straddled * (lines - 1) + (sectors ? v.l2_sectors : 0));
+  };
+  a_lookups_ = lookups(work.m, a_lines_, a_sectors_);
+  b_lookups_ = lookups(work.n, b_lines_, b_sectors_);
+  const double straddled = (a_lines_ + b_lines_) / 2 - 1;
+  least_memory_ =
+      (moved_ * (1 + v.memory_straddled * straddled) + v.memory_result * work.result_bytes) / v.memory * kCyclesPerUs;
 }
 
 double WaveModel::least_us(const PlanFacts& p, int parts) const {
   if (p.stream_k || work_.leaves_blocks) return 0;
   const auto tiles = [](int64_t extent, int side) { return double((extent + side - 1) / side); };
-  const double jobs = tiles(work_.m, p.tile_m * p.cluster_m) * tiles(work_.n, p.tile_n * p.cluster_n) * batch_ * parts;
+  const double rows = tiles(work_.m, p.tile_m * p.cluster_m), columns = tiles(work_.n, p.tile_n * p.cluster_n);
+  const double jobs = rows * columns * batch_ * parts;
   const double waves = std::max(1.0, jobs / double(resident_[p.cluster]));
   const double depth = double(work_.k) / double(p.tile_k * parts * p.sharers);
-  const double us = (p.skinny ? numbers_.fixed_skinny : numbers_.fixed_dense) + waves * depth * p.step / kCyclesPerUs;
-  return us * p.factor;
+  const double slices = double(work_.k) / p.tile_k;
+  const double tensor = waves * depth * p.step, l2 = slices * (a_lookups_ * columns + b_lookups_ * rows);
+  // The root of a sum over all waves is no more than the sum of their roots.
+  const double cycles = std::sqrt(tensor * tensor + l2 * l2 + least_memory_ * least_memory_);
+  return ((p.skinny ? numbers_.fixed_skinny : numbers_.fixed_dense) + cycles / kCyclesPerUs) * p.factor;
 }
 
 Terms WaveModel::terms(const PlanFacts& p, int parts) const {
@@ -223,14 +267,7 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
   const double a_asked = batch_ * double(slices * work_.m * t.columns);
   const double b_asked = batch_ * double(slices * work_.n * t.rows);
   t.asked = a_asked + b_asked;
-  const auto lookups = [&v](double asked, double lines, bool sectors) {
-    return asked * (1 + v.l2_straddled * (lines - 1) + (sectors ? v.l2_sectors : 0));
-  };
-  const double l2 =
-      kLineBytes / v.l2 * (lookups(a_asked, a_lines_, a_sectors_) + lookups(b_asked, b_lines_, b_sectors_));
-  const double straddled = (a_lines_ + b_lines_) / 2 - 1;
-  const double memory =
-      (moved_ * (1 + v.memory_straddled * straddled) + v.memory_result * work_.result_bytes) / v.memory * kCyclesPerUs;
+  const double l2 = double(slices) * (a_lookups_ * double(t.columns) + b_lookups_ * double(t.rows));
   // On the average half of the last block of 64 rows is there.
   const double filled = work_.leaves_blocks && p.tile_m > 64
                             ? std::min(1.0, double(work_.m + 32) / double(ceil_div(work_.m, p.tile_m) * p.tile_m))
@@ -240,7 +277,7 @@ Terms WaveModel::terms(const PlanFacts& p, int parts) const {
     const double loads = p.load_cycles > 0 ? p.load_cycles : entering * ctas / v.ingest + own;
     const double part = clusters / jobs;
     return {(depth * p.step * filled + shown) * tiles, depth * tiles * loads, l2 * part,
-            memory * part * (1 + (sms_ / ctas - 1) * v.memory_few)};
+            least_memory_ * part * (1 + (sms_ / ctas - 1) * v.memory_few)};
   };
   // A last wave of few tiles moves few bytes, but its SMs take as long as any other's. Stream-K has no last wave.
   const int64_t full = p.stream_k ? 0 : t.waves - 1;
@@ -281,9 +318,9 @@ double WaveModel::own_us(const Terms& t) const {
   return ((waves - 1) * std::max(0.0, cycles - double(t.depth) * p.step) + cycles) / kCyclesPerUs;
 }
 
-void WaveModel::correct(std::span<const Terms> plans, std::span<double> us) const {
+void WaveModel::correct(std::span<const Terms> plans, std::span<double> us, std::span<const double> cost) const {
   static_assert(kListed <= kMostCorrected);
-  std::array<std::array<float, kFeatures + 1>, kMostCorrected> x;
+  std::array<Seen, kMostCorrected> x;
   const size_t count = plans.size();
   for (size_t i = 0; i < count; ++i) {
     const Terms& t = plans[i];
@@ -316,8 +353,10 @@ void WaveModel::correct(std::span<const Terms> plans, std::span<double> us) cons
     set(of_k, std::log2(double(std::max<int64_t>(1, depth_bytes_)) / 2));
     set(of_batch, std::log2(batch_));
     set(of_size, bytes(work_.a_type));
-    set(of_padded_m, double(t.rows * p.tile_m * p.cluster_m) / double(work_.m));
-    set(of_padded_n, double(t.columns * p.tile_n * p.cluster_n) / double(work_.n));
+    const double padded_m = double(t.rows * p.tile_m * p.cluster_m) / double(work_.m);
+    const double padded_n = double(t.columns * p.tile_n * p.cluster_n) / double(work_.n);
+    set(of_padded_m, padded_m);
+    set(of_padded_n, padded_n);
     set(of_us, std::log2(t.plain_us));
     set(of_ctas, double(std::min(t.jobs, t.resident) * p.cluster));
     set(of_reuse, moved_ > 0 ? std::log2(kLineBytes * t.asked / moved_) : 0);
@@ -330,26 +369,57 @@ void WaveModel::correct(std::span<const Terms> plans, std::span<double> us) cons
     set(of_last_ingest, t.last_ingest / cycles);
     set(of_fixed, t.fixed_us / t.plain_us);
     set(of_result, p.result / cycles);
+    const double area = double(p.tile_m) * p.tile_n, sides = p.tile_m + p.tile_n;
+    const double depth = double(std::max<int64_t>(1, t.depth));
+    const double inside_m = double(std::min<int64_t>(work_.m, p.tile_m));
+    const double inside_n = double(std::min<int64_t>(work_.n, p.tile_n));
+    set(of_halves, p.halves);
+    set(of_warpgroups, p.warpgroups);
+    set(of_group_n, p.group_n);
+    set(of_cluster, p.cluster);
+    set(of_area, area);
+    set(of_intensity, area / sides);
+    set(of_padded, padded_m * padded_n);
+    set(of_inside_m, inside_m / p.tile_m);
+    set(of_inside_n, inside_n / p.tile_n);
+    set(of_in_flight, p.stages * sides);
+    set(of_stages_of_depth, p.stages / depth);
+    set(of_entered, std::log2(depth * (inside_m + inside_n)));
+    set(of_own_entered, std::log2(depth * (inside_m / p.cluster_n + inside_n / p.cluster_m)));
     set(kFeatures, -std::numeric_limits<float>::infinity());
   }
-  // All plans walk a tree together, so that none waits for another's loads.
   std::array<double, kMostCorrected> sum{};
-  for (const uint16_t root : work_.fit->roots) {
-    std::array<uint16_t, kMostCorrected> at;
-    at.fill(root);
-    for (int level = 0; level < kTreeDepth; ++level) {
-      for (size_t i = 0; i < count; ++i) {
-        const Node& node = work_.fit->nodes[at[i]];
-        at[i] = uint16_t(at[i] + node.step + (x[i][node.feature] > node.value));
-      }
-    }
-    for (size_t i = 0; i < count; ++i) sum[i] += double(work_.fit->nodes[at[i]].value);
-  }
-  // The trees know nothing of threads that load.
-  for (size_t i = 0; i < count; ++i) {
+  const auto corrected = [&](size_t i) {
+    // The trees know nothing of threads that load.
     const bool seen = work_.measured && plans[i].plan->load_cycles == 0;
-    us[i] = plans[i].us * (seen ? std::exp(sum[i]) : 1) + plans[i].own_us;
+    return plans[i].us * (seen ? std::exp(sum[i]) : 1) + plans[i].own_us;
+  };
+  std::array<size_t, kMostCorrected> asked;
+  std::iota(asked.begin(), asked.end(), size_t(0));
+  size_t left = count;
+  const auto ask = [&](std::span<const uint16_t> roots) {
+    if (left > kAskedToTheEnd) {
+      walk<kMostCorrected>(*work_.fit, roots, std::span(asked).first(left), x, sum);
+    } else {
+      walk<kAskedToTheEnd>(*work_.fit, roots, std::span(asked).first(left), x, sum);
+    }
+  };
+  const std::span<const uint16_t> trees = work_.fit->roots;
+  const size_t first = std::min(trees.size(), kTreesForAll);
+  ask(trees.first(first));
+  if (count > kAskedToTheEnd && !cost.empty()) {
+    for (size_t i = 0; i < count; ++i) us[i] = corrected(i);
+    left = kAskedToTheEnd;
+    std::partial_sort(asked.begin(), asked.begin() + std::ptrdiff_t(left), asked.begin() + std::ptrdiff_t(count),
+                      [&](size_t i, size_t j) { return us[i] * cost[i] < us[j] * cost[j]; });
   }
+  ask(trees.subspan(first));
+  double most = 0;
+  for (size_t i = 0; i < left; ++i) {
+    us[asked[i]] = corrected(asked[i]);
+    if (left < count) most = std::max(most, us[asked[i]] * cost[asked[i]]);
+  }
+  for (size_t i = left; i < count; ++i) us[asked[i]] = std::max(us[asked[i]], most / cost[asked[i]]);
 }
 
 PlanEstimate WaveModel::estimate(const Terms& t, double us) const {

@@ -59,11 +59,12 @@ class WaveModel {
  public:
   WaveModel(const WaveWork& work, int multiprocessors);
   Terms terms(const PlanFacts& plan, int parts) const;
-  // No more than terms().us, from the tensor cores alone: in a fraction of the time.
+  // No more than terms().us, in a fraction of the time.
   double least_us(const PlanFacts& plan, int parts) const;
-  // The times of at most kMostCorrected plans as the trees see them.
+  // The times of at most kMostCorrected plans as the trees see them. With what each time counts, for which the least is
+  // wanted, only the plans that may have it get all trees; the others are given a time that counts no less than theirs.
   static constexpr int kMostCorrected = 16;
-  void correct(std::span<const Terms> plans, std::span<double> us) const;
+  void correct(std::span<const Terms> plans, std::span<double> us, std::span<const double> cost = {}) const;
   PlanEstimate estimate(const Terms& terms, double us) const;
 
  private:
@@ -78,6 +79,8 @@ class WaveModel {
   double a_lines_ = 1, b_lines_ = 1;  // lines that 128 bytes of a row touch on average
   bool a_sectors_ = false, b_sectors_ = false;
   double moved_ = 0;
+  double a_lookups_ = 0, b_lookups_ = 0;  // cycles in which L2 is asked for a slice of A or B once
+  double least_memory_ = 0;               // cycles of device memory where all SMs ask
 };
 
 }  // namespace warpwright::choice

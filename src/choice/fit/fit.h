@@ -72,10 +72,22 @@ enum Feature : uint8_t {
   of_last_ingest,
   of_fixed,
   of_result,
+  of_halves,
+  of_warpgroups,
+  of_group_n,
+  of_cluster,
+  of_area,
+  of_intensity,
+  of_padded,
+  of_inside_m,
+  of_inside_n,
+  of_in_flight,
+  of_stages_of_depth,
+  of_entered,
+  of_own_entered,
   kFeatures
 };
-constexpr int kTreeDepth = 8;  // how many nodes an answer walks at most
-constexpr int kListed = 9;     // this many plans, the best without the trees, are compared with them
+constexpr int kListed = 16;  // this many plans, the best without the trees, are compared with them
 
 struct Fit {
   Numbers numbers;
