@@ -58,6 +58,13 @@ void complete_named(Engine& e, Cta& cta, int id) {
   e.wake_all(b.waiters, b.completed_at + (e.timed() ? e.timing.chip.named_barrier : 0));
 }
 
+// A warp counts with all its threads as long as one of them lives.
+int threads_of_live_warps(const Cta& cta) {
+  int threads = 0;
+  for (const auto& w : cta.warps) threads += w->live != 0 ? 32 : 0;
+  return threads;
+}
+
 // The warp has met: one arrival of its live lanes.
 void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool aligned, here at, const char* word) {
   Cta& cta = *t.cta;
@@ -125,7 +132,7 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool ali
     if (l && !l->done && e.options().check) e.release(*l, b.collecting);
   if (b.got > b.need)
     e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
-  if (b.got == b.need) {
+  if (b.got == b.need || (id == 0 && b.got >= threads_of_live_warps(cta))) {
     b.completing_span = e.arrival_span(t, name(), at);
     complete_named(e, cta, id);
   }
@@ -149,7 +156,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
     }
   }
   NamedBarrier& b = t.cta->named[id];
-  rendezvous(e, t, word, t.warp->live, aligned ? Meeting::here : Meeting::apart, at,
+  rendezvous(e, t, word, machine::kFullMask, aligned ? Meeting::here : Meeting::apart, at,
              [&] { arrive_named(e, t, int(id), threads, sync, aligned, at, word); });
   if (!sync) return;
   // The generation that this warp's arrival belongs to is over when the warp is no longer in `arrived`.
@@ -170,7 +177,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
 void named_barriers_after_exit(Engine& e, Cta& cta) {
   // __syncthreads counts live threads only; a count given explicitly never shrinks.
   NamedBarrier& b = cta.named[0];
-  if (b.got > 0 && b.got >= cta.alive) complete_named(e, cta, 0);
+  if (b.got > 0 && b.got >= threads_of_live_warps(cta)) complete_named(e, cta, 0);
 }
 
 namespace {
@@ -212,7 +219,7 @@ bool elect_one(here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   Collective& c = t.warp->collective;
-  rendezvous(e, t, "elect.sync", t.warp->live, Meeting::here, at,
+  rendezvous(e, t, "elect.sync", kFullMask, Meeting::here, at,
              [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
   if (const Fault* f = fault_at(t, {"elect_one", at, able({Fault::Action::alter})}))
     if (f->action == Fault::Action::alter) return f->value == 0;  // all lanes do it; otherwise none
@@ -254,7 +261,7 @@ const uint32_t* exchange(Engine& e, Thread& t, uint32_t value, const char* word,
   Collective& c = t.warp->collective;
   e.word(t, std::max(e.timing.chip.word_issue, e.timing.chip.shuffle), at);
   c.in[t.lane()] = value;
-  rendezvous(e, t, word, t.warp->live, Meeting::here, at, [&] {
+  rendezvous(e, t, word, kFullMask, Meeting::here, at, [&] {
     for (int i = 0; i < 32; ++i) c.out[i] = c.arrived >> i & 1 ? c.in[i] : 0;
   });
   return c.out;

@@ -10,7 +10,6 @@
 using namespace warpwright;
 
 constexpr int kWorkers = 2, kThreads = kWorkers * 32, kStages = 2;
-constexpr uint32_t kStart = ~0u;  // what the counter begins with: arrays begin with all bits set
 
 constexpr BlockPlan make_plan() {
   BlockPlan plan("dynamic_tiles", Arch::sm90);
@@ -38,7 +37,7 @@ struct DynamicTiles {
   WW_FN static void schedule(const Args& args, uint32_t base, Ring ring) {
     pipeline::Producer<kStages, pipeline::PublishByThread<pipeline::To::threads>> words(ring);
     for (bool more = true; more;) {
-      const int drawn = int(machine::atomic_add(args.next, 1u) - kStart);
+      const int drawn = int(machine::atomic_add(args.next, 1u));
       more = drawn < chunks(args);
       words.produce([&](auto stage) {
         machine::store(word(base, stage->index()), more ? drawn : -1);
@@ -84,7 +83,7 @@ static int arrange(check::Arrays& arrays, check::Shape shape, DynamicTiles::Args
   args.y = arrays.output<float>("y", expected);
   // Each CTA draws one chunk too many.
   const uint32_t chunks = uint32_t((shape.m + kThreads - 1) / kThreads);
-  args.next = arrays.output<uint32_t>("next", {kStart + chunks + kCtas});
+  args.next = arrays.in_out<uint32_t>("next", {0}, {chunks + kCtas});
   args.count = int(shape.m);
   return kCtas;
 }

@@ -34,8 +34,7 @@ struct EarlyStart {
     if (column < args.columns) machine::store(bias + column, machine::load(args.bias + column));
     for (int row = int(machine::block_index().x); row < args.rows; row += int(machine::grid_size().x)) {
       const int64_t at = int64_t(row) * args.columns + column;
-      if (column < args.columns)
-        machine::store(args.y + at, machine::load(args.x + at) + machine::load(bias + column));
+      if (column < args.columns) machine::store(args.y + at, machine::load(args.x + at) + machine::load(bias + column));
     }
   }
 };
@@ -47,6 +46,8 @@ static int arrange(check::Arrays& arrays, check::Shape shape, EarlyStart::Args& 
   args.x = x.data;
   args.bias = bias.data;
   args.y = arrays.output<float>("y", expected, {.columns = shape.n});
+  arrays.of_kernel_ahead(x.data);
+  arrays.of_kernel_ahead(bias.data);
   args.rows = int(shape.m);
   args.columns = int(shape.n);
   return 2;

@@ -1,5 +1,5 @@
-// Pairs of CTAs in a chain: the even one doubles a chunk into a mailbox in device memory and raises a flag to the number
-// of the chunk, the odd one adds 1 to what it finds there and gives the mailbox back by a flag of its own.
+// Pairs of CTAs in a chain: the even one doubles a chunk into a mailbox in device memory and counts a flag up,
+// the odd one adds 1 to what it finds there and gives the mailbox back by a flag of its own.
 #include <vector>
 
 #include "warpwright/check.h"
@@ -20,7 +20,7 @@ struct FlagPair {
   struct Args {
     Global<const float> x;
     Global<float> mailbox, y;
-    Global<uint32_t> filled, emptied;  // begin with all bits set, which is chunk -1
+    Global<uint32_t> filled, emptied;  // chunks so far
     int chunks;
   };
 
@@ -45,13 +45,13 @@ struct FlagPair {
     for (int chunk = 0; chunk < args.chunks; ++chunk) {
       const int64_t at = (int64_t(pair) * args.chunks + chunk) * kThreads + thread;
       if (machine::block_index().x % 2 == 0) {
-        await(emptied, uint32_t(chunk - 1));
+        await(emptied, uint32_t(chunk));
         machine::store(mail, 2 * machine::load(args.x + at));
-        raise(filled, uint32_t(chunk));
+        raise(filled, uint32_t(chunk + 1));
       } else {
-        await(filled, uint32_t(chunk));
+        await(filled, uint32_t(chunk + 1));
         machine::store(args.y + at, machine::load(mail) + 1);
-        raise(emptied, uint32_t(chunk));
+        raise(emptied, uint32_t(chunk + 1));
       }
     }
   }
@@ -60,17 +60,14 @@ struct FlagPair {
 static int arrange(check::Arrays& arrays, check::Shape shape, FlagPair::Args& args) {
   const int64_t pairs = shape.n;
   const auto x = arrays.input<float>("x", pairs * shape.m * kThreads);
-  std::vector<float> expected, mail;
+  std::vector<float> expected;
   for (const float v : x.values) expected.push_back(2 * v + 1);
-  for (int64_t p = 0; p < pairs; ++p)
-    for (int64_t t = 0; t < kThreads; ++t)
-      mail.push_back(2 * x.values[size_t(((p + 1) * shape.m - 1) * kThreads + t)]);
   args.x = x.data;
   args.y = arrays.output<float>("y", expected);
-  args.mailbox = arrays.output<float>("mailbox", mail);
-  const std::vector<uint32_t> last(size_t(pairs), uint32_t(shape.m - 1));
-  args.filled = arrays.output<uint32_t>("filled", last);
-  args.emptied = arrays.output<uint32_t>("emptied", last);
+  args.mailbox = arrays.workspace<float>("mailbox", pairs * kThreads);
+  const std::vector<uint32_t> first(static_cast<size_t>(pairs)), last(size_t(pairs), uint32_t(shape.m));
+  args.filled = arrays.in_out<uint32_t>("filled", first, last);
+  args.emptied = arrays.in_out<uint32_t>("emptied", first, last);
   args.chunks = int(shape.m);
   return int(2 * pairs);
 }

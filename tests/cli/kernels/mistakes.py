@@ -1,4 +1,4 @@
-"""Mistakes in kernels of one's own: each changes one of the correct kernels of this folder.
+"""Mistakes in kernels of one's own: each changes one of the correct kernels of this folder or of examples/kernels.
 
 M(id, kernel, edits, rules, names, lines): `edits` are pairs of old and new text (old occurs once, or is followed by
 the number of the occurrence meant), `rules` the rules that diagnose it rightly, `names` the words that the first line
@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 
 class M(NamedTuple):
+    """A change of a kernel, and what the first line must say of it."""
+
     id: str
     kernel: str
     edits: list
@@ -50,9 +52,6 @@ MISTAKES = [
       {"named.over", "named.lap", "race", "named.count"}, ["first.done"], ["named_barrier_sync"]),
     M("reduce.one_buffer", "block_reduce", [("      turn ^= 1;\n", "")], {"race"}, ["partial"],
       ["machine::store(mine + warp % kGroupWarps, sum)"]),
-    M("reduce.sync_block", "block_reduce",
-      [("machine::named_barrier_sync(group == 0 ? first_id : second_id, kGroupThreads);", "machine::sync_block();")],
-      {"deadlock.named"}, [], ["machine::sync_block()"]),
     # Atomics.
     M("histogram.no_atomic", "histogram",
       [("machine::atomic_add(bins + bin, 1u)", "machine::store(bins + bin, machine::load(bins + bin) + 1)")],
@@ -120,7 +119,7 @@ MISTAKES = [
       ["tma_load_multicast"]),
     M("multicast.bytes", "multicast", [("arrive_expect_tx(full + stage, kStageBytes)",
                                        "arrive_expect_tx(full + stage, kShareBox.bytes())")],
-      {"mbarrier.tx_over", "mbarrier.tx_phase"}, ["w.full"]),
+      {"mbarrier.tx_over", "mbarrier.tx_phase", "race.completion"}, ["w.full"]),
     M("multicast.exit", "multicast", [("    machine::cluster_sync();\n", "")], {"cluster.exit_order", "cluster.exited"}),
     M("multicast.rank", "multicast", [("uint32_t(lane)));", "uint32_t(lane) + 1));")], {"cluster.rank"}, [],
       ["map_to_rank"]),
@@ -139,11 +138,11 @@ MISTAKES = [
     M("exchange.arrive_only", "exchange", [("machine::cluster_sync()", "machine::cluster_arrive()", 1)],
       {"race", "cluster.lap", "uninitialised.shared"}, [], ["map_to_rank", "cluster_sync"]),
     # A counter and the one who comes last.
-    M("split.no_fence", "split_sum", [("    machine::fence();\n", "", 1)], {"race"}, ["partial"],
+    M("split.no_fence", "split_sum", [("      machine::fence();\n", "", 1)], {"race"}, ["partial"],
       ["machine::load(args.partial"]),
-    M("split.no_fence_behind", "split_sum", [("    machine::fence();\n", "", 2)], {"race"}, ["partial"],
+    M("split.no_fence_behind", "split_sum", [("      machine::fence();\n", "", 2)], {"race"}, ["partial"],
       ["machine::load(args.partial"]),
-    M("split.no_reset", "split_sum", [("    if (column == 0) machine::store(args.arrived, kStart);\n", "")],
+    M("split.no_reset", "split_sum", [("    if (column == 0) machine::store(args.arrived, 0u);\n", "")],
       {"result"}, ["arrived"]),
     M("split.never_last", "split_sum", [("!= kSplits - 1", "!= kSplits")], {"result"}, ["sums"]),
     M("split.no_sync", "split_sum", [("    machine::sync_block();\n", "", 2)], {"race", "uninitialised.shared"},
@@ -153,17 +152,14 @@ MISTAKES = [
       [("      more = drawn < chunks(args);\n", "      more = drawn < chunks(args);\n      if (!more) break;\n")],
       {"deadlock.role_exited"}, ["chunk.full", "scheduler"], ["words.consume"]),
     M("dynamic.no_atomic", "dynamic_tiles",
-      [("machine::atomic_add(args.next, 1u) - kStart", "machine::load(args.next) - kStart"),
-       ("      more = drawn", "      machine::store(args.next, uint32_t(drawn) + kStart + 1);\n      more = drawn")],
+      [("machine::atomic_add(args.next, 1u)", "machine::load(args.next)"),
+       ("      more = drawn", "      machine::store(args.next, uint32_t(drawn) + 1);\n      more = drawn")],
       {"race"}, ["next"], ["machine::load(args.next)", "machine::store(args.next"]),
     M("dynamic.by_warp", "dynamic_tiles", [("ReleaseByThread<", "ReleaseByWarp<")], {"deadlock"},
       ["chunk.empty"], ["words.produce"]),
-    M("dynamic.sync_in_branch", "dynamic_tiles",
-      [("      if (at < args.count) machine::store(", "      if (at < args.count) machine::sync_warp(), machine::store(")],
-      COLLECTIVE, [], ["sync_warp"]),
     # Flags in device memory.
-    M("flag.plain_load", "flag_pair", [("machine::load_acquire(flag)", "machine::load(flag)")], {"race", "livelock"},
-      ["ed"], ["while (machine::load"]),
+    M("flag.plain_load", "flag_pair", [("machine::load_acquire(flag)", "machine::load(flag)")], {"livelock"},
+      ["filled", "load_acquire"], ["while (machine::load"]),
     M("flag.plain_store", "flag_pair", [("machine::store_release(flag, value)", "machine::store(flag, value)")], {"race"},
       ["ed"], ["while (machine::load", "machine::store(flag"]),
     M("flag.no_sync_before", "flag_pair",
@@ -172,9 +168,9 @@ MISTAKES = [
       {"race", "uninitialised.global"}, ["mailbox"], ["machine::load(mail)", "machine::store(mail"]),
     M("flag.no_sync_behind", "flag_pair", [("      }\n    }\n    machine::sync_block();\n", "      }\n    }\n")],
       {"race", "uninitialised.global"}, ["mailbox"], ["machine::load(mail)", "machine::store(mail"]),
-    M("flag.reused", "flag_pair", [("        await(emptied, uint32_t(chunk - 1));\n", "")], {"race"}, ["mailbox"],
+    M("flag.reused", "flag_pair", [("        await(emptied, uint32_t(chunk));\n", "")], {"race"}, ["mailbox"],
       ["machine::load(mail)", "machine::store(mail"]),
-    M("flag.next", "flag_pair", [("await(filled, uint32_t(chunk))", "await(filled, uint32_t(chunk + 1))")],
+    M("flag.next", "flag_pair", [("await(filled, uint32_t(chunk + 1))", "await(filled, uint32_t(chunk + 2))")],
       {"livelock", "deadlock"}, [], ["while (machine::load_acquire"]),
     # wgmma.
     M("wgmma.no_fence", "wgmma_product", [("        machine::wgmma_fence();\n", "")], {"wgmma.fence"}, [], ["wgmma_ss"]),
@@ -184,11 +180,6 @@ MISTAKES = [
       {"wgmma.register", "race.in_flight", "race.completion"}, [], ["sums.get(i)", "tma_load"]),
     M("wgmma.swizzle", "wgmma_product", [("Swizzle::b128, kM, a_at", "Swizzle::b64, kM, a_at")], {"result"}, ["d"]),
     M("wgmma.advance", "wgmma_product", [("advance_desc(a, 32 *", "advance_desc(a, 16 *")], {"result"}, ["d"]),
-    M("wgmma.alignment", "wgmma_product",
-      [("  plan.region(\"a\", kABox.bytes(), kStages, 1024);\n  plan.region(\"b\", kBBox.bytes(), kStages, 1024);\n",
-        "  plan.region(\"pad\", 128, 1, 128);\n"
-        "  plan.region(\"a\", kABox.bytes(), kStages, 128);\n  plan.region(\"b\", kBBox.bytes(), kStages, 128);\n")],
-      {"result", "wgmma.descriptor"}, []),
     M("wgmma.layout", "wgmma_product", [(" + 8 * (i / 2 % 2)", "")], {"result", "race"}, ["d"]),
     M("wgmma.accumulate", "wgmma_product", [("k > 0 || i > 0", "true")], {"uninitialised.register"}, [], ["wgmma_ss"]),
     M("wgmma.map", "wgmma_product", [("kBBox, b.data, shape.n, shape.k", "kBBox, b.data, shape.k, shape.n")],
@@ -211,17 +202,12 @@ MISTAKES = [
     M("tcgen05.roles", "tcgen05_product",
       [("plan.role(\"epilogue\", 4).role(\"load\", 1)", "plan.role(\"load\", 1).role(\"epilogue\", 4)")],
       {"tmem.window", "tmem.bounds", "compile"}, []),
-    M("tcgen05.used_late", "tcgen05_product",
-      [("    stdx::move(sums).release();\n    stdx::move(epilogue).release();\n",
-        "    stdx::move(epilogue).release();\n    stdx::move(sums).release();\n")],
-      {"tmem.bounds", "mbarrier.missing_wait", "deadlock", "deadlock.role_exited", "race", "cluster.exited",
-       "uninitialised.tmem"}, []),
     # mma.sync.
     M("mma_sync.no_sync", "mma_sync_product", [("      machine::sync_block();\n      for", "      for")], RACE, ["a"],
       ["ldmatrix(fragment_a"]),
     M("mma_sync.no_sync_behind", "mma_sync_product", [("      }\n      machine::sync_block();\n    }", "      }\n    }")],
       RACE, [], ["cp_async_16", "fetch("]),
-    M("mma_sync.pitch", "mma_sync_product", [("kPitch = kK + 8", "kPitch = kK + 4")], {"bounds.alignment"}, [],
+    M("mma_sync.pitch", "mma_sync_product", [("kPitch = kK + 8", "kPitch = kK + 4")], {"tma.alignment"}, [],
       ["cp_async_16", "ldmatrix"]),
     M("mma_sync.fragment", "mma_sync_product", [("k + lane / 16 * 8", "k + lane % 2 * 8")], {"result"}, ["d"]),
     M("mma_sync.wait", "mma_sync_product", [("      machine::cp_async_wait<0>();\n", "")], {"race.in_flight"}, ["a"],
@@ -242,7 +228,7 @@ MISTAKES = [
     M("compact.ballot", "compact", [("machine::ballot(x > 0);", "x > 0 ? machine::ballot(true) : 0;")], COLLECTIVE, [],
       ["ballot(true)"]),
     M("compact.lanes_leave", "compact", [("    if (lane == 0) machine::store", "    if (x <= 0) return;\n    if (lane == 0) machine::store")],
-      {"deadlock.named", "deadlock.partial_warp", "warp.mask", "uninitialised.shared"}, []),
+      {"result", "uninitialised.shared"}, []),
     M("compact.grid", "compact", [("    if (row >= args.rows) return;\n", "")], {"bounds.global"}, ["x"],
       ["machine::load(args.x"]),
     M("compact.shift", "compact", [("((1u << lane) - 1)", "((1 << (lane + 1)) - 1)")], {"result", "exception", "race"}, []),
@@ -279,7 +265,6 @@ MISTAKES = [
       [("    for (int64_t i = 4 * vectors + thread; i < args.count; i += threads)\n"
         "      machine::store(args.y + i, args.a * machine::load(args.x + i) + machine::load(args.y0 + i));\n", "")],
       {"result"}, ["y"]),
-    M("axpy.array", "axpy", [("e < 4", "e <= 4")], {"exception"}, [], ["y[e] +="]),
     M("axpy.input", "axpy",
       [("Global<const float> x, y0;", "Global<const float> x;\n    Global<float> y0;"),
        ("machine::store(args.y + i,", "machine::store(args.y0 + i,")],
@@ -292,4 +277,22 @@ MISTAKES = [
       [("    check_block_plan<Axpy>();\n",
         "    check_block_plan<Axpy>();\n    volatile float table[1 << 20];\n    table[machine::thread_index()] = 0;\n")],
       {"exception"}, ["stack"]),
+]
+
+# Changes that look like mistakes and are none.
+LEGAL = [
+    # Lanes that do not come to __syncwarp leave instead.
+    M("dynamic.sync_in_branch", "dynamic_tiles",
+      [("      if (at < args.count) machine::store(", "      if (at < args.count) machine::sync_warp(), machine::store(")],
+      set()),
+    # Nobody waits for an accumulator that was the only one.
+    M("tcgen05.released_last", "tcgen05_product",
+      [("    stdx::move(sums).release();\n    stdx::move(epilogue).release();\n",
+        "    stdx::move(epilogue).release();\n    stdx::move(sums).release();\n")],
+      set()),
+    # Threads that have left are not waited for.
+    M("transpose.lanes_leave", "transpose",
+      [("    machine::sync_block();\n",
+        "    if (column0 + lane >= args.columns && row0 + lane >= args.rows) return;\n    machine::sync_block();\n")],
+      set()),
 ]

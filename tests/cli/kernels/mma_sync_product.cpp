@@ -66,8 +66,7 @@ struct MmaSyncProduct {
     for (int j = 0; j < kN / 8; ++j)
       for (int i = 0; i < 4; ++i) {
         const int row = row0 + 16 * warp + lane / 4 + i / 2 * 8, column = column0 + 8 * j + 2 * (lane % 4) + i % 2;
-        if (row < args.m && column < args.n)
-          machine::store(args.d + (int64_t(row) * args.n + column), sums[j][i]);
+        if (row < args.m && column < args.n) machine::store(args.d + (int64_t(row) * args.n + column), sums[j][i]);
       }
   }
 };
@@ -90,6 +89,5 @@ static int arrange(check::Arrays& arrays, check::Shape shape, MmaSyncProduct::Ar
 }
 
 extern "C" void warpwright_kernels(check::Registry& registry) {
-  registry.add<MmaSyncProduct>("mma_sync_product", {{.m = 64, .n = 64, .k = 96}, {.m = 70, .n = 10, .k = 40}},
-                               arrange);
+  registry.add<MmaSyncProduct>("mma_sync_product", {{.m = 64, .n = 64, .k = 96}, {.m = 70, .n = 10, .k = 40}}, arrange);
 }

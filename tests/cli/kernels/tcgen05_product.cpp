@@ -26,6 +26,7 @@ constexpr BlockPlan make_plan() {
   plan.barrier("full", kStages, 1, "mma", {"load", 1});
   plan.barrier("empty", kStages, 1, "load", {"mma", 1});
   declare_output(plan, kOutput);
+  plan.used_once("accum.full").used_once("accum.empty");
   return plan;
 }
 
@@ -91,8 +92,8 @@ struct Tcgen05Product {
     const int r = row + int(machine::thread_index());
     for (int c = 0; c < kN; c += 16) {
       machine::TmemRegisters<16> values;
-      machine::tcgen05_ld<machine::TmemShape::b32x32, 16>(
-          values, sums->tmem().lane(32 * uint32_t(warp)).column(uint32_t(c)));
+      machine::tcgen05_ld<machine::TmemShape::b32x32, 16>(values,
+                                                          sums->tmem().lane(32 * uint32_t(warp)).column(uint32_t(c)));
       machine::tcgen05_wait_ld();
       for (int i = 0; i < 16; ++i)
         if (r < args.m && column + c + i < args.n)

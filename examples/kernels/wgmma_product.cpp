@@ -59,8 +59,10 @@ struct WgmmaProduct {
     machine::Accumulator<kN> sums;
     for (int k = 0; k < depth(args); ++k) {
       tiles.consume([&](auto stage) {
-        const uint64_t a = encode_sm90(k_major_desc(DType::bf16, Swizzle::b128, kM, a_at(base, stage->index()).address));
-        const uint64_t b = encode_sm90(k_major_desc(DType::bf16, Swizzle::b128, kN, b_at(base, stage->index()).address));
+        const uint64_t a =
+            encode_sm90(k_major_desc(DType::bf16, Swizzle::b128, kM, a_at(base, stage->index()).address));
+        const uint64_t b =
+            encode_sm90(k_major_desc(DType::bf16, Swizzle::b128, kN, b_at(base, stage->index()).address));
         machine::wgmma_fence();
         for (int i = 0; i < kK / 16; ++i)
           machine::wgmma_ss<DType::bf16>(sums, advance_desc(a, 32 * uint32_t(i)), advance_desc(b, 32 * uint32_t(i)),
