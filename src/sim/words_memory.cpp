@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "fault/fault.h"
+#include "warpwright/machine/sim/atomics.h"
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine::detail {
@@ -195,8 +197,15 @@ void apply(T& x, int op, T v, T compare, T& old) {
     case 2:
       x = x == compare ? v : x;
       break;
-    default:
+    case int(Atom::max):
       x = std::max(x, v);
+      break;
+    case int(Atom::min):
+      x = std::min(x, v);
+      break;
+    default:
+      if constexpr (std::is_integral_v<T>)
+        x = op == int(Atom::bit_and) ? x & v : op == int(Atom::bit_or) ? x | v : x ^ v;
   }
 }
 template <class T>

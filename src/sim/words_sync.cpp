@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "fault/fault.h"
 #include "report.h"
+#include "warpwright/machine/sim/lanes.h"
 #include "words.h"
 
 namespace warpwright::simulator {
@@ -274,6 +276,26 @@ uint32_t ballot(bool predicate, here at) {
   uint32_t r = 0;
   for (int i = 0; i < 32; ++i) r |= (offered[i] & 1) << i;
   return r;
+}
+
+namespace {
+// How many of the lanes that vote say yes, of how many.
+std::pair<int, int> vote(bool predicate, const char* word, here at) {
+  Thread& t = Engine::self();
+  const uint32_t* offered = exchange(*t.cta->engine, t, predicate ? 1 : 2, word, at);
+  int yes = 0, all = 0;
+  for (int i = 0; i < 32; ++i) {
+    yes += offered[i] == 1;
+    all += offered[i] != 0;
+  }
+  return {yes, all};
+}
+}  // namespace
+
+bool vote_any(bool predicate, here at) { return vote(predicate, "vote.any", at).first > 0; }
+bool vote_all(bool predicate, here at) {
+  const auto [yes, all] = vote(predicate, "vote.all", at);
+  return yes == all;
 }
 
 uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {

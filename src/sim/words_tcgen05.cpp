@@ -297,9 +297,10 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   const uint32_t seq = ++t.tcgen_seq;
   thread_local std::vector<model::Piece> pieces;
   const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
-  auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
+  for (const uint64_t desc : {op.b_desc, op.a_in_tmem ? op.b_desc : op.a_desc})
     if (const char* why = desc_error_sm100(desc))
       e.fail("tcgen05.descriptor", fmt::format("tcgen05.mma: {}", why), &t, at);
+  auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
     pieces.clear();
     model::operand_pieces(decode_sm100(desc), Arch::sm100, type, major, mn, k, pieces, packing);
     for (const model::Piece& p : pieces) touch_shared(e, c, smem, p.address, p.bytes, false);

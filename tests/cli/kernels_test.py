@@ -61,7 +61,7 @@ def first_line(tool, kernel, text):
         return result.returncode, "broke", (result.stderr.splitlines() or [""])[-1], []
     finding = checked.get("finding") or {}
     rule = finding.get("rule") or checked["verdict"]
-    sentence = finding.get("message") or checked.get("report", "")
+    sentence = finding.get("message") or checked.get("report") or ""
     places = re.findall(rf"{kernel}\.cpp:(\d+)", sentence) + [finding[key] for key in ("line", "called_line") if finding.get(key)]
     return result.returncode, rule, sentence, [lines[int(n) - 1] for n in places if 0 < int(n) <= len(lines)]
 
