@@ -54,8 +54,15 @@ struct Tiling {
   int64_t tile_rows = 0, tile_columns = 0;
 };
 
-// The arrays of one problem, in the memory of whatever runs the kernel. Whole numbers, so that sums are exact and an
-// output must be equal to the bit; outputs start as NaN.
+// How far an element of an output may be from what is expected: `absolute`, and `relative` times what is expected.
+// Where nothing is said it must be equal to the bit.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+  bool exact() const { return absolute == 0 && relative == 0; }
+};
+
+// The arrays of one problem, in the memory of whatever runs the kernel. Inputs are whole numbers unless they are given,
+// so that sums are exact; outputs start as NaN, all bits set.
 class Arrays {
  public:
   explicit Arrays(uint64_t seed) : state_(seed) {}
@@ -63,26 +70,69 @@ class Arrays {
   Arrays(const Arrays&) = delete;
   Arrays& operator=(const Arrays&) = delete;
 
-  template <class T>
-  Input<T> input(std::string name, int64_t count) {
+  // `count` is of any whole type, so that {5} is a list of values.
+  template <class T, class Count>
+  requires(std::is_integral_v<Count>) Input<T> input(std::string name, Count count) {
     Input<T> in;
     if (count < 0)
       throw std::invalid_argument("input '" + name + "' has " + std::to_string(count) + " elements: at least 0");
-    in.values.resize(size_t(count));
-    for (T& value : in.values) value = from_float<T>(float(int(draw() % 7) - 3));
-    in.data = static_cast<T*>(add(std::move(name), bytes_of(in.values), {}));
+    std::vector<T> values(static_cast<size_t>(count));
+    for (T& value : values) value = drawn<T>();
+    return input(std::move(name), std::move(values));
+  }
+  // The same with values of one's own: a table, indices, keys.
+  template <class T>
+  Input<T> input(std::string name, std::vector<T> values) {
+    Input<T> in;
+    in.data = static_cast<T*>(add(std::move(name), Use::input, bytes_of(values), {}));
+    in.values = std::move(values);
     return in;
   }
 
-  // An array that the kernel writes; it has at least one.
+  // An array that the kernel writes; it has at least one. To read an element that it has not written is a finding.
   template <class T>
-  T* output(std::string name, const std::vector<T>& expected, Tiling tiling = {}) {
+  T* output(std::string name, const std::vector<T>& expected, Tiling tiling = {}, Tolerance tolerance = {}) {
     std::vector<std::byte> nothing(expected.size() * sizeof(T), std::byte(0xff));
-    T* const data = static_cast<T*>(add(std::move(name), std::move(nothing), bytes_of(expected)));
-    arrays_.back().element = sizeof(T);
-    arrays_.back().text = text_of<T>;
-    arrays_.back().tiling = tiling;
-    return data;
+    return compared<T>(add(std::move(name), Use::output, std::move(nothing), bytes_of(expected)), tiling, tolerance);
+  }
+  // An array that the kernel reads and writes: what it adds to, counters, flags. It begins as `initial` and must end as
+  // `expected`; a counter that the next launch uses again ends as it began.
+  template <class T>
+  T* in_out(std::string name, const std::vector<T>& initial, const std::vector<T>& expected, Tiling tiling = {},
+            Tolerance tolerance = {}) {
+    if (initial.size() != expected.size())
+      throw std::invalid_argument("in_out '" + name + "' begins with " + std::to_string(initial.size()) +
+                                  " elements and ends with " + std::to_string(expected.size()) + ": as many.");
+    return compared<T>(add(std::move(name), Use::in_out, bytes_of(initial), bytes_of(expected)), tiling, tolerance);
+  }
+  // Memory for the kernel's own use: what it leaves there is not looked at. To read an element that it has not written
+  // is a finding; where `initial` is given, all are there from the start.
+  template <class T, class Count>
+  requires(std::is_integral_v<Count>) T* workspace(std::string name, Count count) {
+    if (count < 0)
+      throw std::invalid_argument("workspace '" + name + "' has " + std::to_string(count) + " elements: at least 0");
+    return static_cast<T*>(
+        add(std::move(name), Use::output, std::vector<std::byte>(size_t(count) * sizeof(T), std::byte(0xff)), {}));
+  }
+  template <class T>
+  T* workspace(std::string name, const std::vector<T>& initial) {
+    return static_cast<T*>(add(std::move(name), Use::in_out, bytes_of(initial), {}));
+  }
+
+  // The kernel ahead on the stream still writes this array when a dependent launch begins: it may be touched only after
+  // grid_dependency_wait. Arrays that are not named are there from the start.
+  void of_kernel_ahead(const void* data) {
+    for (Array& array : arrays_) {
+      if (array.data != data) continue;
+      array.of_kernel_ahead = true;
+      return;
+    }
+    throw std::invalid_argument("of_kernel_ahead was given an address at which no array begins");
+  }
+  bool behind_a_kernel() const {
+    for (const Array& array : arrays_)
+      if (array.of_kernel_ahead) return true;
+    return false;
   }
 
   // A tensor map of a row-major matrix; what cannot be mapped is reported as a refused problem.
@@ -91,13 +141,18 @@ class Arrays {
   }
   void refuse(std::string why) { refusal_ = std::move(why); }
 
+  enum class Use : uint8_t { input, output, in_out };
   struct Array {
     std::string name;
+    Use use = Use::input;
+    bool of_kernel_ahead = false;
     std::vector<std::byte> initial, expected;
     size_t element = 1;
     void* data = nullptr;
-    std::string (*text)(const std::byte* element) = nullptr;  // outputs only: a number as people read it
+    std::string (*text)(const std::byte* element) = nullptr;  // what is compared only: a number as people read it
+    double (*number)(const std::byte* element) = nullptr;     // the same as a number
     Tiling tiling;
+    Tolerance tolerance;
     bool output() const { return !expected.empty(); }
   };
   const std::vector<Array>& all() const { return arrays_; }
@@ -117,6 +172,42 @@ class Arrays {
   }
 
   template <class T>
+  T drawn() {
+    const int whole = int(draw() % 7);
+    if constexpr (std::is_unsigned_v<T>) {
+      return T(whole);
+    } else if constexpr (std::is_integral_v<T>) {
+      return T(whole - 3);
+    } else if constexpr (std::is_same_v<T, double>) {
+      return whole - 3;
+    } else {
+      return from_float<T>(float(whole - 3));
+    }
+  }
+
+  template <class T>
+  T* compared(void* data, Tiling tiling, Tolerance tolerance) {
+    Array& array = arrays_.back();
+    array.element = sizeof(T);
+    array.text = text_of<T>;
+    array.number = number_of<T>;
+    array.tiling = tiling;
+    array.tolerance = tolerance;
+    return static_cast<T*>(data);
+  }
+
+  template <class T>
+  static double number_of(const std::byte* element) {
+    T value;
+    std::memcpy(&value, element, sizeof(T));
+    if constexpr (std::is_arithmetic_v<T>) {
+      return double(value);
+    } else {
+      return double(to_float(value));
+    }
+  }
+
+  template <class T>
   static std::string text_of(const std::byte* element) {
     T value;
     std::memcpy(&value, element, sizeof(T));
@@ -124,15 +215,16 @@ class Arrays {
       return std::to_string(value);
     } else {
       char text[32];
-      std::snprintf(text, sizeof(text), "%.9g", double(to_float(value)));
+      std::snprintf(text, sizeof(text), "%.9g", number_of<T>(element));
       return text;
     }
   }
 
-  void* add(std::string name, std::vector<std::byte> initial, std::vector<std::byte> expected) {
+  void* add(std::string name, Use use, std::vector<std::byte> initial, std::vector<std::byte> expected) {
     void* const data = place(initial);
     Array& array = arrays_.emplace_back();
     array.name = std::move(name);
+    array.use = use;
     array.initial = std::move(initial);
     array.expected = std::move(expected);
     array.data = data;
@@ -172,7 +264,15 @@ inline Differences compare(const Arrays::Array& array, const std::byte* actual) 
   };
   for (size_t at = 0; at < array.expected.size(); at += array.element) {
     if (std::memcmp(actual + at, array.expected.data() + at, array.element) == 0) continue;
-    const bool untouched = std::memcmp(actual + at, array.initial.data() + at, array.element) == 0;
+    if (!array.tolerance.exact()) {
+      const double expected = array.number(array.expected.data() + at);
+      const double allowed =
+          array.tolerance.absolute + array.tolerance.relative * (expected < 0 ? -expected : expected);
+      const double off = array.number(actual + at) - expected;
+      if (-allowed <= off && off <= allowed) continue;
+    }
+    const bool untouched =
+        array.use == Arrays::Use::output && std::memcmp(actual + at, array.initial.data() + at, array.element) == 0;
     ++(untouched ? d.unwritten : d.wrong);
     const int64_t row = int64_t(at / array.element) / columns, column = int64_t(at / array.element) % columns;
     low_row = row < low_row ? row : low_row;
@@ -208,12 +308,10 @@ class SimulatedArrays final : public Arrays {
  public:
   using Arrays::Arrays;
   std::vector<simulator::Buffer> buffers() const {
-    using Use = simulator::Buffer::Use;
     std::vector<simulator::Buffer> list;
     for (size_t i = 0; i < all().size(); ++i) {
       const Array& a = all()[i];
-      list.push_back(
-          {a.data, a.initial.size(), a.name, a.output() ? Use::output : Use::input, false, memory_[i].get()});
+      list.push_back({a.data, a.initial.size(), a.name, simulated(a.use), a.of_kernel_ahead, memory_[i].get()});
     }
     return list;
   }
@@ -221,6 +319,17 @@ class SimulatedArrays final : public Arrays {
   const std::byte* contents(size_t index) const { return static_cast<const std::byte*>(memory_[index].get()); }
 
  private:
+  static simulator::Buffer::Use simulated(Use use) {
+    switch (use) {
+      case Use::input:
+        break;
+      case Use::output:
+        return simulator::Buffer::Use::output;
+      case Use::in_out:
+        return simulator::Buffer::Use::inout;
+    }
+    return simulator::Buffer::Use::input;
+  }
   static constexpr std::align_val_t kAlignment{256};  // as cudaMalloc
   struct Free {
     void operator()(void* p) const { ::operator delete(p, kAlignment); }
@@ -306,8 +415,14 @@ class Registry {
         arrays.refuse("arrange returned " + std::to_string(ctas) + " CTAs: the simulator runs at most " +
                       std::to_string(kMostCtas) + ", and tells the same of a smaller shape.");
       }
+      if (ctas % K::plan.cluster != 0) {
+        arrays.refuse("arrange returned " + std::to_string(ctas) + " CTAs: a multiple of the plan's cluster of " +
+                      std::to_string(K::plan.cluster) + ".");
+      }
       if (!arrays.refusal().empty()) return {};
-      return simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, arrays.buffers(), options);
+      simulator::Options dependent = options;
+      dependent.primary_pending |= arrays.behind_a_kernel();
+      return simulator::run_kernel<K>(args, {uint32_t(ctas), 1, 1}, arrays.buffers(), dependent);
     };
 #else
     return [arrange](Arrays& arrays, Shape shape) -> std::optional<std::string> {

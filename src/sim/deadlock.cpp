@@ -106,8 +106,7 @@ std::vector<const Thread*> contributors(const Bar& b, bool copies, bool& known) 
   return {all.begin(), all.end()};
 }
 
-// Lanes of a warp that wait for the elected lane, or at the end of the kernel ahead of it, do not stand for their
-// role.
+// Lanes that wait for the elected lane of their warp, or ahead of it at the end, do not stand for their role.
 bool is_idle_lane(const Thread& t) {
   const auto meets = [](const Thread& o) {
     return o.waiting == Wait::warp || o.waiting == Wait::cluster || o.waiting == Wait::named;
@@ -136,6 +135,9 @@ class Deadlock {
   // otherwise the first of those that wait for each other in a circle and for nobody else.
   const Stuck* root() const {
     if (stuck_.empty()) return nullptr;
+    // Where no mbarrier is waited for, a value in global memory that nobody can store any more.
+    if (std::none_of(stuck_.begin(), stuck_.end(), [](const Stuck& x) { return x.bar(); }))
+      if (const Stuck* s = oldest([](const Stuck& x) { return x.why == Wait::poll; })) return s;
     // The barriers wait for a warpgroup that gets no registers, unless others have yet to give theirs back.
     for (const Stuck& s : stuck_)
       if (s.why == Wait::registers && s.missing.empty()) return &s;

@@ -251,12 +251,18 @@ void Engine::word(Thread& t, uint64_t cycles, here at) {
   ++words_in_a_row_;
   if ((words_in_a_row_ > options_.step_limit + 1'000'000 || (words_in_a_row_ % 65536 == 0 && is_late())) && !dying)
     fail("livelock",
-         fmt::format("{} words in a row without an end: a loop that never finishes, or a trip count that underflowed",
-                     words_in_a_row_),
+         t.loaded_again > options_.step_limit / 10
+             ? fmt::format("{} at {} is loaded again and again by an ordinary load, which need not see what others "
+                           "store: load_acquire does",
+                           name_of_global(t.loaded), where(at))
+             : fmt::format("{} words in a row without an end, the last at {}: a loop that never finishes, or a trip "
+                           "count that underflowed",
+                           words_in_a_row_, where(at)),
          &t, at);
 }
 
 void Engine::load_word(Thread& t, const void* p, uint32_t bytes, here at) {
+  t.loaded_again = std::exchange(t.loaded, p) == p ? t.loaded_again + 1 : 0;
   const uint64_t in_flight = std::exchange(t.loads_due, 0);
   if (in_flight <= t.time) let_earlier_run(t);
   word(t, timing.chip.word_issue, at);

@@ -177,6 +177,8 @@ struct Thread {
   bool orphaned_fragment = false;  // registers of a wgmma in flight went out of scope
   uint64_t cluster_phase = 0;      // cluster barrier generation that its arrive waits for; 0: none
   uint64_t cluster_seen = 0;       // the last one it waited for
+  const void* loaded = nullptr;    // by the last ordinary load of global memory,
+  uint64_t loaded_again = 0;       // and how often since then without another address
   uint32_t fence_epoch = 0;        // own epoch covered by the last release fence
   ClockRef fence_base;
   bool primary_waited = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace warpwright::simulator {
@@ -48,6 +49,34 @@ struct Verdict {
   std::string why;
 };
 
+// On which barrier a copy completed, in which phase, and how far the thread has seen that barrier go.
+std::string told_by(const Engine& e, const Access& prior, const Thread& t) {
+  for (const Stamp& s : prior.done)
+    for (const auto& cta : e.ctas)
+      for (const auto& [offset, bar] : cta->bars) {
+        if (bar->channel != s.channel) continue;
+        const uint32_t seen = t.view[kHb].base.at(s.channel);
+        return fmt::format(": it is told by phase {} of {}, of which the thread has seen {}", s.epoch - 1, bar->name(),
+                           seen == 0 ? "none" : fmt::format("none after {}", seen - 1));
+      }
+  return "";
+}
+
+// Fences of other threads are easily taken to stand for the thread that raises or reads a flag.
+std::string about_fences(const Engine& e, const Access& prior, const Thread& t) {
+  bool published = false;
+  for (const auto& [flag, releases] : e.global_sync)
+    published |= releases.at(kHb, prior.stamp.channel) >= prior.stamp.epoch;
+  if (!published && prior.by && prior.by->fence_epoch >= prior.stamp.epoch)
+    return "; its thread has fenced since, but only for what it stores itself after that: the thread that raises a "
+           "flag "
+           "for others fences, behind the barrier that they meet at";
+  if (published && t.fence_epoch != 0)
+    return "; a flag has told of it, but not to this thread: the one that reads a flag for others fences, before the "
+           "barrier that they meet at";
+  return "";
+}
+
 Verdict classify(const Access& prior, const Toucher& now, const Thread& t) {
   if (prior.in_flight && prior.by && prior.by->warp == t.warp && prior.proxy == Proxy::tcgen)
     return {"tcgen05.wait",
@@ -88,6 +117,8 @@ void conflict(Engine& e, const Toucher& now, uint32_t prior_id, bool write, bool
   if (!prior.asynchronous && prior.by && now.proxy == Proxy::async && prior.stamp.epoch >= prior.by->repeated.epoch)
     misled = prior.by;
   if (misled && misled->repeated.bar) v = {"phase.repeated", v.why + repeated_wait(*misled)};
+  if (std::string_view(v.rule) == "race.completion") v.why += told_by(e, prior, *now.thread);
+  if (global && std::string_view(v.rule) == "race") v.why += about_fences(e, prior, *now.thread);
   Finding f;
   f.rule = v.rule;
   f.object = name();
@@ -262,8 +293,7 @@ void touch_global(Engine& e, const Toucher& now, const void* p, uint64_t bytes, 
       });
 }
 
-void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32_t lanes, uint32_t column,
-                uint32_t columns, bool write) {
+void check_columns(Engine& e, Cta& owner, const Toucher& now, uint32_t column, uint32_t columns, bool write) {
   bool inside = false;
   for (const TmemAllocation& a : owner.allocations)
     inside |= column >= a.column && column + columns <= a.column + a.columns;
@@ -272,6 +302,11 @@ void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32
            fmt::format("{} {} tensor-memory columns {}..{}, which are not allocated in CTA {}", now.word,
                        write ? "writes" : "reads", column, column + columns - 1, owner.id),
            now.thread, now.at);
+}
+
+void touch_tmem(Engine& e, Cta& owner, const Toucher& now, uint32_t lane, uint32_t lanes, uint32_t column,
+                uint32_t columns, bool write) {
+  check_columns(e, owner, now, column, columns, write);
   if (!e.options().check) return;
   uint32_t last = 0;
   auto name = [&] {

@@ -22,6 +22,8 @@ Toucher async_access(Engine&, Thread&, const char* word, here at, Proxy proxy = 
 
 void touch_shared(Engine&, Cta& owner, const Toucher&, uint32_t address, uint32_t bytes, bool write);
 void touch_global(Engine&, const Toucher&, const void* p, uint64_t bytes, bool write);
+// Whether columns of tensor memory are allocated.
+void check_columns(Engine&, Cta& owner, const Toucher&, uint32_t column, uint32_t columns, bool write);
 // Cells of tensor memory: 16 lanes x 1 column each.
 void touch_tmem(Engine&, Cta& owner, const Toucher&, uint32_t lane, uint32_t lanes, uint32_t column, uint32_t columns,
                 bool write);

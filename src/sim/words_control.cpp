@@ -22,7 +22,7 @@ void set_max_registers(uint32_t count, bool increase, here at) {
     if (f->action == Fault::Action::alter) want = int(f->value);
   }
   bool last = false;
-  rendezvous(e, t, "setmaxnreg", t.warp->live, Meeting::together, at, [&] {
+  rendezvous(e, t, "setmaxnreg", kFullMask, Meeting::together, at, [&] {
     if (g.set_max_warps == 0) {
       g.set_max_want = want;
     } else if (g.set_max_want != want) {

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "fault/fault.h"
+#include "warpwright/machine/sim/atomics.h"
 #include "words.h"
 
 namespace warpwright::inline WW_WORLD::machine::detail {
@@ -180,6 +182,8 @@ void store_global(void* p, const void* from, uint32_t bytes, Order order, Scope,
 }
 
 namespace {
+constexpr int kExchange = 1;  // among the operations of atomic()
+
 template <class T>
 void apply(T& x, int op, T v, T compare, T& old) {
   old = x;
@@ -187,14 +191,21 @@ void apply(T& x, int op, T v, T compare, T& old) {
     case 0:
       x = T(x + v);
       break;
-    case 1:
+    case kExchange:
       x = v;
       break;
     case 2:
       x = x == compare ? v : x;
       break;
-    default:
+    case int(Atom::max):
       x = std::max(x, v);
+      break;
+    case int(Atom::min):
+      x = std::min(x, v);
+      break;
+    default:
+      if constexpr (std::is_integral_v<T>)
+        x = op == int(Atom::bit_and) ? x & v : op == int(Atom::bit_or) ? x | v : x ^ v;
   }
 }
 template <class T>
@@ -223,10 +234,17 @@ void atomic(void* p, uint32_t shared_address, bool is_shared, char type, uint32_
   if (e.timed() && !is_shared && (order == Order::release || order == Order::acq_rel)) t.time = stored(e, t);
   e.path_may_change(fmt::format("an atomic operation at {}: its answer depends on the order", where(at)));
   const Toucher now = own_access(e, t, "atom", at, true);
+  const bool reads = op != kExchange;  // what it replaces may be anything
   if (is_shared) {
+    check_alignment(e, t, shared_address, bytes, at, "atom",
+                    [&] { return e.name_of(*t.cta, shared_address & kSharedOffsetMask); });
+    if (reads) touch_shared(e, *t.cta, now, shared_address, bytes, false);
     touch_shared(e, *t.cta, now, shared_address, bytes, true);
     p = t.cta->shared + (shared_address & kSharedOffsetMask);
   } else {
+    check_alignment(e, t, reinterpret_cast<uintptr_t>(p), bytes, at, "atom",
+                    [&] { return e.name_of_global(p, bytes); });
+    if (reads) touch_global(e, now, p, bytes, false);
     touch_global(e, now, p, bytes, true);
   }
   subscribe(e, t, p, order == Order::acquire || order == Order::acq_rel ? Order::acquire : Order::relaxed);

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "fault/fault.h"
 #include "report.h"
+#include "warpwright/machine/sim/lanes.h"
 #include "words.h"
 
 namespace warpwright::simulator {
@@ -56,6 +58,13 @@ void complete_named(Engine& e, Cta& cta, int id) {
   b.arrived.clear();
   ++b.generation;
   e.wake_all(b.waiters, b.completed_at + (e.timed() ? e.timing.chip.named_barrier : 0));
+}
+
+// A warp counts with all its threads as long as one of them lives.
+int threads_of_live_warps(const Cta& cta) {
+  int threads = 0;
+  for (const auto& w : cta.warps) threads += w->live != 0 ? 32 : 0;
+  return threads;
 }
 
 // The warp has met: one arrival of its live lanes.
@@ -125,7 +134,7 @@ void arrive_named(Engine& e, Thread& t, int id, int threads, bool sync, bool ali
     if (l && !l->done && e.options().check) e.release(*l, b.collecting);
   if (b.got > b.need)
     e.fail("named.over", fmt::format("more threads arrive on {} than its {}", name(), b.need), &t, at, name());
-  if (b.got == b.need) {
+  if (b.got == b.need || (id == 0 && b.got >= threads_of_live_warps(cta))) {
     b.completing_span = e.arrival_span(t, name(), at);
     complete_named(e, cta, id);
   }
@@ -149,7 +158,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
     }
   }
   NamedBarrier& b = t.cta->named[id];
-  rendezvous(e, t, word, t.warp->live, aligned ? Meeting::here : Meeting::apart, at,
+  rendezvous(e, t, word, machine::kFullMask, aligned ? Meeting::here : Meeting::apart, at,
              [&] { arrive_named(e, t, int(id), threads, sync, aligned, at, word); });
   if (!sync) return;
   // The generation that this warp's arrival belongs to is over when the warp is no longer in `arrived`.
@@ -170,7 +179,7 @@ void named(uint32_t id, int threads, bool sync, bool aligned, here at, const cha
 void named_barriers_after_exit(Engine& e, Cta& cta) {
   // __syncthreads counts live threads only; a count given explicitly never shrinks.
   NamedBarrier& b = cta.named[0];
-  if (b.got > 0 && b.got >= cta.alive) complete_named(e, cta, 0);
+  if (b.got > 0 && b.got >= threads_of_live_warps(cta)) complete_named(e, cta, 0);
 }
 
 namespace {
@@ -212,7 +221,7 @@ bool elect_one(here at) {
   Engine& e = *t.cta->engine;
   e.word(t, e.timing.chip.word_issue, at);
   Collective& c = t.warp->collective;
-  rendezvous(e, t, "elect.sync", t.warp->live, Meeting::here, at,
+  rendezvous(e, t, "elect.sync", kFullMask, Meeting::here, at,
              [&] { c.out[0] = uint32_t(std::countr_zero(c.arrived)); });
   if (const Fault* f = fault_at(t, {"elect_one", at, able({Fault::Action::alter})}))
     if (f->action == Fault::Action::alter) return f->value == 0;  // all lanes do it; otherwise none
@@ -254,7 +263,7 @@ const uint32_t* exchange(Engine& e, Thread& t, uint32_t value, const char* word,
   Collective& c = t.warp->collective;
   e.word(t, std::max(e.timing.chip.word_issue, e.timing.chip.shuffle), at);
   c.in[t.lane()] = value;
-  rendezvous(e, t, word, t.warp->live, Meeting::here, at, [&] {
+  rendezvous(e, t, word, kFullMask, Meeting::here, at, [&] {
     for (int i = 0; i < 32; ++i) c.out[i] = c.arrived >> i & 1 ? c.in[i] : 0;
   });
   return c.out;
@@ -267,6 +276,26 @@ uint32_t ballot(bool predicate, here at) {
   uint32_t r = 0;
   for (int i = 0; i < 32; ++i) r |= (offered[i] & 1) << i;
   return r;
+}
+
+namespace {
+// How many of the lanes that vote say yes, of how many.
+std::pair<int, int> vote(bool predicate, const char* word, here at) {
+  Thread& t = Engine::self();
+  const uint32_t* offered = exchange(*t.cta->engine, t, predicate ? 1 : 2, word, at);
+  int yes = 0, all = 0;
+  for (int i = 0; i < 32; ++i) {
+    yes += offered[i] == 1;
+    all += offered[i] != 0;
+  }
+  return {yes, all};
+}
+}  // namespace
+
+bool vote_any(bool predicate, here at) { return vote(predicate, "vote.any", at).first > 0; }
+bool vote_all(bool predicate, here at) {
+  const auto [yes, all] = vote(predicate, "vote.all", at);
+  return yes == all;
 }
 
 uint32_t detail::shuffle_bits(uint32_t value, uint32_t source_lane, here at) {

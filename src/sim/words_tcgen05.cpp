@@ -297,9 +297,10 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
   const uint32_t seq = ++t.tcgen_seq;
   thread_local std::vector<model::Piece> pieces;
   const auto packing = is_packed_fp4(d.kind) ? model::Packing::dense : model::Packing::padded;
-  auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
+  for (const uint64_t desc : {op.b_desc, op.a_in_tmem ? op.b_desc : op.a_desc})
     if (const char* why = desc_error_sm100(desc))
       e.fail("tcgen05.descriptor", fmt::format("tcgen05.mma: {}", why), &t, at);
+  auto touch = [&](Cta& c, uint64_t desc, DType type, Major major, int mn) {
     pieces.clear();
     model::operand_pieces(decode_sm100(desc), Arch::sm100, type, major, mn, k, pieces, packing);
     for (const model::Piece& p : pieces) touch_shared(e, c, smem, p.address, p.bytes, false);
@@ -316,6 +317,9 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
            &t, at);
   for (Cta* c : ctas) {
     if (c != t.cta) c->remote.push_back({smem.id, {}, &t, "tcgen05.mma", at});
+    // Where D does not fit, the shape is wrong, and so is what it reads.
+    const uint32_t columns = uint32_t(halves ? d.n / 2 : d.n);
+    check_columns(e, *c, tmem, op.d & 0xffff, columns, true);
     touch(*c, op.b_desc, d.b, d.b_major, d.n / group);
     if (op.a_in_tmem) {
       touch_tmem(e, *c, tmem, 0, 128, uint32_t(op.a_desc) & 0xffff, uint32_t(k * bits(d.a) / 32), false);
@@ -326,7 +330,6 @@ void tcgen05_mma(const Tcgen05Mma& op, here at) {
       touch_tmem(e, *c, tmem, 0, 128, op.scale_a & 0xffff, uint32_t(std::max(1, d.m / group / 32)), false);
       touch_tmem(e, *c, tmem, 0, 128, op.scale_b & 0xffff, uint32_t(((halves ? d.n / 2 : d.n) + 31) / 32), false);
     }
-    const uint32_t columns = uint32_t(halves ? d.n / 2 : d.n);
     for (uint32_t lane = first_lane; lane < 128; lane += sixteen_lanes ? 32 : 128) {
       const uint32_t lanes = sixteen_lanes ? 16 : 128;
       if (op.accumulate) touch_tmem(e, *c, tmem, lane, lanes, op.d & 0xffff, columns, false);

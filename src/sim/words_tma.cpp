@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -256,6 +257,15 @@ void tma_gather4(uint32_t dst, const TensorMap* map, const int32_t* column_and_r
   load_boxes(t, how, dst, map, m, rows, bar, at);
 }
 
+namespace {
+void check_bulk_alignment(Engine& e, Thread& t, const void* p, uint32_t bytes, here at, const char* word) {
+  if (bytes % 16 == 0 && reinterpret_cast<uintptr_t>(p) % 16 == 0) return;
+  const std::string name = e.name_of_global(p, bytes);
+  e.fail("tma.alignment", fmt::format("{} of {} bytes at {}: address and size are multiples of 16", word, bytes, name),
+         &t, at, name);
+}
+}  // namespace
+
 void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint16_t mask, bool multicast, here at) {
   Thread& t = Engine::self();
   Engine& e = *t.cta->engine;
@@ -263,8 +273,7 @@ void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar, uint
   e.word(t, e.timing.chip.tma_issue, at);
   Aim aim{bar, mask, multicast};
   int times = misaimed(t, "bulk_load", dst, at, aim);
-  if (bytes % 16 || reinterpret_cast<uintptr_t>(src) % 16)
-    e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+  check_bulk_alignment(e, t, src, bytes, at, word);
   check_shared_alignment(e, t, dst, 16, at, word);
   check_own_cta(e, t, dst, at, word);
   for (; times > 0; --times) {
@@ -397,8 +406,7 @@ void bulk_store(void* dst, uint32_t src, uint32_t bytes, here at) {
   Engine& e = *t.cta->engine;
   const char* word = "cp.async.bulk store";
   e.word(t, e.timing.chip.tma_store_issue, at);
-  if (bytes % 16 || reinterpret_cast<uintptr_t>(dst) % 16)
-    e.fail("tma.alignment", fmt::format("{}: {} bytes, address and size are multiples of 16", word, bytes), &t, at);
+  check_bulk_alignment(e, t, dst, bytes, at, word);
   check_shared_alignment(e, t, src, 16, at, word);
   const Toucher reads = async_access(e, t, word, at), writes = async_access(e, t, word, at);
   touch_shared(e, *t.cta, reads, src, bytes, false);

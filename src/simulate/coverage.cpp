@@ -142,8 +142,11 @@ std::vector<std::string> Coverage::unturned() const {
   std::vector<std::string> sentences;
   for (const auto& [name, least] : barriers) {
     if (least.stages == 0) continue;
-    sentences.push_back(fmt::format("{}: {} of {} stages went through fewer than {} phases, one of them through {}",
-                                    name, least.stages, least.of, kPhases, least.phases));
+    sentences.push_back(fmt::format("{}: {} of {} stages went through fewer than {} phases, one of them through {}{}",
+                                    name, least.stages, least.of, kPhases, least.phases,
+                                    least.phases == 1 && least.stages == least.of
+                                        ? "; if a block never uses it twice, the plan says so: used_once"
+                                        : ""));
   }
   return sentences;
 }

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ["identity", "warp", "memory", "mbarrier", "barrier", "fence", "tma", "matrix", "mma", "control", "wgmma", "tcgen05"]
+FILES = ["identity", "warp", "lanes", "memory", "atomics", "mbarrier", "barrier", "fence", "tma", "matrix", "mma", "control", "wgmma", "tcgen05"]
 # Helpers that are constants or types of one world, not words.
 NOT_WORDS = {"wgmma_k", "tmem_registers", "here", "registers", "state", "get", "set", "bits", "parity", "lap", "advance", "advance_if",
              "consumer", "producer", "of_parity", "parity_only"}

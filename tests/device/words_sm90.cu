@@ -1,5 +1,6 @@
 // Every word of the machine vocabulary that sm_90a has, one kernel each; check_words.py reads the PTX of each kernel.
 #include "warpwright/machine/machine.h"
+#include "warpwright/machine/more_words.h"
 
 namespace warpwright::words {
 using namespace machine;
@@ -57,6 +58,10 @@ WORD(word_elect_one, if (elect_one()) in.words[0] = 1)
 WORD(word_sync_warp, sync_warp())
 WORD(word_ballot, OUT = ballot(in.flag))
 WORD(word_shuffle, OUT = uint32_t(shuffle(int(OUT), in.value)))
+WORD(word_shuffle_up, OUT = shuffle_up(OUT, 1))
+WORD(word_shuffle_down, OUT = shuffle_down(OUT, 16))
+WORD(word_vote_any, OUT = vote_any(in.flag))
+WORD(word_vote_all, OUT = vote_all(in.flag))
 WORD(word_shuffle_xor, in.floats[thread_index()] = shuffle_xor(in.floats[thread_index()], 4))
 WORD(word_warp_uniform, OUT = warp_uniform(warp_index()))
 
@@ -105,6 +110,16 @@ WORD(word_atomic_exchange, OUT = atomic_exchange<Order::acquire>(Global<uint32_t
 WORD(word_atomic_exchange_64, in.longs[1] = atomic_exchange(Global<uint64_t>{in.longs}, 1))
 WORD(word_atomic_compare_swap, OUT = atomic_compare_swap<Order::acq_rel>(Global<uint32_t>{in.words}, 0, 1))
 WORD(word_atomic_compare_swap_64, in.longs[1] = atomic_compare_swap(Global<uint64_t>{in.longs}, 0, 1))
+WORD(word_atomic_min, OUT = uint32_t(atomic_min(Global<int>{reinterpret_cast<int*>(in.words)}, 1)))
+WORD(word_atomic_min_shared, OUT = atomic_min(SHARED(uint32_t), 1))
+WORD(word_atomic_max, OUT = atomic_max<Order::acquire>(Global<uint32_t>{in.words}, 1))
+WORD(word_atomic_max_shared, in.longs[0] = atomic_max(SHARED(uint64_t), 1))
+WORD(word_atomic_and, OUT = atomic_and<Order::release>(Global<uint32_t>{in.words}, 1))
+WORD(word_atomic_and_shared, OUT = atomic_and(SHARED(uint32_t), 1))
+WORD(word_atomic_or, in.longs[1] = atomic_or<Order::acq_rel>(Global<uint64_t>{in.longs}, 1))
+WORD(word_atomic_or_shared, OUT = atomic_or(SHARED(uint32_t), 1))
+WORD(word_atomic_xor, OUT = atomic_xor(Global<uint32_t>{in.words}, 1))
+WORD(word_atomic_xor_shared, OUT = atomic_xor(SHARED(uint32_t), 1))
 WORD(word_reduce_add, reduce_add(Global<float>{in.floats}, 1.f))
 WORD(word_reduce_add_64, reduce_add(Global<uint64_t>{in.longs}, 1))
 WORD(word_map_to_rank, OUT = map_to_rank(BAR, in.rank).address)

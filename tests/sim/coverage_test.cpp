@@ -36,9 +36,11 @@ TEST(Coverage, asksForThreePhasesOfEachStageAndOneOfABarrierThatIsUsedOnce) {
   const BlockPlan p = plan();
   Coverage coverage(p, {});
   coverage.add(uses(3, 2, 1, 1, 1));
-  EXPECT_EQ(coverage.unturned(),
-            (Lines{"full: 1 of 2 stages went through fewer than 3 phases, one of them through 2",
-                   "meet: 1 of 1 stages went through fewer than 3 phases, one of them through 1"}));
+  EXPECT_EQ(
+      coverage.unturned(),
+      (Lines{"full: 1 of 2 stages went through fewer than 3 phases, one of them through 2",
+             "meet: 1 of 1 stages went through fewer than 3 phases, one of them through 1; if a block never uses it "
+             "twice, the plan says so: used_once"}));
   coverage.add(uses(0, 3, 0, 3, 0));  // the runs of a check count together
   EXPECT_EQ(coverage.unturned(), Lines());
 }

@@ -128,6 +128,31 @@ TEST(BarrierRules, R48_ExitedWarpsAreMissedByAnExplicitCountOnly) {
             "deadlock.named");
 }
 
+// Threads that have exited are not waited for, whichever lanes they were and whenever they left.
+TEST(BarrierRules, R48_ExitedLanesAreMissedByNobody) {
+  for (const uint32_t left : {1u, 20u, 40u, 63u}) {
+    EXPECT_EQ(verdict(block(2),
+                      [left] {
+                        if (thread() >= left) return;
+                        m::store(word() + int(thread()), 1u);
+                        m::sync_block();
+                        m::load(word() + int(left - 1 - thread()));
+                      }),
+              "")
+        << left;
+  }
+  // Of every warp the even lanes.
+  EXPECT_EQ(verdict(block(2),
+                    [] {
+                      if (thread() % 2 == 1) return;
+                      m::store(word() + int(thread()), 1u);
+                      m::sync_block();
+                      m::load(word() + int(62 - thread()));
+                      m::ballot(true);
+                    }),
+            "");
+}
+
 TEST(BarrierRules, R49_TheClusterBarrierIsArrivedAtOnceAndBeforeTheWait) {
   const BlockPlan pair = block(1, Arch::sm90, 2);
   EXPECT_EQ(verdict(pair,

@@ -41,6 +41,8 @@ std::vector<std::string> compile_line(const std::vector<std::string>& compiler, 
   // What C++ leaves open ends the run there: an overflow of a signed number, an index past the end of an array.
   line.emplace_back("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,bounds");
   line.emplace_back("-fsanitize-undefined-trap-on-error");
+  // g++ takes an array that a class ends with for one without a length, unless told.
+  if (compiler.back().find("clang") == std::string::npos) line.emplace_back("-fsanitize=bounds-strict");
   if (compiler.back().find("clang") != std::string::npos) line.emplace_back("-fconstexpr-steps=100000000");
   if (const char* flags = std::getenv("CXXFLAGS"); flags != nullptr) {
     std::istringstream words(flags);
