@@ -32,7 +32,6 @@ inline constexpr int kRegisters = 65536;           // of a multiprocessor, and o
 inline constexpr int kSharedWithoutOptIn = 49152;  // dynamic and static bytes of a block
 inline constexpr int kPortableCluster = 8;
 inline constexpr int kLargestCluster = 16;
-inline constexpr int kMultiprocessorsOfACluster = 16;  // at least so many lie together in a GPC
 // Part of every block's shared memory from compute capability 9.0 on, in an image's size but not in the limits.
 inline constexpr int kSystemShared = 1024;
 

@@ -117,10 +117,10 @@ int resident_clusters(const KernelState& state, const Chip& chip, const Launch& 
   const int blocks = resident_blocks(state, chip, threads, launch.shared_bytes);
   const auto cluster = int(cluster_of(launch));
   if (cluster == 0 || cluster > kLargestCluster) return 0;
-  // The CTAs of a cluster lie on the multiprocessors of one GPC, of which a few may be left over.
-  const int together = chip.multiprocessors / kMultiprocessorsOfACluster;
-  const int rest = chip.multiprocessors % kMultiprocessorsOfACluster;
-  return together * (kMultiprocessorsOfACluster * blocks / cluster) + rest * blocks / cluster;
+  // The CTAs of a cluster lie on the multiprocessors of one GPC, some of which are left over: an H200 of 132 has room
+  // for 39, 30 and 15 clusters of 3, 4 and 8.
+  const int used = chip.multiprocessors * (cluster <= 2 ? 132 : cluster == 3 ? 117 : 120) / 132;
+  return used * blocks / cluster;
 }
 
 }  // namespace recorder
