@@ -408,7 +408,7 @@ reference::GroupedProduct grouped_product(const catalog::Instance& instance, Cas
     }
     if (has_matrices(*c)) {
       if (s.condition == Condition::varied) product.matrices = many_matrices(int(kGroups));
-      if (s.condition == Condition::real) product.matrices = {2, -1, 0, 3};
+      if (s.condition == Condition::real) product.matrices = {2, 0, 3, -1};
       if (!product.matrices.empty()) product.matrix_count = int(kGroups);
     }
     product.shared_bias = p.shared_bias;

@@ -18,7 +18,8 @@ REGION = 'plan.region("x", kBox.bytes(), kStages, 128);'
 SET_UP = "    pipeline::set_up_barriers<RowNorms>(base);\n"
 MAP = "arrays.map(args.x, your::kBox, x.data, shape.m, shape.n);"
 # The sums of neighbouring rows, exchanged through shared memory by way of nothing, of a barrier, ...
-SHARED = [(REGION, REGION + '\n  plan.region("sums", kRows * 4, 1, 16);\n  plan.named_barrier("sums", kMathWarps * 32);')]
+SUMS = REGION + '\n  plan.region("sums", kRows * 4, 1, 16);'
+SHARED = [(REGION, SUMS + '\n  plan.named_barrier("sums", kMathWarps * 32);')]
 EXCHANGE = ('    const Shared<float> sums{{base + plan.region("sums").offset}};\n    machine::store(sums + row, sum);\n'
             "    {}\n    sum += 0.f * machine::load(sums + (kRows - 1 - row));\n")
 
@@ -47,8 +48,9 @@ MISTAKES = {
         Mistake(exchanged(""), ["race", "uninitialised.shared"], ["sums", "math"], "kRows - 1 - row"),
     "a warp meets itself where all should meet":
         Mistake(exchanged("machine::sync_warp();"), ["race", "uninitialised.shared"], ["sums", "math"], "kRows - 1 - row"),
+    # Legal: the loader comes to its end without the others, and threads that have returned are not waited for.
     "one role synchronizes the block":
-        Mistake(exchanged("machine::sync_block();"), ["deadlock.named"], ["math", "128 of 160"], "machine::sync_block();"),
+        Mistake([(REGION, SUMS), (STORE, EXCHANGE.format("machine::sync_block();") + STORE)], ["clean"], []),
     "a named barrier expects the loader too":
         Mistake(exchanged('machine::named_barrier_sync(plan.named_barrier("sums").id, 160);'),
                 ["deadlock.named", "named.count"], ["math", "sums"], "named_barrier_sync"),
