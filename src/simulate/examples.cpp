@@ -40,21 +40,32 @@ Example any_columns() {
   return e;
 }
 
+// The whole list in its order: what `of_instance` makes of each instance, and what `other` makes of the one that is
+// none.
+template <class Made, class OfInstance, class Other>
+std::vector<Made> all(const OfInstance& of_instance, const Other& other) {
+  std::vector<Made> list;
+  for (const catalog::Instance& instance : catalog::ahead()) {
+    if (has_example(instance)) list.push_back(of_instance(instance));
+  }
+  list.push_back(other());
+  for (const catalog::Instance& instance : catalog::cdna_instances()) {
+    if (has_example(instance)) list.push_back(of_instance(instance));
+  }
+  return list;
+}
+
 }  // namespace
 
 const std::vector<Example>& examples() {
-  static const std::vector<Example> list = [] {
-    std::vector<Example> all;
-    for (const catalog::Instance& instance : catalog::ahead()) {
-      if (has_example(instance)) all.push_back(required(example_of(instance)));
-    }
-    all.push_back(any_columns());
-    for (const catalog::Instance& instance : catalog::cdna_instances()) {
-      if (has_example(instance)) all.push_back(required(example_of(instance)));
-    }
-    return all;
-  }();
+  static const std::vector<Example> list =
+      all<Example>([](const catalog::Instance& instance) { return required(example_of(instance)); }, any_columns);
   return list;
+}
+
+std::vector<std::string> example_names() {
+  return all<std::string>([](const catalog::Instance& instance) { return catalog::name_of(instance); },
+                          [] { return any_columns().name; });
 }
 
 const Example* find_example(const std::string& name) {

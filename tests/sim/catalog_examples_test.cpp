@@ -32,6 +32,12 @@ TEST(CatalogExamples, NamesAreUnique) {
   EXPECT_GE(names.size(), catalog::ahead_names().size());
 }
 
+TEST(CatalogExamples, NamesAreKnownWithoutTheExamples) {
+  std::vector<std::string> names;
+  for (const simulate::Example& e : simulate::examples()) names.push_back(e.name);
+  EXPECT_EQ(simulate::example_names(), names);
+}
+
 TEST(CatalogExamples, NamesOfTheCatalogueReadBackToThemselves) {
   for (const std::string& name : catalog::ahead_names()) EXPECT_EQ(catalog::name_of(parsed(name)), name);
 }

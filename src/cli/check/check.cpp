@@ -317,7 +317,7 @@ void configure_check(CommandLine& line, Context& context) {
   auto options = std::make_shared<CheckOptions>();
   line.text("KERNEL", options->kernel,
             "an instance, or a C++ file that registers kernels of your own (warpwright/check.h)")
-      .offers(kernel_names())
+      .offers(simulate::example_names())
       .type("NAME|FILE");
   line.list("--sizes", options->sizes,
             "MxNxK,... (default: sizes that refill every stage and reach the edges; no seed finds what the sizes do "

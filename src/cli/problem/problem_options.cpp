@@ -56,12 +56,6 @@ Check schedule() {
 
 }  // namespace
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (const simulate::Example& example : simulate::examples()) names.push_back(example.name);
-  return names;
-}
-
 DType dtype_of(const std::string& word) {
   DType type = DType::bf16;
   if (!parse_dtype(word.c_str(), type)) throw UsageError(fmt::format("'{}' is not a type", word));
@@ -153,7 +147,7 @@ void add_problem_options(CommandLine& line, ProblemOptions& options, bool sizes_
                "sim:gfx942", "sim:gfx950"})
       .group(group);
   line.text("--plan", options.plan, "plan or instance to use instead of the chosen one, as explain prints them")
-      .offers(kernel_names())
+      .offers(simulate::example_names())
       .group(group);
   add_simulation_options(line, options);
 }

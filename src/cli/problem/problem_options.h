@@ -43,9 +43,6 @@ struct ScheduleWord {
   int depth = 0;
 };
 
-// The names of the instances that `check --list` shows.
-std::vector<std::string> kernel_names();
-
 // Throws UsageError where it is none.
 DType dtype_of(const std::string& word);
 
